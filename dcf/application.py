@@ -49,6 +49,7 @@ from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections, open_async_client
 from dcf.store.edits import Edits
 from dcf.store.expiring import Expiring
+from dcf.store.handed import HandedOut
 from dcf.store.history import History
 from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
@@ -119,6 +120,7 @@ class Application:
     audit: AuditTrail
     refusals: RefusalNotes
     inbox: Inbox
+    handed: HandedOut
     records: AgentRecords
     reader: InboxReader
     server: ServerFacts
@@ -196,6 +198,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             audit=(audit := AuditTrail(connections)),
             refusals=RefusalNotes(audit, parts.keys),
             inbox=inbox,
+            handed=HandedOut(connections),
             records=records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,

@@ -44,6 +44,9 @@ _LONGEST_PAUSE_S = 5.0
 _UNWIND_S = 1.0
 """How long a function that was cancelled may take to end before its lease is given back all the same."""
 
+_STOPS = frozenset({"run_over", "lease_lost"})
+"""Types of the events that tell a holder to stop."""
+
 _WAITED_FOR = (PASSING | {"quota_exceeded"}) - {"internal_error"}
 """Codes after which a finished result is sent again; internal_error is none, since a bug would repeat it."""
 
@@ -183,6 +186,9 @@ class Worker:
     def acquire(self, event: Mapping[str, Json]) -> Work | None:
         """Lease the state of an event; None if the lease is refused or there is no function for it."""
         workflow_id, state = str(event.get("workflow_id")), event.get("target_state")
+        if event.get("type") in _STOPS:
+            self._stop_work_on(workflow_id, event)
+            return None
         if not isinstance(state, str) or self._plan_of(state) is None:
             log.warning("no function is registered for state %r; the event is dropped", state)
             return None
@@ -195,6 +201,14 @@ class Worker:
             return self._taken(work)
         finally:
             self._asked()
+
+    def _stop_work_on(self, workflow_id: str, event: Mapping[str, Json]) -> None:
+        """Cancel the functions whose results nobody wants any more: of a run that is over, or of one lost lease."""
+        epoch = event.get("epoch")
+        for token, call in list(self._calls.items()):
+            work = self._in_hand.get(token)
+            if work is not None and work.workflow_id == workflow_id and epoch in {None, work.epoch}:
+                call.cancel("the run is over" if epoch is None else "the lease is lost")
 
     def claim(self, workflow_id: str, most: int) -> list[Work]:
         """Lease ready states of a run, so many at most."""

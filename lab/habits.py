@@ -16,6 +16,8 @@ _HABITS = {
     "claiming": 14,
     "gathering": 10,
     "giving back": 8,
+    "asking": 7,
+    "correcting": 12,
     "vanishing": 5,
     "oversleeping": 6,
     "changing its mind": 8,
@@ -24,7 +26,8 @@ _HABITS = {
 """Weights of what workers do.
 
 `vanishing` never answers, `oversleeping` answers when its lease has expired. `gathering` takes further states of the
-run and completes all of them in one transaction, which brings as many leases.
+run and completes all of them in one transaction, which brings as many leases. `asking` asks people, and gives the state
+back or keeps it, `correcting` corrects its result twice.
 """
 
 _ALWAYS_FINISHING = ("calm", "twice", "claiming", "gathering", "renewing", "writing")
@@ -32,11 +35,12 @@ _ALWAYS_FINISHING = ("calm", "twice", "claiming", "gathering", "renewing", "writ
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Habit:
-    """What a worker does with one lease."""
+    """What a worker does with one lease. `botches`: it first delivers what the schema of its Task, if any, refuses."""
 
     name: str
     ttl_s: int
     tells: bool
+    botches: bool = False
 
 
 def habit_of(seed: int, path: str, attempt: int) -> Habit:
@@ -45,4 +49,5 @@ def habit_of(seed: int, path: str, attempt: int) -> Habit:
     names = list(_HABITS) if attempt <= _MISBEHAVING_ATTEMPTS else list(_ALWAYS_FINISHING)
     (name,) = luck.choices(names, [_HABITS[name] for name in names])
     brief = name in {"vanishing", "oversleeping"}
-    return Habit(name=name, ttl_s=2 if brief else luck.choice((5, 8, 12)), tells=luck.random() < 0.7)
+    ttl_s, tells = 2 if brief else luck.choice((5, 8, 12)), luck.random() < 0.7
+    return Habit(name=name, ttl_s=ttl_s, tells=tells, botches=luck.random() < 0.4)

@@ -11,7 +11,8 @@ from typing import Any
 
 from dcf.errors import PASSING, DcfError
 from dcf.tools.client import ToolClient
-from lab.verbs import Content, Hand, Heard
+from lab.expectation import PEOPLE
+from lab.verbs import ANSWERED_WITHIN_S, QUESTION, Content, Hand, Heard
 
 
 class HttpVerbs:
@@ -47,6 +48,25 @@ class HttpVerbs:
         """Write a part of the output."""
         what = {"output_json": part, "request_id": request_id}
         return self._update(run, state, token, what)
+
+    def ask(self, run: str, state: str, token: str, request_id: str, *, give_back: bool) -> Heard:
+        """Ask the people of the lab."""
+        place = {"workflow_id": run, "state": state, "lease_token": token, "request_id": request_id}
+        found = self.call(
+            "ask_question",
+            **place,
+            question=QUESTION,
+            ask=[*PEOPLE],
+            give_back=give_back,
+            timeout_s=ANSWERED_WITHIN_S,
+        )
+        return Heard(code=found["code"], state=state, repeated=bool(found.get("repeated")))
+
+    def correct(self, run: str, state: str, token: str, output: Any, request_id: str) -> Heard:
+        """Correct a result."""
+        place = {"workflow_id": run, "state": state, "lease_token": token, "request_id": request_id}
+        found = self.call("correct_result", **place, output_json=output)
+        return Heard(code=found["code"], state=state, repeated=bool(found.get("repeated")))
 
     def complete(self, run: str, state: str, token: str, content: Content, claim_ttl_s: int | None) -> Heard:
         """Write the result."""

@@ -15,8 +15,11 @@ from typing import Any
 from dcf.core.human_list import HumanTaskQuery, HumanTaskRow
 from dcf.core.human_tasks import Answerer, HumanAnswer
 from dcf.core.operations import RunAnswer
+from dcf.core.questions import QuestionAnswer
+from dcf.core.talk import Question
 from dcf.errors import DcfError
 from dcf.runs.people import People
+from dcf.runs.talk import Talking
 from dcf.store.history import History
 from dcf.store.human_tasks import HumanTasks
 from lab.expectation import PEOPLE, answer_of
@@ -61,6 +64,7 @@ class Person:
     def __post_init__(self) -> None:
         self.luck = random.Random(f"{self.name} {self.duty.number}")
         self.people = People(self.dcf.plane, History(self.dcf.connections), HumanTasks(self.dcf.connections))
+        self.talking = Talking(self.dcf.plane)
         self.recorded = Recorded(None, self.recorder, self.name)  # type: ignore[arg-type]  # it makes no worker's calls
 
     def work(self) -> None:
@@ -79,6 +83,8 @@ class Person:
 
     def answer(self, row: HumanTaskRow) -> None:
         """Answer a task as anybody would, until it is known what came of it."""
+        if row.question is not None:
+            self.reply(row.workflow_id, row.question)
         if row.task is None:
             return
         told = answer_of(row.state.rpartition("/")[2], row.task.details)[1]
@@ -93,6 +99,24 @@ class Person:
                 row.workflow_id,
                 note,
                 lambda: _heard(self.people.answer_human_task(row.workflow_id, wish, request_id=asked), row.state),
+            )
+
+        self.past = [*self.past[-_MOST_PAST:], call]
+        self.recorded.surely(call)
+
+    def reply(self, run: str, question: Question) -> None:
+        """Answer a question; each person says something else."""
+        asked, said = uuid.uuid4().hex, f"{self.name} says so"
+        wish = QuestionAnswer(question_id=question.question_id, answer=said, by=self.name, is_person=True)
+        what = {"request": asked, "question": question.question_id, "answer": said}
+        note: dict[str, Any] = {"agent": self.name, "state": question.state, "content": what}
+
+        def call() -> Heard:
+            return self.recorded.noted(
+                "reply",
+                run,
+                note,
+                lambda: _heard(self.talking.answer_question(run, wish, request_id=asked), question.state),
             )
 
         self.past = [*self.past[-_MOST_PAST:], call]

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from lab.evidence import BY_THE_CLOCK, ENDINGS, Happening, Story, is_task
+from lab.expectation import plain
 from lab.recording import Call
+from lab.talk_rules import a_corrected_result_is_what_the_follower_saw, each_question_is_answered_once
 
 Rule: TypeAlias = Callable[[Story], Iterator[str]]
 
 _BY_HOLDER = ("LeaseRenewed", "LeaseReleased", "StateUpdated", "TaskLogged")
-_WRITES = ("complete", "write", "renew")
+_WRITES = ("complete", "write", "renew", "correct")
 _BY_OPERATOR = ("pause", "resume", "cancel", "resolve", "skip", "error", "retry")
 _ENDS = ("RunSucceeded", "RunFailed", "RunCancelled")
 _TERMINAL = ("succeeded", "failed", "skipped", "cancelled")
@@ -116,7 +118,7 @@ def no_early_start(story: Story) -> Iterator[str]:
             is_open[found.state] = False
     for call in story.calls:
         is_odd = call.op == "acquire" and call.is_ok and not story.is_free
-        if is_odd and call.given not in story.expected.inputs.get(call.state, []):
+        if is_odd and plain(call.given) not in story.expected.inputs.get(call.state, []):
             yield f"an input that no run of the workflow gives this state ({call.given}): {call.told()}"
 
 
@@ -245,7 +247,7 @@ def the_output_is_right(story: Story) -> Iterator[str]:
     if meta.get("status") != expected.status:
         yield f"it is {meta.get('status')}, not {expected.status}: {meta.get('error')} {meta.get('cause')}"
         return
-    if expected.status == "succeeded" and meta.get("output") != expected.output:
+    if expected.status == "succeeded" and plain(meta.get("output")) != expected.output:
         yield f"its output is {meta.get('output')}, not {expected.output}"
     if expected.status == "failed" and meta.get("error") != expected.error:
         yield f"its error is {meta.get('error')}, not {expected.error}"
@@ -457,6 +459,8 @@ RULES: tuple[Rule, ...] = (
     passing_faults_are_told_as_such,
     nothing_is_left_over,
     a_logged_line_stands_once,
+    each_question_is_answered_once,
+    a_corrected_result_is_what_the_follower_saw,
 )
 
 

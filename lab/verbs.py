@@ -8,17 +8,28 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
+from dcf.asl.human import Askees
 from dcf.core.answers import Leased, NothingReady, Released, Updated
+from dcf.core.corrections import Correct
 from dcf.core.lease import Acquire, Release, Renew
 from dcf.core.model import Status
+from dcf.core.operations import RunAnswer
 from dcf.core.progress import Update
+from dcf.core.questions import Ask
 from dcf.core.task_log import LogEvent, Logged
 from dcf.errors import PASSING, DcfError
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.corrections import Corrections
 from dcf.runs.notifications import Notifications
+from dcf.runs.talk import Talking
 from dcf.runs.task_log import TaskLog
 from dcf.values.refusal import Refusal
+from lab.expectation import PEOPLE
 from lab.recording import Recorder
+
+QUESTION = "May I?"
+ANSWERED_WITHIN_S = 40
+"""Seconds, of the lab's time, after which a question is given up."""
 
 Content: TypeAlias = dict[str, Any]
 """What a completion says: {"output": ...} or {"error": ...}."""
@@ -72,6 +83,12 @@ class Verbs(Protocol):
     def write(self, run: str, state: str, token: str, part: Any, request_id: str) -> Heard:
         """Write a part of the output."""
 
+    def ask(self, run: str, state: str, token: str, request_id: str, *, give_back: bool) -> Heard:
+        """Ask the people of the lab."""
+
+    def correct(self, run: str, state: str, token: str, output: Any, request_id: str) -> Heard:
+        """Correct a result."""
+
     def complete(self, run: str, state: str, token: str, content: Content, claim_ttl_s: int | None) -> Heard:
         """Write the result."""
 
@@ -123,6 +140,17 @@ class OwnVerbs:
         request = Update(state=state, token=token, has_output=True, output=part, request_id=request_id)
         return _updated(self._plane.update(run, request))
 
+    def ask(self, run: str, state: str, token: str, request_id: str, *, give_back: bool) -> Heard:
+        """Ask the people of the lab."""
+        people = Askees(people=PEOPLE)
+        wish = Ask(state=state, token=token, text=QUESTION, to=people, give_back=give_back, timeout_s=ANSWERED_WITHIN_S)
+        return _operated(Talking(self._plane).ask_question(run, wish, request_id=request_id), state)
+
+    def correct(self, run: str, state: str, token: str, output: Any, request_id: str) -> Heard:
+        """Correct a result."""
+        wish = Correct(state=state, output=output, token=token)
+        return _operated(Corrections(self._plane).correct_result(run, wish, request_id=request_id), state)
+
     def complete(self, run: str, state: str, token: str, content: Content, claim_ttl_s: int | None) -> Heard:
         """Write the result."""
         request = Update(state=state, token=token, claim_ttl_s=claim_ttl_s, **_result(content))
@@ -154,6 +182,12 @@ class OwnVerbs:
         """Tell the agents of the states after this one."""
         self._notifications.notify_next(run, state)
         return Heard(code="ok", state=state)
+
+
+def _operated(answer: RunAnswer | Refusal, state: str) -> Heard:
+    if isinstance(answer, RunAnswer):
+        return Heard(code="ok", state=state, repeated=answer.repeated)
+    return _refused(answer)
 
 
 def _leased(answer: Leased, given: Any) -> Heard:
@@ -221,6 +255,16 @@ class Recorded:
         """Write a part of the output."""
         note = {"state": state, "token": token, "content": [request_id, part]}
         return self.noted("write", run, note, lambda: self.verbs.write(run, state, token, part, request_id))
+
+    def ask(self, run: str, state: str, token: str, request_id: str, *, give_back: bool) -> Heard:
+        """Ask the people of the lab."""
+        note = {"state": state, "token": token, "content": {"request": request_id}}
+        return self.noted("ask", run, note, lambda: self.verbs.ask(run, state, token, request_id, give_back=give_back))
+
+    def correct(self, run: str, state: str, token: str, output: Any, request_id: str) -> Heard:
+        """Correct a result."""
+        note = {"state": state, "token": token, "content": {"request": request_id, "output": output}}
+        return self.noted("correct", run, note, lambda: self.verbs.correct(run, state, token, output, request_id))
 
     def complete(self, run: str, state: str, token: str, content: Content, claim_ttl_s: int | None = None) -> Heard:
         """Write the result."""

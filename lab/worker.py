@@ -21,7 +21,7 @@ from dcf.errors import DcfError
 from dcf.store.connection import open_async_client
 from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
-from lab.expectation import NEVER, answer_of
+from lab.expectation import CHECKED, FIX, NEVER, answer_of
 from lab.habits import Habit, habit_of
 from lab.http_verbs import HttpVerbs, connected
 from lab.process import Place, opened
@@ -32,6 +32,7 @@ from lab.verbs import Content, Heard, OwnVerbs, Recorded
 THREADS = 3
 _MOST_STALE = 200
 _GATHERED = 3
+_GIVING_BACK = 0.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,8 +190,32 @@ class Worker:
             if not self.verbs.surely(lambda: self.verbs.release(held.run, held.state, held.token)).is_unknown:
                 self.end(held)
             return None
+        if habit.name == "asking" and self.ask(held):
+            return None
         self.prepare(held, habit, ttl_s)
         return None if held.content is None else self.finish(held, held.content, habit)
+
+    def ask(self, held: Held) -> bool:
+        """Ask people about the state; return True if it was given back for the answer, or that is not known."""
+        give_back, request = self.luck.random() < _GIVING_BACK, uuid.uuid4().hex
+        heard = self.verbs.surely(
+            lambda: self.verbs.ask(held.run, held.state, held.token, request, give_back=give_back)
+        )
+        if give_back and heard.is_ok:
+            self.end(held)
+        return give_back and (heard.is_ok or heard.is_unknown)
+
+    def correct(self, held: Held, content: Content) -> None:
+        """Correct the result at once, and once more when what follows may be taken; that depends on neither."""
+        output = content.get("output")
+        if isinstance(output, dict):
+            self.correct_once(held, {**output, FIX: 1}, uuid.uuid4().hex)
+            time.sleep(self.luck.uniform(0, 0.2))
+            self.correct_once(held, {**output, FIX: 2}, uuid.uuid4().hex)
+
+    def correct_once(self, held: Held, output: Any, request: str) -> None:
+        """Correct the result, until it is known what came of it."""
+        self.verbs.surely(lambda: self.verbs.correct(held.run, held.state, held.token, output, request))
 
     def gather(self, held: Held, ttl_s: int) -> list[Heard]:
         """Take further states of the run, and complete all of them at once; the answers."""
@@ -214,6 +239,8 @@ class Worker:
     def prepare(self, held: Held, habit: Habit, ttl_s: int) -> None:
         """Do what comes before the completion."""
         verbs, run, state, token = self.verbs, held.run, held.state, held.token
+        if habit.botches and state.rpartition("/")[2].startswith(CHECKED):
+            verbs.complete(run, state, token, {"output": {"n": "no number"}})
         match habit.name:
             case "oversleeping":
                 time.sleep((ttl_s + 1) / FACTOR)
@@ -248,6 +275,8 @@ class Worker:
         if heard.is_unknown:
             return heard
         self.end(held)
+        if habit.name == "correcting" and heard.is_ok:
+            self.correct(held, content)
         if habit.name == "changing its mind" and not self.duty.honest:
             verbs.complete(held.run, held.state, held.token, {"output": "something else"})
         if habit.tells and heard.is_ok:
@@ -282,7 +311,7 @@ def _brought(claimed: Mapping[str, Any]) -> Heard:
 
 def come_back(verbs: Recorded, held: Held, luck: random.Random) -> None:
     """Make one call with a lease that may be long gone."""
-    what = luck.choice(("renew", "release", "write", "complete", "other"))
+    what = luck.choice(("renew", "release", "write", "complete", "other", "correct"))
     if what == "renew":
         verbs.renew(held.run, held.state, held.token)
     elif what == "release":
@@ -291,5 +320,7 @@ def come_back(verbs: Recorded, held: Held, luck: random.Random) -> None:
         verbs.write(held.run, held.state, held.token, {"late": True}, "late")
     elif what == "other" and held.over:
         verbs.complete(held.run, held.state, held.token, {"output": "late"})
+    elif what == "correct" and held.content is not None and isinstance(held.content.get("output"), dict):
+        verbs.correct(held.run, held.state, held.token, {**held.content["output"], FIX: 3}, uuid.uuid4().hex)
     elif held.content is not None:
         verbs.complete(held.run, held.state, held.token, held.content)

@@ -4,6 +4,7 @@ Expressions in Instructions are compiled here and evaluated only when a worker i
 but the worker's input: no variables, no context, no time and no random numbers.
 """
 
+import difflib
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -28,6 +29,9 @@ MAX_EXPRESSIONS: Final = 50
 MAX_STEPS: Final = 100_000
 """Limit of steps for one expression of Instructions; fifty of them take no longer than one of a state's fields may."""
 
+ANY_TASK: Final = ("States.", "DCF.")
+"""Beginnings of the names with which any Task may fail."""
+
 _MOST_NAMES: Final = 100
 _LONGEST_NAME: Final = 200
 _CHECKED: Final = frozenset({"work", "callback", "human"})
@@ -40,10 +44,13 @@ def read_brief(fields: DefinitionFields, served_by: Resource) -> TaskBrief | Non
     if FIELDS.isdisjoint(fields.document):
         return None
     _refuse_unread(fields, served_by)
+    errors = _names(fields, "Errors") if "Errors" in fields.document else None
+    if errors is not None:
+        _doubt_rules(fields, errors)
     return TaskBrief(
         instructions=_instructions(fields),
         schema=_schema(fields),
-        errors=_names(fields, "Errors") if "Errors" in fields.document else None,
+        errors=errors,
         skills=_names(fields, "Skills"),
     )
 
@@ -144,6 +151,28 @@ def _names(fields: DefinitionFields, field: str) -> tuple[str, ...]:
             message = f"{fields.owner}: {field}: {reason}."
             fields.report(f"/{field}/{at}", "invalid_name", message, _NAME_HINTS[field])
     return tuple(dict.fromkeys(name for name in written if isinstance(name, str)))
+
+
+def _doubt_rules(fields: DefinitionFields, errors: tuple[str, ...]) -> None:
+    """Warn about errors that Retry and Catch name, and that the Task does not."""
+    for tail, name in _rules_named(fields.document):
+        if name in errors or name.startswith(ANY_TASK):
+            continue
+        near = difflib.get_close_matches(name, errors, 1)
+        meant = f"Did you mean '{near[0]}'?" if near else f"Those are: {clip(', '.join(errors), 200) or 'none'}."
+        message = f"'{clip(name)}' is not among the Errors of the Task. {meant}"
+        fields.warn(tail, "unlisted_error", message, "Add it to Errors, or correct it.")
+
+
+def _rules_named(document: dict[str, Json]) -> Iterator[tuple[str, str]]:
+    """Yield the names of errors in Retry and Catch, with their places."""
+    for field in ("Retry", "Catch"):
+        rules = document.get(field)
+        for at, rule in enumerate(rules if isinstance(rules, list) else ()):
+            names = rule.get("ErrorEquals") if isinstance(rule, dict) else None
+            for number, name in enumerate(names if isinstance(names, list) else ()):
+                if isinstance(name, str):
+                    yield f"/{field}/{at}/ErrorEquals/{number}", name
 
 
 def _no_name(field: str, name: Json) -> str | None:

@@ -6,13 +6,13 @@ Pure. The open states of a run are read as a page, in the order in which the clo
 from collections.abc import Iterable
 
 from dcf.core.answers import Leased, NothingReady
-from dcf.core.decision import Changes, Decision, Snapshot
+from dcf.core.decision import Changes, Decision, More, Seeker, Snapshot
 from dcf.core.lease import Acquire, acquire
 from dcf.core.model import RunStatus
 from dcf.core.refusals import run_closed, run_paused
 from dcf.core.scopes import with_scopes
 from dcf.core.transition import Claimant, Transition
-from dcf.values.digest import next_token
+from dcf.values.digest import fingerprint, next_token
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
@@ -101,6 +101,13 @@ def claim_ready(step: Transition, snapshot: Snapshot, claimant: Claimant) -> tup
     return tuple(found)
 
 
-def needs_page(snapshot: Snapshot, found: int, claimant: Claimant) -> bool:
-    """Return True if states that were thought to be ready are not, so that the open states must be looked through."""
-    return not snapshot.page and found < min(len(snapshot.inputs), claimant.most)
+def look_for(step: Transition, snapshot: Snapshot, found: int, claimant: Claimant, *, inside: bool) -> More | None:
+    """Return the request to look through the open states, once, if some may be ready; None if none need be looked for.
+
+    That is so if states that were thought to be ready are not, and `inside` a Parallel or Map where nothing was leased.
+    """
+    if snapshot.page or step.run_status is not RunStatus.RUNNING or step.meta.is_paused:
+        return None
+    if not inside and found >= min(len(snapshot.inputs), claimant.most):
+        return None
+    return More(page=True, seeker=Seeker(most=claimant.most, owner=claimant.owner, mark=fingerprint(claimant.token)))

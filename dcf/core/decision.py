@@ -249,13 +249,15 @@ class Remaining:
 class More:
     """Returned instead of an answer if the decision needs more than was read; nothing is written.
 
-    `page`: of the open states, in place of single ones that were thought to be ready and are not.
+    `page`: of the open states, in place of single ones that were thought to be ready and are not. `seeker` says for
+    whom, if what was read first was not for a claim of ready states.
     """
 
     scopes: tuple[str, ...] = ()
     items: tuple[tuple[str, int], ...] = ()
     receipts: tuple[tuple[str, str], ...] = ()
     page: bool = False
+    seeker: Seeker | None = None
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from dcf.core.attention import REMINDER_DELAY
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.healing import healed
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
+from dcf.core.notices import lost_notices
 from dcf.core.outside_refusals import waits_outside
 from dcf.core.scopes import entry_epoch_of
 from dcf.values.digest import fingerprint
@@ -130,11 +131,13 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
     event = Event(type="LeaseReleased", state=request.state, data=told)
     at = freed.attention(snapshot.now + REMINDER_DELAY)
     timers: dict[str, int | None] = {} if freed.status.is_terminal else {request.state: at}
+    is_holder = request.token is not None and doc.lease.is_held_with(request.token)
     return Decision(
         answer=Released(outcome="lease_released", doc=freed),
         changes=Changes(
             states={request.state: freed},
             events=[event],
+            notices=[] if is_holder else lost_notices(request.state, doc.lease, "released"),
             timers=timers,
             claims=forgotten_claim(doc),
             receipts=kept,
@@ -200,7 +203,8 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
         start_reminders=0,
         logged=0,
     )
-    event = acquired_event(request.state, taken, takeover=doc.lease.token is not None)
+    takes_over = doc.lease.token is not None
+    event = acquired_event(request.state, taken, takeover=takes_over)
     return Decision(
         answer=Leased(
             outcome="lease_acquired",
@@ -212,6 +216,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
         changes=Changes(
             states={request.state: taken},
             events=[event],
+            notices=lost_notices(request.state, doc.lease, "taken_over", request.owner) if takes_over else [],
             timers={request.state: taken.attention(snapshot.now + request.ttl_s * SECOND)},
             claims=forgotten_claim(doc) | ({fingerprint(request.token): request.state} if request.claims else {}),
             receipts=receipts.lost(request.state, doc, snapshot.now),

@@ -204,8 +204,8 @@ def _both(reads: Reads, more: Reads) -> Reads:
 def add(reads: Reads, more: More) -> Reads:
     """Return the reads with those that `more` asks for."""
     if more.page:
-        others = tuple(path for path in reads.states if path not in reads.inputs)
-        return replace(reads, states=others, inputs=(), open_states=(0, reads.seeker.most - 1 + _OTHERS))
+        others, seeker = tuple(path for path in reads.states if path not in reads.inputs), more.seeker or reads.seeker
+        return replace(reads, states=others, inputs=(), seeker=seeker, open_states=(0, seeker.most - 1 + _OTHERS))
     return replace(
         reads,
         scopes=tuple(dict.fromkeys((*reads.scopes, *more.scopes))),

@@ -8,17 +8,18 @@ from enum import StrEnum
 from typing import Final
 
 from dcf.core.decision import Notice
-from dcf.core.model import Meta, StateDoc, Status
+from dcf.core.model import Lease, Meta, StateDoc, Status
 
 
 class NoticeKind(StrEnum):
     """Reasons for a notification.
 
-    To a state's agents: it is `READY`, or can be taken `AGAIN` or by others; it was not leased yet (`REMINDER`), its
-    lease was lost (`LEASE_EXPIRED`), or its holder may stop (`CANCELLED`). To the planner: the run has ended
-    (`FINISHED`), was not started (`UNSTARTED`), or does not move because no agent takes a state (`UNTAKEN`) or a
-    state's agent does not exist (`UNKNOWN_AGENT`), or a note was left (`NOTE`). To people: a task waits for them
-    (`ASKED`). To them or to the planner: a holder asks a question (`QUESTION`); to the holder: its answer (`ANSWERED`).
+    To a state's agents: it is `READY`, or can be taken `AGAIN` or by others; it was not leased yet (`REMINDER`), or its
+    lease has expired (`LEASE_EXPIRED`). To its holder alone: the work is not wanted any more (`CANCELLED`), or it has
+    lost the lease (`LEASE_LOST`). To the planner: the run has ended (`FINISHED`), was not started (`UNSTARTED`), or
+    does not move because no agent takes a state (`UNTAKEN`) or a state's agent does not exist (`UNKNOWN_AGENT`), or a
+    note was left (`NOTE`). To people: a task waits for them (`ASKED`). To them or to the planner: a holder asks a
+    question (`QUESTION`); to the holder: its answer (`ANSWERED`).
 
     To another run, and so to dcf itself: a state's child is to be started or stopped (`CHILD_START`, `CHILD_STOP`); a
     child was started or is over (`CHILD_STARTED`, `CHILD_OVER`), which its parent hears.
@@ -29,6 +30,7 @@ class NoticeKind(StrEnum):
     REMINDER = "reminder"
     LEASE_EXPIRED = "lease_expired"
     CANCELLED = "cancelled"
+    LEASE_LOST = "lease_lost"
     FINISHED = "run_finished"
     UNSTARTED = "unstarted"
     UNTAKEN = "untaken"
@@ -51,6 +53,9 @@ TO_RUNS: Final = frozenset(
     {NoticeKind.CHILD_START, NoticeKind.CHILD_STOP, NoticeKind.CHILD_STARTED, NoticeKind.CHILD_OVER}
 )
 """Kinds that no agent is told of: dcf does itself what they say."""
+
+TO_HOLDERS: Final = frozenset({NoticeKind.CANCELLED.value, NoticeKind.LEASE_LOST.value})
+"""Kinds that tell the holder of a lease to stop."""
 
 
 TALK: Final = frozenset({NoticeKind.NOTE, NoticeKind.QUESTION, NoticeKind.ANSWERED})
@@ -110,7 +115,19 @@ def stop_notices(states: Mapping[str, StateDoc]) -> list[Notice]:
     """Return a notice to each holder of these states, whose leases end, that it may stop; also for child runs."""
     kind = NoticeKind.CANCELLED.value
     return stop_children(states) + [
-        Notice(type=kind, state=state, epoch=doc.lease.epoch, reason=kind, agent_id=doc.lease.owner_agent_id)
-        for state, doc in states.items()
-        if doc.lease.token is not None and doc.lease.owner_agent_id is not None
+        notice for state, doc in states.items() for notice in _to_holder(kind, state, doc.lease, kind)
     ]
+
+
+def lost_notices(state: str, lease: Lease, reason: str, by: str | None = None) -> list[Notice]:
+    """Return the notice to the holder of a lease that ends without it; none if the agent `by` took it from itself."""
+    return [] if by is not None and by == lease.owner_agent_id else _to_holder(_LOST, state, lease, reason)
+
+
+def _to_holder(kind: str, state: str, lease: Lease, reason: str) -> list[Notice]:
+    if lease.token is None or lease.owner_agent_id is None:
+        return []
+    return [Notice(type=kind, state=state, epoch=lease.epoch, reason=reason, agent_id=lease.owner_agent_id)]
+
+
+_LOST: Final = NoticeKind.LEASE_LOST.value

@@ -8,6 +8,7 @@ name than not to hear of it.
 import difflib
 from typing import Final
 
+from dcf.asl.brief_syntax import ANY_TASK
 from dcf.asl.schema_check import Misfit, misfits
 from dcf.asl.state_paths import name_of
 from dcf.core.definition import Definition
@@ -20,9 +21,6 @@ from dcf.values.text_pieces import clip
 _MOST_KEPT: Final = 32
 _kept: dict[int, tuple[Json, Json, tuple[Misfit, ...]]] = {}
 """Outputs that were checked a moment ago, by identity: a transaction that is tried again does not check them again."""
-
-_ALWAYS: Final = ("States.", "DCF.")
-"""Beginnings of the names with which any Task may fail."""
 
 
 def output_refusal(definition: Definition, state: str, output: Json, doc: StateDoc, hint: str) -> Refusal | None:
@@ -37,7 +35,7 @@ def output_refusal(definition: Definition, state: str, output: Json, doc: StateD
 def unlisted(definition: Definition, state: str, error: str | None) -> str | None:
     """Return a note about a failure whose name is not among the Errors of its Task; None if there is nothing to say."""
     names = definition.errors.get(name_of(state))
-    if names is None or error is None or error in names or error.startswith(_ALWAYS):
+    if names is None or error is None or error in names or error.startswith(ANY_TASK):
         return None
     near = difflib.get_close_matches(error, names, 1)
     meant = f"Did you mean '{near[0]}'? " if near else ""

@@ -12,12 +12,12 @@ from dcf.asl.surroundings import Clock
 from dcf.core import receipts, refusals
 from dcf.core.advancing import epoch_of, open_transition, take, visits_to_leave
 from dcf.core.answers import Leased, Updated
-from dcf.core.claim import claim_ready, needs_page
+from dcf.core.claim import claim_ready, look_for
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.lease import Release, cleared, forgotten_claim, release
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
-from dcf.core.notices import stop_children
+from dcf.core.notices import lost_notices, stop_children
 from dcf.core.outputs import TO_HOLDER, output_refusal
 from dcf.core.repetitions import repeat
 from dcf.core.transition import Claimant, Transition, clock_of
@@ -196,7 +196,7 @@ def _end_by_itself(
     more = take(step, snapshot, state, advance, definition, context)
     if more is not None:
         return Decision(answer=more)
-    step.writes.notices.extend(stop_children({state: doc}))
+    step.writes.notices.extend([*stop_children({state: doc}), *lost_notices(state, doc.lease, "timed_out")])
     return step.decision(step.run_status)
 
 
@@ -225,9 +225,10 @@ def _settle(
     if claimant is not None and not request.only_entered and len(claims) < claimant.most:
         still = replace(claimant, most=claimant.most - len(claims))
         others = claim_ready(step, snapshot, still)
-        if step.run_status is RunStatus.RUNNING and needs_page(snapshot, len(others), still):
-            return Decision(answer=More(page=True))
         claims += others
+        page = look_for(step, snapshot, len(others), still, inside=not claims and "/" in state)
+        if page is not None:
+            return Decision(answer=page)
     answer = _answer(step, request, closed, doc.lease.owner_agent_id, claims)
     mine, moved = receipts.keep(state, step.writes.states[state], _receipt(request, answer, snapshot.now))
     step.writes.states[state] = mine
@@ -240,11 +241,8 @@ def _output_refusal(snapshot: Snapshot, request: Update, definition: Definition)
     doc = snapshot.states[request.state]
     if request.status is not Status.SUCCEEDED or doc.visit is not None:
         return None
-    return output_refusal(definition, request.state, _result(snapshot, request), doc, TO_HOLDER)
-
-
-def _result(snapshot: Snapshot, request: Update) -> Json:
-    return request.output if request.has_output else snapshot.outputs.get(request.state)
+    output = request.output if request.has_output else snapshot.outputs.get(request.state)
+    return output_refusal(definition, request.state, output, doc, TO_HOLDER)
 
 
 def _advance(
@@ -253,7 +251,8 @@ def _advance(
     state = request.state
     visits = visits_to_leave(snapshot, state)
     if request.status is Status.SUCCEEDED:
-        return engine.complete(definition.machine, state, visits, _result(snapshot, request), context, clock)
+        result = request.output if request.has_output else snapshot.outputs.get(state)
+        return engine.complete(definition.machine, state, visits, result, context, clock)
     return engine.fail(definition.machine, state, visits, request.error, request.cause, context, clock)
 
 

@@ -11,8 +11,8 @@ from dcf.core.asking import Asking
 from dcf.core.decision import Snapshot
 from dcf.core.human_tasks import waits_for_person
 from dcf.core.inspection import is_ready
-from dcf.core.model import RunStatus
-from dcf.core.notices import NoticeKind, talk_kind
+from dcf.core.model import Meta, RunStatus, StateDoc
+from dcf.core.notices import TO_HOLDERS, NoticeKind, talk_kind
 from dcf.runs import talk_events
 from dcf.store.keys import RunKeys
 from dcf.store.outbox import OutboxEntry
@@ -25,12 +25,25 @@ _MOST_ASKED: Final = 10
 _HUMAN: Final = "human_task"
 """Type of the events that tell people of a task."""
 
-_ALWAYS_TRUE: Final = frozenset({NoticeKind.FINISHED.value, NoticeKind.CANCELLED.value})
+_ALWAYS_TRUE: Final = frozenset({NoticeKind.FINISHED.value}) | TO_HOLDERS
+
+_OF_STATES: Final = frozenset({"workflow_event", "lease_lost", _HUMAN})
+"""Types of the events that are about a state; all others are about the run, and `target_state` is what it is about."""
 
 
-def event_id_of(workflow_id: str, entry: OutboxEntry) -> str:
-    """Return the id of an event, by which receivers drop duplicates."""
-    return f"{workflow_id}:{talk_events.thing_of(entry)}:{entry.epoch}:{entry.type}"
+def event_id_of(workflow_id: str, entry: OutboxEntry, *, is_over: bool = False) -> str:
+    """Return the id of an event, by which receivers drop duplicates.
+
+    What stands before the epoch names the thing that it is about: an inbox keeps only the newest event of each. The end
+    of a run is one thing, whichever of its states an agent holds.
+    """
+    return f"{workflow_id}:{_thing(entry, is_over=is_over)}:{entry.epoch}:{entry.type}"
+
+
+def _thing(entry: OutboxEntry, *, is_over: bool) -> str:
+    if entry.type in TO_HOLDERS:
+        return "run-over" if is_over else f"{entry.state}:stop"
+    return talk_events.thing_of(entry)
 
 
 def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tuple[str, ...]:
@@ -54,17 +67,26 @@ def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tupl
 def is_outdated(entry: OutboxEntry, snapshot: Snapshot) -> bool:
     """Return True if the state or the run has moved on since the entry was written, so that it is no longer true."""
     meta = snapshot.meta
-    if entry.type in _ALWAYS_TRUE or talk_kind(entry.type) is not None:
-        return entry.type not in _ALWAYS_TRUE and talk_events.is_moot(entry, snapshot)
+    if entry.type in _ALWAYS_TRUE:
+        goes_on = meta is not None and meta.status is RunStatus.RUNNING
+        return entry.type == NoticeKind.CANCELLED and entry.state is None and goes_on  # the run was retried
+    if talk_kind(entry.type) is not None:
+        return talk_events.is_moot(entry, snapshot)
     if meta is None or meta.status is not RunStatus.RUNNING:
         return True
     state = entry.state or entry.about
     if state is None:
         return entry.type.startswith(NoticeKind.UNSTARTED) and meta.is_started
-    doc = snapshot.states.get(state)
+    return _has_moved_on(entry, snapshot.states.get(state), meta, snapshot.now)
+
+
+def _has_moved_on(entry: OutboxEntry, doc: StateDoc | None, meta: Meta, now: int) -> bool:
+    """Return True if a state is in another visit, or waits no more for those who are told."""
+    if doc is None or doc.lease.epoch != entry.epoch:
+        return True
     if entry.type == NoticeKind.ASKED:
-        return doc is None or doc.lease.epoch != entry.epoch or not waits_for_person(doc)
-    if doc is None or doc.lease.epoch != entry.epoch or not is_ready(meta, doc, snapshot.now):
+        return not waits_for_person(doc)
+    if not is_ready(meta, doc, now):
         return True
     return entry.state is not None and entry.number < doc.reminders  # a later reminder says the same
 
@@ -76,14 +98,17 @@ def event_of(
     payload: Json,
     mark: Mapping[str, Json],
     asked: Asking | None = None,
+    status: RunStatus = RunStatus.RUNNING,
 ) -> dict[str, Json]:
     """Return the event to deliver, in the seed's format, with its id and the mark of who sent it.
 
+    `status` is that of the run now: that it is over is one event for an agent, whichever of its states it is told of.
     `asked` is what its state says of the people that it waits for: a platform that tells them needs no more.
     """
+    is_over = status is not RunStatus.RUNNING
     event: dict[str, Json] = {
         "type": "workflow_event",
-        "event_id": event_id_of(run.workflow_id, entry),
+        "event_id": event_id_of(run.workflow_id, entry, is_over=is_over),
         "workflow_id": run.workflow_id,
         "target_state": entry.state or entry.about,
         "source_state": entry.source,
@@ -100,6 +125,10 @@ def event_of(
         return talk_events.told(event, entry, kind, mark)
     if entry.state is None:
         return event | {"type": "run_stalled"}
+    if entry.type in TO_HOLDERS:
+        if is_over:
+            return event | {"type": "run_over", "status": status.value}
+        return event | {"type": "lease_lost", "epoch": entry.epoch}
     event["control_plane"] |= {
         "state_key": run.state(entry.state),
         "input_key": run.input(entry.state),
@@ -116,7 +145,7 @@ def entry_of(event: Mapping[str, Json]) -> OutboxEntry | None:
     parts = event_id.rsplit(":", 2) if isinstance(event_id, str) else []
     if len(parts) < 3 or not parts[1].isdecimal() or not (state is None or isinstance(state, str)):  # noqa: PLR2004
         return None
-    for_planner = event.get("type") not in {"workflow_event", _HUMAN}
+    for_planner = event.get("type") not in _OF_STATES
     return OutboxEntry(
         entry_id="",
         type=parts[2],

@@ -144,6 +144,7 @@ class ControlPlane:
         reads = Reads(states=with_scopes([path]), inputs=(path,), agents=(path,), receipts=used_before)
         decide = partial(lease.acquire, request=_at(path, request))
         done: Committed[Leased | Refusal] = self.transactions.on_state(workflow_id, path, reads, decide)
+        self.follow_ups.deliver(workflow_id, done)
         answer = done.answer
         if isinstance(answer, Refusal) and answer.code == "attempts_exhausted":
             self.exhaust(workflow_id, path)
@@ -163,6 +164,7 @@ class ControlPlane:
         decide = partial(lease.release, request=_at(path, request))
         reads = Reads(states=with_scopes([path]))
         done: Committed[Released | Refusal] = self.transactions.on_state(workflow_id, path, reads, decide)
+        self.follow_ups.deliver(workflow_id, done)
         return done.answer
 
     def claim(self, workflow_id: str, wish: lease.Acquire) -> Leased | NothingReady | Refusal:

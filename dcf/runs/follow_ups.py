@@ -53,14 +53,14 @@ class FollowUps:
     def after(self, workflow_id: str, committed: Committed[object], by: Completer | None = None) -> Joined:
         """Do the follow-up work of a commit, and the work that this leaves in turn. Return the combined result."""
         done, joined = 0, NOTHING_JOINED
-        self._deliver(workflow_id, committed)
+        self.deliver(workflow_id, committed)
         pending = deque(joining.follow_ups(committed.remaining, committed.counts))
         while pending and done < _MOST:
             try:
                 step = self._do(workflow_id, pending.popleft(), by)
             except Conflict:
                 break  # the claim is granted; the clock does the rest
-            self._deliver(workflow_id, step)
+            self.deliver(workflow_id, step)
             joined = _together(joined, step.answer)
             pending.extend(joining.follow_ups(step.remaining, step.counts))
             by = None if joined.claims else by
@@ -114,10 +114,10 @@ class FollowUps:
         done = self._transactions.by_definition(
             workflow_id, reads, lambda _, snapshot: finalization.skip_unreached(snapshot)
         )
-        self._deliver(workflow_id, done)
+        self.deliver(workflow_id, done)
         self._in_pages(workflow_id, "", finalization.skip_unreached)
 
-    def _deliver(self, workflow_id: str, committed: Committed[object]) -> None:
+    def deliver(self, workflow_id: str, committed: Committed[object]) -> None:
         """Have what a commit owes delivered, if somebody in this process does so."""
         if committed.owes and self.hand_over is not None:
             self.hand_over(workflow_id)
@@ -186,7 +186,7 @@ class FollowUps:
         left = joining.inside(self._transactions.store.open_states(workflow_id), owner)
         for start in range(0, len(left), _SWEPT_AT_ONCE):
             page = left[start : start + _SWEPT_AT_ONCE]
-            self._deliver(workflow_id, self._transactions.on_run(workflow_id, Reads(states=with_scopes(page)), decide))
+            self.deliver(workflow_id, self._transactions.on_run(workflow_id, Reads(states=with_scopes(page)), decide))
 
 
 def _together(before: Joined, answer: object) -> Joined:

@@ -17,7 +17,7 @@ from dcf.core.notices import TO_RUNS, NoticeKind, talk_kind
 from dcf.core.provenance import mark_of_event
 from dcf.errors import DcfError, NotFound, StoreUnavailable, StoreUnsuitable, UnknownState
 from dcf.ports import Deliverer, Delivery, Post, Undelivered
-from dcf.runs.announcements import entry_of, event_id_of, event_of, is_outdated, recipients
+from dcf.runs.announcements import entry_of, event_of, is_outdated, recipients
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.lanes import Lanes
 from dcf.runs.telling import Target, outcome_of, target_of
@@ -335,11 +335,12 @@ class Notifications:
     def _posts(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, payload: Json) -> Iterator[Post]:
         """Yield the entry's event for each agent that may take it, in the order to ask."""
         assert snapshot.meta is not None, "read() raises for a run that does not exist"
-        event_id = event_id_of(workflow_id, entry)
         mark = mark_of_event(current_author(), snapshot.meta)
         doc = None if entry.state is None else snapshot.states.get(entry.state)
         asked = None if doc is None else doc.asked
-        event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload, mark, asked)
+        status = snapshot.meta.status
+        event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload, mark, asked, status)
+        event_id = str(event["event_id"])
         for agent_id in recipients(workflow_id, entry, snapshot):
             yield Post(agent_id=agent_id, event_id=event_id, event=event)
 

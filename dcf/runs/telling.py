@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.decision import Event, Notice
-from dcf.core.notices import NoticeKind
+from dcf.core.notices import TO_HOLDERS, NoticeKind
 from dcf.ports import Delivery, Undelivered
 from dcf.store.outbox import NOTHING_TOLD, OutboxEntry, TellingOutcome
 from dcf.store.told import Announcement, FailedAnnouncement
@@ -46,9 +46,10 @@ def outcome_of(entry: OutboxEntry, target: Target, now: int, before: FailedAnnou
     """
     if target.agent_id is None:
         return NOTHING_TOLD
-    told = _announced(entry, target.agent_id, now) if target.sent else None
+    is_announcement = target.sent and entry.type != NoticeKind.LEASE_LOST
+    told = _announced(entry, target.agent_id, now) if is_announcement else None
     sent = (Event(type="NotificationSent", state=entry.state, data=_shown(entry, target.agent_id)),)
-    if not target.failed or entry.type == NoticeKind.CANCELLED:
+    if not target.failed or entry.type in TO_HOLDERS:
         return TellingOutcome(events=sent if target.sent else (), told=told)
     known = before.known if before is not None and before.epoch == entry.epoch else ()
     news = {_reason(*one): one for one in target.failed if _is_worth_telling(one[1])}

@@ -115,7 +115,7 @@ Judge: TypeAlias = Callable[[Sequence[Message]], Sequence[bool]]
 """Function that says of each message whether it is wanted."""
 
 
-Heard: TypeAlias = Callable[[bool], None]
+Heard: TypeAlias = Callable[[bool], object]
 """Function that is told whether the message that was acknowledged was still there."""
 
 

@@ -15,15 +15,26 @@ from pydantic_core import ErrorDetails
 from dcf.errors import InvalidArgument
 from dcf.tools.examples import example_of
 from dcf.tools.registry import ID_PATTERN, ID_RULE, Arguments, ToolSpec, printable
+from dcf.tools.suggestions import argument_meant, closest
 from dcf.values.json_text import Json, dump
 
 _LONGEST_ECHO = 80
 _TYPE_WORDS = {"boolean": "true or false", "object": "an object", "array": "an array"}
 
+_UNTOLD = "redis_url"
+
 _SMALL = 1000
 """Values in arguments that are checked on the event loop; that takes less than a millisecond."""
 _CHARACTERS = 64
 """Characters of a string that count as one value."""
+
+
+class AlmostRight(InvalidArgument):
+    """An argument is called by another name than it has. `renamed` has the name that was probably meant."""
+
+    def __init__(self, message: str, hint: str, renamed: Mapping[str, str]) -> None:
+        super().__init__(message, hint)
+        self.renamed = renamed
 
 
 async def check_arguments(
@@ -69,9 +80,12 @@ def _refuse_unknown(spec: ToolSpec, arguments: Mapping[str, Json]) -> None:
         return
     others = sum(name not in known for name in arguments) - 1
     more = f", nor {others} more that were sent" if others else ""
-    raise InvalidArgument(
-        f"There is no argument '{printable(first[:_LONGEST_ECHO])}'{more}.", f"The arguments are: {', '.join(known)}."
-    )
+    message = f"There is no argument '{printable(first[:_LONGEST_ECHO])}'{more}."
+    listed = f"The arguments are: {', '.join(name for name in known if name != _UNTOLD)}."
+    meant = None if others else argument_meant(first, list(known), arguments)
+    if meant is not None:
+        raise AlmostRight(message, f"Did you mean {meant}? {listed}", {first: meant})
+    raise InvalidArgument(message, listed)
 
 
 def _explained(spec: ToolSpec, error: ValidationError) -> InvalidArgument:
@@ -79,7 +93,17 @@ def _explained(spec: ToolSpec, error: ValidationError) -> InvalidArgument:
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]
     name = str(first["loc"][0])
     wanted = spec.arguments.model_json_schema()["properties"][name]
-    return InvalidArgument(f"{_wrong(first, name, wanted)}.", _told(spec, name, wanted))
+    said = error.errors(include_url=False, include_context=False)[0]["input"]
+    meant = _value_meant(said, wanted)
+    told = _told(spec, name, wanted)
+    hint = told if meant is None else f"Did you mean '{meant}'?" + ("" if told is None else f" {told}")
+    return InvalidArgument(f"{_wrong(first, name, wanted)}.", hint)
+
+
+def _value_meant(said: object, wanted: Mapping[str, Json]) -> str | None:
+    """Return the allowed word that is most like what was said."""
+    words = [word for one in wanted.get("anyOf", [wanted]) for word in one.get("enum", ())]
+    return closest(said, words) if isinstance(said, str) else None
 
 
 def _told(spec: ToolSpec, name: str, wanted: Mapping[str, Json]) -> str | None:

@@ -7,7 +7,7 @@ goes on: no agent is told of work that it cannot have.
 import time
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import anyio.lowlevel
@@ -18,17 +18,20 @@ from dcf.application import Application
 from dcf.core import lease
 from dcf.core.access import Scope
 from dcf.core.answers import Leased
-from dcf.core.notices import NoticeKind
 from dcf.errors import DcfError, InvalidArgument, NotFound
+from dcf.store.handed import Handed
 from dcf.store.inbox import Message
 from dcf.tools.leases import new_token
+from dcf.tools.next_calls import calls_about, is_of_ready_state, wait_again
 from dcf.tools.registry import AgentId, Answer, Arguments, Ttl, WholeInput, tool
+from dcf.tools.suggestions import closest
 from dcf.tools.work import steps_of, work_shown
+from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
-from dcf.workforce.steps import wait_for_event
-from dcf.workforce.talk_steps import steps_of_event
 
 _STREAM_ID_LIMIT = 2**64
+_SHOWN_WITH_WORK: Final = ("type", "reason", "source_state", "payload", "provenance")
+"""Fields of an event beside its work; a payload only if there is one, and with it the mark of whose words it has."""
 
 
 class AwaitWorkflowEvent(Arguments):
@@ -47,19 +50,29 @@ class AwaitWorkflowEvent(Arguments):
     )
     lease: bool = Field(default=True, description="Lease the state that is ready; false: only tell me.")
     lease_ttl_s: Ttl = 300
+    request_id: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="New for each wait; the same again if its answer was lost.",
+    )
     whole_input: WholeInput = False
 
 
 class WorkflowEvent(Answer):
-    """The event and its work, or a timeout. `acknowledged`: whether the event of ack_message_id was still there."""
+    """The event and its work, or a timeout. `acknowledged`: whether the event of ack_message_id was still there.
+
+    `repeated`: the work is what an earlier call with this request_id was given.
+    """
 
     agent_id: str | None = None
     message_id: str | None = None
     acknowledged: bool | None = None
+    repeated: bool | None = None
     event: dict[str, Any] | None = None
     work: dict[str, Any] | None = None
 
-    only_when_set = ("acknowledged", "work")
+    only_when_set = ("acknowledged", "repeated", "work")
 
 
 @tool(
@@ -74,6 +87,9 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
     """Wait on an agent's inbox (long poll); drop events whose state was completed or taken, or whose run is over."""
     until, left = time.monotonic() + args.timeout_s, args.timeout_s
     acknowledged = None if args.ack_message_id is None else _message_id(args.ack_message_id)
+    again = await _given_before(app, args)
+    if again is not None:
+        return again
     told: list[bool] = []
     heard = told.append
     while True:
@@ -86,18 +102,12 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
         )
         was_there = told[0] if told else None
         if message is None:
-            return WorkflowEvent(
-                status="timeout",
-                agent_id=args.agent_id,
-                acknowledged=was_there,
-                hint="Call again to keep waiting.",
-                next=[wait_for_event(args.agent_id).as_json()],
-            )
-        if not (args.lease and _is_of_ready_state(message)):
-            return _told(args, message, was_there)
-        leased = await _leased(app, args, message)
+            return await _timeout(app, args, was_there)
+        if not (args.lease and is_of_ready_state(message.event)):
+            return _event(args, message, was_there)
+        leased = await _leased(app, args, message.event)
         if leased is not None:
-            return _with_work(app, args, message, leased, was_there)
+            return _work(app, args, message, leased, was_there)
         acknowledged, heard, left = message.message_id, _nobody, max(0.0, until - time.monotonic())
 
 
@@ -105,60 +115,106 @@ def _nobody(_: bool) -> None:
     """Tell nobody: the event that is acknowledged is one that was dropped here."""
 
 
-async def _leased(app: Application, args: AwaitWorkflowEvent, message: Message) -> Leased | None:
-    """Lease the state of an event; None if somebody else has it, or it is not ready any more."""
-    request = lease.Acquire(
-        state=str(message.event["target_state"]), owner=args.agent_id, token=new_token(), ttl_s=args.lease_ttl_s
+async def _given_before(app: Application, args: AwaitWorkflowEvent) -> WorkflowEvent | None:
+    """Return the work that an earlier call with the same id was given, if it is still held with the token of then."""
+    key = _key(args)
+    given = None if key is None else await anyio.to_thread.run_sync(app.handed.find, args.agent_id, key)
+    if given is None:
+        return None
+    leased = await _take(app, args, given)
+    if leased is None:
+        return None
+    work = work_shown(app, given.workflow_id, leased, whole_input=args.whole_input)
+    return WorkflowEvent(
+        status="event",
+        agent_id=args.agent_id,
+        repeated=True,
+        event={"type": "workflow_event", "workflow_id": given.workflow_id, "target_state": given.state},
+        work=work,
+        next=steps_of(work, args.agent_id),
     )
-    workflow_id = str(message.event["workflow_id"])
-    acquire = partial(app.control_plane.acquire, workflow_id, request)
+
+
+async def _leased(app: Application, args: AwaitWorkflowEvent, event: dict[str, Json]) -> Leased | None:
+    """Lease the state of an event; None if somebody else has it, or it is not ready any more."""
+    key = _key(args)
+    given = Handed(workflow_id=event["workflow_id"], state=event["target_state"], token=new_token())
+    if key is not None:
+        await anyio.to_thread.run_sync(app.handed.note, args.agent_id, key, given)
     try:
-        found = await anyio.to_thread.run_sync(acquire)
+        found = await _take(app, args, given)
         await anyio.lowlevel.checkpoint_if_cancelled()
     except anyio.get_cancelled_exc_class():  # nobody hears of the lease
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(partial(_give_back, app, workflow_id, request))
+            await anyio.to_thread.run_sync(partial(_give_back, app, given))
         raise
+    return found
+
+
+async def _take(app: Application, args: AwaitWorkflowEvent, given: Handed) -> Leased | None:
+    """Lease a state with the token that was noted for it, which also finds a lease that was granted before."""
+    request = lease.Acquire(state=given.state, owner=args.agent_id, token=given.token, ttl_s=args.lease_ttl_s)
+    try:
+        found = await anyio.to_thread.run_sync(partial(app.control_plane.acquire, given.workflow_id, request))
     except NotFound:  # the run was deleted meanwhile
         return None
     return None if isinstance(found, Refusal) else found
 
 
-def _give_back(app: Application, workflow_id: str, request: lease.Acquire) -> None:
-    """Release a lease that nobody heard of."""
+def _give_back(app: Application, given: Handed) -> None:
+    """Release a lease that nobody heard of, and have the state announced again."""
     with suppress(DcfError):  # then it expires
-        app.control_plane.release(workflow_id, lease.Release(state=request.state, token=request.token))
+        app.control_plane.release(given.workflow_id, lease.Release(state=given.state, token=given.token))
+        app.control_plane.hasten(given.workflow_id, given.state)
 
 
-def _is_of_ready_state(message: Message) -> bool:
-    """Return True for an event that says that a state can be taken."""
-    event = message.event
-    return (
-        isinstance(event, dict)
-        and event.get("type") == "workflow_event"
-        and event.get("reason") != NoticeKind.CANCELLED.value
-        and isinstance(event.get("target_state"), str)
-        and isinstance(event.get("workflow_id"), str)
+def _key(args: AwaitWorkflowEvent) -> str | None:
+    """Return what a repetition of this call would have too: its id, or the event that it acknowledges."""
+    return (args.request_id or args.ack_message_id) if args.lease else None
+
+
+async def _timeout(app: Application, args: AwaitWorkflowEvent, acknowledged: bool | None) -> WorkflowEvent:
+    """Return that nothing came; an id that no run names, but one almost like it, is probably misspelt."""
+    others = await anyio.to_thread.run_sync(app.desk.others_than, args.agent_id) if args.lease else ()
+    meant = closest(args.agent_id, others)
+    unknown = "" if meant is None else f" No run has anything for '{args.agent_id}': did you mean '{meant}'?"
+    return WorkflowEvent(
+        status="timeout",
+        agent_id=args.agent_id,
+        acknowledged=acknowledged,
+        hint=f"Call again to keep waiting.{unknown}",
+        next=[wait_again(args.agent_id)],
     )
 
 
-def _told(args: AwaitWorkflowEvent, message: Message, acknowledged: bool | None) -> WorkflowEvent:
+def _event(args: AwaitWorkflowEvent, message: Message, acknowledged: bool | None) -> WorkflowEvent:
+    """Return an event as it is, with what to do about it."""
     return WorkflowEvent(
         status="event",
         agent_id=args.agent_id,
         message_id=message.message_id,
         acknowledged=acknowledged,
         event=message.event,
-        next=[step.as_json() for step in steps_of_event(message.event, args.agent_id)] or None,
+        next=calls_about(message.event, args.agent_id, message.message_id),
     )
 
 
-def _with_work(
+def _work(
     app: Application, args: AwaitWorkflowEvent, message: Message, leased: Leased, acknowledged: bool | None
 ) -> WorkflowEvent:
-    work = work_shown(app, str(message.event["workflow_id"]), leased, whole_input=args.whole_input)
-    answer = _told(args, message, acknowledged)
-    return answer.model_copy(update={"work": work, "next": steps_of(work, args.agent_id)})
+    event = message.event
+    work = work_shown(app, event["workflow_id"], leased, whole_input=args.whole_input)
+    shown = _SHOWN_WITH_WORK if event.get("payload") else _SHOWN_WITH_WORK[:3]
+    return WorkflowEvent(
+        status="event",
+        agent_id=args.agent_id,
+        message_id=message.message_id,
+        acknowledged=acknowledged,
+        event={"workflow_id": event["workflow_id"], "target_state": event["target_state"]}
+        | {name: event[name] for name in shown if event.get(name) is not None},
+        work=work,
+        next=steps_of(work, args.agent_id),
+    )
 
 
 def _message_id(text: str) -> str:

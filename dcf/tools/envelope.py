@@ -7,6 +7,7 @@ for all tools, from what each tool declared. A tool itself checks only what depe
 import inspect
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -20,6 +21,7 @@ from dcf.errors import (
     Forbidden,
     InternalError,
     InvalidDefinition,
+    NotFound,
     PlatformUnavailable,
     RateLimited,
     TooLarge,
@@ -27,6 +29,7 @@ from dcf.errors import (
 from dcf.store.authors import authored_by
 from dcf.tools.argument_checks import check_arguments, check_at_once
 from dcf.tools.callers import calling, scope_hint
+from dcf.tools.guidance import guide_failure, guided
 from dcf.tools.key_watch import KeyWatch
 from dcf.tools.limits import Meter
 from dcf.tools.registry import Answer, Arguments, ToolSpec, printable
@@ -75,12 +78,15 @@ async def call(
                     answer = await watch.during(caller, partial(_run, spec, application, checked, threads))
                 else:
                     answer = await _run(spec, application, checked, threads)
+        answer = guided(spec, checked, caller, answer)
         return _within(spec, application, Reply(payload=answer.payload()))
     except Exception as error:  # noqa: BLE001 - every failure becomes an answer
         note = _refusal_note(spec, application, error, arguments, caller)
         if note is not None:
             await anyio.to_thread.run_sync(note)
-        return _broken(spec, error, arguments)
+        if isinstance(error, NotFound):  # what was meant is looked up
+            return await anyio.to_thread.run_sync(_broken, spec, application, error, arguments, caller)
+        return _broken(spec, application, error, arguments, caller)
 
 
 def call_here(spec: ToolSpec, application: Application, arguments: Mapping[str, Json], caller: Caller) -> Reply:
@@ -89,13 +95,13 @@ def call_here(spec: ToolSpec, application: Application, arguments: Mapping[str, 
         _authorize(spec, caller)
         checked = _admitted(spec, application, check_at_once(spec, arguments), caller)
         with calling(caller), authored_by(caller.name, caller.account):
-            answer = _run_at_once(spec, application, checked)
+            answer = guided(spec, checked, caller, _run_at_once(spec, application, checked))
         return _within(spec, application, Reply(payload=answer.payload()))
     except Exception as error:  # noqa: BLE001 - every failure becomes an answer
         note = _refusal_note(spec, application, error, arguments, caller)
         if note is not None:
             note()
-        return _broken(spec, error, arguments)
+        return _broken(spec, application, error, arguments, caller)
 
 
 def waits(spec: ToolSpec) -> bool:
@@ -103,12 +109,19 @@ def waits(spec: ToolSpec) -> bool:
     return inspect.iscoroutinefunction(spec.run)
 
 
-def _broken(spec: ToolSpec, error: Exception, arguments: Mapping[str, Json]) -> Reply:
+def _broken(
+    spec: ToolSpec, application: Application, error: Exception, arguments: Mapping[str, Json], caller: Caller
+) -> Reply:
     """Return the answer to a call that failed; a bug in dcf is logged, and shows no internals to the caller."""
     if not isinstance(error, DcfError):
         log.error("tool %s failed", spec.name, exc_info=error)
         error = InternalError()
-    return Reply(payload=_failure(spec, error, arguments), broken=True)
+    payload = _failure(spec, error, arguments)
+    with suppress(DcfError):  # what was meant is looked up, and that may fail as well
+        meant, following = guide_failure(spec, application, error, arguments, caller)
+        payload |= {"hint": f"{meant} {payload['hint']}"} if meant else {}
+        payload |= {"next": following} if following else {}
+    return Reply(payload=payload, broken=True)
 
 
 def _refusal_note(

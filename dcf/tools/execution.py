@@ -8,7 +8,7 @@ from pydantic import Field
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.answers import AlreadyCompleted
-from dcf.core.inspection import public_state
+from dcf.core.inspection import public_state, short_state
 from dcf.core.model import RunStatus, Status
 from dcf.core.progress import Update
 from dcf.core.provenance import marked
@@ -32,6 +32,7 @@ from dcf.tools.registry import (
     refused,
     tool,
 )
+from dcf.tools.suggestions import closest
 from dcf.tools.work import claimed_work
 from dcf.values.instants import to_text
 from dcf.values.json_paths import MISSING
@@ -53,6 +54,12 @@ _STATUS_WORDS = {
 }
 
 
+_MEANT = dict.fromkeys(("complete", "completed", "finish", "finished", "ok"), "succeeded") | dict.fromkeys(
+    ("abort", "aborted", "failure"), "failed"
+)
+"""Words that are not taken for a status, since nothing says that they are, and what is probably meant."""
+
+
 class ReadWorkflowControlPlane(Arguments):
     """Read where a run stands: call this to get your state's input, to check readiness, or to watch progress.
 
@@ -66,6 +73,7 @@ class ReadWorkflowControlPlane(Arguments):
         default=None, description='Only these states: ["A", "B"] (or JSON text); none or [] means all.'
     )
     include_meta: bool = Field(default=True, description="Include the run's meta document.")
+    include_inputs: bool = Field(default=False, description="Also the inputs of states that have ended.")
     compute_readiness: bool = Field(default=False, description="Say of each state whether it can be leased now.")
     summary: bool = Field(default=False, description="Only what matters at a glance, without inputs and outputs.")
     inside: str | None = Field(
@@ -140,7 +148,7 @@ def _states(app: Application, args: ReadWorkflowControlPlane, named: tuple[str, 
     else:
         found = app.runs.each_inside(args.workflow_id, args.inside, **more)
     for name, one in found:
-        shown = one.summary() if args.summary else public_state(one.doc)
+        shown = one.summary() if args.summary else short_state(public_state(one.doc))
         given, output = known(one.given), known(one.output)
         if len(page.documents) == args.limit or not room.takes([name, name, shown, given, output]):
             page.next_cursor = last
@@ -148,7 +156,7 @@ def _states(app: Application, args: ReadWorkflowControlPlane, named: tuple[str, 
         page.documents[name], page.readiness[name], last = shown, one.ready, name
         if not args.summary:
             page.outputs[name] = output
-        if one.given is not MISSING:
+        if one.given is not MISSING and (args.include_inputs or not one.doc.status.is_terminal):
             page.inputs[name] = given
     return page
 
@@ -259,12 +267,12 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         status=f"{told}{nothing}",
         workflow_id=args.workflow_id,
         state=args.state,
-        updated_state=public_state(answer.doc),
+        updated_state=short_state(public_state(answer.doc)),
         output_written=answer.output_written,
         run_status=answer.run_status,
         next_states=list(answer.next_states),
         repeated=answer.repeated,
-        note=note_on(app, args.workflow_id, args.state, args.error_name),
+        note=None if args.error_name is None else note_on(app, args.workflow_id, args.state, args.error_name),
         retry_at=None if answer.retry_at is None else to_text(answer.retry_at),
         work=work[0] if work else None,
         next=calls_after(request, args.workflow_id, agent_id or answer.owner, answer, work[:1]) or None,
@@ -293,5 +301,8 @@ def _status(word: str | None) -> Status | None:
         return None
     status = _STATUS_WORDS.get(word.strip().lower())
     if status is None:
-        raise InvalidArgument("new_status must be succeeded, failed, running or pending.")
+        said = word.strip().lower()
+        meant = _MEANT.get(said) or closest(said, _STATUS_WORDS)
+        hint = None if meant is None else f"Did you mean '{_STATUS_WORDS[meant]}'? Nothing was changed."
+        raise InvalidArgument("new_status must be succeeded, failed, running or pending.", hint)
     return status

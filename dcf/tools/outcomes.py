@@ -1,15 +1,16 @@
-"""What a holder's write did, in a sentence and as the calls that follow. Pure."""
+"""What a holder's write did, in a sentence and as the calls that follow."""
 
 from collections.abc import Sequence
 
 from dcf.core.answers import Updated
 from dcf.core.model import RunStatus, Status
 from dcf.core.progress import Update
+from dcf.tools.next_calls import wait_again
 from dcf.tools.work import steps_of
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
-from dcf.workforce.steps import to_complete, wait_for_event
+from dcf.workforce.steps import to_complete
 
 _MOST_NAMED = 5
 
@@ -49,7 +50,7 @@ def calls_after(
     if request.is_partial and not answer.repeated:
         held: dict[str, Json] = {"workflow_id": workflow_id, "state": request.state, "lease_token": request.token}
         return [to_complete(held, agent_id).as_json()]
-    return [] if agent_id is None else [wait_for_event(agent_id).as_json()]
+    return [] if agent_id is None else [wait_again(agent_id)]
 
 
 def calls_to_mend(

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from lab import rules
+from dcf.values.digest import content_fingerprint
+from lab import rules, talk_rules
 from lab.evidence import Story
 from lab.expectation import Expected
 from lab.rules import RULES, judge
@@ -72,6 +73,30 @@ def child(name: str = "c1", status: str = "succeeded", epoch: int = 2) -> dict[s
     return {"workflow_id": name, "status": status, "parent": {"state": "Child_2", "epoch": epoch}}
 
 
+def asked(*, times: int = 1, answers: tuple[str, ...] = ("yes",), told: int = 1, said: str = "yes") -> Story:
+    """The right story, in which a question was asked and answered, and the asker told."""
+    about = {"question": "q1", "agent": "ann"}
+    said_so = [happening("QuestionAnswered", "Work_1", **about, answer=answer) for answer in answers]
+    heard = [happening("NotificationSent", agent="ann", reason="question_answered", epoch=1) for _ in range(told)]
+    calls = (
+        call("ask", 1.5, content={"request": "r1"}),
+        call("reply", 1.7, agent="eve", token=None, content={"request": "r2", "question": "q1", "answer": said}),
+    )
+    questions = [happening("QuestionAsked", "Work_1", **about) for _ in range(times)]
+    return with_happening(*questions, *said_so, *heard, before="LeaseRenewed", calls=(*right().calls, *calls))
+
+
+def corrected(*types: str, given: Any = None) -> Story:
+    """A result that was corrected; `types` is what happened to it and to the state that follows it, in order."""
+    found = {
+        "corrected": happening("ResultCorrected", "Work_1", epoch=EPOCH, after=content_fingerprint({"n": 2, "fix": 1})),
+        "entered": happening("StateEntered", "Work_2", epoch=EPOCH, source="Work_1"),
+        "leased": happening("LeaseAcquired", "Work_2", epoch=LATER, owner="bob", attempt=1),
+    }
+    took = call("acquire", 4.5, epoch=LATER, given=given or {"n": 2, "fix": 1}, state="Work_2", **BOB)
+    return with_happening(*(found[name] for name in types), before="RunSucceeded", calls=(*right().calls, took))
+
+
 PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
     (
         rules.the_first_answer_of_a_person_counts,
@@ -92,6 +117,21 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
         rules.people_are_told,
         "nobody is told of a task",
         with_happening(ASKED_OF[0], before="RunSucceeded"),
+    ),
+    (talk_rules.each_question_is_answered_once, "a question is answered twice", asked(answers=("yes", "no"))),
+    (talk_rules.each_question_is_answered_once, "one request asks twice", asked(times=2)),
+    (talk_rules.each_question_is_answered_once, "an answer that was taken is not in the history", asked(answers=())),
+    (talk_rules.each_question_is_answered_once, "another answer than the one that was taken", asked(said="no")),
+    (talk_rules.each_question_is_answered_once, "the asker is told twice", asked(told=2)),
+    (
+        talk_rules.a_corrected_result_is_what_the_follower_saw,
+        "a result is corrected after it was used",
+        corrected("entered", "leased", "corrected"),
+    ),
+    (
+        talk_rules.a_corrected_result_is_what_the_follower_saw,
+        "the follower saw what was corrected",
+        corrected("entered", "corrected", "leased", given={"n": 2}),
     ),
     (
         rules.one_holder_per_epoch,
@@ -340,6 +380,12 @@ def test_every_rule_has_a_planted_fault() -> None:
 
 
 # What is right although it looks odd
+
+
+def test_a_question_may_be_answered_and_a_result_corrected_before_it_is_used() -> None:
+    assert list(talk_rules.each_question_is_answered_once(asked())) == []
+    story = corrected("entered", "corrected", "leased")
+    assert list(talk_rules.a_corrected_result_is_what_the_follower_saw(story)) == []
 
 
 def test_signals_may_be_kept_and_children_may_end() -> None:

@@ -7,8 +7,10 @@ import pytest
 
 from dcf.cli.notes import note
 from dcf.core.attention import MOST_REMINDERS
+from dcf.core.model import RunStatus
 from dcf.ports import Delivery
 from dcf.runs.notifications import STALLED_S
+from dcf.runs.retrying import RunRetrying
 from dcf.store.told import NEVER_TOLD, PLANNER, Announcement, FailedAnnouncement, Told
 from tests.support.elsewhere import AWAY, BUSY, GONE, Elsewhere, owing
 from tests.support.machines import chain, workflow
@@ -269,7 +271,7 @@ def test_whoever_holds_a_state_of_a_run_that_is_cancelled_is_told_to_stop(world:
     world.acquire(run, "A", "two")
     world.finalize(run)
     world.notifications.pulse()
-    assert cancelled(world, "two") == [("A", "workflow_event")]
+    assert cancelled(world, "two") == [("A", "run_over")]
     assert world.messages("one") == []
     assert all(map(world.notifications.is_current, world.messages("two"))), "it is handed out"
     world.notifications.pulse()
@@ -286,8 +288,77 @@ def test_whoever_works_inside_a_scope_that_is_over_is_told_to_stop(world: World,
     else:
         world.finalize(run)
     world.notifications.pulse()
-    assert cancelled(world, "two") == [("Each/1/In", "workflow_event")]
-    assert cancelled(world, "one") == ([] if how == "a branch failed" else [("Each/0/In", "workflow_event")])
+    assert cancelled(world, "two") == [("Each/1/In", "run_over")]
+    assert cancelled(world, "one") == ([] if how == "a branch failed" else [("Each/0/In", "run_over")])
+
+
+def test_who_holds_many_states_of_a_run_is_told_once_that_it_is_over(world: World) -> None:
+    run = world.create(workflow({"Each": each({"In": task()})}), run_input=[1, 2, 3])
+    for number in range(3):
+        world.acquire(run, f"Each/{number}/In", "one")
+    world.finalize(run)
+    world.notifications.pulse()
+    (event,) = world.messages("one")
+    assert (event["type"], event["status"]) == ("run_over", "cancelled")
+
+
+def test_who_is_told_late_of_the_end_of_a_run_that_was_retried_since_is_told_nothing(world: World) -> None:
+    run = world.create(workflow({"Both": parallel({"One": task()}, {"Two": task()})}))
+    token = world.acquire(run, "Both/0/One", "one")
+    world.acquire(run, "Both/1/Two", "two")
+    world.fail(run, "Both/0/One", token)
+    world.notifications.pulse()
+    (event,) = world.messages("two")
+    assert (event["type"], world.notifications.is_current(event)) == ("run_over", True)
+    RunRetrying(world.plane).retry(run)
+    assert world.run_status(run) is RunStatus.RUNNING
+    assert not world.notifications.is_current(event)
+
+
+def lost(world: World, agent: str) -> list[tuple[str, str]]:
+    return [
+        (event["target_state"], event["reason"]) for event in world.messages(agent) if event["type"] == "lease_lost"
+    ]
+
+
+def test_who_is_overtaken_after_its_lease_expired_is_told_so_and_keeps_hearing_of_the_state(world: World) -> None:
+    run = world.create(chain("A", "B"), agents={"A": ("one", "two")})
+    world.acquire(run, "A", "one")
+    world.expire_lease(run, "A")
+    world.acquire(run, "A", "two")
+    world.notifications.pulse()
+    assert (lost(world, "one"), lost(world, "two")) == ([("A", "taken_over")], [])
+    assert all(map(world.notifications.is_current, world.messages("one"))), "it is handed out"
+    world.expire_lease(run, "A")
+    world.acquire(run, "A", "two")
+    world.notifications.pulse()
+    assert lost(world, "two") == [], "it took the state from itself"
+
+
+def test_who_loses_a_lease_to_an_operator_is_told_and_who_gives_it_back_is_not(world: World) -> None:
+    run = world.create(chain("A"), agents={"A": "one"})
+    token = world.acquire(run, "A", "one")
+    world.release(run, "A", token)
+    world.notifications.pulse()
+    assert lost(world, "one") == []
+    world.acquire(run, "A", "one")
+    world.release(run, "A", None, force=True)
+    world.notifications.pulse()
+    assert lost(world, "one") == [("A", "released")]
+
+
+def test_who_works_on_a_state_that_times_out_is_told_so_though_the_state_is_ready_again(world: World) -> None:
+    again: dict[str, Any] = {
+        "TimeoutSeconds": 60,
+        "Retry": [{"ErrorEquals": ["States.Timeout"], "IntervalSeconds": 60}],
+    }
+    run = world.create(workflow({"A": task(**again)}), agents={"A": "one"})
+    world.acquire(run, "A", "one")
+    world.ask("JSON.SET", world.store.keys(run).state("A"), "$.deadline", '"2001-01-01T00:00:00.000000Z"')
+    world.make_due(run, "A")
+    world.notifications.pulse()
+    assert lost(world, "one") == [("A", "timed_out")]
+    assert world.doc(run, "A").retries == 1
 
 
 def test_an_agent_that_was_deleted_with_its_run_is_no_news(world: World) -> None:

@@ -75,7 +75,7 @@ async def test_a_worker_asks_the_planner_and_finds_the_answer_in_its_work(
         "await_workflow_event",
     )
     heard = await told(application, operator, "pat", run, "question")
-    (step,) = heard["next"]
+    step, _ = heard["next"]
     reply = {**step["arguments"], "answer": "EUR"}
     assert await code(application, STRANGER, step["tool"], **{**reply, "agent_id": "eve"}) == "not_asked"
     assert await code(application, WORKER, step["tool"], **{**reply, "agent_id": "ann"}) == "forbidden"
@@ -83,7 +83,7 @@ async def test_a_worker_asks_the_planner_and_finds_the_answer_in_its_work(
     done = await ok(application, PLANNER, step["tool"], **reply)
     assert (done["asked_by"], done["answered_by"], done["answer"]) == ("ann", "pat", "EUR")
     heard = await told(application, operator, "ann", run, "question_answered")
-    (step,) = heard["next"]
+    step, _ = heard["next"]
     assert (heard["event"]["answer"], step["tool"]) == ("EUR", "acquire_state_lease")
     work = (await ok(application, WORKER, step["tool"], **step["arguments"]))["work"]
     (question,) = work["questions"]

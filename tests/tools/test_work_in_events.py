@@ -1,8 +1,20 @@
 """await_workflow_event brings the work itself: the state is leased, with input and the next call."""
 
-import pytest
+from typing import Any
 
-from tests.tools.calls import TWO_TASKS, Tools, new_run
+import anyio
+import anyio.from_thread
+import pytest
+from mcp.client import Client
+
+from dcf.application import Application
+from dcf.core import lease
+from dcf.core.answers import Leased
+from dcf.core.model import Status
+from dcf.tools.awaiting import AwaitWorkflowEvent, await_workflow_event
+from dcf.tools.server import build_server
+from dcf.values.records import replace
+from tests.tools.calls import ONE_TASK, TWO_TASKS, Answer, Tools, new_run
 
 pytestmark = pytest.mark.anyio
 
@@ -29,3 +41,167 @@ async def test_an_event_of_a_ready_state_brings_it_leased_with_its_input_and_the
     await tools.ok(step["tool"], **step["arguments"] | {"output_json": {"n": 2}})
     read = await tools.ok("read_workflow_control_plane", workflow_id=run_id)
     assert (read["states"]["A"]["status"], read["outputs"]["A"]) == ("succeeded", {"n": 2})
+
+
+async def awaited(tools: Tools, agent: str, **more: object) -> Answer:
+    return await tools.ok("await_workflow_event", **{"agent_id": agent, "timeout_s": 0} | more)
+
+
+async def test_a_loop_of_two_calls_does_a_run_and_waits_at_its_end(tools: Tools, run_id: str) -> None:
+    agent = f"agent-{run_id}"
+    await ready(tools, run_id, agent)
+    (step,) = (await awaited(tools, agent))["next"]
+    done = await tools.ok(step["tool"], **step["arguments"] | {"output_json": {"n": 2}})
+    assert (done["work"]["state"], done["work"]["input"]) == ("B", {"n": 2})
+    (step,) = done["next"]
+    last = await tools.ok(step["tool"], **step["arguments"] | {"output_json": 3})
+    assert last["run_status"] == "succeeded"
+    assert "work" not in last.payload
+    assert last["status"].endswith("The run is succeeded: nothing is left to do in it.")
+    (step,) = last["next"]
+    assert step["tool"] == "await_workflow_event"
+    assert (await tools.ok(step["tool"], **step["arguments"] | {"timeout_s": 0}))["status"] == "timeout"
+
+
+async def test_an_event_of_a_state_that_another_took_is_dropped_and_the_wait_goes_on(
+    tools: Tools, run_id: str, application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent, other = f"agent-{run_id}", f"other-{run_id}"
+    await ready(tools, run_id, agent, agents_map_json={"A": [agent, other], "B": agent})
+    while (await awaited(tools, agent, lease=False))["event"] is None:  # whichever of the pool was told first
+        await tools.ok("notify_if_ready", workflow_id=run_id, state="A", reason="again")
+    await tools.ok("notify_if_ready", workflow_id=run_id, state="A", reason="once more")
+    acquire = application.control_plane.acquire
+
+    def overtaken(workflow_id: str, request: lease.Acquire) -> Any:
+        """The other one is faster between the look into the inbox and the lease."""
+        taken = acquire(workflow_id, replace(request, owner=other, token=f"token-{other}"))
+        assert isinstance(taken, Leased)
+        return acquire(workflow_id, request)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(application.control_plane, "acquire", overtaken)
+        answer = await awaited(tools, agent, timeout_s=0.1)
+    assert (answer["status"], answer["event"]) == ("timeout", None)
+    assert application.inbox.waiting(agent, 10) == []
+
+
+@pytest.mark.parametrize("how", ["request_id", "ack_message_id"])
+async def test_a_call_whose_answer_was_lost_gets_the_same_lease_again_and_another_process_does_not(
+    tools: Tools, run_id: str, how: str
+) -> None:
+    agent = f"agent-{run_id}"
+    await ready(tools, run_id, agent)
+    key = {how: "id-1" if how == "request_id" else "1-1"}
+    first = await awaited(tools, agent, **key)
+    again = await awaited(tools, agent, **key)
+    assert again["repeated"] is True
+    assert (again["work"], again["next"][0]["tool"]) == (first["work"], first["next"][0]["tool"])
+    for other in ({}, {how: "id-2" if how == "request_id" else "2-1"}):
+        assert (await awaited(tools, agent, **other))["event"] is None
+    written = again["next"][0]["arguments"] | {"output_json": 2, "claim_next": False}
+    await tools.ok("update_workflow_control_plane", **written)
+    following = await awaited(tools, agent, timeout_s=5, **key)
+    assert (following["work"]["state"], "repeated" in following.payload) == ("B", False), "the first is done with"
+
+
+async def test_whoever_stops_waiting_while_its_state_is_leased_leaves_it_to_others(
+    alone: Application, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = f"agent-{run_id}"
+    plane, acquire = alone.control_plane, alone.control_plane.acquire
+    async with Client(build_server(alone)) as client:
+        await ready(await Tools.of(client), run_id, agent)
+    waiting = AwaitWorkflowEvent(agent_id=agent, timeout_s=5)
+
+    async with anyio.create_task_group() as tasks:
+
+        def leased_too_late(workflow_id: str, request: lease.Acquire) -> Any:
+            found = acquire(workflow_id, request)
+            anyio.from_thread.run_sync(tasks.cancel_scope.cancel)
+            return found
+
+        monkeypatch.setattr(plane, "acquire", leased_too_late)
+        await_event: Any = await_workflow_event
+        tasks.start_soon(await_event, alone, waiting)
+    monkeypatch.undo()
+    doc = plane.read(run_id, ("A",)).states["A"]
+    assert (doc.status, doc.lease.token) == (Status.PENDING, None)
+
+
+async def test_an_acknowledgement_is_answered_even_where_nothing_comes(tools: Tools, run_id: str) -> None:
+    agent = f"agent-{run_id}"
+    await ready(tools, run_id, agent)
+    event = await awaited(tools, agent, lease=False)
+    assert "acknowledged" not in event.payload
+    told = [await awaited(tools, agent, ack_message_id=event["message_id"], lease=False) for _ in range(2)]
+    assert [(one["status"], one["acknowledged"]) for one in told] == [("timeout", True), ("timeout", False)]
+
+
+async def test_a_paused_run_hands_out_nothing_until_it_is_resumed(tools: Tools, run_id: str) -> None:
+    agent = f"agent-{run_id}"
+    await ready(tools, run_id, agent)
+    await tools.ok("pause_run", workflow_id=run_id)
+    assert (await awaited(tools, agent))["status"] == "timeout"
+    await tools.ok("resume_run", workflow_id=run_id)
+    await tools.ok("notify_next_worker_agent", workflow_id=run_id)
+    assert (await awaited(tools, agent, timeout_s=5))["work"]["state"] == "A"
+
+
+async def test_iterations_of_a_map_come_one_after_the_other_also_after_a_failure(tools: Tools, run_id: str) -> None:
+    agent = f"agent-{run_id}"
+    each = {"Type": "Map", "ItemProcessor": ONE_TASK["asl"], "ToleratedFailureCount": 3, "End": True}
+    document = {"asl": {"StartAt": "Each", "States": {"Each": each}}}
+    await new_run(tools, run_id, document, agents_map_json={"A": agent}, input_json=[0, 1, 2, 3])
+    await tools.ok("notify_next_worker_agent", workflow_id=run_id)
+    found = await awaited(tools, agent, timeout_s=5)
+    given = [found["work"]["input"]]
+    for _ in range(3):
+        (step,) = found["next"]
+        more = {"new_status": "failed", "error_name": "Odd"} if given[-1] % 2 else {"output_json": 1}
+        arguments = {name: value for name, value in step["arguments"].items() if name != "output_json"}
+        found = await tools.ok(step["tool"], **arguments | more)
+        given.append(found["work"]["input"])
+    assert sorted(given) == [0, 1, 2, 3]
+
+
+async def test_the_holders_of_a_run_that_is_cancelled_hear_of_it_with_what_to_do(tools: Tools, run_id: str) -> None:
+    agent = f"agent-{run_id}"
+    await ready(tools, run_id, agent)
+    await awaited(tools, agent)
+    await tools.ok("cancel_run", workflow_id=run_id)
+    answer = await awaited(tools, agent, timeout_s=5)
+    assert (answer["event"]["type"], answer["event"]["status"]) == ("run_over", "cancelled")
+    (step,) = answer["next"]
+    last = await tools.ok(step["tool"], **step["arguments"] | {"timeout_s": 0})
+    assert (last["status"], last["acknowledged"]) == ("timeout", True)
+
+
+async def test_a_long_input_is_left_out_of_work_unless_it_is_wanted_whole(tools: Tools, run_id: str) -> None:
+    agent = f"agent-{run_id}"
+    await ready(tools, run_id, agent, input_json={"text": "x" * 30_000})
+    work = (await awaited(tools, agent, request_id="1"))["work"]
+    assert "input" not in work
+    key = work["input_left_out"].partition('redis_key="')[2].partition('"')[0]
+    assert (await tools.ok("json_read", redis_key=key, path="text", cursor=0))["success"]
+    whole = (await awaited(tools, agent, request_id="1", whole_input=True))["work"]
+    assert len(whole["input"]["text"]) == 30_000
+
+
+async def test_instructions_schema_errors_and_skills_come_with_the_work(tools: Tools, run_id: str) -> None:
+    told = {
+        "Instructions": "Double {% $states.input.n %}.",
+        "OutputSchema": {"type": "integer"},
+        "Errors": ["Odd"],
+        "Skills": ["skill://validate.order@0.1.0"],
+    }
+    document = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True, **told}}}}
+    agent = f"agent-{run_id}"
+    await new_run(tools, run_id, document, agents_map_json={"A": agent}, input_json={"n": 4})
+    await tools.ok("notify_next_worker_agent", workflow_id=run_id)
+    work = (await awaited(tools, agent, timeout_s=5))["work"]
+    assert (work["instructions"], work["output_schema"], work["errors"]) == ("Double 4.", {"type": "integer"}, ["Odd"])
+    (skill,) = work["skills"]
+    assert skill["manifestId"] == "skill.validate.order@0.1.0"
+    assert skill["directives"]
+    assert list(work)[-6:] == ["instructions", "output_schema", "errors", "skills", "provenance", "input"]

@@ -106,6 +106,37 @@ def test_an_object_without_a_hash_may_be_the_function_of_a_state() -> None:
     assert tools.arguments("update_workflow_control_plane")[0]["output_json"] == "[8,41]"
 
 
+@pytest.mark.parametrize(
+    ("told", "is_cancelled"),
+    [
+        ({"type": "run_over"}, True),
+        ({"type": "lease_lost", "epoch": 41, "target_state": "A"}, True),
+        ({"type": "lease_lost", "epoch": 40, "target_state": "A"}, False),
+    ],
+)
+def test_a_function_is_cancelled_by_the_event_that_nobody_wants_its_result(
+    told: dict[str, Any], is_cancelled: bool
+) -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def work(given: Any, context: TaskContext) -> Any:
+        began.set()
+        assert go_on.wait(LONG)
+        context.check()
+        return given
+
+    tools = FakeTools(acquire_state_lease={"work": {"input": 1, "epoch": 41}})
+    one = worker(tools, {"A": work})
+    serving = threading.Thread(target=one.handle, args=(event(),))
+    serving.start()
+    assert began.wait(LONG)
+    assert one.acquire({"workflow_id": RUN, **told}) is None
+    go_on.set()
+    serving.join(LONG)
+    assert ("update_workflow_control_plane" in tools.names) is not is_cancelled
+    assert tools.names.count("acquire_state_lease") == 1
+
+
 # The next state's lease, brought along by a completion
 
 
