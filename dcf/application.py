@@ -7,6 +7,7 @@ from functools import partial
 
 from dcf.adapters.mailbox import Mailbox
 from dcf.adapters.platforms import Platforms
+from dcf.adapters.webhook.posting import Poster
 from dcf.core.vitals import Expected
 from dcf.files.tree import FileTree
 from dcf.platform_kinds import PlatformParts, default_kind, open_platforms
@@ -28,6 +29,7 @@ from dcf.runs.histories import Histories
 from dcf.runs.lanes import Lanes
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
+from dcf.runs.offers import Offers
 from dcf.runs.outside import Outside
 from dcf.runs.people import People
 from dcf.runs.retention import Retention
@@ -62,10 +64,13 @@ from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.run_signs import RunSignsReader
 from dcf.store.server_time import ServerTime
 from dcf.store.vitals import VitalSigns
+from dcf.store.webhooks import Webhooks
 from dcf.workforce.assignment import Desk
-from dcf.workforce.composition import workforce
+from dcf.workforce.composition import Workforce, workforce
 from dcf.workforce.crew.closing import Closing
 from dcf.workforce.crew.workers import Workers
+from dcf.workforce.offered_skills import OfferedSkills
+from dcf.workforce.registration import Registration
 from dcf.workforce.skills.equipment import Equipment
 
 
@@ -79,10 +84,10 @@ class Application:
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
     `run_list` lists them, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platforms`,
-    `closing` closes a run together with them, `equipment` gives them skills from `library`, and `desk` tells them what
-    to do. `documents` and `files` are what tools may change outside runs; the `audit` trail records such changes, and
-    `refusals` what was refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health`
-    tells how all of it is, and `activity` notes who calls.
+    `registration` knows those that are made elsewhere, `closing` closes a run together with them, `equipment` gives
+    them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what tools may change
+    outside runs; the `audit` trail records such changes, and `refusals` what was refused. `sweep` repairs the indexes
+    across runs. `usage` tells what API keys hold. `health` tells how all of it is, and `activity` notes who calls.
     """
 
     settings: Settings
@@ -102,6 +107,7 @@ class Application:
     retention: Retention
     platforms: Platforms
     workers: Workers
+    registration: Registration
     closing: Closing
     equipment: Equipment
     desk: Desk
@@ -155,19 +161,17 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
     with ExitStack() as resources:
         facts, parts = inspect_server(connections), parts_of_runs(settings, connections)
         plane, inbox, records = parts.plane, Inbox(connections), AgentRecords(connections)
-        mailbox = Mailbox(inbox, records)
-        found = PlatformParts(settings=settings, connections=connections, records=records, mailbox=mailbox)
+        found = _platform_parts(settings, connections, plane, Mailbox(inbox, records), records)
         platforms, breakers = _guarded(resources.enter_context(open_platforms(found)), found)
         crew = workforce(settings, platforms, connections, parts.plane, parts.views, parts.run_store)
         activity = Activity(ActivityRecords(connections), breakers)
-        notifications, lanes = _notifications(parts, platforms, mailbox)
-        deliveries = resources.enter_context(_open_deliveries(plane, notifications, lanes))
+        notifications, deliveries = resources.enter_context(_open_deliveries(parts, platforms, found.mailbox))
         yield Application(
             settings=settings,
             control_plane=plane,
             lifecycle=Lifecycle(plane),
             outside=Outside(plane),
-            callbacks=Callbacks(plane),
+            callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
             task_log=TaskLog(plane),
             talking=Talking(plane),
             people=People(plane, parts.history, HumanTasks(connections)),
@@ -179,6 +183,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             run_list=RunList(Catalog(connections)),
             platforms=platforms,
             workers=crew.workers,
+            registration=Registration(platforms, found.webhooks, Poster(settings.webhook_endpoints)),
             closing=Closing(plane, parts.views, crew.workers),
             equipment=crew.equipment,
             desk=crew.desk,
@@ -204,6 +209,26 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             server=facts,
             redis_url=url,
         )
+
+
+def _platform_parts(
+    settings: Settings, connections: Connections, plane: ControlPlane, mailbox: Mailbox, records: AgentRecords
+) -> PlatformParts:
+    webhooks = Webhooks(connections)
+    return PlatformParts(
+        settings=settings,
+        connections=connections,
+        records=records,
+        mailbox=mailbox,
+        webhooks=webhooks,
+        offers=Offers(plane, webhooks.get),
+    )
+
+
+def _with_skills(offers: Offers, crew: Workforce) -> Offers:
+    """Return the offers; from now on they tell skills with all their texts."""
+    offers.skills_by(OfferedSkills(crew.desk, crew.equipment))
+    return offers
 
 
 def _notifications(parts: PartsOfRuns, platforms: Platforms, people: Deliverer) -> tuple[Notifications, Lanes]:
@@ -241,7 +266,7 @@ def _exports(settings: Settings, parts: PartsOfRuns, connections: Connections, k
 
 def _guarded(here: Sequence[Platform], parts: PlatformParts) -> tuple[Platforms, dict[str, Breaker]]:
     """Put a circuit breaker before each remote platform, so that deliveries wait for none that does not answer."""
-    breakers = {one.kind: Breaker() for one in here if one.deliverer.is_remote}
+    breakers = {one.kind: Breaker() for one in here if one.deliverer.is_remote and one.has_one_server}
     guarded = [one if (breaker := breakers.get(one.kind)) is None else _behind(breaker, one) for one in here]
     return Platforms(guarded, parts.records, default_kind(parts.settings)), breakers
 
@@ -261,11 +286,14 @@ def _health(settings: Settings, connections: Connections, *, remote: tuple[str, 
 
 
 @contextmanager
-def _open_deliveries(plane: ControlPlane, notifications: Notifications, lanes: Lanes) -> Iterator[DeliveryThreads]:
+def _open_deliveries(
+    parts: PartsOfRuns, platforms: Platforms, mailbox: Mailbox
+) -> Iterator[tuple[Notifications, DeliveryThreads]]:
     """Return threads that deliver what runs owe: at once after a commit of this process, and when the clock says so."""
+    notifications, lanes = _notifications(parts, platforms, mailbox)
     deliveries = DeliveryThreads(notifications.deliver_all, further=lanes)
-    plane.hand_over_to(deliveries.hand_over)
+    parts.plane.hand_over_to(deliveries.hand_over)
     try:
-        yield deliveries
+        yield notifications, deliveries
     finally:
         deliveries.close()

@@ -27,6 +27,7 @@
     ├── Refused                refused              a client's request was refused; `code` has the refusal's own code
     ├── RunFailed              run_failed           a client wanted the output of a run that did not succeed
     ├── WaitTimedOut           wait_timed_out       a client waited for a run that is not over yet
+    ├── WebhookRefused         webhook_refused      a receiver got a request that is not dcf's, or is too old
     └── ToolCallFailed         (the tool's code)    a tool answered with an error
 
 Expected outcomes of a decision (held, not ready, lost) are values, not exceptions: see `core.answers`. Only the Python
@@ -145,7 +146,9 @@ class UnknownDefinition(NotFound):
     """No definition is kept under this name, version or hash."""
 
     code = "unknown_definition"
-    default_hint = "Start a run from the document itself: that keeps it, and it can be started by its name afterwards."
+    default_hint = (
+        "Pass workflow_json, the document itself: that keeps it, and it can be started by its name afterwards."
+    )
 
     def __init__(self) -> None:
         super().__init__("No definition of this name, version or hash is kept.")
@@ -318,6 +321,13 @@ class WaitTimedOut(DcfError, TimeoutError):
     def __init__(self, workflow_id: str, timeout_s: float) -> None:
         super().__init__(f"Run '{workflow_id}' was not over after {timeout_s:g} seconds.")
         self.workflow_id = workflow_id
+
+
+class WebhookRefused(DcfError):
+    """A request to a receiver of webhooks was not signed by dcf, or too long ago; raised by `dcf.webhooks.verify`."""
+
+    code = "webhook_refused"
+    default_hint = "Answer 401, and do nothing of what the request asks."
 
 
 class ToolCallFailed(DcfError):

@@ -10,23 +10,33 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from dcf.adapters.mailbox import Mailbox, mailbox_platform
+from dcf.adapters.webhook.deliverer import KIND as WEBHOOK
+from dcf.adapters.webhook.deliverer import WebhookDeliverer, webhook_platform
+from dcf.adapters.webhook.posting import Poster
 from dcf.errors import InvalidArgument
 from dcf.ports import MAILBOX, Platform
+from dcf.runs.offers import Offers
 from dcf.settings import Settings
 from dcf.store.agents import AgentRecords
 from dcf.store.connection import Connections
 from dcf.store.deliveries import SharedDeliveries
+from dcf.store.webhooks import Webhooks
 from dcf.values.json_text import Json
+
+TASK_TOKENS: Final = "/task-tokens"
+"""Where a server takes task tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformParts:
-    """What a platform is made from. `records` has what is known of each agent."""
+    """What a platform is made from. `records` has what is known of each agent, `offers` the work for webhooks."""
 
     settings: Settings
     connections: Connections
     records: AgentRecords
     mailbox: Mailbox
+    webhooks: Webhooks
+    offers: Offers
 
 
 Opening: TypeAlias = Callable[[PlatformParts], AbstractContextManager[Platform | None]]
@@ -65,7 +75,15 @@ def _open_letta(parts: PlatformParts) -> Iterator[Platform | None]:
         yield platform.as_platform()
 
 
-KINDS: Final[Mapping[str, Opening]] = {MAILBOX: _open_mailbox, "letta": _open_letta}
+@contextmanager
+def _open_webhook(parts: PlatformParts) -> Iterator[Platform | None]:
+    settings = parts.settings
+    answers = (settings.public_url or settings.server_url).removesuffix("/mcp") + TASK_TOKENS
+    poster = Poster(settings.webhook_endpoints)
+    yield webhook_platform(WebhookDeliverer(parts.webhooks, parts.offers, poster, answers))
+
+
+KINDS: Final[Mapping[str, Opening]] = {MAILBOX: _open_mailbox, "letta": _open_letta, WEBHOOK: _open_webhook}
 """How each kind of platform is opened."""
 
 
@@ -87,7 +105,8 @@ def default_kind(settings: Settings) -> str:
 def _own_server(settings: Settings) -> dict[str, Json]:
     """Return the address and API key by which agents on a remote platform reach this server."""
     key = settings.api_key
-    headers = {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
+    headers = {"X-DCF-Profile": "all"}  # there all agents share the tools of one server
+    headers |= {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
     return {
         "name": settings.server_name,
         "transport": "streamable_http",

@@ -32,3 +32,11 @@ class PlatformSettings(BaseModel):
         validation_alias="LETTA_RUN_DEADLINE_S",
         description="seconds after which a run of an agent counts as lost; longer than a lease and what goes before it",
     )
+    a2a_workflows: tuple[str, ...] = Field(
+        default=(),
+        description="kept workflows that A2A clients may start, comma-separated: name, or name@version; empty: no A2A",
+    )
+    webhook_endpoints: tuple[str, ...] = Field(
+        default=(),
+        description="URLs below which webhooks may be http or in a private network, comma-separated; others are public",
+    )

@@ -22,7 +22,8 @@ class Undelivered(StrEnum):
 
     An agent that is busy, or that another process delivers to at the moment, takes it later; an unknown agent never
     does. An unavailable platform may take it once it answers again. A platform that refuses it has a reason of its own.
-    A process that lacks the agent's platform (`no_platform`) leaves the event to one that has it.
+    A process that lacks the agent's platform (`no_platform`) leaves the event to one that has it. Where each agent
+    has a server of its own, one that does not answer says nothing about the others (`agent_unavailable`).
     """
 
     BUSY = "busy"
@@ -31,6 +32,7 @@ class Undelivered(StrEnum):
     PLATFORM_UNAVAILABLE = "platform_unavailable"
     REFUSED = "refused"
     NO_PLATFORM = "no_platform"
+    AGENT_UNAVAILABLE = "agent_unavailable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +206,8 @@ class Platform:
     Without a provisioner its agents are made elsewhere and registered. Without an equipper their texts and tools are
     kept in their records, which they read. `deliver_all` delivers several events in one step. `is_own_id` tells ids of
     this platform from all others, for agents without a record. `lift_limits` lets an agent's tools return more text
-    and returns how many were changed, where tools have such limits.
+    and returns how many were changed, where tools have such limits. `has_one_server`: if it is remote, all its agents
+    are behind one server, which answers for all of them or for none.
     """
 
     kind: str
@@ -214,3 +217,4 @@ class Platform:
     deliver_all: Callable[[Sequence[Post]], Sequence[Delivery]] | None = None
     is_own_id: Callable[[str], bool] = no_id
     lift_limits: Callable[[str], int] | None = None
+    has_one_server: bool = True

@@ -144,6 +144,10 @@ class Platforms:
         )
         self._kept.pop(agent_id, None)
 
+    def recorded(self, agent_id: str) -> str | None:
+        """Return the kind of platform that the agent's record names; None for an agent without a record."""
+        return self._records.platforms_of((agent_id,)).get(agent_id)
+
     def forget(self, agent_id: str) -> None:
         """Delete the record of an agent that is gone from its platform."""
         if self.kind_of(agent_id) != MAILBOX:  # the mailbox's provisioner has deleted the record itself
@@ -152,8 +156,8 @@ class Platforms:
 
     @property
     def is_remote(self) -> bool:
-        """True if some deliveries call a server."""
-        return any(one.deliverer.is_remote for one in self._by_kind.values())
+        """True if some agents are behind one server, which may be down with all of them."""
+        return any(one.deliverer.is_remote and one.has_one_server for one in self._by_kind.values())
 
     def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
         """Deliver the event to the agent's platform, if this process has it."""

@@ -155,7 +155,8 @@ def serve(
     ] = None,
     toolsets: Annotated[str | None, typer.Option(help="Serve only these: planning,execution,... (all).")] = None,
     profile: Annotated[
-        str | None, typer.Option(help="Serve the tools of a worker, planner, operator, person; or all.")
+        str | None,
+        typer.Option(help="List the tools of a worker, planner, operator, person; or all (default: by the key)."),
     ] = None,
     auth: Annotated[str | None, typer.Option(help="keys, or off for loopback without API keys (http).")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,

@@ -37,6 +37,7 @@ from dcf.client.records import (
     ValidatedWorkflow,
     WaitingSignal,
 )
+from dcf.client.registered_records import RegisteredAgent
 from dcf.client.schedule_records import (
     CatchUpName,
     CreatedSchedule,
@@ -79,6 +80,7 @@ __all__ = [
     "OperatedSchedule",
     "OverlapName",
     "ParentState",
+    "RegisteredAgent",
     "ReleasedState",
     "ResolvedState",
     "RetriedRun",

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from dcf.client import outside, people, scheduling, talk, verbs, watching
+from dcf.client import outside, people, registering, scheduling, talk, verbs, watching
 from dcf.client.exchange import (
     AwaitedTransport,
     BlockingTransport,
@@ -57,6 +57,7 @@ class Client:
     hold = blocking(verbs.hold)
     export = blocking(verbs.export)
     validate = blocking(verbs.validate)
+    language = blocking(verbs.language)
     list_human_tasks = iterating(people.list_human_tasks)
     answer_human_task = blocking(people.answer_human_task)
     leave_note = blocking(talk.leave_note)
@@ -67,6 +68,8 @@ class Client:
     send_task_success = blocking(outside.send_task_success)
     send_task_failure = blocking(outside.send_task_failure)
     send_task_heartbeat = blocking(outside.send_task_heartbeat)
+    register_agent = blocking(registering.register_agent)
+    list_registered_agents = iterating(registering.list_registered_agents)
     create_schedule = blocking(scheduling.create_schedule)
     list_schedules = iterating(scheduling.list_schedules)
     operate_schedule = blocking(scheduling.operate_schedule)
@@ -157,6 +160,7 @@ class AsyncClient:
     hold = awaited(verbs.hold)
     export = awaited(verbs.export)
     validate = awaited(verbs.validate)
+    language = awaited(verbs.language)
     list_human_tasks = iterating_async(people.list_human_tasks)
     answer_human_task = awaited(people.answer_human_task)
     leave_note = awaited(talk.leave_note)
@@ -167,6 +171,8 @@ class AsyncClient:
     send_task_success = awaited(outside.send_task_success)
     send_task_failure = awaited(outside.send_task_failure)
     send_task_heartbeat = awaited(outside.send_task_heartbeat)
+    register_agent = awaited(registering.register_agent)
+    list_registered_agents = iterating_async(registering.list_registered_agents)
     create_schedule = awaited(scheduling.create_schedule)
     list_schedules = iterating_async(scheduling.list_schedules)
     operate_schedule = awaited(scheduling.operate_schedule)

@@ -252,7 +252,14 @@ def export(workflow_id: str) -> Conversation[RunExport]:
             return RunExport(head=head, states=states, events=tuple(events))
 
 
-def validate(workflow: Mapping[str, Any] | Path) -> Conversation[ValidatedWorkflow]:
-    """Check a workflow document, with all that it imports and names on the server; a faulty one is no error."""
-    answer = yield ToolCall("validate_workflow", {"workflow_json": document_text(workflow)})
+def validate(workflow: Mapping[str, Any] | Path, *, agents: Agents | None = None) -> Conversation[ValidatedWorkflow]:
+    """Check a workflow in any form, with all that it imports and names on the server; a faulty one is no error."""
+    asked = given(workflow_json=document_text(workflow), agents_map_json=agents_text(agents))
+    answer = yield ToolCall("validate_workflow", asked)
     return read(ValidatedWorkflow, answer)
+
+
+def language() -> Conversation[str]:
+    """Return the page on how a workflow is written, as Markdown."""
+    answer = yield ToolCall("describe_workflow_language", {})
+    return str(accepted(answer)["language"])

@@ -28,7 +28,7 @@ class Acquire:
     """Request for the lease on a state, for `ttl_s` seconds.
 
     `claims`: any states will do, `most` of them at most. Which ones were leased is then recorded by token, so that a
-    repetition finds them.
+    repetition finds them. `epoch`: only while the state has this one, as it was offered.
     """
 
     state: str
@@ -41,6 +41,7 @@ class Acquire:
     claims: bool = False
     most: int = 1
     attempts: int = 1
+    epoch: int | None = None
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -247,6 +248,8 @@ def _unless_open(doc: StateDoc, meta: Meta, request: Acquire, snapshot: Snapshot
         return refusals.run_closed(meta.status)
     if doc.status.is_terminal:
         return refusals.state_terminal(request.state, doc)
+    if request.epoch is not None and request.epoch != doc.lease.epoch:
+        return refusals.moved_on(request.state, doc, request.epoch)
     used = receipts.find(snapshot, request.state, receipts.token_key(request.token))
     return None if used is None else refusals.token_used(request.state, doc)
 

@@ -44,7 +44,7 @@ def run_closed(status: RunStatus) -> Refusal:
     return Refusal(
         code="terminal",
         message=f"The run is {status.value}; nothing in it changes any more.",
-        hint="Stop working on this run; create a new run to do the work again.",
+        hint="Stop working on this run; await_workflow_event brings other work. To do it again: start_run, or rerun.",
     )
 
 
@@ -133,7 +133,7 @@ def goes_by_itself(state: str, doc: StateDoc) -> StateRefusal:
     return StateRefusal(
         code="not_ready",
         message=f"State '{state}' is a {doc.kind} that goes on by itself; nobody works on it.",
-        hint="Work on the Task states; inside a Parallel or Map they are named by path, as in Each/0/Name.",
+        hint="Take a Task in `state`; inside a Parallel or Map it is named by path, as in Each/0/Name.",
         doc=doc,
     )
 

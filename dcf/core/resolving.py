@@ -68,7 +68,8 @@ def wish_of(
     named: dict[How, bool] = {"output": output is not MISSING, "error": error is not None, "skip": skip}
     asked = [how for how, is_named in named.items() if is_named]
     if len(asked) > 1:
-        raise InvalidArgument(f"A state is ended in one way, not by {asked[0]} and {asked[1]}.", "Name one of them.")
+        one, other = asked[:2]
+        raise InvalidArgument(f"A state is ended in one way, not by {one} and {other}.", f"Pass {one} or {other}.")
     if error is None and (cause is not None or handled):
         raise InvalidArgument("cause and handled go with an error.", "Name the error, or leave them out.")
     if output is MISSING and force:

@@ -20,6 +20,7 @@ from dcf.hosting.tool_servers import ToolServer
 from dcf.values.identifiers import check_id
 
 RECIPES: Final[Mapping[str, str]] = {
+    "a2a": "dcf.hosting.recipes.a2a:handle",
     "claude-agent-sdk": "dcf.hosting.recipes.claude_agent_sdk:handle",
     "claude-code": "dcf.hosting.recipes.claude_code:handle",
     "langgraph": "dcf.hosting.recipes.langgraph:handle",

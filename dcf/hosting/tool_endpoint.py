@@ -62,11 +62,11 @@ def _handler_for(tools: AgentTools, token: str, loop: asyncio.AbstractEventLoop)
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
+            content = self.rfile.read(min(_LONGEST, int(self.headers.get("Content-Length") or 0)))
             if not secrets.compare_digest(self.headers.get("Authorization", ""), f"Bearer {token}"):
-                self.close_connection = True  # what was sent is not read
                 self._send(401)
                 return
-            asked = json.loads(self.rfile.read(min(_LONGEST, int(self.headers.get("Content-Length") or 0))))
+            asked = json.loads(content)
             if "id" not in asked:
                 self._send(202)
                 return

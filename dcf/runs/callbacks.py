@@ -5,7 +5,7 @@ nothing is told, not even whether its run exists. This module decides nothing an
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from dcf.core import callbacks, needs
@@ -16,8 +16,10 @@ from dcf.core.operations import RunAnswer, RunDecision
 from dcf.core.outside_refusals import task_token_unknown
 from dcf.core.refusals import unless_full
 from dcf.core.scopes import with_scopes
+from dcf.core.work_tokens import WorkToken
 from dcf.errors import UnknownRun
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.offers import Offers
 from dcf.runs.transactions import Run
 from dcf.store.authors import current_account
 from dcf.values.json_text import Json
@@ -33,20 +35,30 @@ Operated: TypeAlias = RunAnswer | Refusal
 class Callbacks:
     """What whoever holds a task token may do."""
 
-    def __init__(self, plane: ControlPlane) -> None:
+    def __init__(self, plane: ControlPlane, offers: Offers | None = None) -> None:
+        self._offers = offers
         self._transactions = plane.transactions
         self._follow_ups = plane.follow_ups
 
     def succeed(self, task_token: str, output: Json) -> Operated:
         """End the state with this output."""
+        offered = self._offered(task_token)
+        if offered is not None:
+            return offered.offers.succeed(offered.token, output)
         return self._conclude(task_token, lambda token: Callback(token=token, output=output))
 
     def fail(self, task_token: str, error: str | None = None, cause: str | None = None) -> Operated:
         """Fail the state; its Retry and Catch apply."""
+        offered = self._offered(task_token)
+        if offered is not None:
+            return offered.offers.fail(offered.token, error, cause)
         return self._conclude(task_token, lambda token: Callback(token=token, failed=True, error=error, cause=cause))
 
     def heartbeat(self, task_token: str) -> Operated:
-        """Let the state's HeartbeatSeconds begin anew."""
+        """Let the state's HeartbeatSeconds begin anew, and the lease of who accepted it as an offer."""
+        offered = self._offered(task_token)
+        if offered is not None:
+            return offered.offers.heartbeat(offered.token)
         token = self._genuine(task_token)
         if token is None:
             return task_token_unknown()
@@ -65,6 +77,11 @@ class Callbacks:
         if doc.visit is None:
             return None
         return self._transactions.run(workflow_id).context.task_token(path, str(doc.visit))
+
+    def _offered(self, task_token: str) -> "_Offered | None":
+        """Return what serves the token of work that was offered to an agent; None for that of a state's visit."""
+        token = None if self._offers is None else self._offers.read(task_token)
+        return None if token is None or self._offers is None else _Offered(offers=self._offers, token=token)
 
     def _conclude(self, task_token: str, wish: Callable[[TaskToken], Callback]) -> Operated:
         token = self._genuine(task_token)
@@ -95,3 +112,9 @@ class Callbacks:
         except UnknownRun:
             return None
         return token if token.is_made_with(run.context.secret) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Offered:
+    offers: Offers
+    token: WorkToken

@@ -41,7 +41,9 @@ _PAGE_OF_REMOTE: Final = 10
 _NO_ROOM_S: Final = 1.0
 """Seconds after which an entry for which a lane has no room is taken up again, by any process."""
 
-_ANOTHER_MAY: Final = frozenset({Undelivered.BUSY, Undelivered.UNKNOWN_AGENT, Undelivered.NO_PLATFORM})
+_ANOTHER_MAY: Final = frozenset(
+    {Undelivered.BUSY, Undelivered.UNKNOWN_AGENT, Undelivered.NO_PLATFORM, Undelivered.AGENT_UNAVAILABLE}
+)
 """Failures that concern one agent only, so that the next member of the pool is tried."""
 
 DeliverAll: TypeAlias = Callable[[Sequence[Post]], Sequence[Delivery]]

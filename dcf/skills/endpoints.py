@@ -23,6 +23,7 @@ _METADATA_NETWORKS: Final = tuple(
         ("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "100.100.100.200/32", "192.0.0.192/32"),
     )
 )
+_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 _LIST_IT: Final = "Ask an operator to put the server into registry.json, or to list the URL in DCF_SKILL_ENDPOINTS."
 
 
@@ -85,14 +86,35 @@ def _plain_host(host: str) -> str | None:
         return host if _HOST.match(host) and not _NUMERIC.match(host) else None
 
 
+def is_never_allowed(address: str) -> bool:
+    """Return True for an IP address that nothing is ever sent to: of a metadata service, a group, or of no host."""
+    real = _real(address)
+    return real.is_unspecified or real.is_multicast or any(real in network for network in _METADATA_NETWORKS)
+
+
+def is_public(address: str) -> bool:
+    """Return True for an IP address of the open internet: not of this machine, nor of a private network."""
+    return _real(address).is_global and not is_never_allowed(address)
+
+
+def _real(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Return the address that packets go to: IPv6 can hold one of IPv4."""
+    found = ipaddress.ip_address(address)
+    if isinstance(found, ipaddress.IPv4Address):
+        return found
+    return found.ipv4_mapped or found.sixtofour or _translated(found) or found
+
+
+def _translated(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """Return the IPv4 address that a NAT64 gateway sends to, if it is one of those."""
+    return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF) if address in _NAT64 else None
+
+
 def _is_metadata(host: str) -> bool:
     try:
-        address = ipaddress.ip_address(host)
+        return is_never_allowed(host)
     except ValueError:
         return host in _METADATA_HOSTS
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    real = mapped or address
-    return real.is_unspecified or real.is_multicast or any(real in network for network in _METADATA_NETWORKS)
 
 
 def _shown(url: str) -> str:

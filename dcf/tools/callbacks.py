@@ -54,7 +54,7 @@ class TaskAnswered(Answer):
 @tool(
     toolset="people",
     scope=Scope.WORK,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=SendTaskSuccess,
     answer=TaskAnswered,
 )
@@ -78,7 +78,7 @@ class SendTaskFailure(Arguments):
 @tool(
     toolset="people",
     scope=Scope.WORK,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=SendTaskFailure,
     answer=TaskAnswered,
 )
@@ -103,7 +103,7 @@ class TaskAlive(TaskAnswered):
 @tool(
     toolset="people",
     scope=Scope.WORK,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=SendTaskHeartbeat,
     answer=TaskAlive,
 )

@@ -76,7 +76,7 @@ class PauseRun(_OnRun):
     """
 
 
-@tool(toolset="operations", scope=Scope.PLAN, profiles=("planner", "operator"), arguments=PauseRun, answer=RunOperated)
+@tool(toolset="operations", scope=Scope.PLAN, profiles=("operator",), arguments=PauseRun, answer=RunOperated)
 def pause_run(app: Application, args: PauseRun) -> RunOperated:
     """Pause the run."""
     require_planner(app, args.workflow_id)
@@ -88,7 +88,7 @@ class ResumeRun(_OnRun):
     """Let a paused run go on: the agents of all states that can be taken are told."""
 
 
-@tool(toolset="operations", scope=Scope.PLAN, profiles=("planner", "operator"), arguments=ResumeRun, answer=RunOperated)
+@tool(toolset="operations", scope=Scope.PLAN, profiles=("operator",), arguments=ResumeRun, answer=RunOperated)
 def resume_run(app: Application, args: ResumeRun) -> RunOperated:
     """Resume the run."""
     require_planner(app, args.workflow_id)

@@ -73,9 +73,13 @@ def _stalled(event: Mapping[str, Json], _: str) -> list[Step]:
     return [Step(tool="explain_run", arguments=run, why="It says why the run stands, and what to do about it.")]
 
 
-def _asked(event: Mapping[str, Json], _: str) -> list[Step]:
-    arguments = {"workflow_id": event.get("workflow_id"), "state": event.get("target_state")}
-    return [Step(tool="list_human_tasks", arguments=arguments, why="It shows the task; answer_human_task answers it.")]
+def _asked(event: Mapping[str, Json], agent_id: str) -> list[Step]:
+    where: dict[str, Json] = {"workflow_id": event.get("workflow_id"), "state": event.get("target_state")}
+    answer = where | {"choice": "<one of its choices>", "epoch": event.get("epoch"), "agent_id": agent_id}
+    return [
+        Step(tool="list_human_tasks", arguments=where, why="It shows the task whole: details and choices."),
+        Step(tool="answer_human_task", arguments=answer, why="This answers it; a comment may go with it."),
+    ]
 
 
 def _nothing(_: Mapping[str, Json], __: str) -> list[Step]:

@@ -17,6 +17,8 @@ from dcf.client import (
     people,
     people_records,
     records,
+    registered_records,
+    registering,
     schedule_records,
     scheduling,
     talk,
@@ -38,7 +40,7 @@ from dcf.tools.registry import TOOLS, Answer
 select_tools((), read_only=False)
 
 NOT_FOR_PROGRAMS = {*Answer.model_fields, "provenance"}
-"""A refusal is raised; what else is told is for language models and people."""
+"""A refusal is raised; what else is told is for language models and people. Some records keep the hint of success."""
 
 OF_TOOLS = {
     records.StartedRun: ("start_run", {"problems"}),
@@ -60,6 +62,7 @@ OF_TOOLS = {
     talk_records.AskedQuestion: ("ask_question", set()),
     talk_records.AnsweredQuestion: ("answer_question", set()),
     talk_records.CorrectedResult: ("correct_result", {"problems"}),
+    registered_records.RegisteredAgent: ("register_agent", set()),
     schedule_records.CreatedSchedule: ("create_schedule", set()),
     schedule_records.OperatedSchedule: ("operate_schedule", {"warnings"}),
     schedule_records.DeletedSchedule: ("delete_schedule", set()),
@@ -146,7 +149,7 @@ def test_both_clients_have_the_same_verbs_with_the_same_parameters() -> None:
 def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation() -> None:
     described = {
         name: function
-        for module in (verbs, watching, outside, people, scheduling, talk)
+        for module in (verbs, watching, outside, people, registering, scheduling, talk)
         for name, function in vars(module).items()
         if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     }

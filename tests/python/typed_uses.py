@@ -29,6 +29,7 @@ from dcf.client import (
     LivingTask,
     NotifiedAgents,
     OperatedRun,
+    RegisteredAgent,
     ReleasedState,
     ResolvedState,
     RetriedRun,
@@ -107,6 +108,8 @@ def uses_of_a_client() -> None:
         assert_type(client.send_task_success("token", [1]), EndedTask)
         assert_type(client.send_task_failure("token", error="Declined"), EndedTask)
         assert_type(client.send_task_heartbeat("token"), LivingTask)
+        assert_type(client.register_agent("hook", "https://agents.example/dcf"), RegisteredAgent)
+        assert_type(client.list_registered_agents(), Iterator[RegisteredAgent])
         assert_type(client.create_schedule("nightly", "hello", cron="0 3 * * *"), CreatedSchedule)
         assert_type(client.list_schedules(), Iterator[ScheduleDetails])
         assert_type(client.operate_schedule("nightly", "trigger").workflow_id, str | None)

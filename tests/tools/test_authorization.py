@@ -16,7 +16,7 @@ from tests.tools.calls import ONE_TASK, TWO_TASKS
 pytestmark = pytest.mark.anyio
 
 SPEAKING = sorted(name for name, spec in TOOLS.items() if spec.acts_as is not None)
-OTHERS = {"delete_agent", "remove_tool_return_limits"}
+OTHERS = {"delete_agent", "register_agent", "remove_tool_return_limits"}
 OF_PLANNERS: dict[str, dict[str, Any]] = {
     "create_worker_agents": {"workflow_json": ONE_TASK},
     "finalize_workflow": {},

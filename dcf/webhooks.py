@@ -1,0 +1,106 @@
+"""For receivers of webhooks: checks that a request is dcf's and fresh, and reads what it brings. docs/webhooks.md.
+
+It needs nothing but the standard library, opens no connection and stores nothing. Any verifier of Standard Webhooks
+does the same check.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dcf.errors import WebhookRefused
+from dcf.values.webhook_signatures import (
+    ID_HEADER,
+    SIGNATURE_HEADER,
+    TIMESTAMP_HEADER,
+    is_signed,
+    secret_bytes,
+)
+
+__all__ = ["TOLERANCE_S", "WebhookEvent", "WebhookRefused", "verify"]
+
+TOLERANCE_S: Final = 300.0
+"""Seconds by which the sender's time may differ from the receiver's; what is older may be a replay."""
+
+_LONGEST_NUMBER: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookEvent:
+    """What a webhook brings. `id` is the same at every try: drop what you have taken before, with an answer of 2xx.
+
+    `work` is what is to be done, with instructions, input and the schema of the output; None where there is only news.
+    `task_token` is what ends the work, sent to one of the addresses in `answer_at` (success, failure, heartbeat).
+    """
+
+    id: str
+    type: str
+    agent_id: str
+    workflow_id: str
+    state: str | None
+    work: Mapping[str, Any] | None
+    task_token: str | None
+    answer_at: Mapping[str, str]
+    data: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return f"WebhookEvent({self.id}, {self.type})"
+
+
+def verify(
+    headers: Mapping[str, str],
+    body: bytes,
+    secrets: str | Iterable[str],
+    *,
+    tolerance_s: float = TOLERANCE_S,
+    now: float | None = None,
+) -> WebhookEvent:
+    """Return the event of a request; raise WebhookRefused unless it was signed with one of the secrets, just now.
+
+    `body` is the body as it came, byte for byte. Pass the old and the new secret while a key is rotated.
+    """
+    keys = _keys(secrets)
+    named = {name.lower(): value for name, value in headers.items()}
+    message_id, sent, signed = (named.get(name) for name in (ID_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER))
+    if not message_id or not sent or not signed:
+        raise WebhookRefused("The request has no signature.", "Answer 401; it is not from dcf.")
+    if not (sent.isascii() and sent.isdecimal() and len(sent) <= _LONGEST_NUMBER):
+        raise WebhookRefused("The request's timestamp is not a number of seconds.", "Answer 401; it is not from dcf.")
+    if not is_signed(signed, keys, message_id, int(sent), body):
+        raise WebhookRefused(
+            "No signature of the request was made with a secret that is known here.",
+            "Answer 401. If it is from dcf, the key was rotated: take the secret that `dcf agents rotate` showed.",
+        )
+    if abs((time.time() if now is None else now) - int(sent)) > tolerance_s:
+        raise WebhookRefused(
+            f"The request was signed more than {tolerance_s:g} seconds ago, or in the future.",
+            "Answer 401: it may be a replay. If all requests are refused, set the clock of this machine.",
+        )
+    return _event(message_id, body)
+
+
+def _keys(secrets: str | Iterable[str]) -> list[bytes]:
+    given = [secrets] if isinstance(secrets, str) else list(secrets)
+    keys = [secret_bytes(one) for one in given]
+    found = [one for one in keys if one is not None]
+    if not found or len(found) < len(keys):
+        raise WebhookRefused("What was given is no secret of a webhook.", "Pass it as it was shown, with whsec_.")
+    return found
+
+
+def _event(message_id: str, body: bytes) -> WebhookEvent:
+    told = json.loads(body)
+    data = told["data"]
+    return WebhookEvent(
+        id=message_id,
+        type=told["type"],
+        agent_id=data["agent_id"],
+        workflow_id=data["workflow_id"],
+        state=data.get("state"),
+        work=data.get("work"),
+        task_token=data.get("task_token"),
+        answer_at=data.get("answer_at") or {},
+        data=data,
+    )

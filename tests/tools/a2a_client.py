@@ -1,0 +1,40 @@
+"""A client of the A2A protocol's SDK as a program: `a2a_client.py URL KEY`, with what to do on standard input as JSON.
+
+It prints the last task that it was told of, or the error, as JSON.
+"""
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+import httpx
+from a2a.client import ClientConfig, ClientFactory
+from a2a.helpers.proto_helpers import new_data_message, new_text_message
+from a2a.types import CancelTaskRequest, GetTaskRequest, SendMessageRequest
+from google.protobuf.json_format import MessageToDict
+
+
+async def done(url: str, key: str, wanted: dict[str, Any]) -> Any:
+    async with httpx.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=60) as http:
+        config = ClientConfig(httpx_client=http, polling=bool(wanted.get("polling")))
+        client = await ClientFactory(config).create_from_url(url)
+        if "cancel" in wanted:
+            return await client.cancel_task(CancelTaskRequest(id=wanted["cancel"]))
+        if "get" in wanted:
+            return await client.get_task(GetTaskRequest(id=wanted["get"]))
+        made = new_text_message(wanted["text"]) if "text" in wanted else new_data_message(wanted["data"])
+        async for found in client.send_message(SendMessageRequest(message=made)):
+            task = found.task
+        return task
+
+
+async def main() -> None:
+    try:
+        told = MessageToDict(await done(sys.argv[1], sys.argv[2], json.load(sys.stdin)))
+    except Exception as error:  # noqa: BLE001 - the test looks at it
+        told = {"raised": type(error).__name__, "words": str(error)}
+    sys.stdout.write(json.dumps(told))
+
+
+asyncio.run(main())

@@ -1,0 +1,196 @@
+"""A2A clients start the workflows that a server names, and see their runs as tasks."""
+
+import json
+import os
+import secrets
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from dcf.application import Application
+from dcf.core.access import Scope
+from dcf.core.definition import read_definition
+from dcf.tools.server import build_http_app
+from tests.tools.calls import serving
+
+PYTHON = os.environ.get("DCF_A2A_PYTHON")
+by_its_sdk = pytest.mark.skipif(PYTHON is None, reason="DCF_A2A_PYTHON names no Python that has a2a-sdk")
+
+ECHO = {"StartAt": "Echo", "States": {"Echo": {"Type": "Pass", "End": True}}, "Comment": "Gives back what it is given."}
+WAITS = {"StartAt": "Ask", "States": {"Ask": {"Type": "Task", "End": True}}}
+FAILS = {"StartAt": "No", "States": {"No": {"Type": "Fail", "Error": "OutOfStock", "Cause": "there are none left"}}}
+SERVED = ("a2a-echo", "a2a-waits", "a2a-fails", "a2a-never-started")
+
+
+@pytest.fixture(scope="module")
+def site(replica: Callable[..., Application]) -> Application:
+    application = replica(auth="keys", a2a_workflows=SERVED)
+    for name, asl in zip(SERVED, (ECHO, WAITS, FAILS), strict=False):
+        assert application.starting.keep(read_definition({"workflow_name": name, "asl": asl})) is None
+    return application
+
+
+@pytest.fixture(scope="module")
+def url(site: Application) -> Iterator[str]:
+    with serving(build_http_app(site)) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def planner(site: Application) -> str:
+    return site.keys.create((Scope.READ, Scope.PLAN), agent_id=None, label=None, life_s=None).text
+
+
+def rpc(url: str, key: str | None, method: str, params: Any, **headers: str) -> dict[str, Any]:
+    named = {} if key is None else {"Authorization": f"Bearer {key}"}
+    asked = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+    told = httpx2.post(f"{url}/a2a", json=asked, headers=named | headers)
+    assert told.status_code == 200, told.text
+    found: dict[str, Any] = told.json()
+    assert found["id"] == 7
+    return found
+
+
+def message(workflow: str | None, *parts: Any, **more: Any) -> dict[str, Any]:
+    metadata = {} if workflow is None else {"metadata": {"workflow": workflow}}
+    return {
+        "message": {"messageId": secrets.token_hex(8), "role": "ROLE_USER", "parts": list(parts), **metadata, **more}
+    }
+
+
+def task(told: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = told["result"].get("task", told["result"])
+    return found
+
+
+def test_the_card_names_what_can_be_started_and_how_to_log_in(url: str) -> None:
+    card = httpx2.get(f"{url}/.well-known/agent-card.json").json()
+    about = {skill["id"]: skill["description"] for skill in card["skills"]}
+    assert set(about) == {"a2a-echo", "a2a-waits", "a2a-fails"}
+    assert about["a2a-echo"] == "Gives back what it is given."
+    assert card["securitySchemes"]["apiKey"]["httpAuthSecurityScheme"]["scheme"] == "bearer"
+    assert card["supportedInterfaces"][0]["protocolVersion"] == "1.0"
+    assert not card["capabilities"]["streaming"]
+
+
+def test_a_server_that_names_no_workflow_has_neither_card_nor_endpoint(replica: Callable[..., Application]) -> None:
+    with serving(build_http_app(replica(auth="keys"))) as bare:
+        assert httpx2.get(f"{bare}/.well-known/agent-card.json").status_code == 404
+        assert httpx2.post(f"{bare}/a2a", json={}).status_code == 404
+
+
+def test_a_message_starts_a_run_and_its_output_is_the_artifact(site: Application, url: str, planner: str) -> None:
+    given = {"amount": 21, "price": 1.5}
+    found = task(rpc(url, planner, "SendMessage", message("a2a-echo", {"data": given}, contextId="talk-1")))
+    assert (found["status"]["state"], found["contextId"]) == ("TASK_STATE_COMPLETED", "talk-1")
+    assert found["artifacts"][0]["parts"] == [{"data": given}]
+    assert task(rpc(url, planner, "GetTask", {"id": found["id"]})) == found
+    assert site.runs.read(found["id"]).word == "succeeded"
+
+
+def test_text_is_read_as_json_where_it_is_an_object(url: str, planner: str) -> None:
+    for text, given in (('{"a": 1}', {"a": 1}), ("two words", {"text": "two words"})):
+        found = task(rpc(url, planner, "SendMessage", message("a2a-echo", {"text": text})))
+        assert found["artifacts"][0]["parts"] == [{"data": given}]
+
+
+def test_the_same_message_again_is_the_same_run(url: str, planner: str) -> None:
+    said = message("a2a-echo", {"data": {"n": 1}})
+    assert task(rpc(url, planner, "SendMessage", said)) == task(rpc(url, planner, "SendMessage", said))
+
+
+def test_a_run_that_goes_on_is_a_working_task_and_can_be_cancelled(url: str, planner: str) -> None:
+    said = message("a2a-waits", {"data": {}}) | {"configuration": {"returnImmediately": True}}
+    found = task(rpc(url, planner, "SendMessage", said))
+    assert found["status"]["state"] == "TASK_STATE_WORKING"
+    assert "artifacts" not in found
+    over = task(rpc(url, planner, "CancelTask", {"id": found["id"]}))
+    assert over["status"]["state"] == "TASK_STATE_CANCELED"
+    done = task(rpc(url, planner, "SendMessage", message("a2a-echo", {"data": 1})))
+    assert rpc(url, planner, "CancelTask", {"id": done["id"]})["error"]["code"] == -32002
+
+
+def test_a_run_that_fails_says_why(url: str, planner: str) -> None:
+    found = task(rpc(url, planner, "SendMessage", message("a2a-fails", {"text": "x"})))
+    assert found["status"]["state"] == "TASK_STATE_FAILED"
+    assert found["status"]["message"]["parts"] == [
+        {"text": "OutOfStock: there are none left"},
+        {"data": {"error": "OutOfStock", "cause": "there are none left"}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [
+        ("GetTask", {"id": "no-such-run"}, -32001),
+        ("GetTask", {}, -32602),
+        ("GetTask", [], -32602),
+        ("SendMessage", {"message": {"parts": []}}, -32602),
+        ("SendMessage", {"message": {"messageId": "m", "parts": "text"}}, -32602),
+        ("SendMessage", message(None, {"text": "which?"}), -32602),
+        ("SendMessage", message("another", {"text": "x"}), -32602),
+        ("SendMessage", message("a2a-never-started", {"text": "x"}), -32602),
+        ("SendMessage", message("a2a-echo", {"text": "x"}, taskId="run-1"), -32602),
+        ("SendStreamingMessage", {}, -32004),
+        ("ListTasks", {}, -32004),
+        ("start_run", {}, -32601),
+    ],
+)
+def test_what_cannot_be_done_is_said_with_the_codes_of_the_protocol(
+    url: str, planner: str, method: str, params: Any, code: int
+) -> None:
+    error = rpc(url, planner, method, params)["error"]
+    assert error["code"] == code
+    assert error["message"]
+
+
+def test_another_version_of_the_protocol_is_refused(url: str, planner: str) -> None:
+    assert rpc(url, planner, "GetTask", {"id": "x"}, **{"A2A-Version": "2.0"})["error"]["code"] == -32009
+
+
+def test_keys_and_scopes_hold_as_for_tools(site: Application, url: str, planner: str) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": message("a2a-echo", {"data": 1})}
+    assert httpx2.post(f"{url}/a2a", json=body).status_code == 401
+    reader = site.keys.create((Scope.READ,), agent_id=None, label=None, life_s=None).text
+    refused = rpc(url, reader, "SendMessage", body["params"])["error"]
+    assert refused["data"]["code"] == "forbidden"
+    bound = {"Authorization": f"Bearer {planner}"}
+    assert httpx2.post(f"{url}/a2a", json=body, headers=bound | {"Origin": "https://evil.example"}).status_code == 403
+    assert httpx2.post(f"{url}/a2a", json=body, headers=bound | {"Host": "evil.example"}).status_code == 421
+    wrong = httpx2.post(f"{url}/a2a", content=b"[1]", headers=bound | {"Content-Type": "application/json"})
+    assert wrong.json()["error"]["code"] == -32602
+
+
+@by_its_sdk
+def test_the_client_of_the_protocols_sdk_starts_a_run_and_gets_its_output(
+    replica: Callable[..., Application], planner: str
+) -> None:
+    from tests.support.servers import free_port  # noqa: PLC0415 - only where there is an SDK
+
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    only = replica(auth="keys", a2a_workflows=("a2a-echo",), public_url=f"{url}/mcp")
+    waiting = replica(auth="keys", a2a_workflows=("a2a-waits",), public_url=f"{url}/mcp")
+    with serving(build_http_app(only), port):
+        found = _sdk(url, planner, {"data": {"n": 21, "of": [1, 2]}})
+        assert found["status"]["state"] == "TASK_STATE_COMPLETED"
+        assert found["artifacts"][0]["parts"][0]["data"] == {"n": 21, "of": [1, 2]}
+        assert _sdk(url, planner, {"get": found["id"]}) == found
+        assert _sdk(url, planner, {"get": "no-such-run"})["raised"] == "TaskNotFoundError"
+        assert _sdk(url, planner, {"cancel": found["id"]})["raised"] == "TaskNotCancelableError"
+    with serving(build_http_app(waiting), port):
+        begun = _sdk(url, planner, {"text": "work", "polling": True})
+        assert begun["status"]["state"] == "TASK_STATE_WORKING"
+        assert _sdk(url, planner, {"cancel": begun["id"]})["status"]["state"] == "TASK_STATE_CANCELED"
+
+
+def _sdk(url: str, key: str, wanted: dict[str, Any]) -> dict[str, Any]:
+    program = Path(__file__).with_name("a2a_client.py")
+    command = [str(PYTHON), str(program), url, key]
+    done = subprocess.run(command, input=json.dumps(wanted), capture_output=True, text=True, check=True, timeout=60)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
