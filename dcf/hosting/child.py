@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from dcf.hosting.loading import load_handler
-from dcf.hosting.protocol import AgentProfile, AgentTool, AgentWork, Handler, Json, ModelAnswer, TaskFailed, ToolResult
+from dcf.hosting.protocol import (
+    AgentProfile,
+    AgentTool,
+    AgentWork,
+    Handler,
+    Json,
+    ModelAnswer,
+    TaskFailed,
+    ToolResult,
+    as_json,
+)
 
 LONGEST_LINE: Final = 64 * 1024 * 1024
 UNWIND_S: Final = 5.0
@@ -26,7 +36,7 @@ _UNUSABLE: Final = 2
 
 def main(source: str, folder: str) -> None:
     """Serve the handler `source` until standard input ends: the host is gone."""
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace")
     os.dup2(2, 1)
     try:
         handler = load_handler(source, Path(folder))
@@ -111,13 +121,16 @@ async def _outcome(handler: Handler, work: AgentWork, tools: _ToolsOfHost) -> di
         output = await handler(work, tools)
         if isinstance(output, ModelAnswer):
             return {"text": output.text, "session": output.session}
-        json.dumps(output)
     except TaskFailed as failure:
         return {"failed": failure.error, "cause": failure.cause}
     except asyncio.CancelledError:
         return {"cancelled": True}
     except Exception as error:  # noqa: BLE001 - what a handler raises is told to the host, which tries again
         return {"raised": type(error).__name__, "cause": str(error)}
+    try:
+        as_json(output)
+    except (TypeError, ValueError, RecursionError) as error:
+        return {"failed": "DCF.InvalidOutput", "cause": f"The handler returned no JSON: {error}"}
     return {"output": output}
 
 
@@ -135,5 +148,5 @@ def work_from(document: Mapping[str, Any]) -> AgentWork:
 
 
 def _write(out: IO[str], message: Mapping[str, Json]) -> None:
-    out.write(json.dumps(message) + "\n")
+    out.write(as_json(message) + "\n")
     out.flush()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
-from dcf.hosting.protocol import AgentTools, Json, ToolResult
+from dcf.hosting.protocol import AgentTools, Json, ToolResult, as_json
 
 _VERSION: Final = "2025-06-18"
 _LONGEST: Final = 64 * 1024 * 1024
@@ -73,7 +73,7 @@ def _handler_for(tools: AgentTools, token: str, loop: asyncio.AbstractEventLoop)
             result = _result(tools, loop, asked["method"], asked.get("params") or {})
             unknown = {"code": _UNKNOWN_METHOD, "message": "There is no such method."}
             answer = {"error": unknown} if result is None else {"result": result}
-            self._send(200, json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}).encode())
+            self._send(200, as_json({"jsonrpc": "2.0", "id": asked["id"], **answer}).encode())
 
         def do_GET(self) -> None:
             self._send(405)

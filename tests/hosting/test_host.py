@@ -63,6 +63,15 @@ def test_a_handler_fails_a_state_by_name(hosting: Hosting, process: str) -> None
     assert (failed.value.error, failed.value.cause) == ("OutOfStock", "there are none left")
 
 
+@PLACES
+@pytest.mark.parametrize("output", ["float('nan')", "object()", "'\\udc80'"])
+def test_an_output_that_is_no_json_fails_the_state(hosting: Hosting, process: str, output: str) -> None:
+    handlers = f"async def strange(work, tools): return {output}"
+    with hosting(agents("strange", process), handlers) as hosted, pytest.raises(RunFailed) as failed:
+        hosted.result()
+    assert failed.value.error == "DCF.InvalidOutput"
+
+
 BREAKS = """
 from pathlib import Path
 HERE = Path(__file__).parent / "turns"

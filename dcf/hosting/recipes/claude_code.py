@@ -17,7 +17,7 @@ from signal import SIGINT, SIGKILL, SIGTERM
 from typing import Any, Final
 
 from dcf.hosting.prompts import system_prompt, user_prompt
-from dcf.hosting.protocol import AgentTools, AgentWork, ModelAnswer, TaskFailed
+from dcf.hosting.protocol import AgentTools, AgentWork, ModelAnswer, TaskFailed, as_json
 from dcf.hosting.tool_endpoint import ToolAddress, served
 
 QUIET: Final = {
@@ -43,7 +43,7 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
     """Let the command work; its session is what it is resumed by."""
     with served(tools) as address, tempfile.TemporaryDirectory(prefix="dcf-claude-") as folder:
         config = Path(folder) / "mcp.json"
-        config.write_text(json.dumps(_mcp(address)), "utf-8")
+        config.write_text(as_json(_mcp(address)), "utf-8")
         config.chmod(0o600)
         process = await asyncio.create_subprocess_exec(
             *_command(work, config),
