@@ -50,6 +50,8 @@ def a_corrected_result_is_what_the_follower_saw(story: Story) -> Iterator[str]:
             source = source_of[found.state]
             used.add(source)
             seen = inputs.get((found.state, found.epoch))
-            is_whole = found.state.rpartition("/")[2].startswith("Work_")  # others see a part of the result
+            is_whole = found.state.rpartition("/")[2].startswith(
+                ("Work_", "Checked_")
+            )  # others see a part of the result
             if source in latest and is_whole and seen is not None and content_fingerprint(seen) != latest[source]:
                 yield f"{source} was corrected, and {seen} is what was seen: {found.told()}"

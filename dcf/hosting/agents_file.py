@@ -32,7 +32,7 @@ RECIPES: Final[Mapping[str, str]] = {
 _KNOWN: Final = frozenset(
     {
         *("recipe", "handler", "process", "python", "model", "base_url", "instructions", "max_turns", "concurrency"),
-        *("tasks", "servers", "environment", "options", "tries", "dcf_tools"),
+        *("tasks", "servers", "environment", "options", "tries", "turn_timeout_s", "dcf_tools"),
     }
 )
 _SERVER_KNOWN: Final = frozenset({"url", "headers", "command", "environment", "tools"})
@@ -54,6 +54,7 @@ class HostedAgent:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     concurrency: int = 1
     tries: int = 6
+    turn_timeout_s: int = 3600
     tasks: tuple[str, ...] = ()
     servers: tuple[ToolServer, ...] = ()
     dcf_tools: tuple[str, ...] = ()
@@ -109,6 +110,7 @@ class _Table:
             environment=self._child_environment(),
             concurrency=self._number("concurrency", 1, most=100),
             tries=self._number("tries", 6, most=100),
+            turn_timeout_s=self._number("turn_timeout_s", 3600, most=1_000_000),
             tasks=self._texts(self._table, "tasks"),
             dcf_tools=self._dcf_tools(),
             servers=tuple(

@@ -5,6 +5,7 @@ go together with dcf's. One turn at a time. What the handler prints goes to stan
 """
 
 import asyncio
+import itertools
 import json
 import os
 import sys
@@ -14,7 +15,17 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from dcf.hosting.loading import load_handler
-from dcf.hosting.protocol import AgentProfile, AgentTool, AgentWork, Handler, Json, ModelAnswer, TaskFailed, ToolResult
+from dcf.hosting.protocol import (
+    AgentProfile,
+    AgentTool,
+    AgentWork,
+    Handler,
+    Json,
+    ModelAnswer,
+    TaskFailed,
+    ToolResult,
+    as_json,
+)
 
 LONGEST_LINE: Final = 64 * 1024 * 1024
 UNWIND_S: Final = 5.0
@@ -25,7 +36,7 @@ _UNUSABLE: Final = 2
 
 def main(source: str, folder: str) -> None:
     """Serve the handler `source` until standard input ends: the host is gone."""
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace")
     os.dup2(2, 1)
     try:
         handler = load_handler(source, Path(folder))
@@ -45,6 +56,7 @@ class _Conversation:
         self._out = out
         self._writing = threading.Lock()
         self._turn: asyncio.Task[None] | None = None
+        self._numbers = itertools.count(1)
         self._calls: dict[int, asyncio.Future[ToolResult]] = {}
 
     async def serve(self) -> None:
@@ -79,11 +91,14 @@ class _Conversation:
 
     async def ask(self, name: str, arguments: Mapping[str, Json]) -> ToolResult:
         """Let the host call a tool."""
-        number = max(self._calls, default=0) + 1
+        number = next(self._numbers)
         future: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()
         self._calls[number] = future
         self.say({"call": number, "tool": name, "arguments": dict(arguments)})
-        return await future
+        try:
+            return await future
+        finally:
+            self._calls.pop(number, None)
 
 
 class _ToolsOfHost:
@@ -106,13 +121,16 @@ async def _outcome(handler: Handler, work: AgentWork, tools: _ToolsOfHost) -> di
         output = await handler(work, tools)
         if isinstance(output, ModelAnswer):
             return {"text": output.text, "session": output.session}
-        json.dumps(output)
     except TaskFailed as failure:
         return {"failed": failure.error, "cause": failure.cause}
     except asyncio.CancelledError:
         return {"cancelled": True}
     except Exception as error:  # noqa: BLE001 - what a handler raises is told to the host, which tries again
         return {"raised": type(error).__name__, "cause": str(error)}
+    try:
+        as_json(output)
+    except (TypeError, ValueError, RecursionError) as error:
+        return {"failed": "DCF.InvalidOutput", "cause": f"The handler returned no JSON: {error}"}
     return {"output": output}
 
 
@@ -130,5 +148,5 @@ def work_from(document: Mapping[str, Any]) -> AgentWork:
 
 
 def _write(out: IO[str], message: Mapping[str, Json]) -> None:
-    out.write(json.dumps(message) + "\n")
+    out.write(as_json(message) + "\n")
     out.flush()

@@ -18,7 +18,7 @@ from typing import Any, Final
 import dcf
 from dcf.errors import DcfError, InvalidArgument
 from dcf.hosting.child import LONGEST_LINE, UNWIND_S, work_to
-from dcf.hosting.protocol import AgentTools, AgentWork, Json, ModelAnswer, TaskFailed
+from dcf.hosting.protocol import AgentTools, AgentWork, Json, ModelAnswer, TaskFailed, as_json
 
 log = logging.getLogger(__name__)
 
@@ -157,7 +157,7 @@ class HandlerProcess:
     def _say(self, message: Mapping[str, Json]) -> None:
         assert self._process.stdin is not None
         with suppress(OSError, RuntimeError):  # its end is noticed where it is read
-            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.write(as_json(message).encode(errors="backslashreplace") + b"\n")
 
     async def hear(self) -> dict[str, Json]:
         """Return the next thing the child says; raise ChildDied at its end."""

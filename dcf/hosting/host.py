@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from dcf.errors import DcfError
+from dcf.errors import DcfError, InvalidArgument
 from dcf.hosting.agents_file import AgentsFile, HostedAgent
 from dcf.hosting.children import ChildCommand, ChildHandler
 from dcf.hosting.loading import load_handler
@@ -112,7 +112,7 @@ class AgentHost:
         except DcfError as error:
             raise TaskFailed("DCF.SkillUnusable", error.message) from None
         work = _work_of(agent, given, context, skills)
-        limits = TurnLimits(tries=agent.tries, pause_s=self._options.pause_s)
+        limits = TurnLimits(tries=agent.tries, turn_s=agent.turn_timeout_s, pause_s=self._options.pause_s)
         return await carried_out(work, _opening(agent, skills, context), self._handlers[agent.profile.name], limits)
 
 
@@ -153,7 +153,7 @@ def _handlers_of(file: AgentsFile) -> "dict[str, Handler | ChildHandler]":
     found: dict[str, Handler | ChildHandler] = {}
     for agent in file.agents:
         if agent.python is None:
-            found[agent.profile.name] = load_handler(agent.source, file.folder)
+            found[agent.profile.name] = _loaded(agent.source, file)
             continue
         command = ChildCommand(
             source=agent.source, folder=file.folder, python=agent.python, environment=agent.environment
@@ -161,6 +161,17 @@ def _handlers_of(file: AgentsFile) -> "dict[str, Handler | ChildHandler]":
         key = (command.source, command.python, frozenset(command.environment.items()))
         found[agent.profile.name] = pools.setdefault(key, ChildHandler(command))
     return found
+
+
+def _loaded(source: str, file: AgentsFile) -> Handler:
+    try:
+        return load_handler(source, file.folder)
+    except InvalidArgument:
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's code raises while it is imported
+        raise InvalidArgument(
+            f"The handler {source} cannot be imported: {type(error).__name__}: {error}.", "Mend the file."
+        ) from None
 
 
 async def _all(coroutines: Any) -> Sequence[Any]:

@@ -3,10 +3,9 @@
 Imports only the standard library.
 """
 
-import json
 from typing import Final
 
-from dcf.hosting.protocol import AgentWork
+from dcf.hosting.protocol import AgentWork, as_json
 
 FAILED: Final = "task_failed"
 """The one member of an answer that says that the task failed."""
@@ -29,17 +28,17 @@ def user_prompt(work: AgentWork) -> str:
     """Return the piece of work; after an answer that was not accepted, what is wrong with it."""
     if work.problems and work.session is not None:
         return _corrections(work)
-    parts = [f"The task is '{work.state}'. Its input:\n{json.dumps(work.input, ensure_ascii=False)}"]
+    parts = [f"The task is '{work.state}'. Its input:\n{as_json(work.input)}"]
     if work.output_schema is not None:
-        schema = json.dumps(work.output_schema, ensure_ascii=False)
+        schema = as_json(work.output_schema)
         parts.append(f"The result must satisfy this JSON Schema:\n{schema}")
     if work.errors:
         parts.append(f"The NAME of an error is one of: {', '.join(work.errors)}.")
     if work.last_error is not None:
-        parts.append(f"An earlier attempt failed: {json.dumps(work.last_error, ensure_ascii=False)}")
+        parts.append(f"An earlier attempt failed: {as_json(work.last_error)}")
     if work.questions:
         asked = [{name: one[name] for name in _ASKED if name in one} for one in work.questions]
-        parts.append(f"What was asked about it before: {json.dumps(asked, ensure_ascii=False)}")
+        parts.append(f"What was asked about it before: {as_json(asked)}")
     if work.problems:
         parts.append(_corrections(work))
     return "\n\n".join(parts)

@@ -4,6 +4,7 @@ It raises TaskFailed(error, cause) to fail the state. Imports only the standard 
 the environment of any SDK.
 """
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
@@ -20,6 +21,7 @@ __all__ = [
     "ModelAnswer",
     "TaskFailed",
     "ToolResult",
+    "as_json",
 ]
 
 Json: TypeAlias = Any
@@ -106,6 +108,11 @@ class ModelAnswer:
 
     text: str
     session: str | None = None
+
+
+def as_json(value: Json) -> str:
+    """Return a value as JSON text; raise ValueError or TypeError if it is none. A child may lack what the rest uses."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 Handler: TypeAlias = Callable[[AgentWork, AgentTools], Awaitable[Json | ModelAnswer]]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
-from dcf.hosting.protocol import AgentTools, Json, ToolResult
+from dcf.hosting.protocol import AgentTools, Json, ToolResult, as_json
 
 _VERSION: Final = "2025-06-18"
 _LONGEST: Final = 64 * 1024 * 1024
@@ -62,18 +62,18 @@ def _handler_for(tools: AgentTools, token: str, loop: asyncio.AbstractEventLoop)
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
+            content = self.rfile.read(min(_LONGEST, int(self.headers.get("Content-Length") or 0)))
             if not secrets.compare_digest(self.headers.get("Authorization", ""), f"Bearer {token}"):
-                self.close_connection = True  # what was sent is not read
                 self._send(401)
                 return
-            asked = json.loads(self.rfile.read(min(_LONGEST, int(self.headers.get("Content-Length") or 0))))
+            asked = json.loads(content)
             if "id" not in asked:
                 self._send(202)
                 return
             result = _result(tools, loop, asked["method"], asked.get("params") or {})
             unknown = {"code": _UNKNOWN_METHOD, "message": "There is no such method."}
             answer = {"error": unknown} if result is None else {"result": result}
-            self._send(200, json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}).encode())
+            self._send(200, as_json({"jsonrpc": "2.0", "id": asked["id"], **answer}).encode())
 
         def do_GET(self) -> None:
             self._send(405)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 CALL_S: Final = 120.0
 """How long a call of a tool may take."""
 
+_MOST_PAGES: Final = 100
+
 
 class ToolsMissing(DcfError):
     """A tool that an agent needs is not there, or its server does not answer."""
@@ -67,7 +69,7 @@ class ServedTools:
 
     async def add(self, server: ToolServer, client: "Client") -> None:
         """Offer the tools of a server; raise ToolsMissing if one that the agent needs is not there."""
-        found = {tool.name: tool for tool in (await client.list_tools()).tools}
+        found = {tool.name: tool for tool in await _listed(client)}
         missing = [name for name in server.allowed if name not in found]
         if missing:
             raise ToolsMissing(f"The MCP server '{server.name}' has no tool {', '.join(missing)}.")
@@ -87,6 +89,18 @@ async def opened_tools(servers: Sequence[ToolServer]) -> AsyncIterator[ServedToo
             client = await _connected(server, stack)
             await tools.add(server, client)
         yield tools
+
+
+async def _listed(client: "Client") -> Sequence[Any]:
+    """Return the tools of a server, page by page."""
+    found, cursor = [], None
+    for _ in range(_MOST_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        found += page.tools
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return found
 
 
 async def _connected(server: ToolServer, stack: AsyncExitStack) -> "Client":

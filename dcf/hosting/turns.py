@@ -28,12 +28,14 @@ INVALID: Final = "DCF.InvalidOutput"
 class TurnLimits:
     """How often a turn is tried, after which first pause again, how often a model may correct its answer.
 
-    `grace_s` is how long a turn that is cancelled may take to end; then it is left behind.
+    `turn_s` is how long a turn may take; then it is cancelled and counts as broken. `grace_s` is how long it may
+    take to end when it is cancelled; then it is left behind.
     """
 
     tries: int = 6
     pause_s: float = 1.0
     corrections: int = 2
+    turn_s: float = 3600.0
     grace_s: float = 7.0
 
 
@@ -58,10 +60,10 @@ async def _tried(work: AgentWork, tools: Opening, handler: Handler, limits: Turn
     pause = limits.pause_s
     for left in reversed(range(limits.tries)):
         try:
-            return await _within_grace(_turn(work, tools, handler), limits.grace_s)
+            return await _bounded(_turn(work, tools, handler), limits)
         except TaskFailed:
             raise
-        except (Exception, SystemExit) as raised:  # noqa: BLE001 - whatever a handler raises, and it may end itself
+        except Exception as raised:  # noqa: BLE001 - whatever a handler raises
             error = _first(raised)
             name = error.name if isinstance(error, HandlerRaised) else type(error).__name__
             if not left:
@@ -74,23 +76,33 @@ async def _tried(work: AgentWork, tools: Opening, handler: Handler, limits: Turn
 
 async def _turn(work: AgentWork, tools: Opening, handler: Handler) -> Json | ModelAnswer:
     async with tools() as opened:
-        return await handler(work, opened)
+        try:
+            return await handler(work, opened)
+        except SystemExit as end:  # outside a coroutine it would end the event loop
+            raise RuntimeError(f"the handler wanted to end the process ({end})") from None
 
 
-async def _within_grace(turn: Awaitable[Json], grace_s: float) -> Json:
-    """Await a turn. When this is cancelled the turn is, too, and is waited for so long."""
+async def _bounded(turn: Awaitable[Json], limits: TurnLimits) -> Json:
+    """Await a turn for as long as it may take. When this is cancelled the turn is, too, and gets some time to end."""
     task = asyncio.ensure_future(turn)
     try:
-        await asyncio.wait({task})
+        done, _ = await asyncio.wait({task}, timeout=limits.turn_s)
     except asyncio.CancelledError:
-        task.cancel()
-        _, running = await asyncio.wait({task}, timeout=grace_s)
-        if running:
-            log.warning("a turn does not notice that it is cancelled, and is left behind")
+        await _end(task, limits.grace_s)
         raise
+    if not done:
+        await _end(task, limits.grace_s)
+        raise TimeoutError(f"the turn was not over after {limits.turn_s:g} s")
     if task.cancelled():
         raise RuntimeError("the handler cancelled itself")
     return task.result()
+
+
+async def _end(task: asyncio.Future[Json], grace_s: float) -> None:
+    task.cancel()
+    _, running = await asyncio.wait({task}, timeout=grace_s)
+    if running:
+        log.warning("a turn does not notice that it is cancelled, and is left behind")
 
 
 def _first(error: BaseException) -> BaseException:

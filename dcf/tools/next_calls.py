@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias, TypeGuard
 
 from dcf.values.json_text import Json
 from dcf.workforce.steps import Step, to_complete, wait_for_event
-from dcf.workforce.talk_steps import steps_of_event
+from dcf.workforce.talk_steps import to_answer, to_go_on
 
 Call: TypeAlias = dict[str, Json]
 Named: TypeAlias = Callable[[str], Json]
@@ -95,8 +95,8 @@ _ABOUT: Final[Mapping[str, Callable[[Mapping[str, Json], str], list[Step]]]] = {
     "run_finished": _finished,
     "run_stalled": _stalled,
     "human_task": _asked,
-    "question": steps_of_event,
-    "question_answered": steps_of_event,
+    "question": to_answer,
+    "question_answered": to_go_on,
 }
 
 _TO_BE_LEASED: Final = frozenset({"token_required", "token_used"})

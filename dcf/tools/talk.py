@@ -13,6 +13,7 @@ from dcf.core.questions import DEFAULT_WAIT_S, LONGEST_WAIT_S, Ask, QuestionAnsw
 from dcf.core.talk import LONGEST_ANSWER, LONGEST_TEXT
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.tools.callers import current_caller, scope_hint
+from dcf.tools.next_calls import wait_again
 from dcf.tools.people import Group
 from dcf.tools.registry import (
     AgentId,
@@ -28,7 +29,6 @@ from dcf.tools.registry import (
 from dcf.tools.unlisted import UNLISTED
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
-from dcf.workforce.steps import wait_for_event
 
 PLANNER: Final = "planner"
 
@@ -144,7 +144,7 @@ def ask_question(app: Application, args: AskQuestion) -> QuestionAsked:
         status=f"Question {told['question_id']} waits for an answer of {told['asked']}; {lease}.",
         workflow_id=args.workflow_id,
         repeated=answer.repeated,
-        next=[wait_for_event(agent_id).as_json()],
+        next=[wait_again(agent_id)],
         **told,
     )
 

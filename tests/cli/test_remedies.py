@@ -36,6 +36,7 @@ GIVEN: Final = {
     "agent_id": "a-1",
     "advice": "Free memory.",
     "asked": ASKED,
+    "question_id": "q1",
 }
 
 ALL: Final = {

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,13 +73,24 @@ WORK = AgentWork(
     errors=("Rude",),
     skills=("Round half up.",),
     last_error={"error": "Before"},
+    questions=({"question_id": "q1", "question": "EUR?", "answer": "yes, EUR", "provenance": {}},),
 )
 
 
 def test_a_model_is_told_who_it_is_what_to_do_and_what_it_must_return() -> None:
     system, prompt = system_prompt(WORK), user_prompt(WORK)
     assert all(text in system for text in ("You price.", "Price it.", "Round half up.", "task_failed"))
-    assert all(text in prompt for text in ("Price", '{"n": 1}', '"total"', "Rude", "Before"))
+    assert all(text in prompt for text in ("Price", '{"n": 1}', '"total"', "Rude", "Before", "EUR?", "yes, EUR"))
+    assert "provenance" not in prompt
+
+
+def test_a_model_without_a_conversation_to_go_on_with_is_told_all_again_with_what_was_wrong() -> None:
+    again = replace(WORK, problems=("/total: it is missing",))
+    assert user_prompt(again).startswith(user_prompt(WORK))
+    assert "/total: it is missing" in user_prompt(again)
+    resumed = user_prompt(replace(again, session="s-1"))
+    assert "/total: it is missing" in resumed
+    assert '{"n": 1}' not in resumed
 
 
 def agents(url: str, more: str = "") -> str:

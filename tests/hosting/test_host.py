@@ -63,6 +63,15 @@ def test_a_handler_fails_a_state_by_name(hosting: Hosting, process: str) -> None
     assert (failed.value.error, failed.value.cause) == ("OutOfStock", "there are none left")
 
 
+@PLACES
+@pytest.mark.parametrize("output", ["float('nan')", "object()", "'\\udc80'"])
+def test_an_output_that_is_no_json_fails_the_state(hosting: Hosting, process: str, output: str) -> None:
+    handlers = f"async def strange(work, tools): return {output}"
+    with hosting(agents("strange", process), handlers) as hosted, pytest.raises(RunFailed) as failed:
+        hosted.result()
+    assert failed.value.error == "DCF.InvalidOutput"
+
+
 BREAKS = """
 from pathlib import Path
 HERE = Path(__file__).parent / "turns"
@@ -83,6 +92,11 @@ async def dies(work, tools):
         os._exit(7)
     return "done"
 
+async def exits(work, tools):
+    if turn() < 3:
+        raise SystemExit(3)
+    return "done"
+
 async def never(work, tools):
     turn()
     raise ConnectionError("the model is away")
@@ -91,7 +105,7 @@ async def never(work, tools):
 
 @pytest.mark.parametrize(
     ("handler", "process"),
-    [("breaks", "false"), ("breaks", "true"), ("dies", "true")],
+    [("breaks", "false"), ("breaks", "true"), ("dies", "true"), ("exits", "false"), ("exits", "true")],
 )
 def test_a_turn_that_breaks_is_tried_again_under_the_same_lease(hosting: Hosting, handler: str, process: str) -> None:
     with hosting(agents(handler, process), BREAKS) as hosted:
@@ -156,6 +170,15 @@ def test_a_child_that_does_not_hear_that_it_is_cancelled_is_killed(hosting: Host
         assert hosted.result(given="quick") == "quick"
 
 
+@PLACES
+def test_a_turn_that_takes_too_long_is_cancelled_and_counts_as_broken(hosting: Hosting, process: str) -> None:
+    with hosting(agents("waits", process, "turn_timeout_s = 1\ntries = 1"), WAITS) as hosted:
+        with pytest.raises(RunFailed) as failed:
+            hosted.result(given="slow")
+        assert failed.value.error == "TimeoutError"
+        assert (hosted.folder / "cancelled").exists()
+
+
 TOGETHER = """
 import asyncio
 MOST = NOW = 0
@@ -203,12 +226,15 @@ def test_agents_that_are_started_alike_share_a_process(hosting: Hosting) -> None
     wait_until(lambda: not is_alive(first), LONG)
 
 
+@PLACES
 @pytest.mark.parametrize(
     ("handlers", "said"),
     [("import no_such_sdk", "no_such_sdk"), ("def handle(work, tools): ...", "no async function 'handle'")],
 )
-def test_a_handler_that_cannot_be_used_is_told_before_any_work(hosting: Hosting, handlers: str, said: str) -> None:
-    with pytest.raises(InvalidArgument, match=said), hosting(agents("handle", "true"), handlers):
+def test_a_handler_that_cannot_be_used_is_told_before_any_work(
+    hosting: Hosting, handlers: str, said: str, process: str
+) -> None:
+    with pytest.raises(InvalidArgument, match=said), hosting(agents("handle", process), handlers):
         pass
 
 

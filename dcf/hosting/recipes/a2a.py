@@ -119,7 +119,7 @@ def _answer(parts: Sequence[Part], context_id: str) -> ModelAnswer:
     """Return what an agent made: its data if there is some, else its texts."""
     data = [_whole_numbers(one) for one in get_data_parts(parts)]
     if data:
-        return ModelAnswer(json.dumps(data[0] if len(data) == 1 else data), context_id)
+        return ModelAnswer(json.dumps(data[0] if len(data) == 1 else data, allow_nan=False), context_id)
     return ModelAnswer("\n".join(get_text_parts(parts)), context_id)
 
 

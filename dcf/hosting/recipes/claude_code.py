@@ -17,7 +17,7 @@ from signal import SIGINT, SIGKILL, SIGTERM
 from typing import Any, Final
 
 from dcf.hosting.prompts import system_prompt, user_prompt
-from dcf.hosting.protocol import AgentTools, AgentWork, ModelAnswer, TaskFailed
+from dcf.hosting.protocol import AgentTools, AgentWork, ModelAnswer, TaskFailed, as_json
 from dcf.hosting.tool_endpoint import ToolAddress, served
 
 QUIET: Final = {
@@ -29,6 +29,9 @@ QUIET: Final = {
 }
 _SERVER: Final = "work"
 _LONGEST_LINE: Final = 64 * 1024 * 1024
+_LONGEST_ARGUMENT: Final = 30_000
+"""Characters of the system prompt in the command line, which has a limit; what is more begins the prompt."""
+
 _GRACE_S: Final = ((SIGINT, 3.0), (SIGTERM, 1.5), (SIGKILL, None))
 
 
@@ -40,7 +43,7 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
     """Let the command work; its session is what it is resumed by."""
     with served(tools) as address, tempfile.TemporaryDirectory(prefix="dcf-claude-") as folder:
         config = Path(folder) / "mcp.json"
-        config.write_text(json.dumps(_mcp(address)), "utf-8")
+        config.write_text(as_json(_mcp(address)), "utf-8")
         config.chmod(0o600)
         process = await asyncio.create_subprocess_exec(
             *_command(work, config),
@@ -50,7 +53,8 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
             env={**os.environ, **_environment(work), **QUIET},
         )
         try:
-            return _answer(await _said(process, user_prompt(work)), needs_tools=bool(tools.list()))
+            rest = system_prompt(work)[_LONGEST_ARGUMENT:]
+            return _answer(await _said(process, rest + user_prompt(work)), needs_tools=bool(tools.list()))
         finally:
             await _end(process)
 
@@ -62,7 +66,7 @@ def _command(work: AgentWork, config: Path) -> Sequence[str]:
         *("-p", "--output-format", "stream-json", "--verbose"),
         *("--mcp-config", str(config), "--strict-mcp-config", "--setting-sources", ""),
         *("--tools", own, "--allowedTools", ",".join(filter(None, (f"mcp__{_SERVER}", own)))),
-        *("--max-turns", str(work.agent.max_turns), "--system-prompt", system_prompt(work)),
+        *("--max-turns", str(work.agent.max_turns), "--system-prompt", system_prompt(work)[:_LONGEST_ARGUMENT]),
         *(("--model", work.agent.model) if work.agent.model else ()),
         *(("--resume", work.session) if work.session else ()),
     )

@@ -28,7 +28,7 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
     except GraphRecursionError as error:
         raise TaskFailed("DCF.TurnLimit", str(error)) from None
     messages = result["messages"]
-    return ModelAnswer(messages[-1].text, json.dumps(messages_to_dict(messages), default=str))
+    return ModelAnswer(messages[-1].text, json.dumps(messages_to_dict(messages), default=str, allow_nan=False))
 
 
 def _model(name: str, base_url: str) -> Any:

@@ -38,7 +38,7 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
             result = await Runner.run(agent, said, max_turns=work.agent.max_turns)
         except MaxTurnsExceeded as error:
             raise TaskFailed("DCF.TurnLimit", str(error)) from None
-    return ModelAnswer(str(result.final_output), json.dumps(result.to_input_list(), default=str))
+    return ModelAnswer(str(result.final_output), json.dumps(result.to_input_list(), default=str, allow_nan=False))
 
 
 def _tool(tool: AgentTool, tools: AgentTools) -> FunctionTool:
