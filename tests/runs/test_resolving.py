@@ -250,8 +250,9 @@ def test_a_task_is_assigned_by_its_name_before_the_map_around_it_is_open(timely:
 
 
 def test_a_task_is_assigned_by_its_name_while_its_iterations_wait(timely: World) -> None:
-    run = timely.create(workflow({"Each": each({"I": task()})}), run_input=[1, 2])
+    run = timely.create(workflow({"Each": each({"I": task()})}), run_input=[1, 2], agents={"I": "old"})
     timely.plane.kick_off(run, "go")
+    assert {state for state, _ in told(timely, "old", run)} == {"Each/0/I", "Each/1/I"}
     done(resolve(timely, run, "I", agents=("new",)))
     ahead.look(timely, run, times=2)
     assert {state for state, _ in told(timely, "new", run)} == {"Each/0/I", "Each/1/I"}
