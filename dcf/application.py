@@ -93,12 +93,9 @@ class Application:
     settings: Settings
     control_plane: ControlPlane
     lifecycle: Lifecycle
-    outside: Outside
     callbacks: Callbacks
-    task_log: TaskLog
     talking: Talking
     people: People
-    signals: SignalSending
     starting: Starting
     retrying: RunRetrying
     schedules: Schedules
@@ -131,6 +128,21 @@ class Application:
     reader: InboxReader
     server: ServerFacts
     redis_url: str
+
+    @property
+    def outside(self) -> Outside:
+        """The operations on Tasks that wait for something outside of dcf."""
+        return Outside(self.control_plane)
+
+    @property
+    def task_log(self) -> TaskLog:
+        """What functions log."""
+        return TaskLog(self.control_plane)
+
+    @property
+    def signals(self) -> SignalSending:
+        """The sending of signals."""
+        return SignalSending(self.control_plane)
 
     @property
     def diagnosis(self) -> Diagnosis:
@@ -170,12 +182,9 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             settings=settings,
             control_plane=plane,
             lifecycle=Lifecycle(plane),
-            outside=Outside(plane),
             callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
-            task_log=TaskLog(plane),
             talking=Talking(plane),
             people=People(plane, parts.history, HumanTasks(connections)),
-            signals=SignalSending(plane),
             starting=parts.starting,
             retrying=RunRetrying(plane),
             schedules=parts.schedules,

@@ -15,6 +15,9 @@ States: TypeAlias = dict[str, dict[str, Any]]
 
 BROKEN = "Broken"
 BUSY = "Busy"
+CHECKED = "Checked"
+"""Beginning of the names of Tasks whose output is checked with a schema."""
+
 NEVER = "never"
 
 PEOPLE = ("eve", "fay")

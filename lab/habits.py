@@ -35,11 +35,12 @@ _ALWAYS_FINISHING = ("calm", "twice", "claiming", "gathering", "renewing", "writ
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Habit:
-    """What a worker does with one lease."""
+    """What a worker does with one lease. `botches`: it first delivers what the schema of its Task, if any, refuses."""
 
     name: str
     ttl_s: int
     tells: bool
+    botches: bool = False
 
 
 def habit_of(seed: int, path: str, attempt: int) -> Habit:
@@ -48,4 +49,5 @@ def habit_of(seed: int, path: str, attempt: int) -> Habit:
     names = list(_HABITS) if attempt <= _MISBEHAVING_ATTEMPTS else list(_ALWAYS_FINISHING)
     (name,) = luck.choices(names, [_HABITS[name] for name in names])
     brief = name in {"vanishing", "oversleeping"}
-    return Habit(name=name, ttl_s=2 if brief else luck.choice((5, 8, 12)), tells=luck.random() < 0.7)
+    ttl_s, tells = 2 if brief else luck.choice((5, 8, 12)), luck.random() < 0.7
+    return Habit(name=name, ttl_s=ttl_s, tells=tells, botches=luck.random() < 0.4)

@@ -7,11 +7,16 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab.expectation import BROKEN, BUSY, PEOPLE, Breaks, Expected, Piece, Play, States, Value, answer_of
+from lab.expectation import BROKEN, BUSY, CHECKED, PEOPLE, Breaks, Expected, Piece, Play, States, Value, answer_of
 from lab.outside_pieces import callback, child, forsaken, mail, signal
 
 _OUTSIDE = 0.2
 """Share of the pieces that wait for something outside."""
+
+_CHECKED = 0.6
+"""Share of the plain Tasks that have an OutputSchema."""
+
+_SCHEMA = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer", "minimum": 0}}}
 
 
 def _retrier(error: str, most: int) -> list[dict[str, Any]]:
@@ -80,9 +85,11 @@ class Drawer:
         return self.luck.choice(kinds)(depth)
 
     def work(self, _: int = 0) -> Piece:
-        """Return a task that succeeds."""
-        name = self.name("Work")
-        return Piece(states={name: {"Type": "Task"}}, first=name, last=name, play=_task(name))
+        """Return a task that succeeds; the output of some is checked with a schema."""
+        is_checked = self.luck.random() < _CHECKED
+        name = self.name(CHECKED if is_checked else "Work")
+        state = {"Type": "Task"} | ({"OutputSchema": _SCHEMA, "Errors": [BROKEN]} if is_checked else {})
+        return Piece(states={name: state}, first=name, last=name, play=_task(name))
 
     def busy(self, _: int) -> Piece:
         """A task that fails a few times, and is retried so often."""

@@ -21,7 +21,7 @@ from dcf.errors import DcfError
 from dcf.store.connection import open_async_client
 from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
-from lab.expectation import FIX, NEVER, answer_of
+from lab.expectation import CHECKED, FIX, NEVER, answer_of
 from lab.habits import Habit, habit_of
 from lab.http_verbs import HttpVerbs, connected
 from lab.process import Place, opened
@@ -239,6 +239,8 @@ class Worker:
     def prepare(self, held: Held, habit: Habit, ttl_s: int) -> None:
         """Do what comes before the completion."""
         verbs, run, state, token = self.verbs, held.run, held.state, held.token
+        if habit.botches and state.rpartition("/")[2].startswith(CHECKED):
+            verbs.complete(run, state, token, {"output": {"n": "no number"}})
         match habit.name:
             case "oversleeping":
                 time.sleep((ttl_s + 1) / FACTOR)

@@ -17,6 +17,7 @@ from dcf.core.vitals import (
     SweepResult,
     Trouble,
     Vitals,
+    WebhookFacts,
 )
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
@@ -280,8 +281,24 @@ def _platforms(vitals: Vitals, kinds: tuple[str, ...]) -> Iterator[HealthFinding
             f" row: {found.error}",
             _REACH.get(kind, "Check that it is up; what is owed is delivered when it answers."),
         )
-    if not kinds and not silent:
+    if vitals.webhooks.count:
+        yield _webhooks(vitals.webhooks)
+    elif not kinds and not silent:
         yield HealthFinding(Topic.PLATFORM, Level.OK, "Agents are inboxes in Redis; there is no platform beside it.")
+
+
+def _webhooks(found: WebhookFacts) -> HealthFinding:
+    there = "There is 1 webhook" if found.count == 1 else f"There are {found.count} webhooks"
+    if not found.silent:
+        return HealthFinding(Topic.PLATFORM, Level.OK, f"{there}; no delivery to one failed several times lately.")
+    first = found.silent[0]
+    more = "" if len(found.silent) == 1 else f", and {len(found.silent) - 1} more"
+    return HealthFinding(
+        Topic.PLATFORM,
+        Level.WARNING,
+        f"{there}; {first.agent_id}{more} did not answer, the first {first.failures} times in a row: {first.error}",
+        "dcf agents list shows them; what is owed is delivered when they answer.",
+    )
 
 
 _REACH: Final = {

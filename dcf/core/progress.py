@@ -241,11 +241,8 @@ def _output_refusal(snapshot: Snapshot, request: Update, definition: Definition)
     doc = snapshot.states[request.state]
     if request.status is not Status.SUCCEEDED or doc.visit is not None:
         return None
-    return output_refusal(definition, request.state, _result(snapshot, request), doc, TO_HOLDER)
-
-
-def _result(snapshot: Snapshot, request: Update) -> Json:
-    return request.output if request.has_output else snapshot.outputs.get(request.state)
+    output = request.output if request.has_output else snapshot.outputs.get(request.state)
+    return output_refusal(definition, request.state, output, doc, TO_HOLDER)
 
 
 def _advance(
@@ -254,7 +251,8 @@ def _advance(
     state = request.state
     visits = visits_to_leave(snapshot, state)
     if request.status is Status.SUCCEEDED:
-        return engine.complete(definition.machine, state, visits, _result(snapshot, request), context, clock)
+        result = request.output if request.has_output else snapshot.outputs.get(state)
+        return engine.complete(definition.machine, state, visits, result, context, clock)
     return engine.fail(definition.machine, state, visits, request.error, request.cause, context, clock)
 
 

@@ -99,6 +99,23 @@ class PlatformTrouble:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SilentWebhook:
+    """A webhook that does not answer: how many deliveries in a row failed, and the latest error in words."""
+
+    agent_id: str
+    failures: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookFacts:
+    """How many webhooks there are, and which of the first of them do not answer."""
+
+    count: int = 0
+    silent: tuple[SilentWebhook, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleFacts:
     """How many schedules there are; those that are stopped or could not start their latest run, a few by name.
 
@@ -156,6 +173,7 @@ class Vitals:
     seen: tuple[Sighting, ...] = ()
     seen_count: int = 0
     troubled: tuple[PlatformTrouble, ...] = ()
+    webhooks: WebhookFacts = WebhookFacts()
     swept: SweepResult | None = None
     schedules: ScheduleFacts = ScheduleFacts()
 

@@ -136,3 +136,7 @@ def _platforms(vitals: Vitals, kinds: tuple[str, ...]) -> Iterator[Json]:
         found = silent.get(kind)
         told = {} if found is None else asdict(found) | {"since": to_text(found.since)}
         yield {"kind": kind, "answers": found is None, "breaker_open": found is not None, **told}
+    webhooks = vitals.webhooks
+    if webhooks.count:
+        unheard = [asdict(one) for one in webhooks.silent]
+        yield {"kind": "webhook", "agents": webhooks.count, "answers": not unheard, "silent": unheard}

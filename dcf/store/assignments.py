@@ -45,6 +45,11 @@ class AssignmentIndex:
         told = [event["workflow_id"] for event in events if isinstance(event.get("workflow_id"), str)]
         return list(dict.fromkeys([*(one.decode() for one in made), *told]))
 
+    def is_named(self, agent_id: str) -> bool:
+        """Return True if a run assigns, or assigned, a state to the agent."""
+        (found,) = self._connections.send(("EXISTS", keys.runs_by("agent", agent_id)))
+        return bool(found)
+
     def newest_live(self) -> list[str]:
         """Return the newest runs that have not ended."""
         (found,) = self._connections.send(("ZREVRANGE", keys.LIVE, 0, _MOST - 1))

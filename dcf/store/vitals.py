@@ -19,11 +19,13 @@ from dcf.core.vitals import (
     ReplicaSeen,
     ScheduleFacts,
     Sighting,
+    SilentWebhook,
     SweepResult,
     Trouble,
     Vitals,
+    WebhookFacts,
 )
-from dcf.store import faults, keys, schedule_keys
+from dcf.store import faults, keys, schedule_keys, webhook_keys
 from dcf.store.activity import TROUBLE_LIFE_S
 from dcf.store.connection import Command, Connections, Reply
 from dcf.store.documents import micros
@@ -37,6 +39,12 @@ MOST_RUNS: Final = 500
 
 MOST_SEEN: Final = 50
 """Agents that a report names."""
+
+MOST_WEBHOOKS: Final = 500
+"""Webhooks of which it is read whether they answer."""
+
+_SILENT_AFTER: Final = 3
+"""Failures in a row after which a webhook counts as one that does not answer."""
 
 _PROBE_LIFE_S: Final = 60
 _CONFIRM_MS: Final = 500
@@ -77,6 +85,8 @@ class VitalSigns:
             ("ZREVRANGE", keys.SEEN, 0, MOST_SEEN - 1, "WITHSCORES"),
             ("HVALS", keys.PLATFORMS),
             ("GET", keys.SWEPT),
+            ("ZCARD", webhook_keys.WEBHOOKS),
+            ("ZRANGE", webhook_keys.WEBHOOKS, 0, MOST_WEBHOOKS - 1),
             *_OF_SCHEDULES,
         )
         confirmed = _number(replies.pop(0)) if waiting else None
@@ -84,7 +94,7 @@ class VitalSigns:
         info = _fields(infos)
         looked_at, live, listed = map(checked_sign, rest[:3])
         told = [None if _is_error(reply) else reply for reply in rest[3:]]
-        seen_count, seen, platforms, swept, *schedules = told
+        seen_count, seen, platforms, swept, webhooks, listed_webhooks, *schedules = told
         now = micros(checked_sign(clock))
         return Vitals(
             now=now,
@@ -103,9 +113,17 @@ class VitalSigns:
             seen=tuple(_sightings(seen or [])),
             seen_count=seen_count or 0,
             troubled=platform_troubles(platforms or (), now),
+            webhooks=self._webhooks(webhooks or 0, [name.decode() for name in listed_webhooks or ()]),
             swept=None if swept is None else _swept(load(swept)),
             schedules=_schedules(schedules, now),
         )
+
+    def _webhooks(self, count: int, listed: list[str]) -> WebhookFacts:
+        """Read which of these do not answer: what is known of one that answered is removed."""
+        found = self._connections.ask(*(("GET", webhook_keys.rest(name)) for name in listed)) if listed else []
+        notes = ((name, load(note)) for name, note in zip(listed, found, strict=True) if isinstance(note, bytes))
+        silent = (SilentWebhook(agent_id=name, failures=failures, error=error) for name, (_, failures, error) in notes)
+        return WebhookFacts(count=count, silent=tuple(one for one in silent if one.failures >= _SILENT_AFTER))
 
     def _clock(self, looked_at: bytes | None, live: int, listed: list[str], now: int) -> ClockFacts:
         """Read the earliest timer of each listed run, and whether the run is over."""

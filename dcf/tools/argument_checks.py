@@ -16,12 +16,12 @@ from dcf.errors import InvalidArgument
 from dcf.tools.examples import example_of
 from dcf.tools.registry import ID_PATTERN, ID_RULE, Arguments, ToolSpec, printable
 from dcf.tools.suggestions import argument_meant, closest
+from dcf.tools.unlisted import is_listed
 from dcf.values.json_text import Json, dump
 
 _LONGEST_ECHO = 80
 _TYPE_WORDS = {"boolean": "true or false", "object": "an object", "array": "an array"}
 
-_UNTOLD = "redis_url"
 
 _SMALL = 1000
 """Values in arguments that are checked on the event loop; that takes less than a millisecond."""
@@ -30,11 +30,21 @@ _CHARACTERS = 64
 
 
 class AlmostRight(InvalidArgument):
-    """An argument is called by another name than it has. `renamed` has the name that was probably meant."""
+    """A call that is known how to mend.
 
-    def __init__(self, message: str, hint: str, renamed: Mapping[str, str]) -> None:
+    `renamed` has the names of arguments that were probably meant, `values` what is to be sent for others.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        hint: str | None,
+        renamed: Mapping[str, str] | None = None,
+        values: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(message, hint)
-        self.renamed = renamed
+        self.renamed: Mapping[str, str] = renamed or {}
+        self.values: Mapping[str, str] = values or {}
 
 
 async def check_arguments(
@@ -81,7 +91,7 @@ def _refuse_unknown(spec: ToolSpec, arguments: Mapping[str, Json]) -> None:
     others = sum(name not in known for name in arguments) - 1
     more = f", nor {others} more that were sent" if others else ""
     message = f"There is no argument '{printable(first[:_LONGEST_ECHO])}'{more}."
-    listed = f"The arguments are: {', '.join(name for name in known if name != _UNTOLD)}."
+    listed = f"The arguments are: {', '.join(name for name, field in known.items() if is_listed(field))}."
     meant = None if others else argument_meant(first, list(known), arguments)
     if meant is not None:
         raise AlmostRight(message, f"Did you mean {meant}? {listed}", {first: meant})
@@ -97,7 +107,19 @@ def _explained(spec: ToolSpec, error: ValidationError) -> InvalidArgument:
     meant = _value_meant(said, wanted)
     told = _told(spec, name, wanted)
     hint = told if meant is None else f"Did you mean '{meant}'?" + ("" if told is None else f" {told}")
-    return InvalidArgument(f"{_wrong(first, name, wanted)}.", hint)
+    missing = _missing(error)
+    if meant is None and not missing:
+        return InvalidArgument(f"{_wrong(first, name, wanted)}.", hint)
+    values = missing if meant is None else {name: meant}
+    return AlmostRight(f"{_wrong(first, name, wanted)}.", hint, values=values)
+
+
+def _missing(error: ValidationError) -> dict[str, str]:
+    """Return the arguments that are missing, each with a place to fill in; none if others are wrong too."""
+    found = error.errors(include_input=False, include_url=False, include_context=False)
+    if any(one["type"] != "missing" or len(one["loc"]) > 1 for one in found):
+        return {}
+    return {str(one["loc"][0]): f"<{one['loc'][0]}>" for one in found}
 
 
 def _value_meant(said: object, wanted: Mapping[str, Json]) -> str | None:

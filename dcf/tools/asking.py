@@ -14,7 +14,7 @@ from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, Inpu
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from dcf.core.access import Scope
-from dcf.tools.reading import Reading
+from dcf.tools.reading import ToolReading
 from dcf.tools.registry import ToolSpec, printable
 from dcf.values.json_text import Json, dump
 from dcf.values.text_pieces import clip
@@ -32,7 +32,7 @@ Arguments = Mapping[str, Json]
 
 
 async def asked(
-    spec: ToolSpec, arguments: Arguments, context: Context[Any, Any], reading: Reading
+    spec: ToolSpec, arguments: Arguments, context: Context[Any, Any], reading: ToolReading
 ) -> Arguments | InputRequiredResult:
     """Return the arguments with what the person chose, or the question; as they are where nobody can be asked."""
     if spec.name != _TOOL or arguments.get("choice") is not None or not _can_ask(context, reading):
@@ -54,14 +54,14 @@ async def asked(
     return _filled(arguments, answer, str(task["epoch"]))
 
 
-def _can_ask(context: Context[Any, Any], reading: Reading) -> bool:
+def _can_ask(context: Context[Any, Any], reading: ToolReading) -> bool:
     known = context.client_capabilities
     asks = None if known is None else known.elicitation
     takes_forms = asks is not None and (asks.form is not None or asks.url is None)
     return takes_forms and Scope.ANSWER in reading.caller.scopes
 
 
-async def _task(arguments: Arguments, reading: Reading) -> Mapping[str, Json] | None:
+async def _task(arguments: Arguments, reading: ToolReading) -> Mapping[str, Json] | None:
     """Return the task that the call names; None where there is none, which the tool then tells."""
     named = {name: arguments.get(name) for name in ("workflow_id", "state")}
     try:

@@ -29,9 +29,7 @@ class GetMyAssignment(Arguments):
     """Get what is yours to do, whenever you are unsure: states, their inputs, your skills, and the `next` calls."""
 
     agent_id: AgentId
-    workflow_id: WorkflowId | None = Field(
-        default=None, description="Id of the run; not needed while you work for one only."
-    )
+    workflow_id: WorkflowId | None = Field(default=None, description="Id of the run, if you work for several.")
     state: StateName | None = Field(default=None, description="One state; default: all of yours.")
 
 

@@ -24,6 +24,7 @@ from dcf.store.inbox import Message
 from dcf.tools.leases import new_token
 from dcf.tools.next_calls import calls_about, is_of_ready_state, wait_again
 from dcf.tools.registry import AgentId, Answer, Arguments, Ttl, WholeInput, tool
+from dcf.tools.suggestions import closest
 from dcf.tools.unlisted import UNLISTED
 from dcf.tools.work import steps_of, work_shown
 from dcf.values.json_text import Json
@@ -35,10 +36,9 @@ _SHOWN_WITH_WORK: Final = ("type", "reason", "source_state", "payload", "provena
 
 
 class AwaitWorkflowEvent(Arguments):
-    """Wait for your next piece of work: it comes leased, with input and the `next` calls; or status 'timeout'.
+    """Wait for your next piece of work, which comes leased, with its input and `next` calls; on 'timeout' call again.
 
-    After a timeout call again. Other events (a run ended, a lease was lost) have no `work`; pass their message_id as
-    ack_message_id, or they come again.
+    Other events (a run ended, a lease was lost) have no `work`; acknowledge them, or they come again.
     """
 
     agent_id: AgentId
@@ -104,7 +104,7 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
         )
         was_there = told[0] if told else None
         if message is None:
-            return _timeout(args, was_there)
+            return await _timeout(app, args, was_there)
         if not (args.lease and is_of_ready_state(message.event)):
             return _event(args, message, was_there)
         leased = await _leased(app, args, message.event)
@@ -175,12 +175,16 @@ def _key(args: AwaitWorkflowEvent) -> str | None:
     return (args.request_id or args.ack_message_id) if args.lease else None
 
 
-def _timeout(args: AwaitWorkflowEvent, acknowledged: bool | None) -> WorkflowEvent:
+async def _timeout(app: Application, args: AwaitWorkflowEvent, acknowledged: bool | None) -> WorkflowEvent:
+    """Return that nothing came; an id that no run names, but one almost like it, is probably misspelt."""
+    others = await anyio.to_thread.run_sync(app.desk.others_than, args.agent_id) if args.lease else ()
+    meant = closest(args.agent_id, others)
+    unknown = "" if meant is None else f" No run has anything for '{args.agent_id}': did you mean '{meant}'?"
     return WorkflowEvent(
         status="timeout",
         agent_id=args.agent_id,
         acknowledged=acknowledged,
-        hint="Call again to keep waiting.",
+        hint=f"Call again to keep waiting.{unknown}",
         next=[wait_again(args.agent_id)],
     )
 

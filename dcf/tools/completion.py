@@ -119,6 +119,6 @@ def _told(app: Application, workflow_id: str, result: StateResult, answer: Updat
             "hint": printable(answer.hint),
             **problems_shown(answer),
         }
-    note = note_on(app, workflow_id, result.state, result.error_name)
+    note = None if result.error_name is None else note_on(app, workflow_id, result.state, result.error_name)
     told = {"code": "ok", "next_states": list(answer.next_states), "repeated": answer.repeated}
     return told if note is None else told | {"note": note}

@@ -20,7 +20,7 @@ from mcp_types import (
 
 from dcf.core.catalog import agents_in
 from dcf.tools.prompts import PROMPTS
-from dcf.tools.reading import Reading
+from dcf.tools.reading import ToolReading
 from dcf.tools.resources import TEMPLATES
 from dcf.values.json_text import Json
 
@@ -35,7 +35,7 @@ _MOST: Final = 100
 class Completions:
     """The completions as a caller may have them."""
 
-    reading: Reading
+    reading: ToolReading
 
     async def complete(
         self,

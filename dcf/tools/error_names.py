@@ -5,9 +5,7 @@ from dcf.core.outputs import unlisted
 from dcf.tools.registry import printable
 
 
-def note_on(app: Application, workflow_id: str, state: str, error: str | None) -> str | None:
+def note_on(app: Application, workflow_id: str, state: str, error: str) -> str | None:
     """Return what is to be said about the name of a failure that was taken; None if nothing is."""
-    if error is None:
-        return None
     found = unlisted(app.control_plane.transactions.run(workflow_id).definition, state, error)
     return None if found is None else printable(found)

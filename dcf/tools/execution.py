@@ -15,6 +15,7 @@ from dcf.core.provenance import marked
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import RunView, known, summary_of_run
 from dcf.tools import planner_steps
+from dcf.tools.argument_checks import AlmostRight
 from dcf.tools.error_names import note_on
 from dcf.tools.outcomes import calls_after, calls_to_mend, reason_for_nothing, sentence_of
 from dcf.tools.paging import Cursor, Limit, Room
@@ -202,7 +203,7 @@ class UpdateWorkflowControlPlane(Arguments):
     new_status: str | None = Field(
         default=None,
         max_length=20,
-        description="succeeded or failed (both final), running, or pending.",
+        description="succeeded (done, success, succeed) or failed (fail, error), both final; running; or pending.",
     )
     output_json: Any = Field(default=None, description="The output: JSON, or JSON text (for null the text 'null').")
     error_name: str | None = Field(default=None, max_length=200, description="Name of the failure, as OrderRejected.")
@@ -306,7 +307,7 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         run_status=answer.run_status,
         next_states=list(answer.next_states),
         repeated=answer.repeated,
-        note=note_on(app, args.workflow_id, args.state, args.error_name),
+        note=None if args.error_name is None else note_on(app, args.workflow_id, args.state, args.error_name),
         retry_at=None if answer.retry_at is None else to_text(answer.retry_at),
         work=work[0] if work else None,
         next=calls_after(request, args.workflow_id, agent_id or answer.owner, answer, work[:1]) or None,
@@ -337,9 +338,10 @@ def _status(word: str | None) -> Status | None:
     if status is None:
         said = word.strip().lower()
         meant = _MEANT.get(said) or closest(said, _STATUS_WORDS)
-        told = "" if meant is None else f"Did you mean '{_STATUS_WORDS[meant]}'? "
-        raise InvalidArgument(
-            "new_status must be succeeded, failed, running or pending.",
-            f"{told}Send new_status succeeded with output_json, or failed with error_name and error_message.",
-        )
+        message = "new_status must be succeeded, failed, running or pending."
+        send = "Send new_status succeeded with output_json, or failed with error_name and error_message."
+        if meant is None:
+            raise InvalidArgument(message, send)
+        hint = f"Did you mean '{_STATUS_WORDS[meant]}'? Nothing was changed. {send}"
+        raise AlmostRight(message, hint, values={"new_status": _STATUS_WORDS[meant].value})
     return status

@@ -229,7 +229,7 @@ def renew_state_lease(app: Application, args: RenewStateLease) -> LeaseAnswer:
 class ReleaseStateLease(Arguments):
     """Give a state back unfinished, so that another agent can take it.
 
-    It becomes pending again; what you did is not undone, and the attempt counts.
+    It becomes pending again, and the attempt counts.
     """
 
     workflow_id: WorkflowId

@@ -22,7 +22,7 @@ from pydantic.networks import AnyUrl
 
 from dcf.tools.completions import Completions
 from dcf.tools.prompts import PROMPTS, Prompts
-from dcf.tools.reading import Reading
+from dcf.tools.reading import ToolReading
 from dcf.tools.resource_reads import skill_reads
 from dcf.tools.resources import TEMPLATES, Resources
 from dcf.tools.skill_files import SkillFilesExtension
@@ -31,7 +31,7 @@ from dcf.tools.skill_files import SkillFilesExtension
 class ControlPlaneServer(MCPServer[None]):
     """An MCP server whose resources, prompts and completions are read as its tools are."""
 
-    def __init__(self, reading: Reading, **options: Any) -> None:
+    def __init__(self, reading: ToolReading, **options: Any) -> None:
         self._resources = Resources(reading, skill_reads(reading.application.library))
         self._prompts = Prompts(reading)
         super().__init__(extensions=[SkillFilesExtension(self._resources)], **options)

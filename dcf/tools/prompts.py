@@ -21,7 +21,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from dcf.tools.reading import Reading
+from dcf.tools.reading import ToolReading
 from dcf.tools.resources import JSON, LANGUAGE, MARKDOWN, RUNS, language
 from dcf.values.json_text import dump
 
@@ -66,7 +66,7 @@ Given = Mapping[str, str]
 class Prompts:
     """The prompts as a caller may have them."""
 
-    reading: Reading
+    reading: ToolReading
 
     async def get(self, name: str, given: Given) -> GetPromptResult | None:
         """Return the messages of a prompt; None for one that is not ours. Raise MCPError for wrong arguments."""

@@ -30,7 +30,7 @@ _CODES: Final[Mapping[str, int]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ToolReading:
     """The tools of this process, for whoever makes the current request."""
 
     application: Application

@@ -63,7 +63,7 @@ LeaseToken = Annotated[
     Field(
         min_length=1,
         max_length=200,
-        description="The lease_token of the lease; keep it secret.",
+        description="The lease's token; keep it secret.",
         examples=["the token in the answer of acquire_state_lease"],
     ),
 ]

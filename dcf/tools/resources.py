@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp_types import Resource, ResourceTemplate
 
-from dcf.tools.reading import Reading
+from dcf.tools.reading import ToolReading
 from dcf.tools.resource_reads import SkillReads, read_run_definition, read_run_graph
 from dcf.values.json_text import Json, dump
 
@@ -93,7 +93,7 @@ def language() -> str:
 class Resources:
     """The resources as a caller may read them."""
 
-    reading: Reading
+    reading: ToolReading
     skills: SkillReads
 
     async def listed(self) -> list[Resource]:

@@ -47,7 +47,7 @@ from dcf.tools.profiles import select_tools
 from dcf.tools.progress import StreamsWhereAsked, reporting
 from dcf.tools.pulse import keep_pulse
 from dcf.tools.readiness import Readiness
-from dcf.tools.reading import Reading
+from dcf.tools.reading import ToolReading
 from dcf.tools.registry import ToolSpec
 from dcf.tools.run_watch import RunListeners, RunWatch
 from dcf.tools.schemas import listed_of
@@ -118,7 +118,7 @@ def build_server(application: Application, *, protected_url: str | None = None) 
                     await application.reader.close()
 
     return ControlPlaneServer(
-        Reading(application, who_calls, meter),
+        ToolReading(application, who_calls, meter),
         name="dcf",
         title="dcf control plane",
         instructions=" ".join(INSTRUCTIONS.split()),
@@ -225,7 +225,7 @@ def _registered(
         who_calls=who_calls,
         meter=meter,
         watch=watch,
-        reading=Reading(application, who_calls, meter),
+        reading=ToolReading(application, who_calls, meter),
     )
 
 

@@ -183,7 +183,7 @@ def _ids(directives: str | None, tools: list[str], data: list[str]) -> dict[str,
     return {"memory_block_ids": [] if directives is None else [directives], "tool_ids": tools, "data_block_ids": data}
 
 
-_WHOSE: Final = "Whose skill it is: your agent id, or another's if your key may speak for any."
+_WHOSE: Final = "Whose skill it is; usually your own id."
 
 
 class LoadSkill(Arguments):

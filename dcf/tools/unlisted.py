@@ -7,8 +7,15 @@ them all.
 from typing import Final
 
 from pydantic.config import JsonDict
+from pydantic.fields import FieldInfo
 
 KEYWORD: Final = "unlisted"
 
 UNLISTED: Final[JsonDict] = {KEYWORD: True}
 """For the `json_schema_extra` of a field."""
+
+
+def is_listed(field: FieldInfo) -> bool:
+    """Return True for an argument that lists of tools have."""
+    extra = field.json_schema_extra
+    return not (isinstance(extra, dict) and extra.get(KEYWORD))

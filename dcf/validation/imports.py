@@ -61,6 +61,8 @@ def load_imports(document: Mapping[str, Json], agents_dirs: Sequence[Path], skil
         reference = reference if isinstance(reference, dict) else {}
         imported.declared.add(f"agents/{at}", reference.get("id"), reference.get("name"))
         imported.declared.add(f"agents/{at}", None, agent.get("agent_name"))
+        if "instructions" in agent or "agent_config" in agent:  # it says what an agent is made from
+            imported.agents.add(f"agents/{at}", None, agent.get("agent_name"))
     return imported
 
 

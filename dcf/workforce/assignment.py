@@ -25,7 +25,7 @@ from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 from dcf.workforce.skills.equipment import Equipment
 from dcf.workforce.skills.holdings import Holding
-from dcf.workforce.steps import Step, steps_for, wait_for_event
+from dcf.workforce.steps import Step, ask_about, steps_for, wait_for_event
 
 _SHOWN: Final = 20
 """Most states in one answer."""
@@ -127,6 +127,13 @@ class Desk:
         loaded = () if agent_id is None else tuple(self._equipment.loaded(agent_id))
         return self._skills(definition.document, definition.skills, (path,), loaded)[path]
 
+    def others_than(self, agent_id: str) -> tuple[str, ...]:
+        """Return the agents that live runs name, if none names this one: it may be misspelt, or a planner's."""
+        if self._assignments.is_named(agent_id):
+            return ()
+        runs = self._assignments.read(self._assignments.newest_live())
+        return tuple(dict.fromkeys(one for run in runs for pool in run.agents.values() for one in pool))
+
     def _live_runs(self, agent_id: str) -> list[Assignments]:
         near = self._assignments.read(self._assignments.runs_of(agent_id))
         found = _live(near, agent_id)
@@ -139,7 +146,7 @@ class Desk:
             loaded=tuple(self._equipment.loaded(agent_id)),
             context=context,
             tools=tools,
-            steps=() if found else (wait_for_event(agent_id),),
+            steps=tuple(ask_about(agent_id, one.workflow_id) for one in found[:_SHOWN]) or (wait_for_event(agent_id),),
         )
 
     def _in_run(self, agent_id: str, run: Assignments, state: str | None) -> Assignment:

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dcf.core.model import StateDoc, Status
+from dcf.core.model import StateDoc
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 
-TOKEN: Final = "<lease.token from acquire_state_lease>"  # noqa: S105 - a placeholder
+TOKEN: Final = "<work.lease_token from acquire_state_lease>"  # noqa: S105 - a placeholder
 RESULT: Final = "<your result as JSON>"
 
 
@@ -56,6 +56,12 @@ def load_skills(workflow_id: str, state: str, agent_id: str, missing: Sequence[s
     return _load({"workflow_id": workflow_id, "state": state}, agent_id, missing)
 
 
+def ask_about(agent_id: str, workflow_id: str) -> Step:
+    """Return the step that asks for the assignment in one of several runs."""
+    arguments: dict[str, Json] = {"agent_id": agent_id, "workflow_id": workflow_id}
+    return Step(tool="get_my_assignment", arguments=arguments, why="One of the runs that you work for.")
+
+
 def steps_for(
     workflow_id: str,
     state: str,
@@ -78,8 +84,7 @@ def steps_for(
         # Skills first: on some platforms an agent can use new tools only from its next message on.
         return (*_load(place, agent_id, missing), acquire, *_finish(place, agent_id, loaded))
     if not running or doc.status.is_terminal:
-        told = () if doc.status is not Status.SUCCEEDED or not running else (_tell(place),)
-        return (*told, *_unload(agent_id, [one for one in loaded if one not in missing]), wait_for_event(agent_id))
+        return (*_unload(agent_id, [one for one in loaded if one not in missing]), wait_for_event(agent_id))
     return (wait_for_event(agent_id),)
 
 
@@ -98,18 +103,11 @@ def _load(place: dict[str, Json], agent_id: str, missing: Sequence[str]) -> list
 
 def _finish(place: dict[str, Json], agent_id: str, loaded: Sequence[str]) -> list[Step]:
     written: dict[str, Json] = {"lease_token": TOKEN, "new_status": "succeeded", "output_json": RESULT}
-    why = "After the work. If you cannot do it: new_status failed, with error_message."
+    why = "After the work: it ends the lease, and who follows is told. If you cannot do it: failed, with error_message."
     return [
         Step(tool="update_workflow_control_plane", arguments=place | written, why=why),
-        _tell(place),
         *_unload(agent_id, loaded),
-        Step(tool="release_state_lease", arguments=place | {"lease_token": TOKEN}, why="At the end, in any case."),
     ]
-
-
-def _tell(place: dict[str, Json]) -> Step:
-    arguments: dict[str, Json] = {"workflow_id": place["workflow_id"], "source_state": place["state"]}
-    return Step(tool="notify_next_worker_agent", arguments=arguments, why="Wake those who follow.")
 
 
 def _unload(agent_id: str, loaded: Sequence[str]) -> list[Step]:

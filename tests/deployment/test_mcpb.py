@@ -68,6 +68,9 @@ def test_what_a_client_starts_is_a_command_of_the_project_with_settings_that_it_
 
 def test_the_same_sources_give_the_same_bytes(bundle: Path, tmp_path: Path) -> None:
     assert _build(tmp_path / "again.mcpb").read_bytes() == bundle.read_bytes()
+    with zipfile.ZipFile(bundle) as found:
+        entries = found.infolist()
+    assert {(one.date_time, one.external_attr >> 16) for one in entries} == {((1980, 1, 1, 0, 0, 0), 0o100644)}
 
 
 async def test_the_server_starts_from_what_is_in_the_bundle(bundle: Path, short_directory: Path) -> None:

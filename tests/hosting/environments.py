@@ -65,6 +65,10 @@ CASES: Final = {
 }
 
 
+A2A: Final = RecipeCase(recipe="a2a", packages=("a2a-sdk[http-server]==1.3.0", "uvicorn==0.54.0"))
+"""The protocol of agents that are elsewhere; there is no model."""
+
+
 def _environment(packages: tuple[str, ...]) -> Path:
     name = packages[0].partition("==")[0].partition("[")[0]
     place = PLACE / f"{name}-{hashlib.sha256(' '.join(packages).encode()).hexdigest()[:8]}"

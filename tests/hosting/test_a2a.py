@@ -1,6 +1,5 @@
 """A remote A2A agent works on states of a run: its SDK is in an environment of its own, installed with DCF_AGENTS=1."""
 
-import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,12 +8,12 @@ import pytest
 
 from dcf.errors import RunFailed
 from tests.hosting.conftest import Hosting
+from tests.hosting.environments import A2A, WANTED, WHY_NOT
 from tests.support.waiting import wait_until
 
-PYTHON = os.environ.get("DCF_A2A_PYTHON")
 pytestmark = [
     pytest.mark.processes,
-    pytest.mark.skipif(PYTHON is None, reason="DCF_A2A_PYTHON names no Python that has a2a-sdk"),
+    pytest.mark.skipif(not WANTED, reason=WHY_NOT),
 ]
 
 Agents = Callable[..., str]
@@ -28,12 +27,12 @@ def remote(tmp_path: Path) -> Iterator[Agents]:
 
     def start(card_url: str | None = None) -> str:
         program = Path(__file__).with_name("remote_agent.py")
-        command = [str(PYTHON), str(program), str(tmp_path / "notes"), *([card_url] if card_url else [])]
+        command = [str(A2A.python()), str(program), str(tmp_path / "notes"), *([card_url] if card_url else [])]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         started.append(process)
         assert process.stdout is not None
         url = process.stdout.readline().strip()
-        lines = ["[agents.me]", 'recipe = "a2a"', f'python = "{PYTHON}"', f'base_url = "{url}"', "tries = 2"]
+        lines = ["[agents.me]", 'recipe = "a2a"', f'python = "{A2A.python()}"', f'base_url = "{url}"', "tries = 2"]
         return "\n".join([*lines, 'options = {headers = {X-Key = "secret-of-remote"}}'])
 
     yield start

@@ -128,6 +128,22 @@ def test_a_document_that_names_platforms_is_valid(tmp_path: Path) -> None:
     assert problems({**PRICING, "platform": "No!"}) == ["/agents/0/platform"]
 
 
+def test_tasks_share_an_entry_of_agents_by_its_name(real: World, tmp_path: Path) -> None:
+    """As they share an agent of an imported file."""
+    binding = {"agent_template_ref": {"name": "pricer"}}
+    states = {"A": task("B", AgentBinding=binding), "B": task(AgentBinding=binding)}
+    asked = {**document({**PRICING, "agent_name": "pricer"}), **workflow(states)}
+    verdict = validate_document(asked, imports_base_dir=tmp_path, skills_base_dir=tmp_path)
+    assert verdict.problems == ()
+    second, run = Second(), real.create(asked)
+    made = staffed(real, workers(real, second), asked, run, tmp_path)
+    assert kinds(real, made) == {"A": "second", "B": "second"}
+    assert {wish.instructions for wish in second.agents.values()} == {"You price orders."}
+    lost = {**asked, "agents": [{"agent_name": "pricer", "platform": "second"}]}
+    found = validate_document(lost, imports_base_dir=tmp_path, skills_base_dir=tmp_path)
+    assert {one.code for one in found.problems} == {"unresolved_agent"}, "an entry without a description makes nobody"
+
+
 def test_a_platform_that_is_not_here_is_named_and_nothing_is_left_over(real: World, tmp_path: Path) -> None:
     second, run = Second(), real.create(chain("A", "B", "C"))
     crew = workers(real, second)

@@ -46,7 +46,7 @@ OF_TOOLS = {
     records.StartedRun: ("start_run", {"problems"}),
     records.OperatedRun: ("cancel_run", set()),
     records.RetriedRun: ("retry_run", set()),
-    records.ResolvedState: ("resolve_state", {"paused_at"}),
+    records.ResolvedState: ("resolve_state", {"paused_at", "problems"}),
     records.ExplainedRun: ("explain_run", set()),
     records.DeletedRun: ("delete_run", set()),
     records.HeldRun: ("hold_run", set()),
@@ -55,13 +55,13 @@ OF_TOOLS = {
     records.NotifiedAgents: ("notify_next_worker_agent", {"source_state"}),
     records.RunExport: ("export_run", {"workflow_id", "next_cursor"}),
     outside_records.SentSignal: ("send_signal", set()),
-    outside_records.EndedTask: ("send_task_success", set()),
-    outside_records.LivingTask: ("send_task_heartbeat", set()),
-    people_records.AnsweredTask: ("answer_human_task", set()),
+    outside_records.EndedTask: ("send_task_success", {"problems"}),
+    outside_records.LivingTask: ("send_task_heartbeat", {"problems"}),
+    people_records.AnsweredTask: ("answer_human_task", {"problems"}),
     talk_records.LeftNote: ("leave_note", set()),
     talk_records.AskedQuestion: ("ask_question", set()),
     talk_records.AnsweredQuestion: ("answer_question", set()),
-    talk_records.CorrectedResult: ("correct_result", set()),
+    talk_records.CorrectedResult: ("correct_result", {"problems"}),
     registered_records.RegisteredAgent: ("register_agent", set()),
     schedule_records.CreatedSchedule: ("create_schedule", set()),
     schedule_records.OperatedSchedule: ("operate_schedule", {"warnings"}),
@@ -87,7 +87,8 @@ def names(kind: type) -> set[str]:
 @pytest.mark.parametrize("kind", OF_TOOLS, ids=lambda kind: kind.__name__)
 def test_a_record_has_the_fields_of_its_tools_answer(kind: type) -> None:
     tool, left_out = OF_TOOLS[kind]
-    assert names(kind) - {"hint"} == set(TOOLS[tool].answer.model_fields) - NOT_FOR_PROGRAMS - left_out
+    told = set(TOOLS[tool].answer.model_fields) - NOT_FOR_PROGRAMS - left_out
+    assert names(kind) - {"hint"} == told, "some records have the hint, as a sentence for people"
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from dcf.store.connection import Connections, open_pool
 from dcf.store.listings import Listings
 from dcf.store.server_time import ServerTime
 from dcf.store.vitals import VitalSigns
+from dcf.store.webhooks import Webhooks
 from dcf.values.instants import SECOND
 from tests.store.test_faults import TROUBLES, Trouble, on, server_for
 from tests.support.counting import CountingPool
@@ -463,6 +464,24 @@ def test_each_platform_has_its_own_breaker_and_its_own_finding(site: World) -> N
     assert [(one["kind"], one["answers"]) for one in told] == [("webhook", True), ("letta", False)]
     assert breakers["webhook"].admit() == 0.0
     assert report(site).summary()["checks"]["platform"] == "warning", "also where there is no such platform"
+
+
+def test_a_webhook_that_failed_several_times_is_named_until_it_answers(site: World) -> None:
+    webhooks = Webhooks(site.connections)
+    for name in ("hook-1", "hook-2"):
+        webhooks.add(name, f"https://{name}.example/in", lease_ttl_s=600, created_by="test")
+    for _ in range(2):
+        webhooks.let_rest("hook-2", "https://hook-2.example answered 503.")
+    assert finding(site, Topic.PLATFORM).level is Level.OK
+    webhooks.let_rest("hook-2", "https://hook-2.example answered 503.")
+    found = finding(site, Topic.PLATFORM)
+    assert found.level is Level.WARNING
+    assert found.sentence.startswith("There are 2 webhooks; hook-2 did not answer, the first 3 times in a row: https:")
+    (told,) = report(site).as_json()["platforms"]
+    assert (told["kind"], told["agents"], told["answers"]) == ("webhook", 2, False)
+    assert [one["agent_id"] for one in told["silent"]] == ["hook-2"]
+    webhooks.woke("hook-2")
+    assert finding(site, Topic.PLATFORM).level is Level.OK
 
 
 # Lists

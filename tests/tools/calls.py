@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 
 from dcf.tools import profiles  # noqa: F401 - importing it registers all tools
 from dcf.tools.registry import TOOLS
-from dcf.tools.schemas import answer_of
+from dcf.tools.schemas import answer_of, listed_of
 from dcf.values.json_text import dump
 
 Json = Any
@@ -102,6 +102,9 @@ def check(answer: Answer, schema: Json) -> None:
     jsonschema.validate(answer.payload, schema)
     assert dump(answer.payload) == answer.text
     assert not any(word in answer.text for word in _INSIDES), answer.text
+    for step in answer.payload.get("next") or ():
+        shown = listed_of(TOOLS[step["tool"]])["properties"]
+        assert set(step["arguments"]) <= set(shown), f"a model that follows {step} sends what no list has"
     if answer.code == "ok":
         assert answer.payload["error"] is None
         assert answer.payload["status"]

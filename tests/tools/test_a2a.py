@@ -1,7 +1,6 @@
 """A2A clients start the workflows that a server names, and see their runs as tasks."""
 
 import json
-import os
 import secrets
 import subprocess
 from collections.abc import Callable, Iterator
@@ -15,10 +14,10 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.definition import read_definition
 from dcf.tools.server import build_http_app
+from tests.hosting.environments import A2A, WANTED, WHY_NOT
 from tests.tools.calls import serving
 
-PYTHON = os.environ.get("DCF_A2A_PYTHON")
-by_its_sdk = pytest.mark.skipif(PYTHON is None, reason="DCF_A2A_PYTHON names no Python that has a2a-sdk")
+by_its_sdk = pytest.mark.skipif(not WANTED, reason=WHY_NOT)
 
 ECHO = {"StartAt": "Echo", "States": {"Echo": {"Type": "Pass", "End": True}}, "Comment": "Gives back what it is given."}
 WAITS = {"StartAt": "Ask", "States": {"Ask": {"Type": "Task", "End": True}}}
@@ -190,7 +189,7 @@ def test_the_client_of_the_protocols_sdk_starts_a_run_and_gets_its_output(
 
 def _sdk(url: str, key: str, wanted: dict[str, Any]) -> dict[str, Any]:
     program = Path(__file__).with_name("a2a_client.py")
-    command = [str(PYTHON), str(program), url, key]
+    command = [str(A2A.python()), str(program), url, key]
     done = subprocess.run(command, input=json.dumps(wanted), capture_output=True, text=True, check=True, timeout=60)
     found: dict[str, Any] = json.loads(done.stdout)
     return found

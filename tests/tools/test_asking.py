@@ -10,8 +10,8 @@ from mcp_types import ElicitRequestParams, ElicitResult
 
 from dcf.application import Application
 from dcf.tools.server import build_http_app, build_server
-from tests.tools.calls import Tools, serving
-from tests.tools.test_people_tools import asked
+from tests.tools.calls import Tools, new_run, serving
+from tests.tools.test_people_tools import GIVEN, asked
 
 pytestmark = pytest.mark.anyio
 
@@ -97,20 +97,27 @@ async def test_an_old_client_over_http_cannot_be_asked_and_is_told_so(site: Appl
             assert (await answered(client, run))["code"] == "ok"
 
 
-async def test_the_answer_is_given_to_the_visit_that_was_shown(site: Application, operator: Tools) -> None:
-    """Meanwhile somebody else answered: the epoch in the question's name keeps a later visit from being answered."""
-    run = await asked(operator)
-    (task,) = (await operator.ok("list_human_tasks", workflow_id=run, state="Ask"))["tasks"]
+async def test_the_answer_is_given_to_the_visit_that_was_shown(site: Application, operator: Tools, run_id: str) -> None:
+    """Somebody else rejects meanwhile, and the task is asked again: the answer was not meant for that."""
+    again = {"Variable": "$.asked.choice", "StringEquals": "reject", "Next": "Ask"}
+    states = {
+        "Ask": {"Type": "Task", "Resource": "dcf:human", "Parameters": GIVEN, "ResultPath": "$.asked", "Next": "Judge"},
+        "Judge": {"Type": "Choice", "Choices": [again], "Default": "Done"},
+        "Done": {"Type": "Succeed"},
+    }
+    await new_run(operator, run_id, {"asl": {"StartAt": "Ask", "States": states}}, agents_map_json={})
+    await operator.ok("notify_next_worker_agent", workflow_id=run_id)
 
     class Slow(Person):
         async def __call__(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-            first = {"workflow_id": run, "state": "Ask", "agent_id": "alice", "choice": "reject"}
+            first = {"workflow_id": run_id, "state": "Ask", "agent_id": "alice", "choice": "reject"}
             await operator.ok("answer_human_task", **first)
             return await super().__call__(context, params)
 
     async with Client(build_server(site), elicitation_callback=Slow(choice="approve")) as client:
-        told = await answered(client, run)
-    assert told["code"] != "ok", (told, task["epoch"])
+        told = await answered(client, run_id)
+    assert told["code"] == "conflict", told
+    assert (await operator.ok("list_human_tasks", workflow_id=run_id))["tasks"], "it is asked again"
 
 
 async def test_who_may_not_answer_is_not_asked(application: Application, operator: Tools) -> None:

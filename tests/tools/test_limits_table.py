@@ -17,7 +17,7 @@ from dcf.core.access import Scope
 from dcf.runs import histories
 from dcf.settings import Settings
 from dcf.store import audit_trail, inbox, keys, run_signs
-from dcf.tools import notification
+from dcf.tools import notification, run_watch
 from dcf.tools.registry import TOOLS
 from dcf.values import json_text
 from tests.runs import test_children, test_diagnosis_reads, test_histories, test_long_chains, test_signals
@@ -30,6 +30,7 @@ from tests.tools import (
     test_limits,
     test_output_schemas,
     test_quotas,
+    test_run_watch,
     test_schedule_tools,
 )
 from tests.tools.calls import Tools, new_run
@@ -119,6 +120,10 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "connections from one address": (
         DEFAULTS["max_connections_per_peer"].default,
         test_connections.test_one_address_cannot_take_all_connections,
+    ),
+    "runs that one stream of a client listens to": (
+        run_watch.MOST_OF_ONE,
+        test_run_watch.test_a_stream_may_not_listen_to_more_than_a_few_runs,
     ),
     "a workflow document": (
         DEFAULTS["max_document_bytes"].default,

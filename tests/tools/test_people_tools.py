@@ -185,14 +185,14 @@ async def session(url: str, key: str) -> AsyncIterator[Tools]:
         yield await Tools.of(client)
 
 
-async def test_a_person_with_a_key_of_a_group_sees_two_tools_and_approves(
+async def test_a_person_with_a_key_of_a_group_sees_three_tools_and_approves(
     operator: Tools, site: Application, url: str
 ) -> None:
     run = await asked(operator)
     scopes = (Scope.READ, Scope.ANSWER)
     key = site.keys.create(scopes, agent_id="carol", label=None, life_s=3600, groups=("finance",))
     async with session(url, key.text) as carol:
-        assert carol.listed == {"list_human_tasks", "answer_human_task"}
+        assert carol.listed == {"list_human_tasks", "answer_human_task", "answer_question"}
         mine = await carol.ok("list_human_tasks", person="carol")
         assert run in {task["workflow_id"] for task in mine["tasks"]}
         done = await carol.ok("answer_human_task", workflow_id=run, state="Ask", choice="reject", comment="too dear")

@@ -17,7 +17,7 @@ from dcf.tools import prompts
 from dcf.tools.completions import Completions
 from dcf.tools.limits import meter_of
 from dcf.tools.prompts import PROMPTS
-from dcf.tools.reading import Reading
+from dcf.tools.reading import ToolReading
 from dcf.tools.registry import TOOLS
 from dcf.tools.server import build_server
 from tests.tools.access import key_of
@@ -145,13 +145,13 @@ async def test_what_does_not_exist_is_not_completed(client: Client, prompt: str,
 
 async def test_a_bound_key_is_offered_its_own_agent_only(alone: Application) -> None:
     caller = key_of(Scope.READ, Scope.WORK, agent_id="packer-1")
-    found = Completions(Reading(alone, lambda: caller, meter_of(Settings())))
+    found = Completions(ToolReading(alone, lambda: caller, meter_of(Settings())))
     ref = PromptReference(type="ref/prompt", name="work_as_agent")
     assert (await found.complete(ref, CompletionArgument(name="agent_id", value=""), None)).values == ["packer-1"]
 
 
 async def test_who_may_not_read_is_offered_nothing(alone: Application) -> None:
-    found = Completions(Reading(alone, lambda: key_of(Scope.WORK), meter_of(Settings())))
+    found = Completions(ToolReading(alone, lambda: key_of(Scope.WORK), meter_of(Settings())))
     ref = PromptReference(type="ref/prompt", name="why_run_stands")
     chosen = CompletionContext(arguments={"workflow_id": "order-42"})
     assert (await found.complete(ref, CompletionArgument(name="state", value=""), chosen)).values == []

@@ -19,7 +19,7 @@ from dcf.settings import Settings
 from dcf.store.audit_trail import AuditFilter
 from dcf.tools.limits import meter_of
 from dcf.tools.middleware import REFUSED
-from dcf.tools.reading import Reading
+from dcf.tools.reading import ToolReading
 from dcf.tools.resource_reads import skill_reads
 from dcf.tools.resources import LANGUAGE, RUNS, Resources
 from dcf.tools.server import build_server
@@ -46,7 +46,7 @@ async def text_of(client: Client, uri: str) -> str:
 
 
 def seen_by(application: Application, caller: Caller) -> Resources:
-    reading = Reading(application, lambda: caller, meter_of(Settings()))
+    reading = ToolReading(application, lambda: caller, meter_of(Settings()))
     return Resources(reading, skill_reads(application.library))
 
 

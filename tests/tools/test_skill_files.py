@@ -17,7 +17,7 @@ from dcf.skills.folders import SkillFolder, SkillFolders, folder_of
 from dcf.skills.library import Library
 from dcf.skills.manifest import DataNeed, read_manifest
 from dcf.tools.limits import meter_of
-from dcf.tools.reading import Reading
+from dcf.tools.reading import ToolReading
 from dcf.tools.resource_reads import skill_reads
 from dcf.tools.resources import Resources
 from dcf.tools.server import build_server
@@ -107,7 +107,7 @@ def test_only_a_whole_address_finds_a_file(tmp_path: Path) -> None:
 
 
 async def test_every_listed_file_has_the_digest_and_size_that_the_list_says(application: Application) -> None:
-    reading = Reading(application, lambda: key_of(Scope.READ), meter_of(Settings()))
+    reading = ToolReading(application, lambda: key_of(Scope.READ), meter_of(Settings()))
     entries = await Resources(reading, skill_reads(application.library)).entries()
     assert entries
     async with Client(build_server(application)) as client:

@@ -50,12 +50,15 @@ def site(application: Application, place: Path, stub: str) -> Iterator[Applicati
     headers = {"X-Key": "Bearer ${DCF_TEST_PRICE_KEY}", "X-Written": SECRET}
     entry = {"transport": "streamable_http", "endpoint": stub, "path": "/mcp/pricing", "headers": headers}
     (place / "registry.json").write_text(json.dumps({"servers": {"pricing": entry}}))
-    settings = {"redis_url": application.redis_url, "manifests_dir": place / "manifests", "skill_secrets": "PRICE_KEY"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DCF_TEST_PRICE_KEY", SECRET)
-        opened = Settings.model_validate({**settings, "skill_registry": place / "registry.json"})
-        with open_application(opened) as found:
+        with open_application(Settings.model_validate(_settings(application, place))) as found:
             yield found
+
+
+def _settings(application: Application, place: Path) -> dict[str, Any]:
+    where = {"manifests_dir": place / "manifests", "skill_registry": place / "registry.json"}
+    return {"redis_url": application.redis_url, "skill_secrets": "PRICE_KEY", **where}
 
 
 @pytest.fixture(scope="module")
@@ -135,3 +138,23 @@ async def test_a_skill_whose_server_is_not_known_is_told_with_what_is_wrong(
     (skill,) = answer["work"]["skills"]
     assert skill["directives"].startswith("Call add for the lines.")
     assert skill["problem"] == "tool_unavailable: The server 'pricing' is not in the registry."
+
+
+async def test_of_a_skill_that_the_server_does_not_grant_nothing_is_told(
+    site: Application, place: Path, run_id: str
+) -> None:
+    """Loading it is refused; the work of a state must not bring it all the same."""
+    strict = Settings.model_validate({**_settings(site, place), "skill_secrets": ""})
+    task = {"Type": "Task", "End": True, "AgentBinding": {"skills": [SKILL]}}
+    with open_application(strict) as opened:
+        async with Client(build_server(opened)) as client:
+            tools, asl = await Tools.of(client), {"StartAt": "Price", "States": {"Price": task}}
+            agent = f"agent-of-{run_id}"
+            who = {"Price": agent}
+            await tools.ok("start_run", workflow_json={"asl": asl}, workflow_id=run_id, agents_map_json=who)
+            answer = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=10)
+            refused = await tools.call("load_skill", skill_json=SKILL, agent_id=agent)
+    (skill,) = answer["work"]["skills"]
+    assert skill.keys().isdisjoint({"directives", "texts", "mcp_servers"})
+    assert skill["problem"].startswith("forbidden: The skill 'skill.price.order@1.0.0' asks for the secret PRICE_KEY")
+    assert refused.code == "forbidden"

@@ -25,7 +25,7 @@ _REDIRECT: Final = 300
 _CLIENT_ERROR: Final = 400
 _GONE: Final = 410
 _SERVER_ERROR: Final = 500
-"""Statuses of HTTP that mean something here; the `http` package takes as long to import as it is useful for."""
+"""Statuses of HTTP that mean something here. The `http` package is not imported, since every command imports this."""
 
 _LATER: Final = frozenset({408, 421, 425, 429})
 """Answers below 500 that may be others later."""

@@ -112,11 +112,14 @@ class Equipment:
     def told(self, manifest: Manifest) -> dict[str, Json]:
         """Return the skill as an agent reads it that cannot be given texts and tools; `problem` is why not all of it.
 
-        That is its directives, the texts of its data, and the MCP servers of its tools, without secrets.
+        That is its directives, the texts of its data, and the MCP servers of its tools, without secrets. Of a skill
+        that this server does not grant nothing but the problem is told.
         """
         try:
             return as_instructions(manifest, self.plan(manifest))
-        except (Forbidden, ToolUnavailable, InvalidArgument) as error:
+        except Forbidden as error:
+            return {"problem": f"{error.code}: {error.message}"}
+        except (ToolUnavailable, InvalidArgument) as error:
             return {"directives": manifest.directives, "problem": f"{error.code}: {error.message}"}
 
     def load(self, agent_id: str, manifest: Manifest) -> Loaded:

@@ -16,6 +16,7 @@ from dcf.application import Application, open_application
 from dcf.settings import read_settings
 from dcf.tools.authentication import the_local_user
 from dcf.tools.listing import ToolList
+from dcf.tools.middleware import UnknownTools
 from dcf.tools.registry import TOOLS
 from dcf.tools.server import build_server, over_http
 from tests.clients.conformance import registered
@@ -33,11 +34,17 @@ async def accept(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> An
 
 
 async def list_all(server: MCPServer[None], application: Application) -> None:
-    """Let our list of tools know those that the SDK was given; whoever may read sees them."""
+    """Let our middleware know the tools that the SDK was given; whoever may read sees them."""
     ours = TOOLS[registered.json_schema_2020_12_tool.__name__]
     specs = {one.name: replace(ours, name=one.name) for one in await server.list_tools()}
-    (place,) = (at for at, one in enumerate(server.middleware) if isinstance(one, ToolList))
-    server.middleware[place] = ToolList({**specs, **TOOLS}.values(), the_local_user(application.settings))
+    specs |= TOOLS
+    caller = the_local_user(application.settings)
+    knowing: dict[type[Any], Any] = {
+        ToolList: ToolList(specs.values(), caller),
+        UnknownTools: UnknownTools(specs.values(), caller),
+    }
+    for place, one in enumerate(server.middleware):
+        server.middleware[place] = knowing.get(type(one), one)
 
 
 def main() -> None:
