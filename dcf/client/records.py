@@ -94,6 +94,7 @@ class RunDetails:
     finalized_at: str | None = None
     paused_at: str | None = None
     tags: tuple[str, ...] = ()
+    rerun_of: str | None = None
     parent: ParentState | None = None
     signals: tuple[WaitingSignal, ...] = ()
     planner_agent_id: str | None = None

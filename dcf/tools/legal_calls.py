@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Final
 
-from dcf.errors import DcfError, Forbidden, InvalidArgument, NotFound
+from dcf.errors import DcfError, Forbidden, InvalidArgument, InvalidDefinition, NotFound
 from dcf.tools.registry import TOOLS, ToolSpec
 from dcf.values.json_text import Json
 
@@ -20,7 +20,8 @@ _THE_CALLERS: Final = (InvalidArgument, Forbidden, NotFound)
 def with_a_call(spec: ToolSpec, error: DcfError) -> str:
     """Return the hint of a failed call; it names a tool or an argument of this one."""
     hint = error.hint
-    if not isinstance(error, _THE_CALLERS) or names_a_call(spec, hint):
+    is_led = isinstance(error, InvalidDefinition)  # to the page of the language
+    if is_led or not isinstance(error, _THE_CALLERS) or names_a_call(spec, hint):
         return hint
     if hint == InvalidArgument.default_hint:
         return f"Correct the argument and call {spec.name} again; nothing was changed."

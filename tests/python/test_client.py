@@ -191,6 +191,13 @@ def test_a_document_is_validated_and_a_faulty_one_is_no_error(client: Client) ->
     assert all(one.message and one.hint and one.code for one in found.problems)
 
 
+def test_a_workflow_in_any_form_is_valid_and_says_what_it_leaves_open(client: Client) -> None:
+    found = client.validate({"steps": [{"step_id": "A"}]}, agents="worker-1")
+    assert (found.ok, found.warnings) == (True, ())
+    assert "agent of 'A': worker-1 (agents_map_json)" in found.defaulted
+    assert client.language().startswith("# The workflow language")
+
+
 def test_runs_are_listed_in_pages_that_are_read_as_needed(
     client: Client, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -234,6 +234,45 @@ def test_an_iteration_is_assigned_by_its_name_for_all_iterations(timely: World) 
     assert {state for state, _ in told(timely, "new", run)} == {"Each/0/I", "Each/1/I"}
 
 
+def test_a_task_is_assigned_by_its_name_before_the_map_around_it_is_open(timely: World) -> None:
+    run = timely.create(workflow({"A": task("Each"), "Each": each({"I": task()})}), agents={"A": "a"})
+    timely.plane.kick_off(run, "go")
+    asked = {"agents": ("new",), "request_id": "once"}
+    assert done(resolve(timely, run, "I", **asked))["assigned"] == ["new"]
+    again = resolve(timely, run, "I", **asked)
+    assert isinstance(again, RunAnswer)
+    assert again.repeated
+    assert timely.meta(run)["agents"] == {"A": "a", "I": "new"}
+    assert [event.type for event in timely.events(run)].count("AgentsAssigned") == 1
+    token = timely.acquire(run, "A", "a")
+    timely.complete(run, "A", token, [1, 2])
+    assert {state for state, _ in told(timely, "new", run)} == {"Each/0/I", "Each/1/I"}
+
+
+def test_a_task_is_assigned_by_its_name_while_its_iterations_wait(timely: World) -> None:
+    run = timely.create(workflow({"Each": each({"I": task()})}), run_input=[1, 2], agents={"I": "old"})
+    timely.plane.kick_off(run, "go")
+    assert {state for state, _ in told(timely, "old", run)} == {"Each/0/I", "Each/1/I"}
+    done(resolve(timely, run, "I", agents=("new",)))
+    ahead.look(timely, run, times=2)
+    assert {state for state, _ in told(timely, "new", run)} == {"Each/0/I", "Each/1/I"}
+
+
+def test_a_task_that_control_has_not_reached_is_assigned_and_nobody_is_told_yet(world: World) -> None:
+    run = world.create(chain("A", "B"), agents={"A": "a"})
+    assert done(resolve(world, run, "B", agents=("new",)))["state_status"] == "pending"
+    assert world.meta(run)["agents"] == {"A": "a", "B": "new"}
+    assert told(world, "new", run) == []
+
+
+def test_nobody_is_assigned_ahead_in_a_run_that_is_over(world: World) -> None:
+    run = world.create(workflow({"Each": each({"I": task()})}), run_input=[1])
+    world.lifecycle.cancel(run)
+    assert code(resolve(world, run, "I", agents=("new",))) == "run_over"
+    with pytest.raises(InvalidArgument):
+        resolve(world, run, "I", agents=("no agent",))
+
+
 def test_only_tasks_are_assigned_and_only_to_agents(world: World) -> None:
     run = world.create(workflow({"W": {"Type": "Wait", "Seconds": 600, "Next": "A"}, "A": task()}))
     with pytest.raises(InvalidArgument):

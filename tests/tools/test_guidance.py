@@ -158,6 +158,28 @@ async def test_every_refusal_of_a_worker_names_the_next_call(tools: Tools, run_i
     assert tools_named == ["await_workflow_event"] * 3 + ["acquire_state_lease"] + ["await_workflow_event"] * 2
 
 
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("list_run", "list_runs"),
+        ("await_event", "await_workflow_event"),
+        ("describe_language", "describe_workflow_language"),
+    ],
+)
+async def test_a_tool_that_there_is_not_is_met_with_the_one_that_was_meant(tools: Tools, said: str, meant: str) -> None:
+    result = await tools.client.call_tool(said, {})
+    told = result.structured_content
+    assert isinstance(told, dict)
+    assert (result.is_error, told["code"]) == (True, "unknown_tool")
+    assert f"Did you mean {meant}?" in told["hint"]
+
+
+async def test_a_refusal_whose_hint_names_no_call_names_the_one_to_repeat(tools: Tools) -> None:
+    sent = {"workflow_json": ONE_TASK, "agents_map_json": {"A": None}}
+    refused = await tools.refused("invalid_argument", "start_run", **sent)
+    assert refused.hint == "Correct the argument and call start_run again; nothing was changed."
+
+
 async def test_a_planner_is_led_from_the_document_to_the_end_of_the_run(tools: Tools, run_id: str) -> None:
     led = [step for step, _ in next_of(await tools.ok("validate_workflow", workflow_json=ORDER_WORKFLOW))]
     assert led == ["create_workflow_control_plane", "create_worker_agents", "notify_next_worker_agent"]

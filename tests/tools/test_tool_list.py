@@ -298,7 +298,7 @@ def test_every_number_and_text_is_bounded(name: str) -> None:
                 continue
             if part.get("type") == "string" and "enum" not in part and "const" not in part:
                 assert "maxLength" in part or "{" in part["pattern"], parameter
-            if part.get("type") in {"integer", "number"}:
+            if part.get("type") in ("integer", "number"):
                 assert part["minimum"] <= part["maximum"], parameter
 
 
