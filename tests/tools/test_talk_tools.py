@@ -149,3 +149,6 @@ async def test_a_worker_corrects_its_result_and_the_planner_any_until_it_is_used
     assert follower["work"]["input"] == {"total": 3}
     late = await ask(application, WORKER, "correct_result", **held, output_json={"total": 4})
     assert (late.code, "'ben' works on 'B'" in late.error) == ("result_used", True)
+    (step,) = late["next"]
+    note = {**step["arguments"], "agent_id": "ann", "text": "It is 4."}
+    assert (await ok(application, WORKER, step["tool"], **note))["planner_agent_id"] == "pat"
