@@ -12,7 +12,7 @@ from dcf.core.notes import Note
 from dcf.core.operations import RunAnswer
 from dcf.core.questions import Ask, QuestionAnswer
 from dcf.core.resolving import Resolve
-from dcf.core.talk import MOST_NOTES, MOST_OF_VISIT, NO_TALK, Talk, write_talk
+from dcf.core.talk import MOST_KEPT, MOST_NOTES, MOST_OF_VISIT, NO_TALK, Talk, write_talk
 from dcf.errors import InvalidArgument
 from dcf.runs.sweep import Sweep
 from dcf.store import people_keys
@@ -281,6 +281,20 @@ def test_questions_about_a_state_are_bounded(world: World) -> None:
     for number in range(MOST_OF_VISIT):
         asked(world, run, token, f"{number}?", give_back=False)
     assert code(ask(world, run, token, "One more?", give_back=False)) == "too_many"
+
+
+def test_a_run_keeps_only_so_many_questions(world: World) -> None:
+    run = planned(world)
+    token = world.acquire(run, "A", "ann")
+    asked(world, run, token, "one", give_back=False)
+    (one,) = world.talking.talk(run).questions
+    waiting = tuple(replace(one, number=number) for number in range(1, MOST_KEPT + 1))
+    put_talk(world, run, Talk(asked=MOST_KEPT, questions=waiting))
+    assert code(ask(world, run, token, "two", give_back=False)) == "too_many"
+    put_talk(world, run, Talk(asked=MOST_KEPT, questions=(*waiting[:-1], replace(waiting[-1], answer="so"))))
+    assert asked(world, run, token, "three", give_back=False) == f"q{MOST_KEPT + 1}"
+    kept = [found.number for found in world.talking.talk(run).questions]
+    assert (len(kept), MOST_KEPT in kept) == (MOST_KEPT, False)
 
 
 @pytest.mark.parametrize("gave_back", [True, False])
