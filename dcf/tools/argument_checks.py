@@ -30,11 +30,21 @@ _CHARACTERS = 64
 
 
 class AlmostRight(InvalidArgument):
-    """An argument is called by another name than it has. `renamed` has the name that was probably meant."""
+    """A call that is known how to mend.
 
-    def __init__(self, message: str, hint: str, renamed: Mapping[str, str]) -> None:
+    `renamed` has the names of arguments that were probably meant, `values` what is to be sent for others.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        hint: str | None,
+        renamed: Mapping[str, str] | None = None,
+        values: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(message, hint)
-        self.renamed = renamed
+        self.renamed: Mapping[str, str] = renamed or {}
+        self.values: Mapping[str, str] = values or {}
 
 
 async def check_arguments(
@@ -97,7 +107,19 @@ def _explained(spec: ToolSpec, error: ValidationError) -> InvalidArgument:
     meant = _value_meant(said, wanted)
     told = _told(spec, name, wanted)
     hint = told if meant is None else f"Did you mean '{meant}'?" + ("" if told is None else f" {told}")
-    return InvalidArgument(f"{_wrong(first, name, wanted)}.", hint)
+    missing = _missing(error)
+    if meant is None and not missing:
+        return InvalidArgument(f"{_wrong(first, name, wanted)}.", hint)
+    values = missing if meant is None else {name: meant}
+    return AlmostRight(f"{_wrong(first, name, wanted)}.", hint, values=values)
+
+
+def _missing(error: ValidationError) -> dict[str, str]:
+    """Return the arguments that are missing, each with a place to fill in; none if others are wrong too."""
+    found = error.errors(include_input=False, include_url=False, include_context=False)
+    if any(one["type"] != "missing" or len(one["loc"]) > 1 for one in found):
+        return {}
+    return {str(one["loc"][0]): f"<{one['loc'][0]}>" for one in found}
 
 
 def _value_meant(said: object, wanted: Mapping[str, Json]) -> str | None:

@@ -14,6 +14,7 @@ from dcf.core.progress import Update
 from dcf.core.provenance import marked
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import known, summary_of_run
+from dcf.tools.argument_checks import AlmostRight
 from dcf.tools.error_names import note_on
 from dcf.tools.outcomes import calls_after, calls_to_mend, reason_for_nothing, sentence_of
 from dcf.tools.paging import Cursor, Limit, Room
@@ -304,5 +305,8 @@ def _status(word: str | None) -> Status | None:
         said = word.strip().lower()
         meant = _MEANT.get(said) or closest(said, _STATUS_WORDS)
         hint = None if meant is None else f"Did you mean '{_STATUS_WORDS[meant]}'? Nothing was changed."
-        raise InvalidArgument("new_status must be succeeded, failed, running or pending.", hint)
+        message = "new_status must be succeeded, failed, running or pending."
+        if meant is None:
+            raise InvalidArgument(message)
+        raise AlmostRight(message, hint, values={"new_status": _STATUS_WORDS[meant].value})
     return status

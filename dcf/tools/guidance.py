@@ -11,6 +11,7 @@ from dcf.asl.machine import every_state
 from dcf.asl.state_paths import name_of
 from dcf.core.access import Caller, Scope
 from dcf.core.catalog import RunQuery
+from dcf.core.model import RunStatus
 from dcf.errors import DcfError, UnknownRun, UnknownState
 from dcf.tools.argument_checks import AlmostRight
 from dcf.tools.next_calls import Call, calls_after_refusal, wait_again
@@ -40,13 +41,14 @@ def guided(spec: ToolSpec, checked: Arguments, caller: Caller, answer: Answer) -
 
 
 def guide_failure(
-    spec: ToolSpec, app: Application, error: DcfError, arguments: Mapping[str, Json], caller: Caller
+    spec: ToolSpec, app: Application, error: DcfError, sent: Mapping[str, Json], caller: Caller
 ) -> tuple[str, list[Call]]:
     """Return a sentence that says what was probably meant, which may be empty, and the calls that come next."""
+    arguments = dict(sent)
     if isinstance(error, AlmostRight):
-        return "", [call_again(spec.name, arguments, error.renamed, "The same call with the right name.")]
-    sent = spec.acts_as and arguments.get(spec.acts_as)
-    agent_id = caller.agent_id or (sent if isinstance(sent, str) else None)
+        return "", [call_again(spec.name, {**arguments, **error.values}, error.renamed, "The same call, mended.")]
+    said = spec.acts_as and arguments.get(spec.acts_as)
+    agent_id = caller.agent_id or (said if isinstance(said, str) else None)
     meant = _meant(app, error, arguments) if Scope.READ in caller.scopes else None
     calls = _after_refusal(spec, error.code, arguments.get, agent_id)
     allowed = _allowed(calls, caller)
@@ -97,6 +99,8 @@ def _after_refusal(spec: ToolSpec, code: str, named: Callable[[str], Json], agen
         tool, why = _MENDED_BY[code]
         more: Call = {"hold": False} if tool == "hold_run" else {"summary": True} if tool == _READ else {}
         return [Step(tool=tool, arguments={"workflow_id": run, **more}, why=why).as_json()]
+    if code == "invalid_definition":
+        return [Step(tool=_LANGUAGE, arguments={}, why="It shows the workflow language, with examples.").as_json()]
     if code == "unknown_run" and agent_id is not None and "worker" in spec.profiles:
         return [Step(tool="get_my_assignment", arguments={"agent_id": agent_id}, why="It names your runs.").as_json()]
     if code == "unknown_run":
@@ -106,6 +110,7 @@ def _after_refusal(spec: ToolSpec, code: str, named: Callable[[str], Json], agen
 
 
 _READ: Final = "read_workflow_control_plane"
+_LANGUAGE: Final = "describe_workflow_language"
 _MENDED_BY: Final[Mapping[str, tuple[str, str]]] = {
     "run_over": (_READ, "It shows how the run ended; rerun repeats it as a new one."),
     "run_live": ("cancel_run", "Only a run that is over is deleted."),
@@ -153,6 +158,20 @@ def _waiting(_: Arguments, __: Any, agent_id: str | None) -> list[Call]:
     return [] if agent_id is None else [wait_again(agent_id)]
 
 
+def _completed(checked: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
+    return [] if answer.work else _waiting(checked, answer, agent_id)
+
+
+def _looked_at(_: Arguments, answer: Any, __: str | None) -> list[Call]:
+    """Return what there is to do about a run that was read: find out why it stands, or close it."""
+    meta = answer.meta or {}
+    if meta.get("status") == RunStatus.RUNNING:
+        return _of_run("explain_run", "If it does not move: why, and what mends it.")(_, answer, None)
+    if not meta or meta.get("finalized_at"):
+        return []
+    return _of_run("finalize_workflow", "The run is over: this closes it.")(_, answer, None)
+
+
 def _valid(_: Arguments, answer: Any, __: str | None) -> list[Call]:
     """Return what follows a validation that found nothing: the run."""
     if not answer.ok:
@@ -163,6 +182,8 @@ def _valid(_: Arguments, answer: Any, __: str | None) -> list[Call]:
 
 AFTER: Final[Mapping[str, After]] = {
     "validate_workflow": _valid,
+    "complete_states": _completed,
+    _READ: _looked_at,
     "create_workflow_control_plane": _begun,
     "create_worker_agents": _begun,
     "notify_next_worker_agent": _watched,

@@ -49,6 +49,12 @@ async def test_names_that_are_like_nothing_are_met_with_the_list_alone(tools: To
     assert "next" not in answer.payload
 
 
+async def test_a_missing_argument_is_met_with_the_call_that_has_a_place_for_it(tools: Tools) -> None:
+    answer = await tools.refused("invalid_argument", "acquire_state_lease", workflow_id="r")
+    mended = {"workflow_id": "r", "state": "<state>", "owner_agent_id": "<owner_agent_id>"}
+    assert next_of(answer) == [("acquire_state_lease", mended)]
+
+
 async def test_long_values_are_not_repeated_in_the_call_to_make(tools: Tools) -> None:
     answer = await tools.refused("invalid_argument", UPDATE, output={"text": "x" * 1000}, workflow_id="r")
     assert next_of(answer) == [(UPDATE, {"output_json": "<as you sent it>", "workflow_id": "r"})]
@@ -83,6 +89,7 @@ async def test_a_status_that_there_is_not_is_met_with_the_one_that_is_meant(
     held = {"workflow_id": run_id, "state": "A", "lease_token": await lease_on(tools, run_id)}
     answer = await tools.refused("invalid_argument", UPDATE, **held, new_status=word)
     assert answer.hint.startswith("Did you mean 'succeeded'?")
+    assert next_of(answer) == [(UPDATE, {**held, "new_status": "succeeded"})]
 
 
 async def test_a_word_that_stands_for_another_status_is_said_to(tools: Tools, run_id: str) -> None:

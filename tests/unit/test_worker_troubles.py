@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from dcf.errors import DcfError, ServerUnreachable, ToolCallFailed
+from dcf.task_results import Result
+from dcf.worker import Work, Worker
 from tests.support.worker_tools import RUN, TIMEOUT, Answer, FakeTools, Inbox, claimed, event, message, serve, worker
 
 # The lease while the function runs
@@ -136,3 +138,38 @@ def test_a_worker_told_to_stop_does_not_wait_for_a_server_that_stays_away(caplog
     tools = serve(inbox, update_workflow_control_plane=write)
     assert tools.names.count("update_workflow_control_plane") == 1
     assert f"{RUN}/A: the result is given up: the worker was told to stop" in caplog.text
+
+
+class Heard:
+    """A witness that remembers what it heard of the ends of states."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def taken(self, work: Work) -> None:
+        self.told.append("taken")
+
+    def ended(self, work: Work, result: Result) -> None:
+        self.told.append(str(result["new_status"]))
+
+    def lost(self, work: Work, why: str) -> None:
+        self.told.append(why)
+
+
+def test_of_several_results_the_one_that_does_not_match_its_schema_is_sent_again_as_a_failure() -> None:
+    problem = {"path": "/total", "message": "Must be a number, not a string."}
+
+    def complete(results: list[dict[str, Any]], **_: Any) -> Answer:
+        fails = "error_name" in results[0]
+        told = {"code": "ok"} if fails else {"code": "output_invalid", "error": "no", "problems": [problem]}
+        return {"completed": [{"state": "A"} | told], "work": []}
+
+    tools, heard = FakeTools(complete_states=complete), Heard()
+    worker = Worker(tools, "me", {"A": lambda given: given}, pause_s=0.001, witness=heard)
+    work = Work(workflow_id=RUN, state="A", token="t", given={})
+    worker.deliver_all(RUN, [(work, {"new_status": "succeeded", "output_json": '{"total": "7"}'})], 0)
+    _, again = tools.arguments("complete_states")
+    (sent,) = again["results"]
+    assert sent["error_name"] == "DCF.InvalidOutput"
+    assert "/total: Must be a number" in sent["error_message"]
+    assert heard.told == ["failed"], "nobody is told that it was lost"

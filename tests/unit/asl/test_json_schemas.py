@@ -291,6 +291,7 @@ def with_definition(schema: Json, definition: Json) -> Json:
 @example(schema={"const": 1}, definition=True, value=True)
 @example(schema={"uniqueItems": True}, definition=True, value=[1, 1.0])
 @example(schema={"items": False, "prefixItems": [True]}, definition=True, value=[1, 1])
+@example(schema={"items": False, "prefixItems": [True]}, definition=True, value=[1])
 @example(schema={"minContains": 0, "contains": False}, definition=True, value=[1])
 def test_values_match_exactly_when_the_usual_library_says_so(schema: Json, definition: Json, value: Json) -> None:
     whole = with_definition(schema, definition)

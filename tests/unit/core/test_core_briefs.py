@@ -103,6 +103,13 @@ def test_an_expression_without_end_is_stopped() -> None:
     assert text.endswith("]!")
 
 
+def test_an_expression_may_take_fewer_steps_than_one_that_moves_data() -> None:
+    assert shown("{% $count([1..500].($ * 2)) %}", {}) == "500"
+    text = shown("{% $count([1..90000].($ * 2)) %}", {})
+    assert text is not None
+    assert text.startswith("[cannot be shown:")
+
+
 def test_instructions_that_grow_with_their_input_are_cut() -> None:
     text = shown("{% $states.input %}" * 5, "x" * 20_000)
     assert text is not None

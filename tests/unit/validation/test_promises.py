@@ -221,6 +221,15 @@ def test_a_loop_that_adds_to_its_input_ends() -> None:
     assert warnings({}, Choose=choose, Again=again, Ship={"Type": "Succeed"}) == []
 
 
+def test_what_is_known_stays_known_in_a_loop() -> None:
+    again = {"Type": "Pass", "Result": 1, "ResultPath": "$.mark", "Next": "Choose"}
+    rule = {"Variable": "$.total", "NumericEquals": 1, "Next": "Again"}
+    choose = {"Type": "Choice", "Choices": [rule], "Default": "Ship"}
+    ship = {"Type": "Task", "Parameters": {"a.$": "$.totl", "b.$": "$.mark"}}
+    (told,) = warnings({}, Choose=choose, Again=again, Ship=ship)
+    assert "reads $.totl" in told
+
+
 def test_a_choice_may_ask_whether_a_field_is_there() -> None:
     rule = {"And": [{"Variable": "$.x", "IsPresent": True}, {"Variable": "$.x", "NumericEquals": 1}], "Next": "Ship"}
     choose = {"Type": "Choice", "Choices": [rule], "Default": "Ship"}
