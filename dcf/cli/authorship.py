@@ -37,5 +37,8 @@ def recorded(found: "Application", change: str, about: Mapping[str, str]) -> "It
 def accepted(answer: Answer | Refusal, run: str) -> Answer:
     """Return the answer about a run; raise a refusal as an error of the command, in the words of commands."""
     if isinstance(answer, Refusal):
-        raise ToolCallFailed(answer.code, answer.message, in_commands(answer.hint, run))
+        refused = ToolCallFailed(answer.code, answer.message, in_commands(answer.hint, run))
+        for one in answer.problems:
+            refused.add_note(f"{one['path'] or '/'}: {one['message']}")
+        raise refused
     return answer

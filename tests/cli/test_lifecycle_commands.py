@@ -85,6 +85,19 @@ def test_a_state_is_resolved(
     assert (world.doc(run, "Only").status, world.output(run, "Only")) == (status, output)
 
 
+def test_an_output_that_does_not_match_its_schema_is_told_and_taken_only_with_force(dcf: Dcf, world: World) -> None:
+    only = {"Type": "Task", "OutputSchema": {"type": "object", "required": ["total", "tax"]}, "End": True}
+    run = world.create({"asl": {"StartAt": "Only", "States": {"Only": only}}})
+    resolving = ("resolve", run, "Only", "--output", "{}", "--yes")
+    refused = dcf(*resolving)
+    assert refused.exit_code == 1
+    assert "output_invalid: The output of 'Only' does not match its OutputSchema" in refused.stderr
+    assert "/: 'tax' is missing." in refused.stderr.lower()
+    assert world.output(run, "Only") is None
+    assert dcf(*resolving, "--force").exit_code == 0
+    assert world.output(run, "Only") == {}
+
+
 def test_a_state_is_assigned_without_a_question(dcf: Dcf, seed: Seed, world: World) -> None:
     run = seed(agent="agent-1")
     told = json.loads(dcf("resolve", run, "Only", "--assign", "a", "--assign", "b", "--json").stdout)

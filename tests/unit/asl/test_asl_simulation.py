@@ -243,3 +243,18 @@ def test_an_output_that_is_given_for_a_task_must_match_its_schema() -> None:
     with pytest.raises(InvalidArgument, match="'A' does not match its OutputSchema: the output: 'total' is missing"):
         simulate(machine, {}, {"A": {"output": {}}})
     assert simulate(machine, {"given": 1})["output"] == {"given": 1}, "a Task without an answer passes its input on"
+
+
+def test_what_a_task_tells_its_worker_changes_nothing_of_how_a_machine_runs() -> None:
+    told = {"Instructions": "{% $states.input %}", "OutputSchema": True, "Errors": ["Late"], "Skills": ["skill://a"]}
+    rule = [{"ErrorEquals": ["Late"], "IntervalSeconds": 1}]
+    task = {"Type": "Task", "Parameters": {"a.$": "$.n"}, "ResultPath": "$.got", "Retry": rule, "End": True}
+    inner = {"StartAt": "B", "States": {"B": task}}
+    mocks: Any = {"B": [{"error": "Late"}, {"output": 1}, {"output": 2}]}
+    plain, own = (
+        simulate(
+            {"StartAt": "A", "States": {"A": {"Type": "Map", "ItemProcessor": one, "End": True}}}, [{"n": 1}], mocks
+        )
+        for one in (inner, {"StartAt": "B", "States": {"B": task | told}})
+    )
+    assert plain == own

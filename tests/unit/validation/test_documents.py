@@ -172,6 +172,23 @@ def test_several_manifests_may_stand_in_one_file(base: Path) -> None:
     assert judged(base, document(skill_imports=[{"uri": "both.json"}])).exit_code == 2
 
 
+def test_skills_of_a_task_are_looked_up_as_those_of_its_binding_are(base: Path) -> None:
+    verdict = judged(base, document(asl=machine(A={**TASK, "Skills": ["Sum@1.0.0", "x@1.0.0"], "End": True})))
+    assert codes(verdict) == {("/asl/States/A/Skills/1", "unresolved_skill")}
+    assert verdict.resolution["state_skill_map"] == {"A": [{"skill": "Sum@1.0.0", "manifestId": "skill.Sum@1.0.0"}]}
+
+
+def test_the_schema_of_documents_knows_what_a_task_tells_its_worker(base: Path) -> None:
+    told = {"Instructions": "Do it.", "OutputSchema": {"type": "object"}, "Errors": ["Late"], "Skills": ["Sum@1.0.0"]}
+    assert judged(base, document(asl=machine(A={**TASK, **told, "End": True}))).ok
+    wrong = {"Instructions": 1, "OutputSchema": "object", "Errors": "Late", "Skills": [""]}
+    verdict = judged(base, document(asl=machine(A={**TASK, **wrong, "End": True})))
+    assert {one.path for one in verdict.problems if one.stage == "schema"} == {
+        *(f"/asl/States/A/{name}" for name in ("Instructions", "OutputSchema", "Errors")),
+        "/asl/States/A/Skills/0",
+    }
+
+
 def test_references_are_checked_at_every_level_of_nesting(base: Path) -> None:
     lost = {
         "Type": "Task",
