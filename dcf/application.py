@@ -116,7 +116,6 @@ class Application:
     sweep: Sweep
     health: Health
     activity: Activity
-    history: History
     exports: Exports
     keys: AccessKeys
     usage: QuotaUsage
@@ -153,6 +152,11 @@ class Application:
     def corrections(self) -> Corrections:
         """Replaces results that nobody has used."""
         return self.talking.corrections
+
+    @property
+    def history(self) -> History:
+        """The history of each run, as it is stored."""
+        return self.histories.history
 
     @property
     def histories(self) -> Histories:
@@ -205,7 +209,6 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections)),
             health=_health(settings, connections, remote=tuple(breakers)),
             activity=activity,
-            history=parts.history,
             exports=_exports(settings, parts, connections, platforms.kinds_of),
             keys=parts.keys,
             usage=QuotaUsage(connections),

@@ -293,11 +293,16 @@ def closed(snapshot: Snapshot, meta: Meta, doc: StateDoc, questions: tuple[Quest
     assert doc.questions is not None, "the caller looked"
     after = replace(doc, questions=doc.questions.without(one.question_id for one in questions))
     notices = [_told(one, doc) for one in questions]
-    waits = doc.lease.token is None and any(one.gave_back and doc.not_before == one.until for one in questions)
-    if waits:
+    if any(_is_awaited(one, doc) for one in questions):
         after = replace(after, not_before=now, delay_s=None)
-        notices += [] if meta.is_paused else [ready_again(state, after, now, ANSWERED)]
+        notices.append(ready_again(state, after, now, ANSWERED))  # outdated while the run is paused; resuming tells
     return Changes(states={state: after}, notices=notices, timers={state: latest_look(after, meta, now)})
+
+
+def _is_awaited(question: Question, doc: StateDoc) -> bool:
+    """Return True if the state waits for this answer. A clock that stepped back may have changed until when."""
+    is_free = doc.lease.token is None and doc.not_before is not None
+    return question.gave_back and is_free and doc.delay_s == (question.until - question.at) // SECOND
 
 
 def _told(question: Question, doc: StateDoc) -> Notice:

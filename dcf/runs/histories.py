@@ -39,7 +39,7 @@ class Histories:
 
     def __init__(self, plane: ControlPlane, history: History) -> None:
         self._plane = plane
-        self._history = history
+        self.history = history
 
     def page(
         self,
@@ -95,8 +95,8 @@ class Histories:
 
     def _chunk(self, workflow_id: str, query: EventQuery, last: str | None, size: int = _CHUNK) -> list[Happening]:
         if query.newest_first:
-            return self._history.newest_before(workflow_id, last or _end(query.until), size)
-        return self._history.after(workflow_id, last or _start(query.since), size)
+            return self.history.newest_before(workflow_id, last or _end(query.until), size)
+        return self.history.after(workflow_id, last or _start(query.since), size)
 
 
 def _start(since: int | None) -> str:

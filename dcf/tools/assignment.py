@@ -125,10 +125,17 @@ def _states(app: Application, found: Assignment) -> Iterator[dict[str, Any]]:
             assert found.workflow_id is not None, "states are of a run"
             key = app.runs.input_key(found.workflow_id, one.state)
             left_out = {"input": None, "input_left_out": _LEFT_OUT.format(size=size, key=key)}
-            yield _state(one) | told | _mark(one) | left_out
+            yield _state(one) | told | _asked(app, found, one) | _mark(one) | left_out
         else:
             room -= size
-            yield _state(one) | told | _mark(one) | {"input": one.given}
+            yield _state(one) | told | _asked(app, found, one) | _mark(one) | {"input": one.given}
+
+
+def _asked(app: Application, found: Assignment, one: StateAtHand) -> dict[str, Any]:
+    """Return the questions that were asked about the state in this visit, with their answers."""
+    if one.doc.questions is None or found.workflow_id is None:
+        return {}
+    return {"questions": app.talking.questions_of(found.workflow_id, one.state, one.doc)}
 
 
 def _mark(one: StateAtHand) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias, TypeGuard
 
 from dcf.values.json_text import Json
 from dcf.workforce.steps import Step, to_complete, wait_for_event
-from dcf.workforce.talk_steps import to_answer, to_go_on
+from dcf.workforce.talk_steps import TOO_LATE, to_answer, to_go_on, to_tell
 
 Call: TypeAlias = dict[str, Json]
 Named: TypeAlias = Callable[[str], Json]
@@ -48,6 +48,8 @@ def calls_after_refusal(code: str, named: Named, agent_id: str | None) -> list[C
         owner: Call = {"owner_agent_id": agent_id or "<your agent id>"}
         why = "Its answer brings the lease_token and the input."
         return [Step(tool="acquire_state_lease", arguments=where | owner, why=why).as_json()]
+    if code in TOO_LATE:
+        return [to_tell(where, agent_id).as_json()]
     if code in _TO_BE_WAITED_FOR and agent_id is not None:
         return [wait_again(agent_id, why="There is nothing to do about that now; your next work comes here.")]
     return None

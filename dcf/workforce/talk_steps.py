@@ -1,9 +1,19 @@
-"""The next tool calls for events that bring a question or its answer. Pure."""
+"""The next tool calls for events that bring a question or its answer, and for corrections that come too late. Pure."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from dcf.values.json_text import Json
 from dcf.workforce.steps import Step
+
+TOO_LATE: Final = frozenset({"result_used", "path_differs"})
+"""Codes of corrections that come too late: then the planner should hear of it."""
+
+
+def to_tell(where: Mapping[str, Json], agent_id: str | None) -> Step:
+    """Return the call that tells the planner what is wrong with a result that is not corrected any more."""
+    arguments = {**where, "agent_id": agent_id or "<your agent id>", "text": "<what is wrong, and what is right>"}
+    return Step(tool="leave_note", arguments=arguments, why="It is too late to correct it; tell the planner.")
 
 
 def to_answer(event: Mapping[str, Json], agent_id: str) -> list[Step]:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from dcf.asl.human import Askees
+from dcf.core.decision import Reads
 from dcf.core.findings import Cause
 from dcf.core.human_list import HumanTaskQuery
 from dcf.core.lease import Acquire
@@ -12,7 +13,7 @@ from dcf.core.notes import Note
 from dcf.core.operations import RunAnswer
 from dcf.core.questions import Ask, QuestionAnswer
 from dcf.core.resolving import Resolve
-from dcf.core.talk import MOST_NOTES, MOST_OF_VISIT, NO_TALK, Talk, write_talk
+from dcf.core.talk import MOST_KEPT, MOST_NOTES, MOST_OF_VISIT, NO_TALK, Talk, write_talk
 from dcf.errors import InvalidArgument
 from dcf.runs.sweep import Sweep
 from dcf.store import people_keys
@@ -20,6 +21,7 @@ from dcf.store.listings import Listings
 from dcf.values.json_text import dump
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
+from tests.support.ahead import let_pass
 from tests.support.machines import chain
 from tests.support.world import World
 
@@ -203,8 +205,11 @@ def test_whoever_holds_the_state_later_sees_what_was_asked_in_this_visit(world: 
     (answered,) = world.talking.questions_of(run, "A", world.doc(run, "A"))
     assert (answered["answer"], answered["provenance"]["from"]) == ("this", "pat")
     world.complete(run, "A", second, {"again": True})
-    world.acquire(run, "A", "amy")
+    third = world.acquire(run, "A", "amy")
     assert world.talking.questions_of(run, "A", world.doc(run, "A")) == []
+    asked(world, run, third, "And now?", give_back=False)
+    (again,) = world.talking.questions_of(run, "A", world.doc(run, "A"))
+    assert again["question"] == "And now?"
 
 
 def looping() -> dict[str, object]:
@@ -283,6 +288,20 @@ def test_questions_about_a_state_are_bounded(world: World) -> None:
     assert code(ask(world, run, token, "One more?", give_back=False)) == "too_many"
 
 
+def test_a_run_keeps_only_so_many_questions(world: World) -> None:
+    run = planned(world)
+    token = world.acquire(run, "A", "ann")
+    asked(world, run, token, "one", give_back=False)
+    (one,) = world.talking.talk(run).questions
+    waiting = tuple(replace(one, number=number) for number in range(1, MOST_KEPT + 1))
+    put_talk(world, run, Talk(asked=MOST_KEPT, questions=waiting))
+    assert code(ask(world, run, token, "two", give_back=False)) == "too_many"
+    put_talk(world, run, Talk(asked=MOST_KEPT, questions=(*waiting[:-1], replace(waiting[-1], answer="so"))))
+    assert asked(world, run, token, "three", give_back=False) == f"q{MOST_KEPT + 1}"
+    kept = [found.number for found in world.talking.talk(run).questions]
+    assert (len(kept), MOST_KEPT in kept) == (MOST_KEPT, False)
+
+
 @pytest.mark.parametrize("gave_back", [True, False])
 def test_what_nobody_answers_in_time_is_given_up_and_the_asker_told(world: World, gave_back: bool) -> None:
     run = planned(world)
@@ -297,6 +316,30 @@ def test_what_nobody_answers_in_time_is_given_up_and_the_asker_told(world: World
         token = world.acquire(run, "A", "ann")
         assert world.talking.questions_of(run, "A", world.doc(run, "A"))[0]["unanswered"] is True
     world.complete(run, "A", token)
+
+
+def test_an_answer_frees_its_state_also_after_the_servers_clock_stepped_back(timely: World) -> None:
+    run = planned(timely)
+    let_pass(timely, 7200)
+    question = asked(timely, run, timely.acquire(run, "A", "ann"), timeout_s=600)
+    let_pass(timely, -3600)
+    assert timely.plane.heal(run) == 1
+    assert code(timely.try_acquire(run, "A", "ann")) == "not_ready"
+    replied(timely, run, question)
+    timely.acquire(run, "A", "ann")
+
+
+@pytest.mark.parametrize("gave_back", [True, False])
+def test_the_clock_looks_when_the_time_of_a_question_has_passed_also_after_a_renewal(
+    world: World, gave_back: bool
+) -> None:
+    run = planned(world)
+    token = world.acquire(run, "A", "ann")
+    asked(world, run, token, timeout_s=60, give_back=gave_back)
+    (question,) = world.talking.talk(run).questions
+    if not gave_back:
+        world.renew(run, "A", token)
+    assert world.store.read(run, Reads(timers=("A",))).timers["A"] == question.until
 
 
 def pass_time(world: World, run: str) -> None:

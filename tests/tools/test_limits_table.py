@@ -12,7 +12,7 @@ import redis
 
 from dcf.application import Application
 from dcf.asl import brief_syntax, parsing, pausing, schema_check, schema_syntax
-from dcf.core import parents, schedules, signals, ticks
+from dcf.core import parents, schedules, signals, talk, ticks
 from dcf.core.access import Scope
 from dcf.runs import histories
 from dcf.settings import Settings
@@ -20,7 +20,7 @@ from dcf.store import audit_trail, inbox, keys, run_signs
 from dcf.tools import notification, run_watch
 from dcf.tools.registry import TOOLS
 from dcf.values import json_text
-from tests.runs import test_children, test_diagnosis_reads, test_histories, test_long_chains, test_signals
+from tests.runs import test_children, test_diagnosis_reads, test_histories, test_long_chains, test_signals, test_talk
 from tests.store import test_audit_trail, test_fair_inbox
 from tests.tools import (
     test_bodies,
@@ -212,6 +212,12 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         inbox.MOST_UNREAD,
         test_fair_inbox.test_one_creator_has_only_so_many_unread_events_and_others_still_have_room,
     ),
+    "notes of a run": (talk.MOST_NOTES, test_talk.test_notes_are_bounded_in_length_and_number_and_end_with_the_run),
+    "questions that a run keeps": (
+        talk.MOST_KEPT,
+        test_talk.test_a_run_keeps_only_so_many_questions,
+    ),
+    "questions about a state in one visit": (talk.MOST_OF_VISIT, test_talk.test_questions_about_a_state_are_bounded),
     "signals that a run keeps for states to come": (
         signals.MOST_KEPT,
         test_signals.test_a_run_keeps_only_so_many_signals,

@@ -85,6 +85,8 @@ async def test_a_worker_asks_the_planner_and_finds_the_answer_in_its_work(
     heard = await told(application, operator, "ann", run, "question_answered")
     step, _ = heard["next"]
     assert (heard["event"]["answer"], step["tool"]) == ("EUR", "acquire_state_lease")
+    mine = await ok(application, WORKER, "get_my_assignment", agent_id="ann", workflow_id=run)
+    assert mine["states"][0]["questions"][0]["answer"] == "EUR"
     work = (await ok(application, WORKER, step["tool"], **step["arguments"]))["work"]
     (question,) = work["questions"]
     assert (question["question"], question["answer"], question["answered_by"]) == ("EUR?", "EUR", "pat")
@@ -149,3 +151,6 @@ async def test_a_worker_corrects_its_result_and_the_planner_any_until_it_is_used
     assert follower["work"]["input"] == {"total": 3}
     late = await ask(application, WORKER, "correct_result", **held, output_json={"total": 4})
     assert (late.code, "'ben' works on 'B'" in late.error) == ("result_used", True)
+    (step,) = late["next"]
+    note = {**step["arguments"], "agent_id": "ann", "text": "It is 4."}
+    assert (await ok(application, WORKER, step["tool"], **note))["planner_agent_id"] == "pat"
