@@ -20,6 +20,18 @@ def public_state(doc: StateDoc) -> dict[str, Json]:
     return show_state(replace(doc, lease=replace(doc.lease, token=token)))
 
 
+def short_state(document: dict[str, Json]) -> dict[str, Json]:
+    """Return a state document for an answer, without what is empty; without a lease where nobody holds one."""
+    shown = {name: value for name, value in document.items() if value is not None and value != {}}
+    lease = document.get("lease")
+    if isinstance(lease, dict):
+        if lease.get("token") is None:
+            del shown["lease"]
+        else:
+            shown["lease"] = {name: value for name, value in lease.items() if value is not None}
+    return shown
+
+
 def holder_state(doc: StateDoc) -> dict[str, Json]:
     """Return a state document for the holder of its lease, token included."""
     return show_state(doc)

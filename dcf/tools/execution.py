@@ -8,7 +8,7 @@ from pydantic import Field
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.answers import AlreadyCompleted
-from dcf.core.inspection import public_state
+from dcf.core.inspection import public_state, short_state
 from dcf.core.model import RunStatus, Status
 from dcf.core.progress import Update
 from dcf.core.provenance import marked
@@ -72,6 +72,7 @@ class ReadWorkflowControlPlane(Arguments):
         default=None, description='Only these states: ["A", "B"] (or JSON text); none or [] means all.'
     )
     include_meta: bool = Field(default=True, description="Include the run's meta document.")
+    include_inputs: bool = Field(default=False, description="Also the inputs of states that have ended.")
     compute_readiness: bool = Field(default=False, description="Say of each state whether it can be leased now.")
     summary: bool = Field(default=False, description="Only what matters at a glance, without inputs and outputs.")
     inside: str | None = Field(
@@ -146,7 +147,7 @@ def _states(app: Application, args: ReadWorkflowControlPlane, named: tuple[str, 
     else:
         found = app.runs.each_inside(args.workflow_id, args.inside, **more)
     for name, one in found:
-        shown = one.summary() if args.summary else public_state(one.doc)
+        shown = one.summary() if args.summary else short_state(public_state(one.doc))
         given, output = known(one.given), known(one.output)
         if len(page.documents) == args.limit or not room.takes([name, name, shown, given, output]):
             page.next_cursor = last
@@ -154,7 +155,7 @@ def _states(app: Application, args: ReadWorkflowControlPlane, named: tuple[str, 
         page.documents[name], page.readiness[name], last = shown, one.ready, name
         if not args.summary:
             page.outputs[name] = output
-        if one.given is not MISSING:
+        if one.given is not MISSING and (args.include_inputs or not one.doc.status.is_terminal):
             page.inputs[name] = given
     return page
 
@@ -260,7 +261,7 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         status=f"{told}{nothing}",
         workflow_id=args.workflow_id,
         state=args.state,
-        updated_state=public_state(answer.doc),
+        updated_state=short_state(public_state(answer.doc)),
         output_written=answer.output_written,
         run_status=answer.run_status,
         next_states=list(answer.next_states),

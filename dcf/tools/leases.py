@@ -11,7 +11,7 @@ from dcf.core import lease
 from dcf.core.access import Scope
 from dcf.core.answers import Leased, NothingReady, StateRefusal
 from dcf.core.codec import write_lease
-from dcf.core.inspection import holder_state, public_state
+from dcf.core.inspection import holder_state, public_state, short_state
 from dcf.core.refusals import nothing_ready
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import known
@@ -203,7 +203,7 @@ def renew_state_lease(app: Application, args: RenewStateLease) -> LeaseAnswer:
         workflow_id=args.workflow_id,
         state=args.state,
         lease=write_lease(answer.doc.lease),
-        updated_state=holder_state(answer.doc),
+        updated_state=short_state(holder_state(answer.doc)),
     )
 
 
@@ -243,12 +243,12 @@ def release_state_lease(app: Application, args: ReleaseStateLease) -> LeaseAnswe
     answer = app.control_plane.release(args.workflow_id, request)
     if isinstance(answer, Refusal):
         return _refused_lease(answer, args.workflow_id, args.state)
-    shown = public_state(answer.doc)
+    shown = short_state(public_state(answer.doc))
     return LeaseAnswer(
         status=answer.outcome,
         workflow_id=args.workflow_id,
         state=args.state,
-        lease=shown["lease"],
+        lease=shown.get("lease"),
         updated_state=shown,
     )
 
@@ -267,7 +267,7 @@ def _granted(app: Application, answer: Leased, workflow_id: str, agent_id: str, 
         next=steps_of(work, agent_id),
         ready=True,
         lease=write_lease(answer.doc.lease),
-        updated_state=holder_state(answer.doc) | {"entry_epoch": answer.entry_epoch},
+        updated_state=short_state(holder_state(answer.doc)) | {"entry_epoch": answer.entry_epoch},
         work=work,
     )
 
@@ -282,5 +282,5 @@ def _refused_lease(refusal: Refusal, workflow_id: str, state: str) -> LeaseAnswe
 
 def _held(refusal: Refusal) -> dict[str, Json]:
     """Return the state as it is, where the refusal has it."""
-    shown = public_state(refusal.doc) if isinstance(refusal, StateRefusal) else None
-    return {"lease": None if shown is None else shown["lease"], "updated_state": shown}
+    shown = short_state(public_state(refusal.doc)) if isinstance(refusal, StateRefusal) else None
+    return {"lease": None if shown is None else shown.get("lease"), "updated_state": shown}

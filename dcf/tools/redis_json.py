@@ -29,7 +29,7 @@ _PAGE: Final = 32 * 1024
 _GROWTH: Final = 8
 """Bytes that one character can take in an answer when it is escaped."""
 
-_WHOLE: Final = 4 * 1024
+_WHOLE: Final = 1024
 """A changed document up to this size is shown as a whole."""
 
 _NOT_ASKED: Final = {"request_id", "redis_key", "value_json", "default_json", "patch_json", "initial_json", "delta"}

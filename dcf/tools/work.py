@@ -23,7 +23,8 @@ LONGEST_INPUT: Final = 20_000
 """Longest input in an answer to a model, in characters of JSON. Letta cuts what a tool returns after 50,000."""
 
 _LEFT_OUT: Final = (
-    'It has {size} characters: read it in parts, json_read(redis_key="{key}", cursor=0), then next_cursor.'
+    "It has {size} characters. acquire_state_lease with this state and lease_token answers with all of it; in parts: "
+    'json_read(redis_key="{key}", cursor=0), then next_cursor.'
 )
 
 

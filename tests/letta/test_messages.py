@@ -9,7 +9,7 @@ import pytest
 from letta_client import Letta
 
 from dcf.adapters.letta import LettaOptions, LettaPlatform, LocalDeliveries
-from dcf.ports import Delivery
+from dcf.ports import Delivery, Undelivered
 from dcf.store.connection import Connections, open_pool
 from dcf.store.deliveries import SharedDeliveries
 from tests.letta.conftest import Hire
@@ -80,7 +80,7 @@ def test_a_busy_agent_is_left_alone_until_it_is_done(
     wait_until_idle(raw, agent)
     taken = letta.deliver(agent, "e2", EVENT)
 
-    assert refused == Delivery(error="The agent is busy with another message.")
+    assert (refused.failure, refused.error) == (Undelivered.BUSY, "The agent is busy with another message.")
     assert taken.error is None
     assert runs_of(raw, agent) == 2
 

@@ -1,17 +1,19 @@
 """Letta as a platform for the tests of all platforms: a real server, and MCP servers with the tools they wish for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from letta_client import Letta
 
 from dcf.adapters.letta import LettaOptions, LettaPlatform
-from dcf.ports import ToolWish
+from dcf.ports import AgentWish, ToolWish
 from tests.letta.mcp_servers import mcp_service
-from tests.letta.model import HANDLE
+from tests.letta.model import HANDLE, ScriptedModel
 from tests.letta.server import LettaServer
+from tests.letta.waiting import NOBODY, wait_until_idle
 from tests.platforms.conftest import Site
+from tests.platforms.deliverers import DeliverySite
 
 ORDERS = (
     *("verify", "extra", "third", "theirs", "web_fetch", "shared", "other", "a", "b", "c", "t", "one", "two"),
@@ -55,3 +57,25 @@ def letta_site(server: LettaServer) -> Iterator[Site]:
                 }
             },
         )
+
+
+@contextmanager
+def letta_deliveries(server: LettaServer, model: ScriptedModel) -> Iterator[DeliverySite]:
+    """Agents that answer whatever they are told; what they got is what their model saw."""
+    with ExitStack() as stack:
+        raw = stack.enter_context(Letta(base_url=server.url, api_key="none"))
+        platform = stack.enter_context(LettaPlatform(LettaOptions(base_url=server.url, model=HANDLE)))
+        made: list[str] = []
+
+        def agent() -> str:
+            made.append(platform.create_agent(AgentWish(name="test", instructions="You are told things.")))
+            return made[-1]
+
+        def got(agent_id: str) -> list[Mapping[str, Any]]:
+            wait_until_idle(raw, agent_id)
+            seen = [exchange.conversation.event for exchange in list(model.log)]
+            return [event for event in seen if event.get("agent_id") == agent_id]
+
+        yield DeliverySite(deliverer=platform, agent=agent, gone=lambda: NOBODY, got=got)
+        for one in made:
+            platform.delete_agent(one)

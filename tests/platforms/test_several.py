@@ -9,7 +9,7 @@ import pytest
 
 from dcf.adapters.mailbox import Mailbox, mailbox_platform
 from dcf.adapters.platforms import Platforms
-from dcf.errors import AgentUnknown, PlatformUnavailable
+from dcf.errors import AgentUnknown, InvalidArgument, PlatformUnavailable
 from dcf.ports import MAILBOX, AgentFound, AgentWish, Platform
 from dcf.skills.policy import Policy
 from dcf.skills.servers import Registry
@@ -20,7 +20,8 @@ from dcf.workforce.crew.templates import read_staffing
 from dcf.workforce.crew.workers import CrewWish, MadeWorkers, Workers
 from dcf.workforce.skills.equipment import Equipment, Limits
 from dcf.workforce.skills.holdings_documents import HoldingsDocuments
-from tests.support.machines import chain
+from tests.support.machines import chain, workflow
+from tests.support.scopes import each, task
 from tests.support.world import World
 
 
@@ -90,8 +91,8 @@ def workers(world: World, second: Second, default: str = MAILBOX) -> Workers:
     return Workers(platforms, rosters, world.store, assignments, equipment)
 
 
-def staffed(world: World, crew: Workers, workflow: Mapping[str, Any], run: str, place: Path) -> MadeWorkers:
-    staffing = read_staffing(dict(workflow), import_dirs=(place,), agents_dir=place)
+def staffed(world: World, crew: Workers, asked: Mapping[str, Any], run: str, place: Path) -> MadeWorkers:
+    staffing = read_staffing(dict(asked), import_dirs=(place,), agents_dir=place)
     return crew.create(CrewWish(workflow_id=run, staffing=staffing))
 
 
@@ -113,8 +114,8 @@ def test_each_agent_is_made_on_the_platform_that_the_workflow_names_for_it(real:
 def test_what_names_no_platform_is_made_where_the_settings_say(real: World, tmp_path: Path) -> None:
     """With Letta configured created workers are Letta's, unless the entry of `agents` says otherwise."""
     second, run = Second(), real.create(chain("A", "B", "C"))
-    asked = document({"agent_name": "C", "platform": "mailbox"})
-    made = staffed(real, workers(real, second, "second"), asked, run, tmp_path)
+    wanted = document({"agent_name": "C", "platform": "mailbox"})
+    made = staffed(real, workers(real, second, "second"), wanted, run, tmp_path)
     assert kinds(real, made) == {"A": "second", "B": "second", "C": "mailbox"}
 
 
@@ -171,3 +172,32 @@ def test_an_agent_is_found_by_name_on_whatever_platform_it_is(real: World, name:
         return
     with pytest.raises(AgentUnknown, match="There is no agent named 'nobody'"):
         crew.resolve(name)
+
+
+def mapping(copies: Any) -> dict[str, Any]:
+    """A Map over three items whose Task is done by so many agents."""
+    price = task(AgentBinding={"lifecycle": {"mode": "ephemeral", "copies": copies}})
+    return {"workflow_id": "w", "version": "1.0.0", **workflow({"Each": each({"Price": price})})}
+
+
+def test_a_map_is_served_by_as_many_agents_as_its_task_asks_for(real: World, tmp_path: Path) -> None:
+    """One agent did one item after another."""
+    second, run = Second(), real.create(mapping(3), run_input=[1, 2, 3])
+    crew = workers(real, second)
+    made = staffed(real, crew, mapping(3), run, tmp_path)
+    pool = [one.agent_id for one in made.created]
+    assert ([one.state for one in made.created], len(set(pool))) == (["Price"] * 3, 3)
+    assert real.meta(run)["agents"]["Price"] == pool
+    real.plane.kick_off(run, "initial")
+    real.notifications.pulse()
+    told = {agent: [event["target_state"] for event in real.messages(agent)] for agent in pool}
+    assert sorted(state for states in told.values() for state in states) == [f"Each/{n}/Price" for n in range(3)]
+    again = staffed(real, crew, mapping(3), run, tmp_path)
+    assert (again.created, [one.agent_id for one in again.existing]) == ((), pool)
+    assert len(crew.delete_workers(run)) == 3
+
+
+@pytest.mark.parametrize("copies", [0, 51, True, "3", 1.5])
+def test_a_number_of_agents_that_cannot_be_made_is_refused(copies: Any, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="State 'Price' wants a number of agents"):
+        read_staffing(mapping(copies), import_dirs=(tmp_path,), agents_dir=tmp_path)

@@ -153,7 +153,8 @@ async def test_every_refusal_of_a_worker_names_the_next_call(tools: Tools, run_i
 
 async def test_a_planner_is_led_from_the_document_to_the_end_of_the_run(tools: Tools, run_id: str) -> None:
     assert next_of(await tools.ok("validate_workflow", workflow_json=ORDER_WORKFLOW))[0][0] == "start_run"
-    made = await tools.ok("create_workflow_control_plane", workflow_json=ONE_TASK, workflow_id=run_id)
+    agents = {"agents_map_json": {"A": f"agent-{run_id}"}}
+    made = await tools.ok("create_workflow_control_plane", workflow_json=ONE_TASK, workflow_id=run_id, **agents)
     tool, arguments = next_of(made)[0]
     begun = await tools.ok(tool, **arguments)
     tool, arguments = next_of(begun)[0]

@@ -39,7 +39,9 @@ async def test_iterations_that_ended_are_read_in_pages_with_errors_and_outputs(t
     inputs: dict[str, Any] = {}
     more: dict[str, Any] = {}
     while True:
-        page = await tools.ok("read_workflow_control_plane", workflow_id=run_id, inside="Each", limit=2, **more)
+        page = await tools.ok(
+            "read_workflow_control_plane", workflow_id=run_id, inside="Each", limit=2, include_inputs=True, **more
+        )
         assert 0 < len(page["states"]) <= 2
         states |= page["states"]
         outputs |= page["outputs"]
@@ -63,7 +65,7 @@ async def test_a_run_at_a_glance_has_no_inputs_and_outputs(tools: Tools, run_id:
     assert (failed["status"], failed["attempts"], failed["last_error"]) == ("failed", 1, "Broken: why")
     assert brief["meta"]["status"] == "succeeded"
     assert "input" not in brief["meta"]
-    assert len(brief.text) < len(whole.text) / 2
+    assert len(brief.text) < len(whole.text) * 0.7
 
 
 async def test_a_summary_names_the_holder_and_never_the_token(tools: Tools, run_id: str) -> None:

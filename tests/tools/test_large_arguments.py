@@ -85,7 +85,7 @@ async def test_names_that_a_tool_does_not_have_are_counted_and_not_checked(
     unknown = {f"a{number}": 1 for number in range(MANY)}
     answer = await ask(application, READER, "gated_tool", name="n", **unknown)
     assert answer.error == "invalid_argument: There is no argument 'a0', nor 349999 more that were sent."
-    assert answer.hint == "The arguments are: redis_url, payload, name."
+    assert answer.hint == "The arguments are: payload, name."
     assert gate.checks == 0, "pydantic would build an error for each"
 
 

@@ -1,6 +1,6 @@
 """Writes the assigned agents into a run's meta document, in one transaction that changes only `agents`."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -9,6 +9,7 @@ from dcf.core.catalog import reassigned
 from dcf.core.decision import Changes, Decision, Event, Reads, Snapshot
 from dcf.core.model import RunStatus
 from dcf.store.runs import RunStore
+from dcf.values.json_text import Json
 
 _TOLD: Final = 50
 """Most assignments in one history entry."""
@@ -26,8 +27,10 @@ class Assigned:
     kept: tuple[str, ...] = field(default=())
 
 
-def assign(store: RunStore, workflow_id: str, agents: Mapping[str, str], replaceable: Collection[str]) -> Assigned:
-    """Assign agents to states that have none, or one of `replaceable`. An ended run is not changed.
+def assign(
+    store: RunStore, workflow_id: str, agents: Mapping[str, Sequence[str]], replaceable: Collection[str]
+) -> Assigned:
+    """Assign agents, one or a pool, to states that have none, or one of `replaceable`. An ended run is not changed.
 
     The index of runs by agent is written first, even if the run does not exist yet.
     """
@@ -35,23 +38,29 @@ def assign(store: RunStore, workflow_id: str, agents: Mapping[str, str], replace
     return store.transact(workflow_id, Reads(whole_meta=True), decide)
 
 
-def _decide(snapshot: Snapshot, *, agents: Mapping[str, str], replaceable: frozenset[str]) -> Decision[Assigned]:
-    meta, document, noted = snapshot.meta, snapshot.meta_document, tuple(dict.fromkeys(agents.values()))
+def _decide(
+    snapshot: Snapshot, *, agents: Mapping[str, Sequence[str]], replaceable: frozenset[str]
+) -> Decision[Assigned]:
+    meta, document, noted = (
+        snapshot.meta,
+        snapshot.meta_document,
+        tuple(dict.fromkeys(agent for wanted in agents.values() for agent in wanted)),
+    )
     if meta is None or document is None:
         return Decision(answer=Assigned(run=None), changes=Changes(assigned=noted))
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=Assigned(run=meta.status))
     current = document.get("agents")
     current = current if isinstance(current, dict) else {}
-    fresh, kept = dict[str, str](), list[str]()
-    for state, agent_id in agents.items():
+    fresh, kept = dict[str, Json](), list[str]()
+    for state, wanted in agents.items():
         pool = meta.agents.get(state, ())
-        if agent_id in pool:
+        if set(wanted) <= set(pool):
             continue
         if pool and not replaceable.issuperset(pool):
             kept.append(state)
         else:
-            fresh[state] = agent_id
+            fresh[state] = wanted[0] if len(wanted) == 1 else list(wanted)
     answer = Assigned(run=meta.status, fresh=tuple(fresh), kept=tuple(kept))
     if not fresh:
         return Decision(answer=answer, changes=Changes(assigned=noted))

@@ -21,6 +21,9 @@ from dcf.values.text_pieces import clip
 from dcf.workforce.crew.descriptions import Description
 
 DEFAULT_TEMPLATE: Final = "worker"
+MOST_COPIES: Final = 50
+"""Agents that can be made for one Task."""
+
 _LOCAL_ID: Final = re.compile(r"(block|tool)-[0-9]+\Z")
 
 Mode = Literal["ephemeral", "pooled", "existing"]
@@ -48,13 +51,14 @@ class Staffing:
     """The agent that one Task asks for: an existing one (`existing`), or one created from a `description`.
 
     If the `existing` agent is missing, the description is used. `shared` is the key of an agent that several Tasks of
-    the run share. `keep`: do not delete it when the run ends.
+    the run share. `copies` is how many agents are made for it, which share it. `keep`: do not delete them at the end.
     """
 
     state: str
     existing: TemplateReference | None = None
     description: Description | None = None
     shared: str | None = None
+    copies: int = 1
     keep: bool = False
 
 
@@ -99,7 +103,14 @@ def _staffing(
         meant = _declared(existing, document) or existing
         stand_in = templates.find(wanted or existing) if mode != "existing" else None
         return Staffing(state=state, existing=meant, description=stand_in, keep=keep)
-    return Staffing(state=state, description=templates.for_task(state, wanted), shared=shared, keep=keep)
+    copies = lifecycle.get("copies", 1)
+    if not isinstance(copies, int) or isinstance(copies, bool) or not 1 <= copies <= MOST_COPIES:
+        raise InvalidArgument(
+            f"State '{clip(state)}' wants a number of agents that cannot be made.",
+            f"Give lifecycle.copies from 1 to {MOST_COPIES}.",
+        )
+    description = templates.for_task(state, wanted)
+    return Staffing(state=state, description=description, shared=shared, copies=copies, keep=keep)
 
 
 def _declared(reference: TemplateReference, document: Mapping[str, Json]) -> TemplateReference | None:

@@ -45,7 +45,7 @@ class Staffed:
 class MadeWorkers:
     """Result of a request for agents. After a `failure`, the new agents are deleted again (`undone`).
 
-    `assigned` are the states whose agent changed.
+    `agents` has the agent of each state, the first of several. `assigned` are the states whose agents changed.
     """
 
     agents: Mapping[str, str] = field(default_factory=dict)
@@ -87,11 +87,11 @@ class Workers:
 
     def create(self, wish: CrewWish) -> MadeWorkers:
         """Create the missing agents and assign them. Raise if nothing was done; else the result has the failure."""
-        agents = self._taken(wish.workflow_id, {one.state for one in wish.staffing})
+        pools = self._taken(wish.workflow_id, {one.state for one in wish.staffing})
         names = dict[str, str]()
-        for state, found in self._known([one for one in wish.staffing if one.state not in agents]).items():
-            agents[state], names[found.agent_id] = found.agent_id, found.name
-        parts = {one.state: _part(one) for one in wish.staffing if one.state not in agents}
+        for state, found in self._known([one for one in wish.staffing if one.state not in pools]).items():
+            pools[state], names[found.agent_id] = (found.agent_id,), found.name
+        parts = {one.state: _parts(one) for one in wish.staffing if one.state not in pools}
         asked = Parts(
             workflow_id=wish.workflow_id,
             staffing=_first_of_each([one for one in wish.staffing if one.state in parts]),
@@ -107,15 +107,16 @@ class Workers:
             self._making.undo(asked, progress)
             undone = _staffed(parts, progress.undone, {})
             return MadeWorkers(undone=undone, warnings=tuple(progress.warnings), failure=failure)
-        agents |= {state: progress.agents[part] for state, part in parts.items()}
-        ordered = {one.state: agents[one.state] for one in wish.staffing}
+        pools |= {state: tuple(progress.agents[part] for part in several) for state, several in parts.items()}
+        ordered = {one.state: pools[one.state] for one in wish.staffing}
         known, assigned = self._assigned(wish.workflow_id, ordered, progress.warnings)
         names |= known
         created = _staffed(parts, progress.made, names)
-        fresh = {one.state for one in created}
-        existing = tuple(_one(state, agent, names) for state, agent in ordered.items() if state not in fresh)
+        fresh = {(one.state, one.agent_id) for one in created}
+        there = [(state, agent) for state, pool in ordered.items() for agent in pool if (state, agent) not in fresh]
+        existing = tuple(_one(*one, names) for one in there)
         return MadeWorkers(
-            agents=ordered,
+            agents={state: pool[0] for state, pool in ordered.items()},
             created=created,
             existing=existing,
             assigned=assigned,
@@ -180,14 +181,14 @@ class Workers:
             self._platforms.forget(agent_id)
             self._equipment.forget(agent_id)
 
-    def _taken(self, workflow_id: str, states: Collection[str]) -> dict[str, str]:
+    def _taken(self, workflow_id: str, states: Collection[str]) -> dict[str, tuple[str, ...]]:
         """Return the states that are assigned to agents that were not created for the run."""
         runs = self._assignments.read((workflow_id,))
         if not runs:
             return {}
         ours = {agent for member in self._documents.read(workflow_id).values() for agent in member.agent_ids}
         pools = {state: pool for state, pool in runs[0].agents.items() if pool and state in states}
-        return {state: pool[0] for state, pool in pools.items() if not ours.issuperset(pool)}
+        return {state: pool[:1] for state, pool in pools.items() if not ours.issuperset(pool)}
 
     def _known(self, staffing: Sequence[Staffing]) -> dict[str, AgentFound]:
         """Return the agents that Tasks name as existing. Raise AgentUnknown if one has neither agent nor template."""
@@ -225,7 +226,7 @@ class Workers:
         return [one for found in self._platforms.provisioners().values() for one in found.find_agents(name=name)]
 
     def _assigned(
-        self, workflow_id: str, agents: Mapping[str, str], warnings: list[str]
+        self, workflow_id: str, agents: Mapping[str, tuple[str, ...]], warnings: list[str]
     ) -> tuple[dict[str, str], tuple[str, ...]]:
         """Write the assignments into the run, if it exists. Return the agents' names, and the changed states."""
         roster = self._documents.read(workflow_id)
@@ -245,19 +246,25 @@ class Workers:
         return make(deleted=True)
 
 
-def _part(one: Staffing) -> str:
-    return one.state if one.shared is None else f"pool:{one.shared}"
+def _parts(one: Staffing) -> tuple[str, ...]:
+    """Return the parts whose agents share the Task: one, or as many as it asks for."""
+    first = one.state if one.shared is None else f"pool:{one.shared}"
+    return first, *(f"copy {number} of {first}" for number in range(2, one.copies + 1))
 
 
 def _first_of_each(staffing: Sequence[Staffing]) -> dict[str, Staffing]:
     parts: dict[str, Staffing] = {}
     for one in staffing:
-        parts.setdefault(_part(one), one)
+        for part in _parts(one):
+            parts.setdefault(part, one)
     return parts
 
 
-def _staffed(parts: Mapping[str, str], agents: Mapping[str, str], names: Mapping[str, str]) -> tuple[Staffed, ...]:
-    return tuple(_one(state, agents[part], names) for state, part in parts.items() if part in agents)
+def _staffed(
+    parts: Mapping[str, Sequence[str]], agents: Mapping[str, str], names: Mapping[str, str]
+) -> tuple[Staffed, ...]:
+    of_states = [(state, part) for state, several in parts.items() for part in several]
+    return tuple(_one(state, agents[part], names) for state, part in of_states if part in agents)
 
 
 def _one(state: str, agent_id: str, names: Mapping[str, str]) -> Staffed:

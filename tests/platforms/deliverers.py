@@ -1,0 +1,117 @@
+"""What the tests of delivery need of each platform: agents that are there, what they got, and servers in trouble."""
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from dcf.adapters.webhook.deliverer import WebhookDeliverer
+from dcf.adapters.webhook.posting import Poster
+from dcf.ports import AgentWish, Deliverer, Undelivered
+from dcf.runs.offers import Offers
+from dcf.store.webhooks import Webhooks
+from dcf.webhooks import verify
+from tests.support.receivers import receiver
+from tests.support.world import World
+
+NOT_NOW = frozenset({Undelivered.PLATFORM_UNAVAILABLE, Undelivered.AGENT_UNAVAILABLE})
+"""What a delivery says of a server that is away or too slow."""
+
+
+AtUrl: TypeAlias = Callable[[str], tuple[Deliverer, str]]
+"""Returns a platform whose server is at a URL, and an agent there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliverySite:
+    """A platform in a test.
+
+    `agent()` is one more agent that is there, `gone()` one that is not. `got(agent)` are the events that it got, each
+    as often as it came. `drops_repetitions`: an event that came before is not sent again; else it is, under its id.
+    """
+
+    deliverer: Deliverer
+    agent: Callable[[], str]
+    gone: Callable[[], str]
+    got: Callable[[str], list[Mapping[str, Any]]]
+    drops_repetitions: bool = True
+
+
+@contextmanager
+def mailbox_deliveries(world: World) -> Iterator[DeliverySite]:
+    def agent() -> str:
+        return world.mailbox.create_agent(AgentWish(name=f"test {secrets.token_hex(4)}"))
+
+    def gone() -> str:
+        one = agent()
+        assert world.mailbox.delete_agent(one)
+        return one
+
+    def got(agent_id: str) -> list[Mapping[str, Any]]:
+        return [message.event for message in world.inbox.waiting(agent_id, 100)]
+
+    yield DeliverySite(deliverer=world.mailbox, agent=agent, gone=gone, got=got)
+
+
+@contextmanager
+def webhook_deliveries(world: World) -> Iterator[DeliverySite]:
+    """Each agent has a path of its own at one receiver."""
+    with receiver() as found:
+        webhooks, keys = Webhooks(world.connections), dict[str, list[str]]()
+
+        def agent() -> str:
+            one = f"hook-{secrets.token_hex(6)}"
+            made, _ = webhooks.add(one, f"{found.url}/{one}", lease_ttl_s=600, created_by="test")
+            keys[one] = [key.secret for key in made.keys]
+            return one
+
+        def gone() -> str:
+            one = agent()
+            assert webhooks.remove(one)
+            return one
+
+        def got(agent_id: str) -> list[Mapping[str, Any]]:
+            came = [came for came in list(found.came) if agent_id.encode() in came.body]
+            return [verify(one.headers, one.body, keys[agent_id]).data for one in came]
+
+        deliverer = _webhooks(world, found.url)
+        yield DeliverySite(deliverer=deliverer, agent=agent, gone=gone, got=got, drops_repetitions=False)
+
+
+def _webhooks(world: World, url: str, **poster: Any) -> WebhookDeliverer:
+    webhooks = Webhooks(world.connections)
+    offers = Offers(world.plane, webhooks.get)
+    return WebhookDeliverer(webhooks, offers, Poster((url,), **poster), "https://dcf.example/task-tokens")
+
+
+@contextmanager
+def webhook_in_trouble(world: World, _: ExitStack) -> Iterator[AtUrl]:
+    """A webhook at whatever URL, with short times."""
+
+    def at(url: str) -> tuple[Deliverer, str]:
+        agent = f"hook-{secrets.token_hex(6)}"
+        Webhooks(world.connections).add(agent, url, lease_ttl_s=600, created_by="test")
+        return _webhooks(world, url, connect_s=0.5, total_s=0.5), agent
+
+    yield at
+
+
+@contextmanager
+def letta_in_trouble(_: World, stack: ExitStack) -> Iterator[AtUrl]:
+    """Letta at whatever URL, with short times; its agent need not be there."""
+    from dcf.adapters.letta import LettaOptions, LettaPlatform  # noqa: PLC0415 - its library takes a second
+
+    def at(url: str) -> tuple[Deliverer, str]:
+        options = LettaOptions(base_url=url, connect_timeout_s=0.5, read_timeout_s=0.2, write_timeout_s=0.2)
+        platform = stack.enter_context(LettaPlatform(options))
+        return platform, "agent-00000000-0000-4000-8000-000000000000"
+
+    yield at
+
+
+SITES: dict[str, Callable[[World], Any]] = {"mailbox": mailbox_deliveries, "webhook": webhook_deliveries}
+"""The platforms whose deliveries are tested here without a server of their own."""
+
+IN_TROUBLE: dict[str, Callable[[World, ExitStack], Any]] = {"letta": letta_in_trouble, "webhook": webhook_in_trouble}
+"""The platforms whose servers may be away or slow."""
