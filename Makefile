@@ -1,6 +1,6 @@
 PYTHON ?= .venv/bin/python
 
-.PHONY: test fast check format reference bench bench-peers lab demo accept-letta accept-agents
+.PHONY: test fast check format reference bench bench-peers lab demo mcpb accept-letta accept-agents
 
 test: ## everything that CI runs
 	$(PYTHON) -m pytest -n auto --dist loadfile
@@ -15,8 +15,9 @@ check: ## lint, types, layers
 format:
 	$(PYTHON) -m ruff format . && $(PYTHON) -m ruff check --fix .
 
-reference: ## docs/tools.md, after a wanted change of a tool
+reference: ## docs/tools.md and docs/language.md, after a wanted change of a tool or of the language page
 	$(PYTHON) -m dcf.tools.reference > docs/tools.md
+	$(PYTHON) -m dcf language > docs/language.md
 
 bench: ## table and figures in benchmarks/results/
 	$(PYTHON) -m benchmarks && $(PYTHON) -m benchmarks --fsync always
@@ -29,6 +30,9 @@ lab: ## the fault lab: every kind for so many seconds
 
 demo: ## the order pipeline
 	.venv/bin/dcf run workflows/order_processing.json --input workflows/order_processing/order.json
+
+mcpb: ## dist/dcf.mcpb, the bundle for desktop clients
+	$(PYTHON) deploy/mcpb/build.py dist/dcf.mcpb
 
 accept-letta: ## the acceptance runs with real agents on a real Letta, and their record
 	DCF_LETTA=1 DCF_LETTA_RECORD=tests/letta/records $(PYTHON) -m pytest tests/letta/test_acceptance.py

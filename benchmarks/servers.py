@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 from dcf.application import open_application
 from dcf.settings import Settings
 from dcf.tools.profiles import select_tools
-from dcf.tools.schemas import parameters_of
+from dcf.tools.schemas import listed_of
 from dcf.tools.server import build_http_app, build_server
 
 
@@ -33,7 +33,7 @@ def bare_server() -> MCPServer[Any]:
     server.add_tool(add, description="Add two numbers.")
     trivial = Tool.from_function(add)
     for spec in select_tools((), read_only=False)[1:]:
-        named = {"name": spec.name, "description": spec.description, "parameters": parameters_of(spec)}
+        named = {"name": spec.name, "description": spec.description, "parameters": listed_of(spec)}
         server._tool_manager._tools[spec.name] = trivial.model_copy(update=named)  # noqa: SLF001 - no other way in
     return server
 

@@ -19,6 +19,7 @@ from dcf.runs.catalog import RunList
 from dcf.runs.clock import RunClock
 from dcf.runs.composition import PartsOfRuns, parts_of_runs
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.corrections import Corrections
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis, KindsOf
 from dcf.runs.editing import JsonDocuments
@@ -37,6 +38,7 @@ from dcf.runs.schedules import Schedules
 from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
+from dcf.runs.talk import Talking
 from dcf.runs.task_log import TaskLog
 from dcf.runs.views import RunViews
 from dcf.settings import Settings
@@ -77,7 +79,8 @@ class Application:
     """The objects that tools and commands use.
 
     `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on Tasks that wait
-    for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `starting`
+    for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `talking`
+    has notes, questions, answers and corrections of results. `starting`
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
     `run_list` lists them, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platforms`,
@@ -93,6 +96,7 @@ class Application:
     outside: Outside
     callbacks: Callbacks
     task_log: TaskLog
+    talking: Talking
     people: People
     signals: SignalSending
     starting: Starting
@@ -134,6 +138,11 @@ class Application:
         return self.exports.diagnosis
 
     @property
+    def corrections(self) -> Corrections:
+        """Replaces results that nobody has used."""
+        return self.talking.corrections
+
+    @property
     def histories(self) -> Histories:
         """The histories of runs, in pages."""
         return self.exports.histories
@@ -164,6 +173,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             outside=Outside(plane),
             callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
             task_log=TaskLog(plane),
+            talking=Talking(plane),
             people=People(plane, parts.history, HumanTasks(connections)),
             signals=SignalSending(plane),
             starting=parts.starting,

@@ -146,7 +146,9 @@ class UnknownDefinition(NotFound):
     """No definition is kept under this name, version or hash."""
 
     code = "unknown_definition"
-    default_hint = "Start a run from the document itself: that keeps it, and it can be started by its name afterwards."
+    default_hint = (
+        "Pass workflow_json, the document itself: that keeps it, and it can be started by its name afterwards."
+    )
 
     def __init__(self) -> None:
         super().__init__("No definition of this name, version or hash is kept.")

@@ -98,6 +98,18 @@ class LeaseCalls:
         )
         return _refused(answer)
 
+    def leave_note(self, work: Work, text: str) -> dict[str, Json]:
+        """Leave a note for the planner; return the answer."""
+        return self._tools.call(
+            "leave_note", workflow_id=work.workflow_id, agent_id=self.agent_id, state=work.state, text=text
+        )
+
+    def ask_question(self, work: Work, question: str, choices: Sequence[str]) -> dict[str, Json]:
+        """Ask the planner, and give the state back; return the answer."""
+        held: dict[str, Json] = {"workflow_id": work.workflow_id, "state": work.state, "lease_token": work.token}
+        given = {"choices_json": list(choices)} if choices else {}
+        return self._tools.call("ask_question", **held, question=question, **given)
+
     def release(self, work: Work) -> None:
         """Give the lease back."""
         self._tools.call("release_state_lease", workflow_id=work.workflow_id, state=work.state, lease_token=work.token)
@@ -150,5 +162,8 @@ def work_of(granted: Mapping[str, Json]) -> Work:
         deadline=granted.get("deadline"),
         heartbeat_s=granted.get("heartbeat_s"),
         task_token=granted.get("task_token"),
+        instructions=granted.get("instructions"),
+        output_schema=granted.get("output_schema"),
+        errors=tuple(granted.get("errors", ())),
         brief=granted,
     )

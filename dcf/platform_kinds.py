@@ -105,7 +105,8 @@ def default_kind(settings: Settings) -> str:
 def _own_server(settings: Settings) -> dict[str, Json]:
     """Return the address and API key by which agents on a remote platform reach this server."""
     key = settings.api_key
-    headers = {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
+    headers = {"X-DCF-Profile": "all"}  # there all agents share the tools of one server
+    headers |= {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
     return {
         "name": settings.server_name,
         "transport": "streamable_http",

@@ -73,8 +73,8 @@ class Settings(PlatformSettings):
     toolsets: Names = Field(default=(), description="toolsets served, comma-separated; empty: all")
     read_only: bool = Field(default=False, description="serve only tools that change nothing")
     allow_operator: bool = Field(default=False, description="give the local user the scopes operate and answer")
-    profile: Literal["worker", "planner", "operator", "person", "all"] = Field(
-        default="all", description="which tools are served, by who calls them"
+    profile: Literal["auto", "worker", "planner", "operator", "person", "all"] = Field(
+        default="auto", description="which tools are listed, by who calls; auto: by the scopes of the key"
     )
     auth: Literal["keys", "off"] = Field(
         default="keys", description="what the HTTP transport asks for: an API key, or (on loopback only) nothing"

@@ -5,7 +5,7 @@ It may be cancelled meanwhile. Decides nothing about leases.
 
 import logging
 import queue
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -31,7 +31,7 @@ Ended: TypeAlias = Callable[[Result | None, BaseException | None], None]
 _CANCELLED: Final = "CancelledError"
 """That of asyncio, which is no Exception; importing it takes long."""
 
-BRIEF: Final = ("instructions", "output_schema", "errors", "skills", "last_error")
+BRIEF: Final = ("skills", "last_error", "questions")
 """What of a piece of work a function is told in `TaskContext.brief`."""
 
 _MOST_LINES: Final = 100
@@ -46,6 +46,7 @@ class Work:
 
     `visit` is the epoch of what entered the state: the same for all of its attempts. `deadline` is that of
     TimeoutSeconds, `heartbeat_s` the HeartbeatSeconds, `task_token` what a Task hands out that waits for a callback.
+    `instructions`, `output_schema` and `errors` are what the Task tells its worker.
     `brief` is the whole of what the server said of it.
     """
 
@@ -59,6 +60,9 @@ class Work:
     deadline: str | None = field(default=None, compare=False)
     heartbeat_s: int | None = field(default=None, compare=False)
     task_token: str | None = field(default=None, compare=False, repr=False)
+    instructions: str | None = field(default=None, compare=False, repr=False)
+    output_schema: Mapping[str, Json] | bool | None = field(default=None, compare=False, repr=False)
+    errors: tuple[str, ...] = field(default=(), compare=False)
     brief: Mapping[str, Json] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -76,6 +80,14 @@ class Office(Protocol):
 
     def log_event(self, work: Work, number: int, message: str, fields: Mapping[str, Json]) -> str | None:
         """Write a line into the history; return why it is refused, or None."""
+        ...
+
+    def leave_note(self, work: Work, text: str) -> dict[str, Json]:
+        """Leave a note for the planner; return the answer."""
+        ...
+
+    def ask_question(self, work: Work, question: str, choices: Sequence[str]) -> dict[str, Json]:
+        """Ask the planner, and give the state back; return the answer."""
         ...
 
 
@@ -168,6 +180,9 @@ class TaskCall:
             idempotency_key=idempotency_key_of(work.workflow_id, work.state, work.visit),
             deadline=None if work.deadline is None else datetime.fromisoformat(work.deadline),
             task_token=work.task_token,
+            instructions=work.instructions,
+            output_schema=work.output_schema,
+            errors=work.errors,
             brief={name: work.brief[name] for name in BRIEF if name in work.brief},
             _line=_LineOfCall(self),
         )
@@ -203,6 +218,14 @@ class TaskCall:
         if refusal is not None:
             log.warning("%s: %s: %s", self.work.name, what, refusal)
 
+    def leave_note(self, text: str) -> dict[str, Json]:
+        """Leave a note for the planner; return the answer."""
+        return self._office.leave_note(self.work, text)
+
+    def ask_question(self, question: str, choices: Sequence[str]) -> dict[str, Json]:
+        """Ask the planner, and give the state back; return the answer."""
+        return self._office.ask_question(self.work, question, choices)
+
     def _told(self, what: str, ask: Callable[[], str | None]) -> str | None:
         try:
             return ask()
@@ -225,3 +248,12 @@ class _LineOfCall:
             self._call.send(partial(self._call.log_event, number, message, fields))
         elif number == _MOST_LINES + 1:
             log.warning("%s: of its log the history has %d lines, and no more.", self._call.work.name, _MOST_LINES)
+
+    def leave_note(self, text: str) -> dict[str, Json]:
+        return self._call.leave_note(text)
+
+    def ask_question(self, question: str, choices: Sequence[str]) -> dict[str, Json]:
+        return self._call.ask_question(question, choices)
+
+    def cancel(self, why: str) -> None:
+        self._call.cancel(why)

@@ -6,7 +6,7 @@ It knows nothing of tools: whoever makes a context gives it a `ContextLine` to t
 import hashlib
 import itertools
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -33,6 +33,18 @@ class ContextLine(Protocol):
         """Write a line into the history of the run; `number` counts those of this lease from 1."""
         ...
 
+    def leave_note(self, text: str) -> dict[str, Json]:
+        """Leave a note for the planner, and return the answer."""
+        ...
+
+    def ask_question(self, question: str, choices: Sequence[str]) -> dict[str, Json]:
+        """Ask the planner, which gives the state back; return the answer."""
+        ...
+
+    def cancel(self, why: str) -> None:
+        """End this call: nobody waits for its result any more."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskContext:
@@ -42,9 +54,10 @@ class TaskContext:
     grows with each lease: whoever is called outside keeps the largest and refuses smaller ones, so that a worker that
     was replaced without knowing it changes nothing. `idempotency_key` is the same in all attempts of one visit of the
     state, and another in each visit and each run (`idempotency_key_of`). `deadline` is when TimeoutSeconds end.
-    `task_token` is that of a Task that waits for a callback (`.waitForTaskToken`): hand it out, and return. `brief`
-    is what the server says of the work besides: instructions, output_schema, errors, skills, last_error. `cancelled` is
-    set once nobody waits for the result: the run is over, or the lease is lost.
+    `task_token` is that of a Task that waits for a callback (`.waitForTaskToken`): hand it out, and return.
+    `instructions`, `output_schema` and `errors` are what the Task says in the fields of these names, its expressions
+    filled in: a function that asks a model passes them on. `brief` is what else the server says of the work (skills,
+    last_error, questions). `cancelled` is set once nobody waits for the result: the run is over, or the lease is lost.
     """
 
     workflow_id: str
@@ -54,6 +67,9 @@ class TaskContext:
     idempotency_key: str = ""
     deadline: datetime | None = None
     task_token: str | None = field(default=None, repr=False)
+    instructions: str | None = field(default=None, repr=False)
+    output_schema: Mapping[str, Json] | bool | None = field(default=None, repr=False)
+    errors: tuple[str, ...] = ()
     brief: Mapping[str, Json] = field(default_factory=dict, compare=False, repr=False)
     cancelled: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
     _line: ContextLine | None = field(default=None, compare=False, repr=False)
@@ -85,6 +101,25 @@ class TaskContext:
             return
         with self._writing:
             self._line.log(next(self._numbers), message, fields)
+
+    def leave_note(self, text: str) -> str | None:
+        """Tell the run's planner what is no result (`leave_note`); return why it was refused, or None."""
+        answer = {"code": "ok"} if self._line is None else self._line.leave_note(text)
+        return None if answer.get("code") == "ok" else str(answer.get("error"))
+
+    def ask_question(self, question: str, choices: Sequence[str] = ()) -> str | None:
+        """Ask the planner what the function cannot decide (`ask_question`); return why it was refused, or None.
+
+        The state is given back until the answer comes, and this call is cancelled: return soon. The next one finds the
+        answer in `brief["questions"]`.
+        """
+        if self._line is None:
+            return "nobody can be asked here"
+        answer = self._line.ask_question(question, choices)
+        if answer.get("code") != "ok":
+            return str(answer.get("error"))
+        self._line.cancel("it asked a question")
+        return None
 
 
 def idempotency_key_of(workflow_id: str, state: str, visit: int) -> str:

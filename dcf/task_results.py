@@ -5,7 +5,7 @@ so that Retry and Catch can name it.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from dcf.errors import InvalidArgument
@@ -17,6 +17,9 @@ log = logging.getLogger(__name__)
 Result: TypeAlias = Mapping[str, Json]
 """The arguments that report what came of a state."""
 
+INVALID_OUTPUT: Final = "DCF.InvalidOutput"
+"""ASL error of a state whose function returned no JSON, or what the Task's OutputSchema does not allow."""
+
 _LONGEST_ERROR: Final = 200
 _LONGEST_CAUSE: Final = 20_000
 
@@ -26,7 +29,7 @@ def succeeded(output: Json) -> Result:
     try:
         text = dump(parse([output], name="the output")[0])
     except InvalidArgument as error:
-        return _failure("DCF.InvalidOutput", error.message)
+        return _failure(INVALID_OUTPUT, error.message)
     return {"new_status": "succeeded", "output_json": text}
 
 
@@ -36,6 +39,12 @@ def failed(error: Exception, about: str) -> Result:
         return _failure(error.error, error.cause)
     log.error("%s failed", about, exc_info=error)
     return _failure(type(error).__name__, _in_words(error))
+
+
+def mismatched(problems: Sequence[Mapping[str, Json]]) -> Result:
+    """Return what reports that an output was refused, since it does not match the Task's OutputSchema."""
+    told = "; ".join(f"{one.get('path') or 'the output'}: {one.get('message')}" for one in problems)
+    return _failure(INVALID_OUTPUT, f"The output does not match the OutputSchema: {told}")
 
 
 def _failure(error: str, cause: str) -> dict[str, Json]:

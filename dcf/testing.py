@@ -11,7 +11,7 @@ retries and timeouts pass in virtual time: a test of a workflow that takes a wee
 """
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,13 +22,13 @@ from dcf.asl.parsing import parse_machine
 from dcf.asl.states import Task
 from dcf.core.context import context_of
 from dcf.errors import InvalidArgument
-from dcf.simulation.given import Answer, AskedTask
+from dcf.simulation.given import Answer, AskedTask, refuse_misfit
 from dcf.simulation.run import play
 from dcf.task_calls import TaskCall, Work
 from dcf.task_context import TaskContext, idempotency_key_of
 from dcf.task_functions import TaskFunction, TaskPlan, plan_of
 from dcf.task_registry import FUNCTIONS
-from dcf.task_results import Result
+from dcf.task_results import Result, mismatched
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, load
 
@@ -135,7 +135,8 @@ def run(
     `workflow` is a document, its JSON text, or the path of its file. `functions` are by state; default: all that are
     registered with `@task`. `answers` are by state too and stand in for functions, and for what no function does: an
     approval, a signal, a callback, a child run. An answer is the output of the Task; or an exception, which is raised;
-    or a function; or `After(seconds, answer)`; or `NEVER`. `files` maps `bucket/key` to the text that a Map reads.
+    or a function; or `After(seconds, answer)`; or `NEVER`. As in a run, an output must match its Task's OutputSchema.
+    `files` maps `bucket/key` to the text that a Map reads.
 
     Raises InvalidDefinition for a workflow with problems, and InvalidArgument for a Task that nobody answers.
     """
@@ -203,6 +204,7 @@ class _Cast:
                 return self._called(task, partial(_raise, answer))
         if callable(answer):
             return self._called(task, answer)
+        refuse_misfit(task, answer)
         return {"output": answer}
 
     def _called(self, task: AskedTask, function: TaskFunction) -> Answer:
@@ -210,7 +212,9 @@ class _Cast:
         self.plans[task.name] = plan
         result = TaskCall(self._work(task), plan, self).run()
         assert result is not None, "nobody cancels a call in a test"
-        return _answer_of(result)
+        answer = _answer_of(result)
+        found = task.brief.misfits(answer["output"]) if task.brief is not None and "output" in answer else ()
+        return _answer_of(mismatched([one.as_json() for one in found])) if found else answer
 
     def _work(self, task: AskedTask) -> Work:
         self.epoch += 1
@@ -225,6 +229,7 @@ class _Cast:
             visit=task.visit,
             deadline=ends,
             heartbeat_s=task.heartbeat_s,
+            **_told(task),
         )
 
     def renew(self, work: Work) -> str | None:  # noqa: ARG002 - the protocol's argument
@@ -236,9 +241,27 @@ class _Cast:
         self.lines.append(LogLine(state=work.state, message=message, fields=dict(fields)))
         return None
 
+    def leave_note(self, work: Work, text: str) -> dict[str, Json]:
+        """Keep a note as a line."""
+        self.lines.append(LogLine(state=work.state, message=text, fields={}))
+        return {"code": "ok"}
+
+    def ask_question(self, work: Work, question: str, choices: Sequence[str]) -> dict[str, Json]:  # noqa: ARG002
+        """Refuse a question: nobody is there to answer it."""
+        return {"code": "refused", "error": "In a test nobody answers questions."}
+
 
 def _raise(error: BaseException, _: Json) -> None:
     raise error
+
+
+def _told(task: AskedTask) -> dict[str, Any]:
+    """Return what the Task tells its worker, as fields of its work."""
+    brief = task.brief
+    if brief is None:
+        return {}
+    text = None if brief.instructions is None else brief.instructions.shown(task.given)
+    return {"instructions": text, "output_schema": brief.schema, "errors": brief.errors or ()}
 
 
 def _answer_of(result: Result) -> Answer:

@@ -22,7 +22,7 @@ from dcf.task_context import TaskCancelled, TaskContext
 from dcf.task_failure import TaskFailed
 from dcf.task_functions import TaskFunction, TaskPlan, plan_of
 from dcf.task_registry import FUNCTIONS, task
-from dcf.task_results import Result
+from dcf.task_results import Result, mismatched
 from dcf.values.json_text import Json
 
 __all__ = [
@@ -46,6 +46,9 @@ _UNWIND_S = 1.0
 
 _WAITED_FOR = (PASSING | {"quota_exceeded"}) - {"internal_error"}
 """Codes after which a finished result is sent again; internal_error is none, since a bug would repeat it."""
+
+_MISMATCH = "output_invalid"
+"""Code after which the failure of the function is sent in place of its output, which would not match again."""
 
 
 class Witness(Protocol):
@@ -143,8 +146,7 @@ class Worker:
             if result is None:
                 self.abandon(work)
                 return
-            write = partial(self._leases.write, work, result, claim_next=not self._stop.is_set())
-            answer = self._deliver([(work, result)], write)
+            result, answer = self._written(work, result)
             if answer is not None and self._witness is not None:
                 self._witness.ended(work, result)
             claimed = None if answer is None else answer.get("work")
@@ -271,6 +273,15 @@ class Worker:
         assert plan is not None, "a state without a function is not taken"
         return plan
 
+    def _written(self, work: Work, result: Result) -> tuple[Result, dict[str, Json] | None]:
+        """Write a result, or that its output does not match its schema; return what was written, and the answer."""
+        write = partial(self._leases.write, work, claim_next=not self._stop.is_set())
+        answer = self._deliver([(work, result)], partial(write, result))
+        if answer is not None and answer["code"] == _MISMATCH:
+            result = mismatched(answer["problems"])
+            answer = self._deliver([(work, result)], partial(write, result))
+        return result, answer
+
     def _begun(self, work: Work) -> TaskCall:
         self._calls[work.token] = call = TaskCall(work, self._planned(work), self._leases)
         self._renewals.hold(work, call.cancel)
@@ -312,7 +323,7 @@ class Worker:
         for (work, result), found in zip(results, told, strict=True):
             if found["code"] == "ok":
                 self._witness.ended(work, result)
-            elif found["code"] not in _WAITED_FOR:
+            elif found["code"] not in _WAITED_FOR | {_MISMATCH}:
                 self._witness.lost(work, str(found["error"]))
 
     def _deliver(self, results: Results, write: Callable[[], dict[str, Json]]) -> dict[str, Json] | None:
@@ -324,7 +335,7 @@ class Worker:
         while True:
             try:
                 answer = write()
-                if answer.get("code") == "ok":
+                if answer.get("code") in ("ok", _MISMATCH):
                     return answer
                 why, code = answer.get("error"), answer.get("code")
             except DcfError as error:
@@ -351,8 +362,15 @@ class Worker:
 
 
 def _to_send_again(results: Results, told: Sequence[Mapping[str, Json]]) -> Results:
-    """Return the results that were neither accepted nor refused for good; log why they were not accepted."""
+    """Return the results that were neither accepted nor refused for good; log why they were not accepted.
+
+    In place of an output that does not match its schema the failure is sent.
+    """
     for (work, _), found in zip(results, told, strict=True):
         if found["code"] != "ok":
             log.warning("%s: the result is not accepted: %s", work.name, found["error"])
-    return [one for one, found in zip(results, told, strict=True) if found["code"] in _WAITED_FOR]
+    again = [
+        (work, mismatched(found["problems"]) if found["code"] == _MISMATCH else result, found["code"])
+        for (work, result), found in zip(results, told, strict=True)
+    ]
+    return [(work, result) for work, result, code in again if code in _WAITED_FOR or code == _MISMATCH]

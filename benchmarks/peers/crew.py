@@ -29,13 +29,13 @@ class TookTooLong(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A process to start. `ready` says when it takes work: by default once it prints a line."""
+    """A process to start. `ready` says by what was logged when it takes work: by default once it prints a line."""
 
     kind: Kind
     words: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: Path = _ROOT
-    ready: Callable[[], bool] | None = None
+    ready: Callable[[str], bool] | None = None
 
 
 @dataclass(slots=True)
@@ -93,7 +93,7 @@ class Crew:
             fresh = [self._spawn(command) for command in commands if command.kind == kind]
             self.members += fresh
             for member in fresh:
-                _wait_until_ready(member)
+                _wait_until_ready(member, self._logged)
 
     def order(self, order: Mapping[str, object], patience_s: float) -> dict[str, Any]:
         """Have the driver carry out a run; return what it says of it."""
@@ -121,8 +121,11 @@ class Crew:
 
     def last_words(self) -> str:
         """Return the last line that a process logged, without paths: it is printed in a document."""
-        lines = self._log.read_text("utf-8", "replace").strip().splitlines() if self._log.exists() else []
+        lines = self._logged().strip().splitlines()
         return _PATH.sub("...", lines[-1])[:120] if lines else "nothing was logged"
+
+    def _logged(self) -> str:
+        return self._log.read_text("utf-8", "replace") if self._log.exists() else ""
 
     def _spawn(self, command: Command) -> Member:
         with self._log.open("ab") as log:
@@ -139,13 +142,13 @@ class Crew:
         return Member(command, process)
 
 
-def _wait_until_ready(member: Member) -> None:
+def _wait_until_ready(member: Member, logged: Callable[[], str]) -> None:
     ready = member.command.ready
     if ready is None:
         member.answer(START_S)
         return
     deadline = time.monotonic() + START_S
-    while not ready():
+    while not ready(logged()):
         if time.monotonic() > deadline or member.process.poll() is not None:
             raise TookTooLong(f"the {member.command.kind} did not start")
         time.sleep(0.02)

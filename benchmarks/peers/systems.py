@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -113,7 +113,7 @@ def _restate(place: Place, options: Options) -> list[Command]:
         "DO_NOT_TRACK": "1",
     }
     serving = Command(
-        kind="server", words=[server], environment=environment, ready=lambda: _listens(admin) and _listens(ingress)
+        kind="server", words=[server], environment=environment, ready=lambda _: _listens(admin) and _listens(ingress)
     )
     workers = [_program(python, "on_restate", "worker", one) for one in each_worker(options)]
     return [serving, *workers, _program(python, "on_restate", "driver", options)]
@@ -133,11 +133,16 @@ def _dcf_worker(*extra: str) -> Callable[[Options], list[Command]]:
             raise NotInstalled(f"this version's `dcf worker` has no {' and no '.join(missing)}")
         at_once = ["--concurrency", str(options.concurrency)] if has_worker_concurrency() else []
         lease = ["--lease-ttl", str(int(options.lease_s))] if options.lease_s else []
-        command = [sys.executable, "-m", "dcf", "worker", _FUNCTIONS, "--json", *lease, *extra, *at_once]
+        command = [sys.executable, "-m", "dcf", "worker", _FUNCTIONS, *lease, *extra, *at_once]
         environment = {"REDIS_URL": options.redis_url, "DCF_BENCH_OPTIONS": json.dumps(asdict(options))}
         return [
-            Command(kind="worker", words=[*command, "--agent-id", f"bench-{number}"], environment=environment)
-            for number in range(options.workers)
+            Command(
+                kind="worker",
+                words=[*command, "--agent-id", agent],
+                environment=environment,
+                ready=partial(_has_said, f"worker {agent} serves"),
+            )
+            for agent in (f"bench-{number}" for number in range(options.workers))
         ]
 
     return start
@@ -151,7 +156,7 @@ def _dcf_mcp(_: Place, options: Options) -> list[Command]:
     port = free_port()
     environment = {"REDIS_URL": options.redis_url, "DCF_RATE_PER_S": "100000", "DCF_RATE_BURST": "100000"}
     words = [sys.executable, "-m", "dcf", "serve", "--transport", "http", "--port", str(port), "--auth", "off"]
-    server = Command(kind="server", words=words, environment=environment, ready=lambda: _listens(port))
+    server = Command(kind="server", words=words, environment=environment, ready=lambda _: _listens(port))
     workers = _dcf_worker("--server", f"http://127.0.0.1:{port}/mcp")(options)
     return [server, *workers, _program(sys.executable, "on_dcf", "driver", options)]
 
@@ -171,6 +176,10 @@ def has_worker_concurrency() -> bool:
 def _listens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _has_said(words: str, log: str) -> bool:
+    return words in log
 
 
 def _pinned(name: str) -> str:

@@ -4,11 +4,11 @@ Expressions in Instructions are compiled here and evaluated only when a worker i
 but the worker's input: no variables, no context, no time and no random numbers.
 """
 
+import difflib
 import re
 from collections.abc import Iterator
 from typing import Final
 
-from dcf.asl.answer_schema import flaw_of_schema
 from dcf.asl.briefs import Instructions, TaskBrief
 from dcf.asl.failure_syntax import ALL
 from dcf.asl.fields import DefinitionFields, kind
@@ -16,6 +16,7 @@ from dcf.asl.jsonata import Compiled, Query, compile_expression
 from dcf.asl.jsonata_text import called_names, refusals, without_literals
 from dcf.asl.query_templates import CLOSING, OPENING
 from dcf.asl.resources import Resource
+from dcf.asl.schema_syntax import doubts_of, flaws_of
 from dcf.values.json_text import Json
 from dcf.values.names import escaped, hidden_in
 from dcf.values.records import replace
@@ -27,6 +28,9 @@ MAX_INSTRUCTIONS: Final = 16_000
 MAX_EXPRESSIONS: Final = 50
 MAX_STEPS: Final = 100_000
 """Limit of steps for one expression of Instructions; fifty of them take no longer than one of a state's fields may."""
+
+ANY_TASK: Final = ("States.", "DCF.")
+"""Beginnings of the names with which any Task may fail."""
 
 _MOST_NAMES: Final = 100
 _LONGEST_NAME: Final = 200
@@ -40,10 +44,13 @@ def read_brief(fields: DefinitionFields, served_by: Resource) -> TaskBrief | Non
     if FIELDS.isdisjoint(fields.document):
         return None
     _refuse_unread(fields, served_by)
+    errors = _names(fields, "Errors") if "Errors" in fields.document else None
+    if errors is not None:
+        _doubt_rules(fields, errors)
     return TaskBrief(
         instructions=_instructions(fields),
         schema=_schema(fields),
-        errors=_names(fields, "Errors"),
+        errors=errors,
         skills=_names(fields, "Skills"),
     )
 
@@ -123,11 +130,12 @@ def _schema(fields: DefinitionFields) -> dict[str, Json] | bool | None:
     if "OutputSchema" not in fields.document:
         return None
     written: Json = fields.document["OutputSchema"]
-    flaw = flaw_of_schema(written)
-    if flaw is not None:
-        message = f"OutputSchema {flaw}."
-        fields.note("OutputSchema", "invalid_schema", message, "Write a JSON Schema (2020-12) of the Task's output.")
-        return None
+    flaws = flaws_of(written)
+    for flaw in flaws:
+        message = f"{fields.owner}: OutputSchema: {flaw.message}."
+        fields.report(f"/OutputSchema{flaw.pointer}", "invalid_schema", message, _WRITE_SCHEMA)
+    for doubt in () if flaws else doubts_of(written):
+        fields.warn(f"/OutputSchema{doubt.pointer}", "unknown_keyword", f"OutputSchema: {doubt.message}", _WRITE_SCHEMA)
     return written if isinstance(written, bool | dict) else None
 
 
@@ -145,6 +153,28 @@ def _names(fields: DefinitionFields, field: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in written if isinstance(name, str)))
 
 
+def _doubt_rules(fields: DefinitionFields, errors: tuple[str, ...]) -> None:
+    """Warn about errors that Retry and Catch name, and that the Task does not."""
+    for tail, name in _rules_named(fields.document):
+        if name in errors or name.startswith(ANY_TASK):
+            continue
+        near = difflib.get_close_matches(name, errors, 1)
+        meant = f"Did you mean '{near[0]}'?" if near else f"Those are: {clip(', '.join(errors), 200) or 'none'}."
+        message = f"'{clip(name)}' is not among the Errors of the Task. {meant}"
+        fields.warn(tail, "unlisted_error", message, "Add it to Errors, or correct it.")
+
+
+def _rules_named(document: dict[str, Json]) -> Iterator[tuple[str, str]]:
+    """Yield the names of errors in Retry and Catch, with their places."""
+    for field in ("Retry", "Catch"):
+        rules = document.get(field)
+        for at, rule in enumerate(rules if isinstance(rules, list) else ()):
+            names = rule.get("ErrorEquals") if isinstance(rule, dict) else None
+            for number, name in enumerate(names if isinstance(names, list) else ()):
+                if isinstance(name, str):
+                    yield f"/{field}/{at}/ErrorEquals/{number}", name
+
+
 def _no_name(field: str, name: Json) -> str | None:
     if not isinstance(name, str):
         return f"a name must be a string, not {kind(name)}"
@@ -158,6 +188,7 @@ def _no_name(field: str, name: Json) -> str | None:
 
 
 _WRITE: Final = "Write an expression such as {% $states.input.order.id %}, which reads the Task's input."
+_WRITE_SCHEMA: Final = "Write a JSON Schema (2020-12) of what the Task puts out, which refers to no other."
 _NAME_HINTS: Final = {
     "Errors": 'Name the errors that the worker may fail with, such as ["OutOfStock"].',
     "Skills": 'Name manifests, such as ["skill://pricing@1.0.0"].',

@@ -5,10 +5,11 @@ runs, and tools for the Amazon States Language may leave them out.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from dcf.asl.jsonata import Query
+from dcf.asl.schema_check import Misfit, misfits
 from dcf.asl.surroundings import NOWHERE
 from dcf.errors import StateError
 from dcf.values.json_text import Json, dump
@@ -41,12 +42,16 @@ class Instructions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskBrief:
-    """The fields of one Task as written. A `schema` of None is none: any output is taken."""
+    """The fields of one Task as written. A `schema` or `errors` of None: any output is taken, any name expected."""
 
     instructions: Instructions | None = None
     schema: Mapping[str, Json] | bool | None = None
-    errors: tuple[str, ...] = field(default=())
-    skills: tuple[str, ...] = field(default=())
+    errors: tuple[str, ...] | None = None
+    skills: tuple[str, ...] = ()
+
+    def misfits(self, output: Json) -> tuple[Misfit, ...]:
+        """Return what of an output does not match the schema."""
+        return () if self.schema is None else misfits(self.schema, output)
 
 
 def _value(query: Query, given: Json) -> str:

@@ -8,7 +8,7 @@ What of it is written out in the workflow is checked before anything runs.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from dcf.asl.answer_schema import flaw_of_schema
+from dcf.asl.schema_syntax import flaws_of as flaws_of_schema
 from dcf.asl.templates import Literal, ObjectTemplate, Template
 from dcf.errors import InvalidArgument, StateError
 from dcf.values.identifiers import check_id, check_name
@@ -157,6 +157,14 @@ def _contradictions(found: Mapping[str, Any], unknown: frozenset[str]) -> Iterat
         yield "not_by", "everybody in to is also in not_by, so that nobody may answer"
 
 
+def read_askees(value: Json, field: str) -> Askees:
+    """Read whom a question is for; raise InvalidArgument for anything else."""
+    try:
+        return _askees(value, field)
+    except ValueError as error:
+        raise InvalidArgument(f"{error}.", 'Name people: ["alice", {"group": "finance"}].') from None
+
+
 def _to(value: Json) -> dict[str, Any]:
     return {"to": _askees(value, "to")}
 
@@ -207,9 +215,9 @@ def _choice(value: Json) -> TaskChoice:
 
 
 def _schema(value: Json) -> dict[str, Any]:
-    flaw = None if value is None else flaw_of_schema(value)
+    flaw = None if value is None else next(iter(flaws_of_schema(value)), None)
     if flaw is not None:
-        raise ValueError(f"schema {flaw}")
+        raise ValueError(f"schema is none that answers can be checked with: {flaw.message} (at {flaw.pointer or '/'})")
     return {"schema": value}
 
 

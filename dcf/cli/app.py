@@ -43,6 +43,7 @@ from dcf.cli import (
     skills,
     starting,
     stub,
+    talk,
     views,
     watching,
 )
@@ -63,8 +64,7 @@ _MOST_FOR_PROGRAMS = 2_000
 """Limit on the open states inside Parallel and Map that `dcf show --json` prints."""
 
 _GC_THRESHOLDS = (50_000, 20, 20)
-"""Most of what is made at the start stays to the end: looking for garbage in it takes a tenth of a second, and so does
-looking once more when the process ends (`gc.freeze`)."""
+"""What is made at the start stays to the end (`gc.freeze`): to look for garbage in it takes a tenth of a second."""
 
 _PANEL = "rich_help_panel"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -155,7 +155,8 @@ def serve(
     ] = None,
     toolsets: Annotated[str | None, typer.Option(help="Serve only these: planning,execution,... (all).")] = None,
     profile: Annotated[
-        str | None, typer.Option(help="Serve the tools of a worker, planner, operator, person; or all.")
+        str | None,
+        typer.Option(help="List the tools of a worker, planner, operator, person; or all (default: by the key)."),
     ] = None,
     auth: Annotated[str | None, typer.Option(help="keys, or off for loopback without API keys (http).")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,
@@ -377,7 +378,7 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 
 for part in (
-    *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people),
+    *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
     *(retention, signals, diagnosis, events, export, watching, init, hosting),
 ):
     part.mount(app)

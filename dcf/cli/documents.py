@@ -72,6 +72,7 @@ def read_definition_of(file: Path) -> "Definition":
     Every command that runs a workflow reads it so.
     """
     from dcf.core.definition import read_definition
+    from dcf.core.forms import as_workflow
 
     text = read_text(file)[1]
     document = parse_document(text, file)
@@ -95,13 +96,6 @@ def read_given(given: str, option: str) -> Json:
     if given.lstrip()[:1] in _BEGINNINGS or _is_scalar(given):
         return _parsed(given, option, MAX_BYTES)
     return read_json(Path(given))
-
-
-def as_workflow(document: Json, name: str) -> Json:
-    """Wrap a plain ASL machine into a workflow of this name; return any other document unchanged."""
-    if isinstance(document, Mapping) and "States" in document and "asl" not in document:
-        return {"workflow_name": name, "asl": document}
-    return document
 
 
 def _is_scalar(given: str) -> bool:

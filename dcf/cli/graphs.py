@@ -108,7 +108,7 @@ def _exported(file: Path) -> "Survey":
 
 def _file(path: Path) -> "Survey":
     from dcf.asl.parsing import parse_machine
-    from dcf.core.definition import asl_of, is_linear
+    from dcf.core.forms import asl_of, is_linear
     from dcf.runs.survey import Survey
 
     text = read_text(path)[1]

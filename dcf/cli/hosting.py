@@ -70,7 +70,6 @@ def _host(
     from dcf.cli.work_report import WorkReport
     from dcf.cli.working import tools_for
     from dcf.hosting.host import AgentHost, HostOptions
-    from dcf.hosting.skill_tools import shelf_of
 
     settings = opening.settings()
     with tools_for(settings, server, direct=direct) as tools:
@@ -80,7 +79,7 @@ def _host(
             reports[name] = WorkReport(name, as_json=as_json)
             return reports[name]
 
-        found = AgentHost(tools, file, lambda: shelf_of(settings), HostOptions(lease_ttl_s=lease_ttl), report)
+        found = AgentHost(tools, file, HostOptions(lease_ttl_s=lease_ttl), report)
         try:
             found.begin()
             if as_json:

@@ -1,4 +1,4 @@
-"""The commands that need no Redis: validate and simulate a workflow file.
+"""The commands that need no Redis: show the workflow language, validate and simulate a workflow file.
 
 The validation is imported only where it is needed: its JSON Schema library takes a tenth of a second to import.
 """
@@ -37,8 +37,15 @@ _File = Annotated[Path, typer.Argument(help="Workflow document or plain ASL mach
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    for command in (validate, simulate):
+    for command in (language, validate, simulate):
         app.command(rich_help_panel=panels.WORKFLOWS)(command)
+
+
+def language() -> None:
+    """Show how a workflow is written, on one page: examples that are valid, data, agents, limits."""
+    from dcf.language import describe
+
+    typer.echo(describe(), nl=False)
 
 
 def validate(
@@ -60,14 +67,14 @@ def validate(
 
     Exit codes: 0 valid, 1 not valid, 2 the file cannot be read.
 
-    --json prints {file, ok, stage, schema_errors, resolution, graph, warnings, problems}; stage is the first that
-    found a problem: input (no JSON), schema (form), imports, references, graph (language). Each problem has path (JSON
-    Pointer), line, column, code, message, hint and stage.
+    --json prints {file, ok, stage, schema_errors, resolution, graph, warnings, defaulted, problems}; stage is the first
+    that found a problem: input (no JSON), schema (form), imports, references, graph (language). Each problem has path
+    (JSON Pointer), line, column, code, message, hint and stage; defaulted is what the workflow leaves open.
     """
     from dcf.cli.positions import locate
 
     path, text = read_text(file)
-    verdict = _judge(text, imports_dir or path.parent, skills_dir)
+    verdict = _judge(text, file.stem, imports_dir or path.parent, skills_dir)
     places = {} if verdict.stage == "input" else locate(text, {one.path for one in verdict.problems})
     if as_json:
         _print_json(file, verdict, places)
@@ -106,16 +113,14 @@ def simulate(
     raise typer.Exit(exit_codes.OK if result["status"] == "SUCCEEDED" else exit_codes.NO)
 
 
-def _judge(text: str, imports_dir: Path, skills_dir: Path | None) -> "Validation":
+def _judge(text: str, name: str, imports_dir: Path, skills_dir: Path | None) -> "Validation":
     from dcf.settings import read_settings
-    from dcf.validation import validate_document
-    from dcf.validation.document import is_document, validate_machine
+    from dcf.validation.given import validate_given
 
-    if not is_document(text):
-        return validate_machine(text)
     settings = read_settings()
-    return validate_document(
+    return validate_given(
         text,
+        name=name,
         imports_base_dir=imports_dir,
         skills_base_dir=skills_dir or find_directory(settings.manifests_dir),
         agents_dir=find_directory(settings.agents_dir),
@@ -144,6 +149,8 @@ def _print_verdict(file: Path, verdict: "Validation", places: Mapping[str, tuple
     for warning in verdict.warnings:
         print_wrapped(out, Text(f"warning: {clean(warning, _LONGEST)}", style="yellow"), indent=4)
     if verdict.stage is None:
+        for told in verdict.defaulted:
+            print_wrapped(out, Text(f"default: {clean(told, _LONGEST)}", style="dim"), indent=4)
         out.print(Text(f"✔ {clean(str(file))} is valid", style="green"), soft_wrap=True)
         return
     count = "1 problem" if len(verdict.problems) == 1 else f"{len(verdict.problems)} problems"

@@ -85,6 +85,9 @@ def resolve(
     handled: Annotated[
         bool, typer.Option("--handled", help="With --error: apply its Retry and Catch; else the failure is final.")
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --output: even if that does not match its OutputSchema.")
+    ] = False,
     skip: Annotated[bool, typer.Option("--skip", help="It succeeds with its own input as its output.")] = False,
     assign: Annotated[
         list[str] | None, typer.Option("--assign", help="Agent that may take it from now on; may be repeated.")
@@ -117,6 +120,7 @@ def resolve(
         handled=handled,
         agents=tuple(assign or ()),
         epoch=epoch,
+        force=force,
     )
     if wish.how is not None:
         ask(f"End {clean(state)} of run {clean(run)}? That is not taken back.", yes=yes)

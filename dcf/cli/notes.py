@@ -71,6 +71,16 @@ def _whom(asked: Mapping[str, Json]) -> str:
     return f"{' or '.join(names[:_NAMED])}{more}"
 
 
+def open_question(doc: Mapping[str, Json]) -> str:
+    """Return the first question about a state that waits for its answer, and who is asked; nothing without one."""
+    waiting = (doc.get("questions") or {}).get("open") or ()
+    if not waiting:
+        return ""
+    one = waiting[0]
+    whom = "the planner" if one.get("planner") else _whom(one)
+    return f"waits for an answer of {whom} to {one['id']}: {one['title']}"
+
+
 def _answered(doc: Mapping[str, Json]) -> str:
     """Return who answered a human task, and how."""
     asked = doc.get("asked") or {}
@@ -105,6 +115,8 @@ def counts(doc: Mapping[str, Json]) -> str:
 def _pending(doc: Mapping[str, Json], now: datetime) -> str:
     error = f": {doc['last_error']}" if doc.get("last_error") else ""
     left = _left(doc.get("not_before"), now)
+    if left is not None and left > 0 and open_question(doc):
+        return open_question(doc)
     if left is not None and left > 0:
         return f"{'is tried again' if error else 'may be taken'} in {span(math.ceil(left))}{error}"
     if left is not None and error:
@@ -158,7 +170,8 @@ def _wait(doc: Mapping[str, Json], now: datetime) -> str:
 
 def _holder(doc: Mapping[str, Json], now: datetime) -> str:
     lease = doc.get("lease") or {}
-    held = f"held by {lease.get('owner_agent_id')}"
+    asks = open_question(doc)
+    held = f"held by {lease.get('owner_agent_id')}{f', who {asks}' if asks else ''}"
     left = _left(lease.get("expires_at"), now)
     if left is None:
         return held

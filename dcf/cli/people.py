@@ -76,7 +76,8 @@ def inbox(
         document: Json = rows if cursor is None else {"tasks": rows, "next_cursor": ends_at}
         typer.echo(json_text(document, indent=2))
     elif state is not None and rows:
-        _print_task(rows[0])
+        for row in rows:
+            _print_task(row)
     elif rows:
         _print_tasks(rows)
         if ends_at is not None:
@@ -155,7 +156,7 @@ def _answer(
 
     value = None if given is None else read_given(given, "--answer")
     reply = HumanAnswer(
-        state=state, choice=choice, by=_answerer(person, group), comment=comment, answer=value, epoch=epoch
+        state=state, choice=choice, by=answerer(person, group), comment=comment, answer=value, epoch=epoch
     )
     with opening.application() as found, by_the_local_user():
         done = found.people.answer_human_task(run, reply, request_id=request_id)
@@ -175,7 +176,8 @@ def _answer(
     )
 
 
-def _answerer(person: str | None, group: str | None) -> "Answerer":
+def answerer(person: str | None, group: str | None) -> "Answerer":
+    """Return who speaks at a command: the person that is named, or the user of this machine."""
     import getpass
 
     from dcf.core.human_tasks import Answerer
@@ -195,7 +197,8 @@ def _print_tasks(rows: Sequence[Mapping[str, Json]]) -> None:
     for name in ("run", "state", "for", "since", "until", "title"):
         table.add_column(name, overflow="fold", no_wrap=name in {"since", "until"})
     for row in rows:
-        cells = (row["workflow_id"], row["state"], _whom(row), _minute(row["since"]), _minute(row.get("deadline")))
+        named = f"{row['state']} {row['question_id']}" if "question_id" in row else row["state"]
+        cells = (row["workflow_id"], named, _whom(row), _minute(row["since"]), _minute(row.get("deadline")))
         table.add_row(*(Text(clean(cell)) for cell in (*cells, row["title"])))
     console().print(table)
 
@@ -204,12 +207,19 @@ def _print_task(row: Mapping[str, Json]) -> None:
     out, run, state = console(), clean(row["workflow_id"]), clean(row["state"])
     out.print(Text(clean(row["title"], _LONGEST), style="bold"), soft_wrap=True)
     until = f", until {_minute(row['deadline'])}" if row.get("deadline") else ""
-    out.print(Text(f"{state} of {run} waits for {_whom(row)} since {_minute(row['since'])}{until}."), soft_wrap=True)
+    who = f" ({clean(row['asked_by'])} asks)" if "question_id" in row else ""
+    out.print(
+        Text(f"{state} of {run} waits for {_whom(row)}{who} since {_minute(row['since'])}{until}."), soft_wrap=True
+    )
     for line in str(row.get("instructions", "")).splitlines():
         print_wrapped(out, Text(clean(line, _LONGEST)), indent=0)
     for name in ("details", "schema", "default", "not_by"):
         if name in row:
             out.print(Text(f"{name}: {json_text(row[name], indent=2)}"), soft_wrap=True)
+    if "question_id" in row:
+        for named in row.get("choices") or ["ANSWER"]:
+            out.print(Text(f"  {_reply(run, row['question_id'], named)} --as NAME"), soft_wrap=True)
+        return
     for choice in row.get("choices", ()):
         named = choice if isinstance(choice, str) else choice["name"]
         comment = "" if isinstance(choice, str) else " --comment WHY"
@@ -224,8 +234,15 @@ def _command(choice: str, run: str, state: str) -> str:
     return clean(command(choice, run, state) if own else command("answer", run, state, choice), _LONGEST)
 
 
+def _reply(run: str, question_id: Json, answer: Json) -> str:
+    from dcf.core.findings import command
+
+    return clean(command("reply", run, str(question_id), str(answer)), _LONGEST)
+
+
 def _whom(row: Mapping[str, Json]) -> str:
-    return ", ".join(one if isinstance(one, str) else f"group {one['group']}" for one in row["to"])
+    named = ", ".join(one if isinstance(one, str) else f"group {one['group']}" for one in row["to"])
+    return named or "the planner"
 
 
 def _minute(text: Json) -> str:

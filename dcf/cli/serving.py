@@ -34,7 +34,7 @@ Announce = Callable[[Mapping[str, object]], None]
 
 def serve(transport: str, settings: Settings, fd: int | None, announce: Announce) -> None:
     """Serve the tools until told to stop."""
-    select_tools(settings.toolsets, read_only=settings.read_only, profile=settings.profile)
+    select_tools(settings.toolsets, read_only=settings.read_only, profile=settings.profile)  # raises for wrong names
     with ExitStack() as stack:
         application = stack.enter_context(open_application(settings))
         for finding in application.health.checked().not_as_asked():

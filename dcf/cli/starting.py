@@ -12,7 +12,7 @@ import typer
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.authorship import accepted, by_the_local_user
-from dcf.cli.documents import as_workflow, read_given, read_workflow
+from dcf.cli.documents import read_given, read_workflow
 from dcf.cli.lifecycle import Reason, RequestId
 from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
@@ -191,12 +191,12 @@ def _warn(answer: "Created", definition: "Definition") -> None:
 
 def document_of(workflow: str) -> "Definition | None":
     """Return the definition in a file; None if the argument names a kept one."""
-    from dcf.core.definition import read_definition
+    from dcf.core.definition import read_given as read_workflow_given
 
     file = Path(workflow)
     if _SHA256.match(workflow) or (find_file(file) is None and not _FILE.search(workflow) and workflow != "-"):
         return None
-    return read_definition(as_workflow(read_workflow(file), file.stem))
+    return read_workflow_given(read_workflow(file), file.stem)
 
 
 def assignment_of(given: "Sequence[str]", definition: "Definition") -> dict[str, list[str]]:

@@ -49,13 +49,17 @@ from dcf.client.schedule_records import (
     TroubledSchedule,
 )
 from dcf.client.serving import Serving
+from dcf.client.talk_records import AnsweredQuestion, AskedQuestion, CorrectedResult, LeftNote
 
 __all__ = [
     "Agents",
+    "AnsweredQuestion",
     "AnsweredTask",
+    "AskedQuestion",
     "AsyncClient",
     "CatchUpName",
     "Client",
+    "CorrectedResult",
     "CreatedSchedule",
     "DefinitionName",
     "DeletedRun",
@@ -65,6 +69,7 @@ __all__ = [
     "ExplainedRun",
     "FinalizedRun",
     "HeldRun",
+    "LeftNote",
     "ListedRun",
     "ListedTask",
     "LivingTask",

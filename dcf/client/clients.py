@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from dcf.client import outside, people, registering, scheduling, verbs, watching
+from dcf.client import outside, people, registering, scheduling, talk, verbs, watching
 from dcf.client.exchange import (
     AwaitedTransport,
     BlockingTransport,
@@ -57,8 +57,13 @@ class Client:
     hold = blocking(verbs.hold)
     export = blocking(verbs.export)
     validate = blocking(verbs.validate)
+    language = blocking(verbs.language)
     list_human_tasks = iterating(people.list_human_tasks)
     answer_human_task = blocking(people.answer_human_task)
+    leave_note = blocking(talk.leave_note)
+    ask_question = blocking(talk.ask_question)
+    answer_question = blocking(talk.answer_question)
+    correct_result = blocking(talk.correct_result)
     signal = blocking(outside.signal)
     send_task_success = blocking(outside.send_task_success)
     send_task_failure = blocking(outside.send_task_failure)
@@ -155,8 +160,13 @@ class AsyncClient:
     hold = awaited(verbs.hold)
     export = awaited(verbs.export)
     validate = awaited(verbs.validate)
+    language = awaited(verbs.language)
     list_human_tasks = iterating_async(people.list_human_tasks)
     answer_human_task = awaited(people.answer_human_task)
+    leave_note = awaited(talk.leave_note)
+    ask_question = awaited(talk.ask_question)
+    answer_question = awaited(talk.answer_question)
+    correct_result = awaited(talk.correct_result)
     signal = awaited(outside.signal)
     send_task_success = awaited(outside.send_task_success)
     send_task_failure = awaited(outside.send_task_failure)

@@ -12,7 +12,8 @@ class ListedTask:
     """A task that waits for people. `to` has persons, and groups as `{"group": name}`; `epoch` names this visit.
 
     `choices` are names, or `{"name": ..., "comment": "required"}`; `schema` is the JSON Schema of the answer.
-    `details` are there for one that was asked for by its run and state.
+    `details` are there for one that was asked for by its run and state. With a `question_id` it is a question of the
+    worker `asked_by`, and its `title` the question (`answer_question`).
     """
 
     workflow_id: str
@@ -30,6 +31,8 @@ class ListedTask:
     not_by: tuple[str | Mapping[str, bool], ...] = ()
     on_reject: str | None = None
     details: Json = None
+    question_id: str | None = None
+    asked_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

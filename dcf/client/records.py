@@ -26,13 +26,17 @@ class DefinitionName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartedRun:
-    """A run that `start` or `rerun` began; `existed`: an earlier, identical call did."""
+    """A run that `start` or `rerun` began; `existed`: an earlier, identical call did.
+
+    `defaulted` is what the call left open, and what was taken instead.
+    """
 
     workflow_id: str
     run_status: RunStatusName
     existed: bool = False
     definition: DefinitionName | None = None
     warnings: tuple[str, ...] = ()
+    defaulted: tuple[str, ...] = ()
     hint: str | None = None
 
 
@@ -288,10 +292,11 @@ class RunExport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidatedWorkflow:
-    """What is wrong with a workflow document: nothing, if `ok`."""
+    """What is wrong with a workflow: nothing, if `ok`. `defaulted` is what it leaves open, and what a run takes."""
 
     ok: bool
     problems: tuple[Problem, ...] = ()
     warnings: tuple[str, ...] = ()
+    defaulted: tuple[str, ...] = ()
     graph: Mapping[str, Any] = field(default_factory=dict)
     resolution: Mapping[str, Any] = field(default_factory=dict)

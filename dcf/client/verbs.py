@@ -147,6 +147,7 @@ def resolve(
     skip: bool = False,
     assign: Sequence[str] = (),
     epoch: int | None = None,
+    force: bool = False,
     reason: str | None = None,
     request_id: str | None = None,
 ) -> Conversation[ResolvedState]:
@@ -154,6 +155,7 @@ def resolve(
 
     It succeeds with `output`, or with its own input (`skip`), or fails with `error`; `handled` applies its Retry and
     Catch to that. `assign` names the agents that may take it from now on. With `epoch` only if its lease still has it.
+    `force` takes an output that does not match the state's OutputSchema.
     """
     return ask(
         ResolvedState,
@@ -167,6 +169,7 @@ def resolve(
         skip=skip or None,
         assign_json=listed(assign),
         epoch=epoch,
+        force=force or None,
         reason=reason,
         request_id=request_id_for(request_id),
     )
@@ -249,7 +252,14 @@ def export(workflow_id: str) -> Conversation[RunExport]:
             return RunExport(head=head, states=states, events=tuple(events))
 
 
-def validate(workflow: Mapping[str, Any] | Path) -> Conversation[ValidatedWorkflow]:
-    """Check a workflow document, with all that it imports and names on the server; a faulty one is no error."""
-    answer = yield ToolCall("validate_workflow", {"workflow_json": document_text(workflow)})
+def validate(workflow: Mapping[str, Any] | Path, *, agents: Agents | None = None) -> Conversation[ValidatedWorkflow]:
+    """Check a workflow in any form, with all that it imports and names on the server; a faulty one is no error."""
+    asked = given(workflow_json=document_text(workflow), agents_map_json=agents_text(agents))
+    answer = yield ToolCall("validate_workflow", asked)
     return read(ValidatedWorkflow, answer)
+
+
+def language() -> Conversation[str]:
+    """Return the page on how a workflow is written, as Markdown."""
+    answer = yield ToolCall("describe_workflow_language", {})
+    return str(accepted(answer)["language"])

@@ -103,7 +103,17 @@ class Finalized:
 
 
 Fired: TypeAlias = Literal[
-    "closed", "held", "not_due", "timed_out", "scope", "outside", "waited", "exhausted", "paused", "reminded"
+    "closed",
+    "held",
+    "not_due",
+    "timed_out",
+    "unanswered",
+    "scope",
+    "outside",
+    "waited",
+    "exhausted",
+    "paused",
+    "reminded",
 ]
 """What the clock found at an open state."""
 

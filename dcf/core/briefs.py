@@ -51,4 +51,4 @@ def brief_of(definition: Definition, path: str, given: Json | Missing = MISSING)
         return Brief(skills=skills) if skills else NOTHING
     told = written.instructions
     text = None if told is None else told.text if isinstance(given, Missing) else told.shown(given)
-    return Brief(instructions=text, output_schema=written.schema, errors=written.errors, skills=skills)
+    return Brief(instructions=text, output_schema=written.schema, errors=written.errors or (), skills=skills)

@@ -15,6 +15,7 @@ from dcf.core.definition import Definition
 from dcf.core.lease import is_worth_an_event
 from dcf.core.model import Meta, RunStatus, StateDoc
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.outputs import TO_CALLBACK, output_refusal
 from dcf.core.outside import Conclusion, ended
 from dcf.core.outside_refusals import task_token_outdated, task_token_unknown, task_token_used
 from dcf.values.digest import fingerprint
@@ -90,6 +91,8 @@ def _conclude(
     snapshot: Snapshot, request: RunRequest, came: Callback, definition: Definition, context: RunContext
 ) -> RunDecision:
     state, refusal = came.token.state, _why_not(snapshot, came.token)
+    if refusal is None and not came.failed and definition.output_schemas:
+        refusal = output_refusal(definition, state, came.output, snapshot.states[state], TO_CALLBACK)
     if refusal is not None:
         return Decision(answer=refusal)
     wish = Conclusion(

@@ -24,6 +24,7 @@ from dcf.core.model import (
 )
 from dcf.core.parents import read_parent
 from dcf.core.stored_values import count_of, object_of
+from dcf.core.talk import read_asked_of, write_asked_of
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json, dump, load
 
@@ -31,11 +32,14 @@ _COMMON_FIELDS = frozenset(
     {"status", "attempts", "lease", "started_at", "finished_at", "last_error", "waits_for", "last"}
 )
 _RARE_FIELDS = frozenset(
-    {"type", "not_before", "delay_s", "deadline", "timeout_s", "heartbeat_s", "scope_epoch", "scope", "visit", "asked"}
+    {
+        *("type", "not_before", "delay_s", "deadline", "timeout_s", "heartbeat_s", "scope_epoch", "scope", "visit"),
+        *("asked", "questions"),
+    }
 )
 _STATE_FIELDS = _COMMON_FIELDS | _RARE_FIELDS
 
-_COUNTERS = ("reminders", "start_reminders", "retries", "tries_from", "logged")
+_COUNTERS = ("reminders", "start_reminders", "retries", "tries_from", "logged", "corrections")
 
 _rare_of = attrgetter("kind", *(_RARE_FIELDS - {"type"}))
 _NOTHING_RARE = (None,) * len(_RARE_FIELDS)
@@ -263,6 +267,7 @@ def _write_rare(doc: StateDoc) -> dict[str, Json]:
         "scope": None if doc.scope is None else _write_scope(doc.scope),
         "visit": doc.visit,
         "asked": None if doc.asked is None else write_asked(doc.asked),
+        "questions": None if doc.questions is None else write_asked_of(doc.questions),
     }
     return _present(rare)
 
@@ -309,6 +314,7 @@ def _write_last(doc: StateDoc) -> dict[str, Json]:
             "retries": doc.retries or None,
             "tries_from": doc.tries_from or None,
             "logged": doc.logged or None,
+            "corrections": doc.corrections or None,
         }
     )
 
@@ -326,6 +332,7 @@ def _read_rare(found: dict[str, Any]) -> dict[str, Any]:
         "scope": _read_scope(found.get("scope")),
         "visit": count_of(found.get("visit")) or None,
         "asked": read_asked(found.get("asked")),
+        "questions": read_asked_of(found.get("questions")),
         "extra": {name: value for name, value in found.items() if name not in _STATE_FIELDS},
     }
 

@@ -74,7 +74,10 @@ class Create:
 
 
 def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
-    """Write every document of a new run. An identical run that exists is returned; a different one is a conflict."""
+    """Write every document of a new run. An identical run that exists is returned; a different one is a conflict.
+
+    Tasks that the request assigns to nobody get the agents that the workflow itself names.
+    """
     if snapshot.meta_document is not None:
         return Decision(answer=_existing(snapshot.meta_document, request))
     definition, now, begin = request.definition, snapshot.now, request.begin
@@ -183,7 +186,7 @@ def _meta_document(request: Create, now: int) -> dict[str, Json]:
             "start_at": machine.start_at,
             "terminal_states": list(machine.terminal_states),
             "states": list(machine.states),
-            "agents": {state: _assignment(pool) for state, pool in request.agents.items()},
+            "agents": {**definition.bound, **{state: _assignment(pool) for state, pool in request.agents.items()}},
             "skills": {state: list(skills) for state, skills in definition.skills.items() if skills},
             "deps": definition.deps,
             "status": RunStatus.RUNNING.value,

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 from dcf.asl.steps import Entry
 from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.signals import Signals
+from dcf.core.talk import Talk
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 
@@ -44,8 +45,8 @@ class Reads:
 
     Of a Parallel or Map: `scopes` asks for its recorded entry, `items` for single items by index, `tallies` for the
     counts of ended branches. `receipts` asks for older receipts by state and request, `run_receipts` for those of
-    requests about the whole run; the snapshot has each, None if there is none. `signals`, which are watched too, are
-    those of the run.
+    requests about the whole run; the snapshot has each, None if there is none. `signals` and `talk`, which are watched
+    too, are those of the run.
     """
 
     states: tuple[str, ...] = ()
@@ -63,6 +64,7 @@ class Reads:
     seeker: Seeker = Seeker()
     claims: tuple[str, ...] = ()
     signals: bool = False
+    talk: bool = False
     whole_meta: bool = False
     audit: bool = False
 
@@ -92,7 +94,7 @@ class Snapshot:
     `inputs` are what workers see, `entries` what was recorded when states were entered, `items` the items of Maps by
     path and index. `void` are the states that are shown as cancelled because the scope around them has ended, as they
     stand. `page` is the number of open states that were looked at, `taken` are those that others are about to take, and
-    `held` those that are leased, by when the clock looks at them. `signals` is None if they were not read.
+    `held` those that are leased, by when the clock looks at them. `signals` and `talk` are None if they were not read.
     """
 
     now: int
@@ -114,6 +116,7 @@ class Snapshot:
     meta_document: Mapping[str, Json] | None = None
     audit: Mapping[str, Json] | None = None
     signals: Signals | None = None
+    talk: Talk | None = None
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -130,7 +133,8 @@ class Notice:
     """A notification for the outbox.
 
     `type` is the kind of event; `state` is the state whose agents are notified, None for the planner. `agent_id` is
-    notified instead of the assigned agents; `about` is the state that the planner is told about.
+    notified instead of the assigned agents; `about` is the state that the planner is told about. `content` are further
+    fields of the event.
     """
 
     type: str
@@ -140,6 +144,7 @@ class Notice:
     reason: str
     agent_id: str | None = None
     about: str | None = None
+    content: Mapping[str, Json] | None = None
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -161,6 +166,7 @@ class Changes:
     the fingerprint of a claiming token to the claimed state, so that a repeated claim finds it; None removes it.
     `receipts` are older ones, by state and request; `run_receipts` those of requests about the whole run. `forgotten`
     are states of which nothing else is kept. `signals` are the run's as each step left them; the last are written.
+    `talk` are its notes and questions.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
@@ -194,6 +200,7 @@ class Changes:
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
     run_receipts: dict[str, RunReceipt] = field(default_factory=dict)
     signals: list[Signals] = field(default_factory=list)
+    talk: Talk | None = None
     listed: bool = False
     assigned: tuple[str, ...] = ()
 

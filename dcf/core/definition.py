@@ -3,18 +3,19 @@
 Knows nothing of runs: one definition may be run many times.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, TypeGuard
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeGuard
 
-from dcf.asl.brief_syntax import FIELDS as BRIEF
+from dcf.asl.briefs import TaskBrief
 from dcf.asl.machine import Machine, every_state
 from dcf.asl.parsing import parse_machine
 from dcf.asl.places import Place, resolve
 from dcf.asl.state_paths import join
 from dcf.asl.states import State, Task, Workable
+from dcf.core.bindings import bound_agents
 from dcf.core.decision import Reads
+from dcf.core.forms import DEFAULT_NAME, as_workflow, asl_of, is_bare
 from dcf.errors import InvalidDefinition, Problem
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json
@@ -27,7 +28,12 @@ _NAMES = ("workflow_name", "workflowName", "workflow_schema_version", "version")
 
 _MOST_KEPT: Final = 2048
 
-_DEFAULT_NAME = "unnamed-workflow"
+_NO_OBJECT: Final = Problem(
+    path="",
+    code="not_an_object",
+    message="The workflow document is not a JSON object.",
+    hint="Send an object; describe_workflow_language (`dcf language`) shows examples.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +42,10 @@ class Definition:
 
     `version` is the one that its author gave it, if any. `skills` maps each Task, nested ones included, to its skill
     ids. `stateful` is True if a state may read variables or the context object, `revisits` if one may be entered twice,
-    `takes_signals` and `starts_children` if one does so; `sha256` leaves out the workflow id. `needed` is what `needs`
-    worked out for writes to its states; it is thrown away with the definition, or when there is too much of it.
+    `takes_signals` and `starts_children` if one does so; `sha256` leaves out the workflow id. `bound` has the agents
+    that the workflow itself assigns. `output_schemas` and `errors` are by the names of the Tasks that have them.
+    `needed` is what `needs` worked out for writes to its states; it is thrown away with the definition, or when there
+    is too much of it.
     """
 
     document: Mapping[str, Json]
@@ -52,6 +60,9 @@ class Definition:
     revisits: bool
     takes_signals: bool = False
     starts_children: bool = False
+    bound: Mapping[str, str] = field(default_factory=dict)
+    output_schemas: Mapping[str, Mapping[str, Json] | bool] = field(default_factory=dict)
+    errors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     needed: dict[tuple[str, bool, bool, int], Reads] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -98,25 +109,42 @@ class Definition:
 def read_definition(document: Json) -> Definition:
     """Parse a Letta-ASL (`asl`) or linear (`steps`) document; raise InvalidDefinition with every problem found."""
     if not isinstance(document, dict):
-        raise InvalidDefinition([_problem("", "not_an_object", "The workflow document is not a JSON object.")])
-    machine, problems = parse_machine(asl_of(document), "/asl")
+        raise InvalidDefinition([_NO_OBJECT])
+    asl = asl_of(document)
+    machine, problems = parse_machine(asl, "/asl")
     problems = (*problems, *check_names(document))
     if machine is None or problems:
         raise InvalidDefinition(problems)
+    worked = {name: state for name, state in every_state(machine) if _is_worked(state)}
+    briefs = list(_briefs(machine))
     return Definition(
         document=document,
         sha256=definition_sha256(_identity(document)),
         workflow_id=_text(document, "workflow_id"),
-        name=_text(document, "workflow_name") or _text(document, "workflowName") or _DEFAULT_NAME,
+        name=_text(document, "workflow_name") or _text(document, "workflowName") or DEFAULT_NAME,
         schema_version=_text(document, "workflow_schema_version") or "unknown",
         version=_text(document, "version"),
         machine=machine,
-        skills={name: _skills(state) for name, state in every_state(machine) if _is_worked(state)},
-        stateful=_is_stateful(document.get("asl"), machine),
+        skills={name: _skills(state) for name, state in worked.items()},
+        stateful=_is_stateful(asl, machine),
         revisits=_revisits(machine),
         takes_signals=_has(machine, "signal"),
         starts_children=_has(machine, "child"),
+        bound=bound_agents(document, ((name, task.agent_binding or {}) for name, task in worked.items())),
+        output_schemas={name: brief.schema for name, brief in briefs if brief.schema is not None},
+        errors={name: brief.errors for name, brief in briefs if brief.errors is not None},
     )
+
+
+def read_given(given: Json, name: str = DEFAULT_NAME) -> Definition:
+    """Parse a workflow in any form that callers give it; problems of a bare machine have its own paths."""
+    try:
+        return read_definition(as_workflow(given, name))
+    except InvalidDefinition as error:
+        if not is_bare(given):
+            raise
+        own = [replace(one, path=one.path.removeprefix("/asl")) for one in error.problems]
+        raise InvalidDefinition(own) from None
 
 
 def gives_tokens(definition: Definition) -> bool:
@@ -133,13 +161,6 @@ def _is_worked(state: State) -> TypeGuard[Task]:
 def _has(machine: Machine, kind: str) -> bool:
     """Return True if a Task of the machine, or inside it, is ended by this kind of thing."""
     return any(isinstance(state, Task) and state.served_by.kind == kind for _, state in every_state(machine))
-
-
-def as_workflow(document: Json, name: str = _DEFAULT_NAME) -> Json:
-    """Wrap a plain ASL machine into a workflow of this name; return any other document unchanged."""
-    if isinstance(document, Mapping) and "States" in document and "asl" not in document:
-        return {"workflow_name": name, "asl": document}
-    return document
 
 
 def reference_of(definition: Definition) -> str:
@@ -183,53 +204,15 @@ def _revisits(machine: Machine) -> bool:
 
 def _is_stateful(asl: Json, machine: Machine) -> bool:
     """Look for marks in the text of the machine; those in Instructions are read when they are shown, not by a run."""
-    text, told = str(asl), [repr(one) for one in _instructions_of(machine)]
+    text, told = str(asl), [repr(brief.instructions.text) for _, brief in _briefs(machine) if brief.instructions]
     return any(mark in text and text.count(mark) > sum(one.count(mark) for one in told) for mark in _STATEFUL)
 
 
-def _instructions_of(machine: Machine) -> Iterator[str]:
-    for _, state in every_state(machine):
-        if isinstance(state, Task) and state.brief is not None and state.brief.instructions is not None:
-            yield state.brief.instructions.text
-
-
-def is_linear(document: Json) -> bool:
-    """Return True for a document that lists `steps` instead of having a machine."""
-    return isinstance(document, dict) and "steps" in document and document.keys().isdisjoint({"asl", "States"})
-
-
-def asl_of(document: dict[str, Any]) -> Json:
-    """Return the machine of a document, or the chain of Tasks that its `steps` are."""
-    if "asl" in document:
-        return document["asl"]
-    steps = document.get("steps")
-    if not isinstance(steps, list) or not steps:
-        message = "The workflow has neither 'asl' (preferred) nor a non-empty array 'steps'."
-        raise InvalidDefinition([_problem("/asl", "missing_asl", message)])
-    return _chain([(_step_name(step, number), _fields_of(step)) for number, step in enumerate(steps, 1)])
-
-
-def _step_name(step: Json, number: int) -> str:
-    name = step.get("step_id") if isinstance(step, dict) else None
-    return name if isinstance(name, str) and name else f"Step_{number}"
-
-
-def _fields_of(step: Json) -> dict[str, Json]:
-    """Return what a step says to its worker, in the fields of a Task."""
-    return {name: step[name] for name in BRIEF if name in step} if isinstance(step, dict) else {}
-
-
-def _chain(steps: list[tuple[str, dict[str, Json]]]) -> dict[str, Json]:
-    names = [name for name, _ in steps]
-    repeated = next((name for name, count in Counter(names).items() if count > 1), None)
-    if repeated is not None:
-        raise InvalidDefinition([_problem("/steps", "duplicate_step", f"The step id '{repeated}' is used twice.")])
-    following = [*names[1:], None]
-    states = {
-        name: {"Type": "Task", **told} | ({"Next": after} if after else {"End": True})
-        for (name, told), after in zip(steps, following, strict=True)
-    }
-    return {"StartAt": names[0], "States": states}
+def _briefs(machine: Machine) -> Iterator[tuple[str, TaskBrief]]:
+    """Yield what each Task that says something tells its worker."""
+    for name, state in every_state(machine):
+        if isinstance(state, Task) and state.brief is not None:
+            yield name, state.brief
 
 
 def _skills(task: Task) -> tuple[str, ...]:
@@ -242,7 +225,3 @@ def _skills(task: Task) -> tuple[str, ...]:
 def _text(document: Mapping[str, Json], name: str) -> str | None:
     value = document.get(name)
     return value if isinstance(value, str) and value else None
-
-
-def _problem(path: str, code: str, message: str) -> Problem:
-    return Problem(path=path, code=code, message=message, hint="See the workflow documents under workflows/.")

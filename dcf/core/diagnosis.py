@@ -10,6 +10,7 @@ from dcf.asl.state_paths import name_of, within
 from dcf.core import remedies
 from dcf.core.findings import Cause, RunFinding
 from dcf.core.model import RunStatus, StateDoc
+from dcf.core.question_findings import first_open
 from dcf.core.run_facts import NAMED, NOT_TOLD, PATIENCE, Facts, listed, moment, ready_since, text
 from dcf.core.state_findings import about_state
 from dcf.values.instants import from_text, to_text
@@ -174,7 +175,7 @@ def _due_by_clock(path: str, doc: StateDoc, facts: Facts) -> int | None:  # noqa
     limits = [at for at in (doc.deadline, doc.heartbeat_due) if at is not None and at <= facts.now]
     if limits:
         return min(limits)
-    if doc.lease.is_live(facts.now) or doc.waits_outside:
+    if doc.lease.is_live(facts.now) or doc.waits_outside or first_open(doc, facts.now) is not None:
         return None
     if doc.kind is not None:
         return facts.due.get(path, facts.now)

@@ -8,9 +8,10 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from dcf.asl.human import HumanTask
+from dcf.asl.human import Askees, HumanTask
 from dcf.core.human_tasks import waits_for_person
 from dcf.core.model import StateDoc
+from dcf.core.talk import Question
 from dcf.errors import InvalidArgument
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
@@ -68,23 +69,44 @@ class HumanTaskQuery:
         if not waits_for_person(doc) or self.run not in (None, workflow_id) or self.state not in (None, state):
             return False
         assert doc.asked is not None, "it waits for a person"
+        return self._is_for(doc.asked.to)
+
+    def wants_question(self, workflow_id: str, question: Question) -> bool:
+        """Return True if an open question that a list names is wanted."""
+        if self.run not in (None, workflow_id) or self.state not in (None, question.state):
+            return False
+        return self._is_for(question.to)
+
+    def _is_for(self, to: Askees) -> bool:
         if self.person is None and not self.groups:
             return True
-        return self.person in doc.asked.to.people or not set(self.groups).isdisjoint(doc.asked.to.groups)
+        return self.person in to.people or not set(self.groups).isdisjoint(to.groups)
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class HumanTaskRow:
-    """One open human task, and its place in the list. `task` is None where its description was damaged by hand."""
+    """One open human task, or a `question`, and its place in the list.
+
+    `task` is None for a question, and where a description was damaged by hand.
+    """
 
     place: TaskCursor
     workflow_id: str
     state: str
     doc: StateDoc
     task: HumanTask | None
+    question: Question | None = None
+
+    def is_wanted(self, query: HumanTaskQuery) -> bool:
+        """Return True if the query asks for it."""
+        if self.question is not None:
+            return query.wants_question(self.workflow_id, self.question)
+        return query.wants(self.workflow_id, self.state, self.doc)
 
     def as_json(self, *, whole: bool = True) -> dict[str, Json]:
         """Return it as JSON; without what may be long unless it is asked for `whole`."""
+        if self.question is not None:
+            return _asked_by_holder(self.workflow_id, self.question)
         asked, task = self.doc.asked, self.task
         assert asked is not None, "a row is made of a state that waits for a person"
         shown: dict[str, Json] = {
@@ -100,6 +122,23 @@ class HumanTaskRow:
         }
         shown |= {} if task is None else _asked(task, whole=whole)
         return {name: value for name, value in shown.items() if value is not None}
+
+
+def _asked_by_holder(workflow_id: str, question: Question) -> dict[str, Json]:
+    """Return a question as JSON, under the names that a human task has; what is empty is left out."""
+    shown: dict[str, Json] = {
+        "workflow_id": workflow_id,
+        "state": question.state,
+        "epoch": question.epoch,
+        "title": question.text,
+        "question_id": question.question_id,
+        "asked_by": question.asked_by,
+        "to": [*question.to.people, *({"group": name} for name in question.to.groups)],
+        "since": to_text(question.at),
+        "deadline": to_text(question.until),
+        "choices": list(question.choices) or None,
+    }
+    return {name: value for name, value in shown.items() if value is not None}
 
 
 def _asked(task: HumanTask, *, whole: bool) -> Mapping[str, Json]:

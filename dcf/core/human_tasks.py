@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from dcf.asl.answer_schema import misfit
 from dcf.asl.human import REJECT, REJECTED, HumanTask, read_human_task
 from dcf.asl.retrying import TIMEOUT
+from dcf.asl.schema_check import misfits
 from dcf.core import human_refusals as refusals
 from dcf.core import progress
 from dcf.core.asking import Asking
@@ -19,16 +19,18 @@ from dcf.core.definition import Definition
 from dcf.core.ending import End, end
 from dcf.core.model import RunStatus, StateDoc
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.outputs import TO_PERSON, output_refusal
 from dcf.core.outside import Conclusion, conclude
 from dcf.core.producers import by_callback
 from dcf.core.refusals import moved_on, run_over, state_terminal
 from dcf.errors import InvalidArgument, StateError
 from dcf.values.instants import to_text
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, byte_length
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 LONGEST_COMMENT: Final = 4000
+LARGEST_ANSWER: Final = 64 * 1024
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,10 @@ def _answer(
         return Decision(answer=refusal)
     told = output_of(reply.choice, snapshot.now, by=reply.by.name, comment=reply.comment, given=reply.answer)
     fails = task.reject_fails and reply.choice == REJECT
+    if not fails and definition.output_schemas:
+        refusal = output_refusal(definition, state, told, doc, TO_PERSON)
+        if refusal is not None:
+            return Decision(answer=refusal)
     wish = Conclusion(
         state=state,
         epoch=doc.lease.epoch,
@@ -162,10 +168,17 @@ def _why_not_this(reply: HumanAnswer, task: HumanTask) -> Refusal | None:
     if choice.needs_comment and not (reply.comment or "").strip():
         return refusals.needs_comment(reply.state, reply.choice)
     must_fit = task.schema is not None and (reply.answer is not None or reply.choice != REJECT)
-    flaw = misfit({} if task.schema is None or not must_fit else task.schema, reply.answer)
+    flaw = _misfit({} if task.schema is None or not must_fit else task.schema, reply.answer)
     if flaw is None:
         return None
     return refusals.needs_answer(reply.state) if reply.answer is None else refusals.does_not_fit(reply.state, flaw)
+
+
+def _misfit(schema: Mapping[str, Json] | bool, answer: Json) -> str | None:
+    if byte_length(answer) > LARGEST_ANSWER:
+        return f"it has more than {LARGEST_ANSWER} bytes"
+    found = next(iter(misfits(schema, answer)), None)
+    return None if found is None else f"{found.message}{f' (at {found.pointer})' if found.pointer else ''}"
 
 
 def output_of(

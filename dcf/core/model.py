@@ -13,6 +13,7 @@ from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
 from dcf.core.asking import Asking
 from dcf.core.parents import Parent
+from dcf.core.talk import Questioned
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -151,7 +152,8 @@ class StateDoc:
     `start_reminders` those to the planner of a run that was not started. `retries` counts how often a Retrier retried
     it; `tries_from` is the number of attempts before the last of these. `visit` is what the task token of this visit
     names, where there is one. `asked` says whom a human task waits for. `logged` is the number of the last line that
-    the holder of the lease wrote into the history.
+    the holder of the lease wrote into the history. `questions` says what its holders asked in this visit, and
+    `corrections` how often the result was corrected that its input comes from.
     """
 
     status: Status = Status.PENDING
@@ -177,7 +179,9 @@ class StateDoc:
     tries_from: int = 0
     visit: int | None = None
     logged: int = 0
+    corrections: int = 0
     asked: Asking | None = None
+    questions: Questioned | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
 
     @property
@@ -237,9 +241,15 @@ class StateDoc:
 
     def attention(self, at: int) -> int:
         """Return when the clock must look at the state: `at`, or earlier if a timeout ends earlier."""
-        if self.deadline is None and self.heartbeat_s is None and self.asked is None:
+        if self.deadline is None and self.heartbeat_s is None and self.asked is None and self.questions is None:
             return at
-        return min(time for time in (at, self.deadline, self.heartbeat_due, self.escalates_at) if time is not None)
+        times = (at, self.deadline, self.heartbeat_due, self.escalates_at, self.question_due)
+        return min(time for time in times if time is not None)
+
+    @property
+    def question_due(self) -> int | None:
+        """Time at which a question about it is given up; None if none waits for its answer."""
+        return None if self.questions is None else self.questions.due
 
     @property
     def escalates_at(self) -> int | None:

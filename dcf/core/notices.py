@@ -17,8 +17,9 @@ class NoticeKind(StrEnum):
     To a state's agents: it is `READY`, or can be taken `AGAIN` or by others; it was not leased yet (`REMINDER`), or its
     lease has expired (`LEASE_EXPIRED`). To its holder alone: the work is not wanted any more (`CANCELLED`), or it has
     lost the lease (`LEASE_LOST`). To the planner: the run has ended (`FINISHED`), was not started (`UNSTARTED`), or
-    does not move because no agent takes a state (`UNTAKEN`) or a state's agent does not exist (`UNKNOWN_AGENT`). To
-    people: a task waits for them (`ASKED`).
+    does not move because no agent takes a state (`UNTAKEN`) or a state's agent does not exist (`UNKNOWN_AGENT`), or a
+    note was left (`NOTE`). To people: a task waits for them (`ASKED`). To them or to the planner: a holder asks a
+    question (`QUESTION`); to the holder: its answer (`ANSWERED`).
 
     To another run, and so to dcf itself: a state's child is to be started or stopped (`CHILD_START`, `CHILD_STOP`); a
     child was started or is over (`CHILD_STARTED`, `CHILD_OVER`), which its parent hears.
@@ -35,6 +36,9 @@ class NoticeKind(StrEnum):
     UNTAKEN = "untaken"
     UNKNOWN_AGENT = "unknown_agent"
     ASKED = "human_task"
+    NOTE = "note"
+    QUESTION = "question"
+    ANSWERED = "question_answered"
     CHILD_START = "child_start"
     CHILD_STOP = "child_stop"
     CHILD_STARTED = "child_started"
@@ -52,6 +56,16 @@ TO_RUNS: Final = frozenset(
 
 TO_HOLDERS: Final = frozenset({NoticeKind.CANCELLED.value, NoticeKind.LEASE_LOST.value})
 """Kinds that tell the holder of a lease to stop."""
+
+
+TALK: Final = frozenset({NoticeKind.NOTE, NoticeKind.QUESTION, NoticeKind.ANSWERED})
+"""Kinds of what workers, people and planner tell each other; a number or an id follows, as in `note.3`."""
+
+
+def talk_kind(type_: str) -> str | None:
+    """Return the kind of talk that an entry of the outbox brings; None for one of another kind."""
+    kind = type_.partition(".")[0]
+    return kind if kind in TALK else None
 
 
 def start_child(state: str, doc: StateDoc) -> list[Notice]:

@@ -102,7 +102,7 @@ def task_token_unknown() -> Refusal:
     return Refusal(
         code="task_token_unknown",
         message="This is no task token of a run that exists.",
-        hint="Send the token as it was handed out, whole; a run that was deleted or has expired takes none any more.",
+        hint="Send task_token as it was handed out, whole; a run that was deleted or has expired takes none any more.",
     )
 
 

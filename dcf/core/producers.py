@@ -68,7 +68,7 @@ class Producers:
             self.found[self._holders.pop(state)] = state
         elif type_ == CONCLUDED:
             self._concluded(state, data, by)
-        elif type_ == "StateResolved" and data.get("how") == "output":
+        elif type_ == "ResultCorrected" or (type_ == "StateResolved" and data.get("how") == "output"):
             self._holders.pop(state, None)
             if by is not None and by.startswith(_KEY):
                 self.found[by] = state

@@ -18,9 +18,11 @@ from dcf.core.definition import Definition
 from dcf.core.lease import Release, cleared, forgotten_claim, release
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.notices import lost_notices, stop_children
+from dcf.core.outputs import TO_HOLDER, output_refusal
+from dcf.core.repetitions import repeat
 from dcf.core.transition import Claimant, Transition, clock_of
 from dcf.core.waiting import await_callback
-from dcf.values.digest import content_fingerprint, next_token
+from dcf.values.digest import content_fingerprint
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
@@ -102,7 +104,8 @@ def update(
         return stopped
     doc = snapshot.states[request.state]
     if request.status in _SETTLING:
-        return _settle(snapshot, request, definition, context)
+        refusal = _output_refusal(snapshot, request, definition) if definition.output_schemas else None
+        return _settle(snapshot, request, definition, context) if refusal is None else Decision(answer=refusal)
     if request.status is Status.PENDING:
         return _give_back(snapshot, request)
     if not request.is_partial:
@@ -233,14 +236,25 @@ def _settle(
     return step.decision(answer)
 
 
+def _output_refusal(snapshot: Snapshot, request: Update, definition: Definition) -> Refusal | None:
+    """Refuse an output that does not match its schema; what a holder says who hands a task token out is no output."""
+    doc = snapshot.states[request.state]
+    if request.status is not Status.SUCCEEDED or doc.visit is not None:
+        return None
+    return output_refusal(definition, request.state, _result(snapshot, request), doc, TO_HOLDER)
+
+
+def _result(snapshot: Snapshot, request: Update) -> Json:
+    return request.output if request.has_output else snapshot.outputs.get(request.state)
+
+
 def _advance(
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json], clock: Clock
 ) -> Advance:
     state = request.state
     visits = visits_to_leave(snapshot, state)
     if request.status is Status.SUCCEEDED:
-        result = request.output if request.has_output else snapshot.outputs.get(state)
-        return engine.complete(definition.machine, state, visits, result, context, clock)
+        return engine.complete(definition.machine, state, visits, _result(snapshot, request), context, clock)
     return engine.fail(definition.machine, state, visits, request.error, request.cause, context, clock)
 
 
@@ -305,46 +319,12 @@ def _unless_new(snapshot: Snapshot, request: Update) -> Decision[Updated | Refus
     assert meta is not None, "the control plane checks that the run exists before it decides"
     receipt = None if key is None else receipts.find(snapshot, request.state, key)
     if receipt is not None:
-        return _repeat(doc, meta, receipt, request)
+        return repeat(doc, meta, receipt, request)
     refusal = refusals.unless_holder(doc, meta, request.state, request.token) or _owner_refusal(doc, request)
     must_know = key is not None and (refusal is not None or request.is_partial)
     if key is not None and must_know and not receipts.was_read(snapshot, request.state, key):
         return Decision(answer=More(receipts=((request.state, key),)))
     return None if refusal is None else Decision(answer=refusal)
-
-
-def _repeat(doc: StateDoc, meta: Meta, receipt: Receipt, request: Update) -> Decision[Updated | Refusal | More]:
-    """Return the answer of the first call; refuse if this one has other content or is another operation."""
-    if receipt.operation is Operation.COMPLETE and receipt.content != request.content:
-        latest = doc.receipt is not None and doc.receipt.request == receipt.request
-        return Decision(answer=refusals.already_completed(request.state, doc, receipt, is_latest=latest))
-    if receipt.operation is Operation.UPDATE and receipt.content != request.content:
-        return Decision(answer=refusals.request_id_used(request.state))
-    if receipt.operation is Operation.LOST and meta.status is RunStatus.RUNNING:
-        return Decision(answer=refusals.lease_lost(request.state, doc))
-    if receipt.operation is not request.operation:
-        stale = refusals.unless_holder(doc, meta, request.state, request.token)
-        return Decision(answer=stale or refusals.lease_lost(request.state, doc))
-    answer = Updated(
-        status=receipt.status,
-        doc=doc,
-        output_written=receipt.output_written,
-        run_status=receipt.run_status,
-        next_states=receipt.next_states,
-        claims=_claimed_before(receipt.claimed, request),
-        repeated=True,
-    )
-    return Decision(answer=answer)
-
-
-def _claimed_before(states: tuple[str, ...], request: Update) -> tuple[Leased, ...]:
-    if request.token is None:
-        return ()
-    leases = ((state, Lease(token=next_token(request.token, state))) for state in states)
-    return tuple(
-        Leased(outcome="lease_already_held", state=state, doc=StateDoc(status=Status.RUNNING, lease=held))
-        for state, held in leases
-    )
 
 
 def _give_back(snapshot: Snapshot, request: Update) -> Decision[Updated | Refusal | More]:

@@ -9,6 +9,7 @@
     lease_lost           lease_lost                    the token is not that of the current lease
     already_completed    already_completed             the token completed the state with other content
     lease_expired        lease_expired                 too late for a strict renewal
+    output_invalid       output_invalid                an output that does not match its Task's OutputSchema
     token_used           token_used                    the token held the state before
     token_required       token_required                a write without a token
     attempts_exhausted   attempts_exhausted            leased as often as the run allows
@@ -25,15 +26,17 @@ They are in one place so that codes stay stable and texts consistent; those abou
 dcf are in `outside_refusals`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from dcf.asl.schema_check import MAX_MISFITS, Misfit
 from dcf.core.answers import AlreadyCompleted, StateRefusal
 from dcf.core.model import Meta, Receipt, RunStatus, StateDoc
 from dcf.core.quotas import Account
 from dcf.values.instants import seconds, to_text
 from dcf.values.names import escaped
 from dcf.values.refusal import Refusal
+from dcf.values.text_pieces import clip
 
 
 def run_closed(status: RunStatus) -> Refusal:
@@ -41,7 +44,7 @@ def run_closed(status: RunStatus) -> Refusal:
     return Refusal(
         code="terminal",
         message=f"The run is {status.value}; nothing in it changes any more.",
-        hint="Stop working on this run; create a new run to do the work again.",
+        hint="Stop working on this run; await_workflow_event brings other work. To do it again: start_run, or rerun.",
     )
 
 
@@ -130,7 +133,7 @@ def goes_by_itself(state: str, doc: StateDoc) -> StateRefusal:
     return StateRefusal(
         code="not_ready",
         message=f"State '{state}' is a {doc.kind} that goes on by itself; nobody works on it.",
-        hint="Work on the Task states; inside a Parallel or Map they are named by path, as in Each/0/Name.",
+        hint="Take a Task in `state`; inside a Parallel or Map it is named by path, as in Each/0/Name.",
         doc=doc,
     )
 
@@ -186,7 +189,7 @@ def already_completed(state: str, doc: StateDoc, receipt: Receipt, *, is_latest:
     return AlreadyCompleted(
         code="already_completed",
         message=f"This lease_token completed state '{state}' as {receipt.status.value} at {to_text(receipt.at)}.",
-        hint="Nothing of this call was stored; `stored` shows what was. correct_result changes it until it was used.",
+        hint="Nothing of this call was stored; `stored` shows what was; correct_result replaces it until it is used.",
         doc=doc,
         receipt=receipt,
         is_latest=is_latest,
@@ -249,6 +252,20 @@ def attempts_exhausted(state: str, doc: StateDoc) -> StateRefusal:
         message=f"State '{state}' was leased {doc.attempts} times without finishing.",
         hint="Look at last_error and the run's events; the run fails with DCF.AttemptsExhausted.",
         doc=doc,
+    )
+
+
+def output_invalid(state: str, doc: StateDoc, misfits: Sequence[Misfit], hint: str) -> StateRefusal:
+    """Refuse an output that does not match the OutputSchema of its Task."""
+    first, more = misfits[0], len(misfits) - 1
+    place = f"at {first.pointer} " if first.pointer else ""
+    others = "" if not more else f" ({more}{' or more' if len(misfits) == MAX_MISFITS else ' more'})"
+    return StateRefusal(
+        code="output_invalid",
+        message=f"The output of '{state}' does not match its OutputSchema: {place}{clip(first.message, 200)}{others}.",
+        hint=hint,
+        doc=doc,
+        problems=tuple(one.as_json() for one in misfits),
     )
 
 

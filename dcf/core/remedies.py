@@ -122,6 +122,16 @@ def answer(run: str, state: str, asked: Asking) -> Remedy:
     )
 
 
+def reply(run: str, question_id: str) -> Remedy:
+    """Answer the question of a holder."""
+    return Remedy(
+        sentence="Answer the question; `dcf inbox` with the run shows it whole.",
+        command=command("reply", run, question_id, "ANSWER"),
+        tool="answer_question",
+        arguments={"workflow_id": run, "question_id": question_id, "answer": "ANSWER"},
+    )
+
+
 def run_clock() -> Remedy:
     """Start a clock."""
     return Remedy(

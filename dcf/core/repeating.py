@@ -22,7 +22,7 @@ _MOST_LINKS: Final = 100
 """Most reruns that a run names; its history has all of them."""
 
 _CHOOSE: Final = (
-    "Choose a Task, Wait, Parallel or Map of the workflow itself that the run has entered, or leave it out."
+    "Choose a Task, Wait, Parallel or Map of the workflow itself that the run has entered, or leave from_state out."
 )
 
 

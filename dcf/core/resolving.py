@@ -16,6 +16,7 @@ from dcf.core.lease import Release, release
 from dcf.core.model import RunStatus, StateDoc
 from dcf.core.notices import ready_again, stop_notices
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.outputs import TO_OPERATOR, output_refusal
 from dcf.core.outside_refusals import waits_outside
 from dcf.core.transition import Transition
 from dcf.errors import InvalidArgument
@@ -31,7 +32,8 @@ class Resolve:
 
     `handled`: a failure is retried and caught as if its holder had failed. Otherwise it is final: whoever fails a state
     by hand knows that another attempt will not do. `epoch`: only if the state still has this one, as the caller saw it;
-    a state in a loop may have been entered again, or taken by somebody else.
+    a state in a loop may have been entered again, or taken by somebody else. `force`: take an output that does not
+    match the state's OutputSchema.
     """
 
     state: str
@@ -42,10 +44,11 @@ class Resolve:
     handled: bool = False
     agents: tuple[str, ...] = ()
     epoch: int | None = None
+    force: bool = False
 
     def arguments(self) -> dict[str, Json]:
         """Return what is asked for, for its fingerprint."""
-        told = [self.output, self.error, self.cause, self.handled, self.epoch]
+        told = [self.output, self.error, self.cause, self.handled, self.epoch, *([True] if self.force else [])]
         return {"state": self.state, "how": self.how, "told": told, "agents": list(self.agents)}
 
 
@@ -59,14 +62,18 @@ def wish_of(
     handled: bool = False,
     agents: tuple[str, ...] = (),
     epoch: int | None = None,
+    force: bool = False,
 ) -> Resolve:
     """Return the wish that these arguments of a caller mean; raise InvalidArgument where they contradict each other."""
     named: dict[How, bool] = {"output": output is not MISSING, "error": error is not None, "skip": skip}
     asked = [how for how, is_named in named.items() if is_named]
     if len(asked) > 1:
-        raise InvalidArgument(f"A state is ended in one way, not by {asked[0]} and {asked[1]}.", "Name one of them.")
+        one, other = asked[:2]
+        raise InvalidArgument(f"A state is ended in one way, not by {one} and {other}.", f"Pass {one} or {other}.")
     if error is None and (cause is not None or handled):
         raise InvalidArgument("cause and handled go with an error.", "Name the error, or leave them out.")
+    if output is MISSING and force:
+        raise InvalidArgument("force goes with an output.", "Give an output, or leave force out.")
     return Resolve(
         state=state,
         how=asked[0] if asked else None,
@@ -76,6 +83,7 @@ def wish_of(
         handled=handled,
         agents=agents,
         epoch=epoch,
+        force=force,
     )
 
 
@@ -90,6 +98,8 @@ def _resolve(
     snapshot: Snapshot, request: RunRequest, wish: Resolve, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
     refusal = _why_not(snapshot, wish)
+    if refusal is None and wish.how == "output" and definition.output_schemas and not wish.force:
+        refusal = output_refusal(definition, wish.state, wish.output, snapshot.states[wish.state], TO_OPERATOR)
     if refusal is not None:
         return Decision(answer=refusal)
     if wish.how is None:

@@ -7,6 +7,7 @@ from dcf.core import remedies
 from dcf.core.findings import Cause, Remedy, RunFinding
 from dcf.core.model import Operation, StateDoc
 from dcf.core.outside_findings import about_outside
+from dcf.core.question_findings import about_question, first_open
 from dcf.core.run_facts import NAMED, PATIENCE, Facts, Telling, lasting, listed, moment, ready_since, sighting, text
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
@@ -29,6 +30,9 @@ def about_state(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:  #
     """Return why this open state, which waits for no other, is where it is; None if it is about to go on."""
     now = facts.now
     is_later = doc.not_before is not None and doc.not_before > now
+    question = first_open(doc, now)
+    if question is not None:
+        return about_question(path, doc, question, facts)
     if doc.lease.is_live(now):
         return _held(path, doc, facts)
     if _keeps_failing(doc, facts):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dcf.errors import InvalidArgument
+from dcf.hosting.own_tools import OWN_TOOLS
 from dcf.hosting.protocol import AgentProfile, Json
 from dcf.hosting.tool_servers import ToolServer
 from dcf.values.identifiers import check_id
@@ -31,7 +32,7 @@ RECIPES: Final[Mapping[str, str]] = {
 _KNOWN: Final = frozenset(
     {
         *("recipe", "handler", "process", "python", "model", "base_url", "instructions", "max_turns", "concurrency"),
-        *("tasks", "skills", "servers", "environment", "options", "tries", "dcf_tools"),
+        *("tasks", "servers", "environment", "options", "tries", "dcf_tools"),
     }
 )
 _SERVER_KNOWN: Final = frozenset({"url", "headers", "command", "environment", "tools"})
@@ -54,8 +55,8 @@ class HostedAgent:
     concurrency: int = 1
     tries: int = 6
     tasks: tuple[str, ...] = ()
-    skills: tuple[str, ...] = ()
     servers: tuple[ToolServer, ...] = ()
+    dcf_tools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,11 +110,17 @@ class _Table:
             concurrency=self._number("concurrency", 1, most=100),
             tries=self._number("tries", 6, most=100),
             tasks=self._texts(self._table, "tasks"),
-            skills=self._texts(self._table, "skills"),
+            dcf_tools=self._dcf_tools(),
             servers=tuple(
                 self._server(name, one) for name, one in self._object(self._table.get("servers", {}), "servers").items()
             ),
         )
+
+    def _dcf_tools(self) -> tuple[str, ...]:
+        found = self._texts(self._table, "dcf_tools")
+        if not OWN_TOOLS.keys() >= set(found):
+            raise self._wrong("dcf_tools", f"a list of {', '.join(OWN_TOOLS)}")
+        return found
 
     def _source(self) -> tuple[str, bool]:
         recipe, handler = self._text("recipe"), self._text("handler")

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from dcf.asl.schema_check import misfits
 from dcf.hosting.prompts import FAILED
 from dcf.hosting.protocol import Json, ModelAnswer, TaskFailed
-from dcf.values.text_pieces import clip
 
 _FENCE: Final = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
-_MOST_PROBLEMS: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +24,7 @@ class JudgedAnswer:
     problems: tuple[str, ...] = ()
 
 
-def judged(answer: Json | ModelAnswer, schema: Mapping[str, Json] | None) -> JudgedAnswer:
+def judged(answer: Json | ModelAnswer, schema: Mapping[str, Json] | bool | None) -> JudgedAnswer:
     """Return the output that an answer has, or its problems; raise TaskFailed if the answer says so."""
     output = answer
     if isinstance(answer, ModelAnswer):
@@ -50,13 +49,10 @@ def _raise_failure(output: Json) -> None:
         )
 
 
-def _problems(output: Json, schema: Mapping[str, Json] | None) -> tuple[str, ...]:
+def _problems(output: Json, schema: Mapping[str, Json] | bool | None) -> tuple[str, ...]:
     if schema is None:
         return ()
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - only some Tasks have a schema
-
-    found = sorted(Draft202012Validator(schema).iter_errors(output), key=lambda error: error.json_path)
-    return tuple(f"{error.json_path}: {clip(error.message, 300)}" for error in found[:_MOST_PROBLEMS])
+    return tuple(f"{one.pointer or 'the output'}: {one.message}" for one in misfits(schema, output))
 
 
 def _unfenced(text: str) -> str:

@@ -125,7 +125,7 @@ def work_to(work: AgentWork) -> dict[str, Json]:
 
 def work_from(document: Mapping[str, Any]) -> AgentWork:
     """Return the piece of work that JSON describes."""
-    lists = {name: tuple(document[name]) for name in ("errors", "skills", "problems")}
+    lists = {name: tuple(document[name]) for name in ("errors", "skills", "questions", "problems")}
     return AgentWork(**{**document, **lists, "agent": AgentProfile(**document["agent"])})
 
 

@@ -5,10 +5,11 @@ The worker keeps inbox, leases and results (`dcf.worker`); here is only what a p
 
 import asyncio
 import logging
+import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,8 +18,9 @@ from dcf.errors import DcfError
 from dcf.hosting.agents_file import AgentsFile, HostedAgent
 from dcf.hosting.children import ChildCommand, ChildHandler
 from dcf.hosting.loading import load_handler
+from dcf.hosting.own_tools import WithOwnTools
 from dcf.hosting.protocol import AgentTools, AgentWork, Handler, Json, TaskFailed
-from dcf.hosting.skill_tools import SkillShelf, SkillTexts
+from dcf.hosting.skill_tools import SkillTexts, taken
 from dcf.hosting.tool_servers import opened_tools
 from dcf.hosting.turns import TurnLimits, carried_out
 from dcf.task_context import TaskContext
@@ -44,11 +46,9 @@ class AgentHost:
         self,
         tools: ToolCaller,
         file: AgentsFile,
-        shelf: Callable[[], SkillShelf],
         options: HostOptions,
         witness: Callable[[str], Witness | None] = lambda _: None,
     ) -> None:
-        self._shelf = shelf
         self._options = options
         self._handlers = _handlers_of(file)
         self.workers: dict[str, Worker] = {
@@ -108,21 +108,23 @@ class AgentHost:
 
     async def _work(self, agent: HostedAgent, given: Json, context: TaskContext) -> Json:
         try:
-            skills = self._skills(agent, context)
+            skills = taken(context.brief.get("skills") or (), agent.servers, os.environ)
         except DcfError as error:
             raise TaskFailed("DCF.SkillUnusable", error.message) from None
         work = _work_of(agent, given, context, skills)
         limits = TurnLimits(tries=agent.tries, pause_s=self._options.pause_s)
-        return await carried_out(work, _opening(agent, skills), self._handlers[agent.profile.name], limits)
-
-    def _skills(self, agent: HostedAgent, context: TaskContext) -> SkillTexts:
-        of_task = [one["manifestId"] for one in context.brief.get("skills") or ()]
-        references = list(dict.fromkeys([*agent.skills, *of_task]))
-        return self._shelf().take(references) if references else SkillTexts(texts=(), servers=())
+        return await carried_out(work, _opening(agent, skills, context), self._handlers[agent.profile.name], limits)
 
 
-def _opening(agent: HostedAgent, skills: SkillTexts) -> Callable[[], AbstractAsyncContextManager[AgentTools]]:
-    return lambda: opened_tools((*agent.servers, *skills.servers))
+def _opening(
+    agent: HostedAgent, skills: SkillTexts, context: TaskContext
+) -> Callable[[], AbstractAsyncContextManager[AgentTools]]:
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[AgentTools]:
+        async with opened_tools(skills.servers) as tools:
+            yield WithOwnTools(tools, agent.dcf_tools, context) if agent.dcf_tools else tools
+
+    return opened
 
 
 def _work_of(agent: HostedAgent, given: Json, context: TaskContext, skills: SkillTexts) -> AgentWork:
@@ -132,15 +134,16 @@ def _work_of(agent: HostedAgent, given: Json, context: TaskContext, skills: Skil
         state=context.state,
         input=given,
         agent=agent.profile,
-        instructions=brief.get("instructions") or "",
-        output_schema=brief.get("output_schema"),
-        errors=tuple(brief.get("errors") or ()),
+        instructions=context.instructions or "",
+        output_schema=context.output_schema,
+        errors=context.errors,
         skills=skills.texts,
         attempt=context.attempt,
         epoch=context.epoch,
         idempotency_key=context.idempotency_key,
         deadline=None if context.deadline is None else context.deadline.isoformat(),
         last_error=brief.get("last_error"),
+        questions=tuple(brief.get("questions") or ()),
     )
 
 

@@ -11,6 +11,8 @@ from dcf.hosting.protocol import AgentWork
 FAILED: Final = "task_failed"
 """The one member of an answer that says that the task failed."""
 
+_ASKED: Final = ("question", "choices", "answer", "comment", "unanswered", "answered_by")
+
 _ANSWER: Final = (
     "Work on the task you are given and call tools where they are needed. Your last message is the result of the task:"
     " one JSON value and nothing else, no explanation around it."
@@ -35,6 +37,9 @@ def user_prompt(work: AgentWork) -> str:
         parts.append(f"The NAME of an error is one of: {', '.join(work.errors)}.")
     if work.last_error is not None:
         parts.append(f"An earlier attempt failed: {json.dumps(work.last_error, ensure_ascii=False)}")
+    if work.questions:
+        asked = [{name: one[name] for name in _ASKED if name in one} for one in work.questions]
+        parts.append(f"What was asked about it before: {json.dumps(asked, ensure_ascii=False)}")
     if work.problems:
         parts.append(_corrections(work))
     return "\n\n".join(parts)

@@ -44,8 +44,9 @@ class AgentWork:
 
     `state` is the path of the state, `instructions` what the Task says of it, `output_schema` the JSON Schema that the
     output must satisfy, `errors` the names it may fail with, `skills` the directives to follow. `attempt`, `epoch` and
-    `idempotency_key` are those of `TaskContext`. `last_error` is what an earlier attempt failed with. If the output of
-    an earlier turn was not accepted, `problems` says why, and `session` is what that turn returned to be resumed by.
+    `idempotency_key` are those of `TaskContext`. `last_error` is what an earlier attempt failed with, `questions` what
+    was asked about this work, with the answers. If the output of an earlier turn was not accepted, `problems` says why,
+    and `session` is what that turn returned to be resumed by.
     """
 
     workflow_id: str
@@ -53,7 +54,7 @@ class AgentWork:
     input: Json
     agent: AgentProfile
     instructions: str = ""
-    output_schema: Mapping[str, Json] | None = None
+    output_schema: Mapping[str, Json] | bool | None = None
     errors: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     attempt: int = 1
@@ -61,6 +62,7 @@ class AgentWork:
     idempotency_key: str = ""
     deadline: str | None = None
     last_error: Json = None
+    questions: tuple[Mapping[str, Json], ...] = ()
     problems: tuple[str, ...] = ()
     session: str | None = None
 

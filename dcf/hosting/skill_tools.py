@@ -1,93 +1,70 @@
-"""The skills of a piece of work, for agents without a platform: directives as texts, tools through the host.
+"""The skills of a piece of work, as the server tells them to agents that read: texts for the model, tools for the host.
 
-Manifests and the registry of servers are those of this process's settings. What a skill may ask for is decided by the
-same policy as where skills are loaded on a platform.
+Decides only. `${NAME}` in what is told of a server is filled in from the host's environment. A server that is a command
+is started only if the agents file says so itself: what runs on the host's machine is for its operator to say.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
-from dcf.data import find_directory, find_file
 from dcf.errors import ToolUnavailable
+from dcf.hosting.protocol import Json
 from dcf.hosting.tool_servers import ToolServer
-from dcf.skills.library import Library
-from dcf.skills.manifest import SCHEMA_NAME, Manifest
-from dcf.skills.policy import Policy, plan
-from dcf.skills.servers import Registry
-from dcf.validation.schema import configured_schema, read_schema
 
-if TYPE_CHECKING:
-    from dcf.settings import Settings
-    from dcf.values.json_text import Json
-
-_LONGEST = 1_000_000
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillTexts:
-    """What skills say, and where their tools are."""
+    """What skills say, and the servers of the agent with those of its skills."""
 
     texts: tuple[str, ...]
     servers: tuple[ToolServer, ...]
 
 
-class SkillShelf:
-    """Finds skills by reference."""
-
-    def __init__(self, library: Library, policy: Policy, registry: Registry) -> None:
-        self._library = library
-        self._policy = policy
-        self._registry = registry
-
-    def take(self, references: Iterable[str]) -> SkillTexts:
-        """Return the directives, data and tools of skills; raise DcfError if one cannot be used."""
-        texts = list[str]()
-        names: dict[str, list[str]] = {}
-        places: dict[str, Mapping[str, Json]] = {}
-        for manifest in self._manifests(references):
-            found = plan(manifest, self._policy, self._registry, max_chars=_LONGEST, max_pieces=_LONGEST)
-            texts += [f"Skill {manifest.name}:\n{found.directives.value}", *(piece.value for piece in found.data)]
-            for need, wish in found.tools:
-                if wish.server is None:
-                    raise ToolUnavailable(
-                        f"The tool '{need.name}' of the skill '{manifest.name}' is not on an MCP server.",
-                        "Agents of a host get tools of MCP servers only.",
-                    )
-                places[wish.server["name"]] = wish.server
-                names.setdefault(wish.server["name"], []).append(str(wish.definition.get("toolName", need.name)))
-        servers = tuple(_server(places[name], tuple(dict.fromkeys(tools))) for name, tools in names.items())
-        return SkillTexts(texts=tuple(texts), servers=servers)
-
-    def _manifests(self, references: Iterable[str]) -> Sequence[Manifest]:
-        found = (self._library.resolve(reference) for reference in references)
-        return list({manifest.manifest_id: manifest for manifest in found}.values())
+def taken(
+    skills: Iterable[Mapping[str, Json]], own: Sequence[ToolServer], environment: Mapping[str, str]
+) -> SkillTexts:
+    """Return what an agent with servers of its own gets of skills; raise ToolUnavailable if one cannot be used."""
+    texts = list[str]()
+    servers = {server.name: server for server in own}
+    for skill in skills:
+        if "problem" in skill:
+            raise ToolUnavailable(f"The skill '{skill['manifestId']}' cannot be used: {skill['problem']}")
+        texts += [f"Skill {skill['name']}:\n{skill.get('directives', '')}", *skill.get("texts", ())]
+        for told in skill.get("mcp_servers", ()):
+            servers[told["name"]] = _with(servers.get(told["name"]), told, environment)
+    return SkillTexts(texts=tuple(texts), servers=tuple(servers.values()))
 
 
-def shelf_of(settings: "Settings") -> SkillShelf:
-    """Return the shelf that this process's settings describe."""
-    schema = configured_schema(settings.skill_schema, settings.schemas_dir, SCHEMA_NAME)
-    directory = find_directory(settings.manifests_dir)
-    policy = Policy(
-        egress=settings.skill_egress,
-        secrets=frozenset(settings.skill_secrets),
-        risk=settings.skill_risk,
-        mcp=settings.allow_mcp_skills,
-        endpoints=settings.skill_endpoints,
-    )
-    return SkillShelf(
-        Library(directory=directory, schema=None if schema is None else read_schema(schema)),
-        policy,
-        Registry(path=find_file(settings.skill_registry) or settings.skill_registry),
-    )
-
-
-def _server(described: Mapping[str, Any], allowed: tuple[str, ...]) -> ToolServer:
-    command = (described["command"], *described.get("args", ())) if "command" in described else ()
+def _with(known: ToolServer | None, told: Mapping[str, Any], environment: Mapping[str, str]) -> ToolServer:
+    """Return a server with the tools that a skill needs there; one that the agents file describes is as it says."""
+    tools = tuple(told.get("tools", ()))
+    if known is not None:
+        more = tuple(dict.fromkeys((*known.allowed, *tools)))
+        return replace(known, allowed=more) if known.allowed else known  # without names it has all tools
+    if "url" not in told:
+        raise ToolUnavailable(
+            f"The server '{told['name']}' of a skill is a command, which a host does not start unasked.",
+            f"Describe it in the agents file, under servers.{told['name']}.",
+        )
     return ToolServer(
-        name=described["name"],
-        url=described.get("url", ""),
-        headers=described.get("headers", {}),
-        command=tuple(command),
-        allowed=allowed,
+        name=told["name"],
+        url=_filled(told["url"], told["name"], environment),
+        headers={key: _filled(value, told["name"], environment) for key, value in told.get("headers", {}).items()},
+        allowed=tools,
     )
+
+
+def _filled(text: str, server: str, environment: Mapping[str, str]) -> str:
+    def value(found: re.Match[str]) -> str:
+        known = environment.get(found[1])
+        if known is None:
+            raise ToolUnavailable(
+                f"The server '{server}' needs the environment variable {found[1]}.", "Set it where the host runs."
+            )
+        return known
+
+    return _VARIABLE.sub(value, text)

@@ -12,7 +12,8 @@ from dcf.core.decision import Snapshot
 from dcf.core.human_tasks import waits_for_person
 from dcf.core.inspection import is_ready
 from dcf.core.model import RunStatus
-from dcf.core.notices import TO_HOLDERS, NoticeKind
+from dcf.core.notices import TO_HOLDERS, NoticeKind, talk_kind
+from dcf.runs import talk_events
 from dcf.store.keys import RunKeys
 from dcf.store.outbox import OutboxEntry
 from dcf.values.instants import to_text
@@ -42,7 +43,7 @@ def event_id_of(workflow_id: str, entry: OutboxEntry, *, is_over: bool = False) 
 def _thing(entry: OutboxEntry, *, is_over: bool) -> str:
     if entry.type in TO_HOLDERS:
         return "run-over" if is_over else f"{entry.state}:stop"
-    return entry.state or entry.about or "run"
+    return talk_events.thing_of(entry)
 
 
 def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tuple[str, ...]:
@@ -66,8 +67,8 @@ def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tupl
 def is_outdated(entry: OutboxEntry, snapshot: Snapshot) -> bool:
     """Return True if the state or the run has moved on since the entry was written, so that it is no longer true."""
     meta = snapshot.meta
-    if entry.type in _ALWAYS_TRUE:
-        return False
+    if entry.type in _ALWAYS_TRUE or talk_kind(entry.type) is not None:
+        return entry.type not in _ALWAYS_TRUE and talk_events.is_moot(entry, snapshot)
     if meta is None or meta.status is not RunStatus.RUNNING:
         return True
     state = entry.state or entry.about
@@ -110,6 +111,9 @@ def event_of(
     }
     if entry.type == NoticeKind.FINISHED:
         return event | {"type": "run_finished", "reason": "run_finished", "status": entry.reason}
+    kind = talk_kind(entry.type)
+    if kind is not None:
+        return talk_events.told(event, entry, kind, mark)
     if entry.state is None:
         return event | {"type": "run_stalled"}
     if entry.type in TO_HOLDERS:

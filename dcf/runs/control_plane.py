@@ -24,6 +24,7 @@ from dcf.core import (
     needs,
     progress,
     receipts,
+    unanswered,
 )
 from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.batch import Answers
@@ -220,8 +221,8 @@ class ControlPlane:
 
     def look(self, workflow_id: str, path: str) -> Owed:
         """Handle the due timer of an open state. Called by the clock."""
-        reads = Reads(states=with_scopes([path]), timers=(path,))
-        answer = self._store.transact(workflow_id, reads, lambda snapshot: attention.look(fenced(snapshot), path))
+        reads = Reads(states=with_scopes([path]), timers=(path,), talk=True)
+        answer = self._store.transact(workflow_id, reads, lambda snapshot: unanswered.look(fenced(snapshot), path))
         ending = _ENDINGS.get(answer.fired)
         if ending is not None:
             self._end_by_itself(workflow_id, path, ending, answer.size)

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from dcf.asl.state_paths import inside
 from dcf.core.decision import Snapshot
 from dcf.core.inspection import is_ready
-from dcf.core.notices import TO_RUNS, NoticeKind
+from dcf.core.notices import TO_RUNS, NoticeKind, talk_kind
 from dcf.core.provenance import mark_of_event
 from dcf.errors import DcfError, NotFound, StoreUnavailable, StoreUnsuitable, UnknownState
 from dcf.ports import Deliverer, Delivery, Post, Undelivered
@@ -372,7 +372,8 @@ class Notifications:
 
     def _deliver(self, entry: OutboxEntry, post: Post) -> Delivery:
         found = self._platform.deliver(post.agent_id, post.event_id, post.event)
-        is_person = found.failure is Undelivered.UNKNOWN_AGENT and entry.type == NoticeKind.ASKED
+        may_be_person = entry.type == NoticeKind.ASKED or talk_kind(entry.type) == NoticeKind.QUESTION
+        is_person = found.failure is Undelivered.UNKNOWN_AGENT and may_be_person
         if not is_person or self._people is None:
             return found
         return self._people.deliver(post.agent_id, post.event_id, post.event)

@@ -79,7 +79,9 @@ class Schedules:
             return refusal
         started = definition or self._starting.definition(wish.workflow)
         asked = replace(wish, agents=check_agents(agents, set(started.skills)))
-        unassigned = tuple(state for state in started.skills if not asked.agents.get(state))
+        unassigned = tuple(
+            state for state in started.skills if not asked.agents.get(state) and state not in started.bound
+        )
 
         def decide(found: ScheduleFound) -> ScheduleChange[ScheduleMade | Refusal]:
             made, there = new_schedule(asked, found.now, generation), found.schedule

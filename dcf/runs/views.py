@@ -128,7 +128,7 @@ class RunViews:
         """
         place = self._plane.place(workflow_id, scope)
         if not place.state.machines:
-            raise InvalidArgument(f"State '{place.path}' is no Parallel or Map.", "Name one that is.")
+            raise InvalidArgument(f"State '{place.path}' is no Parallel or Map.", "Name one in `inside`.")
         around = self.read(workflow_id, (place.path,), whole_meta=False).states.get(place.path)
         bounds = None if around is None else around.doc.scope
         if bounds is None:

@@ -10,7 +10,11 @@ from dataclasses import dataclass, field
 from hashlib import md5
 from typing import Final, TextIO, TypeAlias
 
+from dcf.asl.briefs import TaskBrief
 from dcf.asl.item_sources import Listed, missing, name_of
+from dcf.asl.machine import Machine
+from dcf.asl.places import resolve
+from dcf.asl.states import Task
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import MAX_BYTES, Json, check
 
@@ -32,7 +36,8 @@ _LONGEST_S: Final = 99_999_999
 class AskedTask:
     """A Task that is to be answered: its name and path, its input, and which attempt of which visit this is.
 
-    `visit` is a number that grows with each visit; `at` is the virtual time in microseconds.
+    `visit` is a number that grows with each visit; `at` is the virtual time in microseconds. `brief`
+    is what the Task tells its worker.
     """
 
     name: str
@@ -43,6 +48,7 @@ class AskedTask:
     at: int
     timeout_s: int | None = None
     heartbeat_s: int | None = None
+    brief: TaskBrief | None = None
 
 
 class Answers:
@@ -60,7 +66,26 @@ class Answers:
         if answer is None:
             return {"output": given}
         answers.remove(answer)
+        if "output" in answer:
+            refuse_misfit(task, answer["output"])
         return answer
+
+
+def refuse_misfit(task: AskedTask, output: Json) -> None:
+    """Raise InvalidArgument if an output that was given for a Task does not match its OutputSchema."""
+    found = () if task.brief is None else task.brief.misfits(output)
+    if found:
+        told = "; ".join(f"{one.pointer or 'the output'}: {one.message}" for one in found)
+        raise InvalidArgument(
+            f"The output given for the Task '{task.name[:80]}' does not match its OutputSchema: {told}.",
+            "A run would refuse it. Mend the output, or the schema.",
+        )
+
+
+def brief_at(machine: Machine, path: str) -> TaskBrief | None:
+    """Return what the Task at a path tells its worker; None if it says nothing."""
+    state = resolve(machine, path).state
+    return state.brief if isinstance(state, Task) else None
 
 
 def _read(mocks: Mocks) -> dict[str, list[Answer]]:

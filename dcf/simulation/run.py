@@ -39,7 +39,7 @@ from dcf.asl.steps import (
 )
 from dcf.asl.surroundings import SECOND, Clock
 from dcf.errors import InvalidArgument, InvalidDefinition, StateError
-from dcf.simulation.given import Answer, Answers, AskedTask, GivenFiles, Mocks, context_of
+from dcf.simulation.given import Answer, Answers, AskedTask, GivenFiles, Mocks, brief_at, context_of
 from dcf.simulation.trace import Trace
 from dcf.values.json_text import Json, check, dump, load, parse_workflow
 
@@ -353,6 +353,7 @@ class _Simulation:
                 at=self.now,
                 timeout_s=task.timeout_s,
                 heartbeat_s=task.heartbeat_s,
+                brief=brief_at(self.machine, task.path),
             )
         )
 

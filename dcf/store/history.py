@@ -1,6 +1,6 @@
 """A run's history: its event stream, read in pages. Reading never writes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -56,6 +56,14 @@ class History:
             return list(islice(newest_first, limit))
         first = _place(event_id)
         return list(islice((one for one in newest_first if _place(one.event_id) < first), limit))
+
+    def newest_ids(self, workflow_ids: Sequence[str]) -> dict[str, str | None]:
+        """Return the id of the last entry of each run's history, None for a run without any; in one packet."""
+        last = [("XREVRANGE", RunKeys(one).events, _END, "-", "COUNT", 1) for one in workflow_ids]
+        found = self._connections.send(*last)
+        return {
+            one: entries[0][0].decode() if entries else None for one, entries in zip(workflow_ids, found, strict=True)
+        }
 
     def _entries(
         self, command: str, workflow_id: str, event_id: str, end: str, limit: int

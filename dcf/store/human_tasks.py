@@ -1,4 +1,6 @@
-"""The lists of open human tasks, across runs: of all, of a person, of a group, of a run. Entries may be stale.
+"""The lists of what waits for people, across runs: of all, of a person, of a group, of a run. Entries may be stale.
+
+They have open human tasks, and the questions of workers, those for a planner too.
 
 An entry is written just before the commit that opens the task (`people_keys`), so that none is missing, and taken off
 after the one that ends it. Where the process died between, whoever reads the list takes it off, or the sweep does.
@@ -14,12 +16,23 @@ from dcf.asl.human import HumanTask, read_human_task
 from dcf.core.decision import Changes, Snapshot
 from dcf.core.human_list import HumanTaskPage, HumanTaskQuery, HumanTaskRow, TaskCursor
 from dcf.core.human_tasks import waits_for_person
-from dcf.core.model import RunStatus
+from dcf.core.model import RunStatus, StateDoc
+from dcf.core.talk import read_talk
 from dcf.errors import StateError
 from dcf.store.connection import Command, Connections, Reply
 from dcf.store.documents import micros
 from dcf.store.keys import RunKeys
-from dcf.store.people_keys import ALL_ASKED, asked_in, asked_of, lists_of, member, read_member
+from dcf.store.people_keys import (
+    ALL_ASKED,
+    asked_in,
+    asked_of,
+    lists_of,
+    member,
+    open_questions,
+    question_member,
+    question_of,
+    read_member,
+)
 from dcf.store.state_texts import read_text
 from dcf.values.instants import SECOND
 from dcf.values.json_text import load
@@ -49,6 +62,16 @@ return redis.call('ZREM', KEYS[1], ARGV[1])
 It looks itself, since a failover may have undone what its caller saw or committed: such a task must stay listed.
 """
 
+_TAKE_OFF_QUESTION: Final = """
+local waiting = redis.call('JSON.GET', KEYS[2], '$.questions.open[*].id')
+local status = redis.call('JSON.GET', KEYS[2], '$.status')
+if (status == '["running"]' or status == '["pending"]') and waiting and string.find(waiting, ARGV[2], 1, true) then
+  return 0
+end
+return redis.call('ZREM', KEYS[1], ARGV[1])
+"""
+"""Lua script that takes the entry of a question off a list, unless its state says that it waits for its answer."""
+
 _RUNNING: Final = f'["{RunStatus.RUNNING}"]'.encode()
 
 
@@ -56,11 +79,24 @@ def ended_commands(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Comma
     """Return the commands, for after the commit, that take off what these changes ended; not what they opened again."""
     found: list[Command] = []
     for path, before in (*seen.states.items(), *seen.void.items()):
+        if before.questions is not None and path in changes.states:
+            found += _closed_questions(run, path, before, changes.states[path])
         if before.asked is None or path not in changes.states or not waits_for_person(before):
             continue
         if not waits_for_person(changes.states[path]):
             found += [_unlist(key, run, path, before.lease.epoch) for key in lists_of(run.workflow_id, before.asked)]
     return found
+
+
+def _closed_questions(run: RunKeys, path: str, before: StateDoc, after: StateDoc) -> list[Command]:
+    left = {one.question_id for one in open_questions(after)}
+    gone = [one for one in open_questions(before) if one.question_id not in left]
+    return [_unlist_question(key, run, path, one.question_id) for one in gone for key in lists_of(run.workflow_id, one)]
+
+
+def _unlist_question(key: str, run: RunKeys, path: str, question_id: str) -> Command:
+    entry = question_member(run.workflow_id, path, question_id)
+    return ("EVAL", _TAKE_OFF_QUESTION, 2, key, run.state(path), entry, f'"{question_id}"')
 
 
 def _unlist(key: str, run: RunKeys, path: str, epoch: int) -> Command:
@@ -83,7 +119,7 @@ class HumanTasks:
             found = self._entries(lists, place, wanted)
             for one, row in self._rows(found, lists, now):
                 place = one
-                if row is not None and query.wants(row.workflow_id, row.state, row.doc):
+                if row is not None and row.is_wanted(query):
                     rows.append(row)
                 if len(rows) == query.limit:
                     return HumanTaskPage(now=now, rows=tuple(rows), next_place=one)
@@ -116,15 +152,23 @@ class HumanTasks:
     ) -> list[tuple[TaskCursor, HumanTaskRow | None]]:
         """Return the entries with what the documents say; None for what waits for nobody now, which is taken off."""
         named = [read_member(one.entry) for one in found]
-        asked = [command for workflow_id, path in named for command in _reads(RunKeys(workflow_id), path)]
+        questions = [question_of(one.entry) for one in found]
+        asked = [
+            command
+            for (workflow_id, path), question in zip(named, questions, strict=True)
+            for command in _reads(RunKeys(workflow_id), path, question)
+        ]
         replies = iter(self._connections.ask(*asked) if asked else ())
         rows: list[tuple[TaskCursor, HumanTaskRow | None]] = []
         stale: list[Command] = []
-        for one, (workflow_id, path) in zip(found, named, strict=True):
-            row = _row(one, workflow_id, path, next(replies), next(replies), next(replies))
+        for one, (workflow_id, path), question in zip(found, named, questions, strict=True):
+            row = _row(one, workflow_id, path, question, (next(replies), next(replies), next(replies)))
             if row is None and one.epoch < now - _BEING_OPENED:
-                on = (*lists, ALL_ASKED, asked_in(workflow_id))
-                stale += [_unlist(key, RunKeys(workflow_id), path, one.epoch) for key in on]
+                run, on = RunKeys(workflow_id), (*lists, ALL_ASKED, asked_in(workflow_id))
+                if question is None:
+                    stale += [_unlist(key, run, path, one.epoch) for key in on]
+                else:
+                    stale += [_unlist_question(key, run, path, question) for key in on]
             rows.append((one, row))
         if stale:
             self._connections.send(*stale)
@@ -143,21 +187,27 @@ def _lists(query: HumanTaskQuery) -> list[str]:
     return [*own, *(asked_of(f"group:{name}") for name in query.groups)] or [ALL_ASKED]
 
 
-def _reads(run: RunKeys, path: str) -> tuple[Command, Command, Command]:
+def _reads(run: RunKeys, path: str, question: str | None) -> tuple[Command, Command, Command]:
     return (
         ("JSON.GET", run.meta, "$.status"),
         ("JSON.GET", run.state(path), "$"),
-        ("JSON.GET", run.input(path), "$"),
+        ("JSON.GET", run.input(path) if question is None else run.talk, "$"),
     )
 
 
 def _row(
-    place: TaskCursor, workflow_id: str, path: str, status: Reply, state: Reply, given: Reply
+    place: TaskCursor, workflow_id: str, path: str, question: str | None, replies: tuple[Reply, Reply, Reply]
 ) -> HumanTaskRow | None:
-    if status != _RUNNING or not isinstance(state, bytes):
+    status, state, given = replies
+    doc = read_text(state) if status == _RUNNING and isinstance(state, bytes) else None
+    if doc is None:
         return None
-    doc = read_text(state)
-    if doc is None or not waits_for_person(doc):
+    if question is not None:
+        found = read_talk(load(given)[0]).question(question) if isinstance(given, bytes) else None
+        if found is None or not any(one.question_id == question for one in open_questions(doc)):
+            return None
+        return HumanTaskRow(place=place, workflow_id=workflow_id, state=path, doc=doc, task=None, question=found)
+    if not waits_for_person(doc):
         return None
     return HumanTaskRow(place=place, workflow_id=workflow_id, state=path, doc=doc, task=_task(given))
 

@@ -36,6 +36,7 @@ KEY_KINDS: Final[Mapping[str, KeyKind]] = {
     "taking": KeyKind("cp", ()),
     "audit": KeyKind("dp", ("run",), is_document=True, suffix=":finalize"),
     "signals": KeyKind("dp", ("run",), is_document=True),
+    "talk": KeyKind("dp", ("run",), is_document=True),
     "state": KeyKind("cp", ("state",), is_document=True),
     "input": KeyKind("dp", ("state",), is_document=True),
     "entry": KeyKind("dp", ("state",), is_document=True),

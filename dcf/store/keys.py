@@ -5,6 +5,7 @@
 | `cp:wf:<id>:meta`, `:definition`, `:state:<s>` | JSON | a run's transactions | the run's retention |
 | `dp:wf:<id>:input:<s>`, `:entry:<s>`, `:output:<s>`, `:audit:finalize` | JSON | a run's transactions | the run's retention |
 | `dp:wf:<id>:signals` | JSON | sending a signal, entering a state that waits for one: those that no state has taken | the run's retention |
+| `dp:wf:<id>:talk` | JSON | notes, questions and answers: how many notes were left, and the questions | the run's retention |
 | `dp:wf:<id>:items:<s>`, `:results:<s>` | JSON | opening a Map; joining one that has a ResultWriter | the run's retention |
 | `cp:wf:<id>:join:<s>` | hash | the end of each branch or iteration: how many ended, how many failed | the run's retention |
 | `cp:wf:<id>:events`, `:outbox` | stream | a run's transactions; the outbox is trimmed by acknowledging | the run's retention |
@@ -283,6 +284,11 @@ class RunKeys:
     def signals(self) -> str:
         """The signals that no state has taken yet."""
         return self.of("signals")
+
+    @cached_property
+    def talk(self) -> str:
+        """The questions that were asked, and how many notes were left."""
+        return self.of("talk")
 
     def state(self, path: str) -> str:
         """Return the key of a state's document."""

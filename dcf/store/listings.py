@@ -20,7 +20,7 @@ from dcf.store.connection import Command, Connection, Connections, Reply, checke
 from dcf.store.documents import micros
 from dcf.store.index import UNLIST
 from dcf.store.keys import RunKeys
-from dcf.store.people_keys import ASKED, read_member
+from dcf.store.people_keys import ASKED, open_questions, read_member
 from dcf.store.quotas import NEVER, forget_document, forget_run
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, load
@@ -156,8 +156,9 @@ def _state_of(entry: str) -> str:
 
 
 def _asks(document: Json) -> bool:
-    """Return True if a state waits for a person."""
-    return waits_for_person(read_state(document))
+    """Return True if a state waits for a person, or a question about it for its answer."""
+    doc = read_state(document)
+    return waits_for_person(doc) or bool(open_questions(doc))
 
 
 _AGENTS: Final = _List(kind=ListKind.AGENTS, key_of=keys.agent)

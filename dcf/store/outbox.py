@@ -4,7 +4,7 @@ Transactions write the entries. An entry is removed only when it is acknowledged
 says so. Any number of deliverers may read at once: each entry goes to one of them, and to another if that one dies.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dcf.core.attention import NEVER
@@ -19,7 +19,7 @@ from dcf.store.keys import RunKeys
 from dcf.store.told import PLANNER, Announcement, FailedAnnouncement, told_command, unless_gone
 from dcf.store.writing import event_commands, notice_command
 from dcf.values.instants import from_text
-from dcf.values.json_text import load
+from dcf.values.json_text import Json, load
 
 _GROUP = "relay"
 _PAGE = 100
@@ -36,7 +36,7 @@ class OutboxEntry:
     """One notification owed.
 
     `state` None means that the planner is told; `about` is then the state it is about, if any. `agent_id` names the
-    recipient if it is not the assigned agents.
+    recipient if it is not the assigned agents. `content` are further fields of the event.
     """
 
     entry_id: str
@@ -47,6 +47,7 @@ class OutboxEntry:
     reason: str
     agent_id: str | None = None
     about: str | None = None
+    content: Mapping[str, Json] | None = None
 
     @property
     def number(self) -> int:
@@ -216,6 +217,7 @@ def _entry(entry_id: bytes, fields: list[bytes]) -> OutboxEntry:
         reason=named.get("reason", ""),
         agent_id=named.get("agent_id"),
         about=named.get("about"),
+        content=load(named["content"]) if "content" in named else None,
     )
 
 

@@ -1,8 +1,9 @@
 """The keys of the lists of open human tasks: one of all, one for each person, group and run.
 
 `cp:idx:asked:all`, `:person:<id>`, `:group:<name>` and `:run:<id>` are sorted sets of `<run>/<state>` by the epoch of
-the visit, which is the time at which it was opened. They are written by a run's transactions just before the commit,
-taken off after the one that ends the visit, and gone with their last entry (`store/human_tasks.py`).
+the visit, which is the time at which it was opened; of `<run>/<state>?<question>` for a question of its holder, by the
+time at which it was asked. They are written by a run's transactions just before the commit, taken off
+after the one that ends the visit or answers, and gone with their last entry (`store/human_tasks.py`).
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from typing import Final
 from dcf.core.asking import Asking
 from dcf.core.human_tasks import waits_for_person
 from dcf.core.model import StateDoc
+from dcf.core.talk import Open
 from dcf.store.connection import Command
 from dcf.store.key_parts import decode_state, encode_state
 
@@ -33,20 +35,42 @@ def member(workflow_id: str, path: str) -> str:
     return f"{workflow_id}/{encode_state(path)}"
 
 
+def question_member(workflow_id: str, path: str, question_id: str) -> str:
+    """Return the entry of a question about a state of a run."""
+    return f"{member(workflow_id, path)}?{question_id}"
+
+
 def read_member(entry: str) -> tuple[str, str]:
     """Return the run and the path of the state that an entry names."""
     workflow_id, _, part = entry.partition("/")
-    return workflow_id, decode_state(part)
+    return workflow_id, decode_state(part.partition("?")[0])
 
 
-def lists_of(workflow_id: str, asked: Asking) -> list[str]:
-    """Return the keys of all lists that a task of a run is on."""
+def question_of(entry: str) -> str | None:
+    """Return the id of the question that an entry names; None for one of a human task."""
+    return entry.partition("/")[2].partition("?")[2] or None
+
+
+def lists_of(workflow_id: str, asked: Asking | Open) -> list[str]:
+    """Return the keys of all lists that a task or a question of a run is on."""
     return [ALL_ASKED, asked_in(workflow_id), *map(asked_of, asked.queues)]
 
 
+def open_questions(doc: StateDoc) -> tuple[Open, ...]:
+    """Return the questions about a state that wait for their answers."""
+    return () if doc.questions is None or doc.status.is_terminal else doc.questions.open
+
+
 def opened_commands(workflow_id: str, states: Mapping[str, StateDoc]) -> list[Command]:
-    """Return the commands that list the human tasks that are opened, or that others may answer too from now on."""
-    return [
+    """Return the commands that list what is opened for people: human tasks, also for others from now on, questions."""
+    questions: list[Command] = [
+        ("ZADD", key, "NX", one.asked_at, question_member(workflow_id, path, one.question_id))
+        for path, doc in states.items()
+        if doc.questions is not None
+        for one in open_questions(doc)
+        for key in lists_of(workflow_id, one)
+    ]
+    return questions + [
         ("ZADD", key, doc.lease.epoch, member(workflow_id, path))
         for path, doc in states.items()
         if doc.asked is not None and waits_for_person(doc)

@@ -17,6 +17,7 @@ from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.operations import read_run_receipt
 from dcf.core.scopes import with_scopes
 from dcf.core.signals import read_signals
+from dcf.core.talk import read_talk
 from dcf.store.connection import Command, Reply
 from dcf.store.guards import Unchanged
 from dcf.store.key_parts import encode_state, receipt_field
@@ -343,6 +344,13 @@ def _signals(asked: Asked, run: RunKeys, _: bool) -> Understand:
     return lambda found: read_signals(found.present(keys).get("signals"))
 
 
+def _talk(asked: Asked, run: RunKeys, _: bool) -> Understand:
+    keys = {"talk": run.talk}
+    asked.documents(keys)
+    asked.watched.append(run.talk)
+    return lambda found: read_talk(found.present(keys).get("talk"))
+
+
 READS: Final[Mapping[str, Ask]] = {
     "states": _states,
     "inputs": _documents(RunKeys.input),
@@ -356,6 +364,7 @@ READS: Final[Mapping[str, Ask]] = {
     "receipts": _receipts,
     "run_receipts": _run_receipts,
     "signals": _signals,
+    "talk": _talk,
 }
 """Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""
 

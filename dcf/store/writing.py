@@ -15,6 +15,7 @@ from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
 from dcf.core.model import Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.operations import write_run_receipt
 from dcf.core.signals import Signals, write_signals
+from dcf.core.talk import Talk, write_talk
 from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
@@ -113,6 +114,7 @@ def notice_command(run: RunKeys, notice: Notice) -> Command:
     fields: list[str | int] = ["type", notice.type, "epoch", notice.epoch, "reason", notice.reason]
     who = {"state": notice.state, "source": notice.source, "agent_id": notice.agent_id, "about": notice.about}
     fields += [part for name, value in who.items() if value is not None for part in (name, value)]
+    fields += [] if notice.content is None else ["content", dump(dict(notice.content))]
     return ("XADD", run.outbox, "*", *fields)
 
 
@@ -185,6 +187,10 @@ def _ended(packet: Packet, run: RunKeys, ended: Mapping[str, Tally]) -> None:
 
 def _signals(packet: Packet, run: RunKeys, signals: Sequence[Signals]) -> None:
     packet.documents += (run.signals, "$", dump_bytes(write_signals(signals[-1])))
+
+
+def _talk(packet: Packet, run: RunKeys, talk: Talk) -> None:
+    packet.documents += (run.talk, "$", dump_bytes(write_talk(talk)))
 
 
 def _events(packet: Packet, run: RunKeys, events: Sequence[Event]) -> None:
@@ -289,6 +295,7 @@ WRITES: Final[Mapping[str, Writer]] = {
     "receipts": _receipts,
     "run_receipts": _run_receipts,
     "signals": _signals,
+    "talk": _talk,
 }
 """Writer of each row of `Changes`, in the order of writing."""
 

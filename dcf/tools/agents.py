@@ -1,6 +1,6 @@
 """Tools on agents: create the agents of a run, find one by name, delete one."""
 
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field
 
@@ -10,17 +10,17 @@ from dcf.data import find_directory
 from dcf.errors import Conflict, InvalidArgument, PlatformUnavailable, UnknownRun
 from dcf.tools.callers import current_caller, require, require_planner
 from dcf.tools.registry import (
-    ID_PATTERN,
     ONLY_CONFIGURED,
-    AgentId,
     Answer,
     Arguments,
     JsonArray,
     JsonObject,
+    OtherAgentId,
     WorkflowId,
     refuse_other,
     tool,
 )
+from dcf.tools.unlisted import UNLISTED
 from dcf.values.digest import definition_sha256
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.json_text import Json, parse, parse_workflow
@@ -46,13 +46,19 @@ class CreateWorkerAgents(Arguments):
         default=None, description="Id of the run; default: the document's workflow_id."
     )
     imports_base_dir: str | None = Field(
-        default=None, max_length=1000, description=ONLY_CONFIGURED.format("directory of templates")
+        default=None,
+        max_length=1000,
+        description=ONLY_CONFIGURED.format("directory of templates"),
+        json_schema_extra=UNLISTED,
     )
     agent_name_prefix: str | None = Field(
         default=None, max_length=100, description="What the agents' names begin with; default: wf-, the run's id, -."
     )
     agent_name_suffix: str = Field(
-        default=".af", pattern=r"^\.[A-Za-z0-9.]{1,16}$", description="Ending of template files in the directory."
+        default=".af",
+        pattern=r"^\.[A-Za-z0-9.]{1,16}$",
+        description="Ending of template files in the directory.",
+        json_schema_extra=UNLISTED,
     )
     default_tags_json: JsonArray | None = Field(
         default=None, description='More tags for the agents: ["team:x"] (or JSON text).'
@@ -196,7 +202,7 @@ class AgentResolved(Answer):
 @tool(
     toolset="agents",
     scope=Scope.READ,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=ResolveAgentNameToId,
     answer=AgentResolved,
     read_only=True,
@@ -216,7 +222,7 @@ class DeleteAgent(Arguments):
     agent_name: str | None = Field(
         default=None, min_length=1, max_length=200, description="The agent's exact name; one agent must have it."
     )
-    agent_id: AgentId | None = Field(default=None, description="The agent's id, instead of its name.")
+    agent_id: OtherAgentId | None = Field(default=None, description="Its id, instead of its name.")
 
 
 class AgentDeleted(Answer):
@@ -228,7 +234,7 @@ class AgentDeleted(Answer):
 @tool(
     toolset="agents",
     scope=Scope.PLAN,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=DeleteAgent,
     answer=AgentDeleted,
     destructive=True,
@@ -263,7 +269,7 @@ def _refuse_foreign(app: Application, agent_id: str, what: str) -> None:
 class RemoveToolReturnLimits(Arguments):
     """Lift the limit on how much text an agent's tools may return, when their answers come cut off."""
 
-    agent_id: Annotated[str, Field(pattern=ID_PATTERN, description="Id of the agent.", examples=["pricing-1"])]
+    agent_id: OtherAgentId
 
 
 class LimitsRemoved(Answer):
@@ -275,7 +281,7 @@ class LimitsRemoved(Answer):
 @tool(
     toolset="agents",
     scope=Scope.PLAN,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=RemoveToolReturnLimits,
     answer=LimitsRemoved,
     about_others=True,

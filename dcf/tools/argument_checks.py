@@ -112,7 +112,8 @@ def _told(spec: ToolSpec, name: str, wanted: Mapping[str, Json]) -> str | None:
     rule = f"It has {ID_RULE}." if any(one.get("pattern") == ID_PATTERN for one in branches) else None
     value = example_of(spec, name)
     example = None if value is None else f"For example {dump({name: value})}."
-    return " ".join(filter(None, (wanted.get("description"), rule, example))) or None
+    told = " ".join(filter(None, (wanted.get("description"), rule, example)))
+    return f"{name}: {told}" if told else None
 
 
 def _wrong(error: ErrorDetails, name: str, wanted: Mapping[str, Json]) -> str:

@@ -22,6 +22,8 @@ _LEFT_OUT: Final = (
     'it in parts: json_read(redis_key="{key}", cursor=0), then again with next_cursor.'
 )
 
+_TOLD_WITH_THE_LEASE: Final = "acquire_state_lease answers with instructions, output_schema and errors of this state."
+
 
 class GetMyAssignment(Arguments):
     """Get what is yours to do, before you work: your state, its input, your skills, and the next calls to make.
@@ -40,7 +42,8 @@ class GetMyAssignment(Arguments):
 class MyAssignment(Answer):
     """`next` are the calls to make, in order; `states` have input, skills and lease (never its token).
 
-    Of a long input, `input_left_out` says how to read it. `context` and `tools` are what your record holds; without a
+    They also have `instructions`, the `output_schema` to match and the names of `errors` where there are any. Of a long
+    input, `input_left_out` says how to read it. `context` and `tools` are what your record holds; without a
     run, `candidates` are the runs you work for. What may be long comes last, where a platform may cut it.
     """
 
@@ -119,14 +122,19 @@ def _states(app: Application, found: Assignment) -> Iterator[dict[str, Any]]:
     """Yield the states, each with its input last, until the answer has no room for more inputs."""
     room = _INPUT_CHARS
     for one in found.states:
+        told = {name: value for name, value in one.brief.as_json().items() if name != "skills"}
+        length = len(dump(told))
+        told = told if length <= room else {"instructions_left_out": _TOLD_WITH_THE_LEASE}
+        room -= length if "instructions_left_out" not in told else 0
         size = len(dump(one.given))
         if size > room:
             assert found.workflow_id is not None, "states are of a run"
             key = app.runs.input_key(found.workflow_id, one.state)
-            yield _state(one) | _mark(one) | {"input": None, "input_left_out": _LEFT_OUT.format(size=size, key=key)}
+            left_out = {"input": None, "input_left_out": _LEFT_OUT.format(size=size, key=key)}
+            yield _state(one) | told | _mark(one) | left_out
         else:
             room -= size
-            yield _state(one) | _mark(one) | {"input": one.given}
+            yield _state(one) | told | _mark(one) | {"input": one.given}
 
 
 def _mark(one: StateAtHand) -> dict[str, Any]:

@@ -46,12 +46,15 @@ class TaskAnswered(Answer):
     run_status: str | None = None
     next_states: list[str] = Field(default_factory=list)
     repeated: bool | None = None
+    problems: list[dict[str, Any]] | None = None
+
+    only_when_set = ("problems",)
 
 
 @tool(
     toolset="people",
     scope=Scope.WORK,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=SendTaskSuccess,
     answer=TaskAnswered,
 )
@@ -75,7 +78,7 @@ class SendTaskFailure(Arguments):
 @tool(
     toolset="people",
     scope=Scope.WORK,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=SendTaskFailure,
     answer=TaskAnswered,
 )
@@ -100,7 +103,7 @@ class TaskAlive(TaskAnswered):
 @tool(
     toolset="people",
     scope=Scope.WORK,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=SendTaskHeartbeat,
     answer=TaskAlive,
 )

@@ -9,7 +9,19 @@ from dcf.core.access import Scope
 from dcf.core.answers import Updated
 from dcf.core.model import RunStatus, Status
 from dcf.core.progress import Update
-from dcf.tools.registry import AgentId, Answer, Arguments, LeaseToken, StateName, Ttl, WorkflowId, printable, tool
+from dcf.tools.error_names import note_on
+from dcf.tools.registry import (
+    AgentId,
+    Answer,
+    Arguments,
+    LeaseToken,
+    StateName,
+    Ttl,
+    WorkflowId,
+    printable,
+    problems_shown,
+    tool,
+)
 from dcf.tools.work import claimed_work
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
@@ -70,7 +82,8 @@ def complete_states(app: Application, args: CompleteStates) -> StatesCompleted:
         workflow_id=args.workflow_id,
         run_status=ends[-1] if ends else RunStatus.RUNNING if accepted else None,
         completed=[
-            {"state": result.state} | _told(answer) for result, answer in zip(args.results, answers, strict=True)
+            {"state": result.state} | _told(app, args.workflow_id, result, answer)
+            for result, answer in zip(args.results, answers, strict=True)
         ],
         work=[
             work
@@ -98,11 +111,14 @@ def _request(app: Application, args: CompleteStates, result: StateResult) -> Upd
     )
 
 
-def _told(answer: Updated | Refusal) -> dict[str, Json]:
+def _told(app: Application, workflow_id: str, result: StateResult, answer: Updated | Refusal) -> dict[str, Json]:
     if isinstance(answer, Refusal):
         return {
             "code": answer.code,
             "error": printable(f"{answer.code}: {answer.message}"),
             "hint": printable(answer.hint),
+            **problems_shown(answer),
         }
-    return {"code": "ok", "next_states": list(answer.next_states), "repeated": answer.repeated}
+    note = note_on(app, workflow_id, result.state, result.error_name)
+    told = {"code": "ok", "next_states": list(answer.next_states), "repeated": answer.repeated}
+    return told if note is None else told | {"note": note}

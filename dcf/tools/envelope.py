@@ -31,7 +31,9 @@ from dcf.tools.argument_checks import check_arguments, check_at_once
 from dcf.tools.callers import calling, scope_hint
 from dcf.tools.guidance import guide_failure, guided
 from dcf.tools.key_watch import KeyWatch
+from dcf.tools.legal_calls import with_a_call
 from dcf.tools.limits import Meter
+from dcf.tools.planner_steps import describe_language
 from dcf.tools.registry import Answer, Arguments, ToolSpec, printable
 from dcf.values.json_text import Json, dump
 from dcf.values.names import escaped
@@ -210,11 +212,12 @@ def _within(spec: ToolSpec, application: Application, reply: Reply) -> Reply:
 
 def _failure(spec: ToolSpec, error: DcfError, arguments: Mapping[str, Json]) -> dict[str, Json]:
     """Return the tool's own answer with only the error, its problems, and the ids that the caller sent."""
-    told, hint = printable(f"{error.code}: {error.message}"), printable(error.hint)
+    told, hint = printable(f"{error.code}: {error.message}"), printable(with_a_call(spec, error))
     wait = error.retry_after_s if isinstance(error, PlatformUnavailable | RateLimited) else None
     answer = spec.answer(error=told, code=error.code, hint=hint, retry_after_s=wait, **_echo(spec, arguments))
     payload = answer.payload()
     if isinstance(error, InvalidDefinition):
+        payload["next"] = [describe_language().as_json()]
         payload["problems"] = [
             {
                 "path": escaped(found.path, _LONGEST_PATH),

@@ -13,8 +13,10 @@ from dcf.core.model import RunStatus, Status
 from dcf.core.progress import Update
 from dcf.core.provenance import marked
 from dcf.errors import InvalidArgument
-from dcf.runs.standing import known, summary_of_run
-from dcf.tools.outcomes import calls_after, reason_for_nothing, sentence_of
+from dcf.runs.standing import RunView, known, summary_of_run
+from dcf.tools import planner_steps
+from dcf.tools.error_names import note_on
+from dcf.tools.outcomes import calls_after, calls_to_mend, reason_for_nothing, sentence_of
 from dcf.tools.paging import Cursor, Limit, Room
 from dcf.tools.registry import (
     STATE_PATTERN,
@@ -32,11 +34,15 @@ from dcf.tools.registry import (
     tool,
 )
 from dcf.tools.suggestions import closest
+from dcf.tools.unlisted import UNLISTED
 from dcf.tools.work import claimed_work
 from dcf.values.instants import to_text
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
+
+_SCOPES_NAMED = 2
+"""Maps and Parallels of which an answer says how their insides are read."""
 
 _STATUS_WORDS = {
     "pending": Status.PENDING,
@@ -115,7 +121,7 @@ def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane
     meta = (summary_of_run(run) if args.summary else dict(run.document)) if args.include_meta else None
     states = _states(app, args, named, Room(app.settings.max_result_bytes, meta))
     return ControlPlaneRead(
-        status=f"Run '{args.workflow_id}' is {run.word}.",
+        status=_standing(run),
         workflow_id=args.workflow_id,
         meta=meta,
         states=states.documents,
@@ -124,7 +130,28 @@ def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane
         readiness=states.readiness if args.compute_readiness else None,
         provenance=marked("the agents of this run"),
         next_cursor=states.next_cursor,
+        next=_look(app, args, run),
     )
+
+
+def _standing(run: RunView) -> str:
+    """Return the sentence about the run as a whole."""
+    run_id = run.document["workflow_id"]
+    if run.status is RunStatus.RUNNING and not run.meta.is_started:
+        return f"Run '{run_id}' is created and not started: notify_next_worker_agent starts it."
+    return f"Run '{run_id}' is {run.word}."
+
+
+def _look(app: Application, args: ReadWorkflowControlPlane, run: RunView) -> list[dict[str, Any]] | None:
+    """Return the calls that show more: those that start the run, and the insides of its Maps and Parallels."""
+    if args.inside is not None or args.states_json or args.cursor is not None:
+        return None
+    machine = app.control_plane.run(args.workflow_id).definition.machine
+    scopes = [name for name, state in machine.states.items() if state.machines][:_SCOPES_NAMED]
+    waits = run.status is RunStatus.RUNNING and not run.meta.is_started
+    steps = [planner_steps.start(args.workflow_id)] if waits else []
+    steps += [planner_steps.inside(args.workflow_id, scope) for scope in scopes if not waits]
+    return [one.as_json() for one in steps] or None
 
 
 @dataclass(slots=True)
@@ -185,24 +212,37 @@ class UpdateWorkflowControlPlane(Arguments):
     )
     error_message: str | None = Field(default=None, max_length=20_000, description="What went wrong, in words.")
     claim_next: bool = Field(default=False, description="When completing: also lease what is next for me in this run.")
-    owner_agent_id: AgentId | None = Field(default=None, description="Your agent id; default: the lease's owner.")
+    owner_agent_id: AgentId | None = Field(
+        default=None, description="Your agent id; default: the lease's owner.", json_schema_extra=UNLISTED
+    )
     lease_ttl_s: Ttl | None = Field(default=None, description="Seconds of the lease claimed by claim_next.")
     whole_input: WholeInput = False
-    attempts_increment: int | None = Field(default=None, ge=0, le=100, description="Add to attempts.")
-    set_started_at: bool = Field(default=False, description="Set started_at to now.")
-    set_finished_at: bool = Field(default=False, description="Set finished_at to now; completing does it by itself.")
+    attempts_increment: int | None = Field(
+        default=None, ge=0, le=100, description="Add to attempts.", json_schema_extra=UNLISTED
+    )
+    set_started_at: bool = Field(default=False, description="Set started_at to now.", json_schema_extra=UNLISTED)
+    set_finished_at: bool = Field(
+        default=False, description="Set finished_at to now; completing does it by itself.", json_schema_extra=UNLISTED
+    )
     request_id: str | None = Field(
-        default=None, min_length=1, max_length=200, description="Makes a partial write repeatable: same id, once."
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="Makes a partial write repeatable: same id, once.",
+        json_schema_extra=UNLISTED,
     )
     output_ttl_secs: int | None = Field(
-        default=None, description="Refused: outputs live as long as their run (expiry_secs at creation)."
+        default=None,
+        description="Refused: outputs live as long as their run (expiry_secs at creation).",
+        json_schema_extra=UNLISTED,
     )
 
 
 class ControlPlaneUpdated(Answer):
     """The state after the write, and what it set in motion; `work` is the next piece, `retry_at` when a failed one is.
 
-    `stored` is what an earlier completion had stored.
+    `stored` is what an earlier completion had stored. `problems` lists what of an output does not match the Task's
+    OutputSchema; `note` says if an error has a name that the Task does not list.
     """
 
     workflow_id: str | None = None
@@ -215,8 +255,10 @@ class ControlPlaneUpdated(Answer):
     retry_at: str | None = None
     stored: dict[str, Any] | None = None
     work: dict[str, Any] | None = None
+    problems: list[dict[str, Any]] | None = None
+    note: str | None = None
 
-    only_when_set = ("retry_at", "stored", "work")
+    only_when_set = ("retry_at", "stored", "work", "problems", "note")
 
 
 @tool(
@@ -252,7 +294,9 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
     answer = app.control_plane.update(args.workflow_id, request)
     if isinstance(answer, Refusal):
         stored = _stored(app, args, answer) if isinstance(answer, AlreadyCompleted) else None
-        return refused(ControlPlaneUpdated, answer, workflow_id=args.workflow_id, state=args.state, stored=stored)
+        mend = calls_to_mend(request, args.workflow_id, args.owner_agent_id, answer)
+        echo: dict[str, Json] = {"workflow_id": args.workflow_id, "state": args.state, "stored": stored, "next": mend}
+        return refused(ControlPlaneUpdated, answer, **echo)
     agent_id = args.owner_agent_id
     work = claimed_work(app, args.workflow_id, agent_id, answer, whole_input=args.whole_input)
     told = f"Updated state '{args.state}' of run '{args.workflow_id}': {sentence_of(request, args.new_status, answer)}"
@@ -266,6 +310,7 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         run_status=answer.run_status,
         next_states=list(answer.next_states),
         repeated=answer.repeated,
+        note=note_on(app, args.workflow_id, args.state, args.error_name),
         retry_at=None if answer.retry_at is None else to_text(answer.retry_at),
         work=work[0] if work else None,
         next=calls_after(request, args.workflow_id, agent_id or answer.owner, answer, work[:1]) or None,
@@ -296,6 +341,9 @@ def _status(word: str | None) -> Status | None:
     if status is None:
         said = word.strip().lower()
         meant = _MEANT.get(said) or closest(said, _STATUS_WORDS)
-        hint = None if meant is None else f"Did you mean '{_STATUS_WORDS[meant]}'? Nothing was changed."
-        raise InvalidArgument("new_status must be succeeded, failed, running or pending.", hint)
+        told = "" if meant is None else f"Did you mean '{_STATUS_WORDS[meant]}'? "
+        raise InvalidArgument(
+            "new_status must be succeeded, failed, running or pending.",
+            f"{told}Send new_status succeeded with output_json, or failed with error_name and error_message.",
+        )
     return status

@@ -100,7 +100,7 @@ class FileRead(Answer):
 @tool(
     toolset="files",
     scope=Scope.READ,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=ReadFile,
     answer=FileRead,
     read_only=True,
@@ -152,7 +152,7 @@ class FileWritten(Answer):
 @tool(
     toolset="files",
     scope=Scope.WORK,
-    profiles=("planner",),
+    profiles=("operator",),
     arguments=WriteFile,
     answer=FileWritten,
     destructive=True,

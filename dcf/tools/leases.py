@@ -28,6 +28,7 @@ from dcf.tools.registry import (
     refused,
     tool,
 )
+from dcf.tools.unlisted import UNLISTED
 from dcf.tools.work import steps_of, work_shown
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
@@ -48,13 +49,21 @@ class AcquireStateLease(Arguments):
     owner_agent_id: AgentId
     lease_ttl_s: Ttl = 300
     lease_token: LeaseToken | None = Field(
-        default=None, description="Only to repeat a call whose answer was lost: its token."
+        default=None, description="Only to repeat a call whose answer was lost: its token.", json_schema_extra=UNLISTED
     )
-    require_ready: bool = Field(default=True, description="Must stay true.")
-    require_owner_match: bool = Field(default=True, description="False is an operator's right.")
-    allow_steal_if_expired: bool = Field(default=True, description="Take over from a holder whose lease expired.")
-    set_running_on_acquire: bool = Field(default=True, description="Set the state to running.")
-    attempts_increment: int = Field(default=1, ge=1, le=100, description="What this grant counts for.")
+    require_ready: bool = Field(default=True, description="Must stay true.", json_schema_extra=UNLISTED)
+    require_owner_match: bool = Field(
+        default=True, description="False is an operator's right.", json_schema_extra=UNLISTED
+    )
+    allow_steal_if_expired: bool = Field(
+        default=True, description="Take over from a holder whose lease expired.", json_schema_extra=UNLISTED
+    )
+    set_running_on_acquire: bool = Field(
+        default=True, description="Set the state to running.", json_schema_extra=UNLISTED
+    )
+    attempts_increment: int = Field(
+        default=1, ge=1, le=100, description="What this grant counts for.", json_schema_extra=UNLISTED
+    )
 
 
 class LeaseAnswer(Answer):
@@ -120,7 +129,7 @@ class ClaimReadyState(Arguments):
     owner_agent_id: AgentId
     lease_ttl_s: Ttl = 300
     lease_token: LeaseToken | None = Field(
-        default=None, description="Only to repeat a call whose answer was lost: its token."
+        default=None, description="Only to repeat a call whose answer was lost: its token.", json_schema_extra=UNLISTED
     )
     claim_next: int = Field(default=1, ge=1, le=MOST_CLAIMED, description="Lease at most so many states.")
     whole_input: WholeInput = False
@@ -177,12 +186,20 @@ class RenewStateLease(Arguments):
     workflow_id: WorkflowId
     state: StateName
     lease_token: LeaseToken
-    owner_agent_id: AgentId | None = Field(default=None, description="Your agent id, to be checked as well.")
+    owner_agent_id: AgentId | None = Field(
+        default=None, description="Your agent id, to be checked as well.", json_schema_extra=UNLISTED
+    )
     lease_ttl_s: Ttl | None = Field(default=None, description="New length in seconds (1 to 3600); default: as it is.")
     reject_if_expired: bool = Field(
-        default=True, description="False revives an expired lease as long as nobody took the state over."
+        default=True,
+        description="False revives an expired lease as long as nobody took the state over.",
+        json_schema_extra=UNLISTED,
     )
-    touch_only: bool = Field(default=False, description="Keep the length the lease has, whatever lease_ttl_s says.")
+    touch_only: bool = Field(
+        default=False,
+        description="Keep the length the lease has, whatever lease_ttl_s says.",
+        json_schema_extra=UNLISTED,
+    )
 
 
 @tool(toolset="execution", scope=Scope.WORK, profiles=("worker",), arguments=RenewStateLease, answer=LeaseAnswer)
@@ -217,9 +234,11 @@ class ReleaseStateLease(Arguments):
     workflow_id: WorkflowId
     state: StateName
     lease_token: LeaseToken | None = Field(default=None, description="The lease token you hold.")
-    owner_agent_id: AgentId | None = Field(default=None, description="Your agent id, to be checked as well.")
+    owner_agent_id: AgentId | None = Field(
+        default=None, description="Your agent id, to be checked as well.", json_schema_extra=UNLISTED
+    )
     force: bool = Field(default=False, description="Release whoever holds it; an operator's right.")
-    clear_owner: bool = Field(default=True, description="Forget the owner as well.")
+    clear_owner: bool = Field(default=True, description="Forget the owner as well.", json_schema_extra=UNLISTED)
 
 
 @tool(

@@ -76,7 +76,7 @@ class PauseRun(_OnRun):
     """
 
 
-@tool(toolset="operations", scope=Scope.PLAN, profiles=("planner", "operator"), arguments=PauseRun, answer=RunOperated)
+@tool(toolset="operations", scope=Scope.PLAN, profiles=("operator",), arguments=PauseRun, answer=RunOperated)
 def pause_run(app: Application, args: PauseRun) -> RunOperated:
     """Pause the run."""
     require_planner(app, args.workflow_id)
@@ -88,7 +88,7 @@ class ResumeRun(_OnRun):
     """Let a paused run go on: the agents of all states that can be taken are told."""
 
 
-@tool(toolset="operations", scope=Scope.PLAN, profiles=("planner", "operator"), arguments=ResumeRun, answer=RunOperated)
+@tool(toolset="operations", scope=Scope.PLAN, profiles=("operator",), arguments=ResumeRun, answer=RunOperated)
 def resume_run(app: Application, args: ResumeRun) -> RunOperated:
     """Resume the run."""
     require_planner(app, args.workflow_id)
@@ -111,6 +111,7 @@ class ResolveState(_OnRun):
     handled: bool = Field(
         default=False, description="With error: apply the state's Retry and Catch; otherwise the failure is final."
     )
+    force: bool = Field(default=False, description="With output_json: even if it does not match OutputSchema.")
     skip: bool = Field(default=False, description="The state succeeds with its own input as its output.")
     assign_json: JsonArray | None = Field(
         default=None, description='Agents that may take it from now on: ["agent-1"] (or JSON text).'
@@ -130,6 +131,9 @@ class StateResolved(RunOperated):
     state_status: str | None = None
     next_states: list[str] = Field(default_factory=list)
     assigned: list[str] = Field(default_factory=list)
+    problems: list[dict[str, Any]] | None = None
+
+    only_when_set = ("problems",)
 
 
 @tool(
@@ -153,6 +157,7 @@ def resolve_state(app: Application, args: ResolveState) -> StateResolved:
         skip=args.skip,
         handled=args.handled,
         epoch=args.epoch,
+        force=args.force,
         agents=() if args.assign_json is None else read_names(args.assign_json, name="assign_json"),
     )
     answer = app.lifecycle.resolve(args.workflow_id, wish, reason=args.reason, request_id=args.request_id)

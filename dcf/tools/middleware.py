@@ -8,18 +8,22 @@ from typing import Any, Final
 
 from mcp.server.context import CallNext, ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_REQUEST
+from mcp_types import INVALID_REQUEST, CallToolResult, TextContent
 
 from dcf.core.access import Caller
 from dcf.errors import RateLimited, Unauthorized
 from dcf.tools.key_watch import KeyWatch
+from dcf.tools.legal_calls import unknown_tool
 from dcf.tools.limits import refuse_excess
+from dcf.tools.registry import ToolSpec, printable
+from dcf.values.json_text import dump
 
 _CALL: Final = "tools/call"
-_REFUSED: Final = -32029
+_DISCOVER: Final = "server/discover"
+REFUSED: Final = -32029
 """JSON-RPC code of a refused request, of the range that is left to servers."""
 
-_STREAM: Final = "subscriptions/listen"
+STREAM: Final = "subscriptions/listen"
 
 
 class Metering:
@@ -37,8 +41,27 @@ class Metering:
                 refuse_excess(self._who_calls())
             except RateLimited as error:
                 told = {"code": error.code, "retry_after_s": error.retry_after_s, "hint": error.hint}
-                raise MCPError(_REFUSED, f"{error.code}: {error.message}", told) from None
+                raise MCPError(REFUSED, f"{error.code}: {error.message}", told) from None
         return await call_next(ctx)
+
+
+class UnknownTools:
+    """Middleware that answers the call of a tool that there is not with the one that was probably meant."""
+
+    def __init__(self, specs: Iterable[ToolSpec], who_calls: Callable[[], Caller]) -> None:
+        self._specs = {spec.name: spec for spec in specs}
+        self._who_calls = who_calls
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
+        """Pass on calls of tools that there are, and everything else."""
+        name = (ctx.params or {}).get("name")
+        if ctx.method != _CALL or not isinstance(name, str) or name in self._specs:
+            return await call_next(ctx)
+        scopes = self._who_calls().scopes
+        offered = {spec.name: spec.description for spec in self._specs.values() if spec.scope in scopes}
+        answer = unknown_tool(printable(name), offered)
+        text = TextContent(type="text", text=dump(answer))
+        return CallToolResult(content=[text], structured_content=answer, is_error=True)
 
 
 class WatchedStreams:
@@ -50,7 +73,7 @@ class WatchedStreams:
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
         """Serve the stream until its key is gone; pass everything else on."""
-        if ctx.method != _STREAM:
+        if ctx.method != STREAM:
             return await call_next(ctx)
 
         async def serve() -> Mapping[str, Any] | Any:
@@ -60,3 +83,18 @@ class WatchedStreams:
             return await self._watch.during(self._who_calls(), serve)
         except Unauthorized as error:
             raise MCPError(INVALID_REQUEST, error.message) from None
+
+
+async def nothing_changes(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
+    """Middleware that tells clients the truth about lists of tools, prompts and resources: no message says of changes.
+
+    The SDK says that they may, wherever a client can listen to anything. Clients would keep a stream open for nothing.
+    """
+    answer = await call_next(ctx)
+    if ctx.method == _DISCOVER and isinstance(answer, Mapping):
+        offered = {
+            name: {**part, "listChanged": False} if "listChanged" in part else part
+            for name, part in answer["capabilities"].items()
+        }
+        return {**answer, "capabilities": offered}
+    return answer

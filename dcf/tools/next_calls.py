@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias, TypeGuard
 
 from dcf.values.json_text import Json
 from dcf.workforce.steps import Step, to_complete, wait_for_event
+from dcf.workforce.talk_steps import steps_of_event
 
 Call: TypeAlias = dict[str, Json]
 Named: TypeAlias = Callable[[str], Json]
@@ -72,9 +73,13 @@ def _stalled(event: Mapping[str, Json], _: str) -> list[Step]:
     return [Step(tool="explain_run", arguments=run, why="It says why the run stands, and what to do about it.")]
 
 
-def _asked(event: Mapping[str, Json], _: str) -> list[Step]:
-    arguments = {"workflow_id": event.get("workflow_id"), "state": event.get("target_state")}
-    return [Step(tool="list_human_tasks", arguments=arguments, why="It shows the task; answer_human_task answers it.")]
+def _asked(event: Mapping[str, Json], agent_id: str) -> list[Step]:
+    where: dict[str, Json] = {"workflow_id": event.get("workflow_id"), "state": event.get("target_state")}
+    answer = where | {"choice": "<one of its choices>", "epoch": event.get("epoch"), "agent_id": agent_id}
+    return [
+        Step(tool="list_human_tasks", arguments=where, why="It shows the task whole: details and choices."),
+        Step(tool="answer_human_task", arguments=answer, why="This answers it; a comment may go with it."),
+    ]
 
 
 def _nothing(_: Mapping[str, Json], __: str) -> list[Step]:
@@ -86,6 +91,8 @@ _ABOUT: Final[Mapping[str, Callable[[Mapping[str, Json], str], list[Step]]]] = {
     "run_finished": _finished,
     "run_stalled": _stalled,
     "human_task": _asked,
+    "question": steps_of_event,
+    "question_answered": steps_of_event,
 }
 
 _TO_BE_LEASED: Final = frozenset({"token_required", "token_used"})

@@ -6,22 +6,26 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from dcf.application import Application
+from dcf.asl.state_paths import name_of
 from dcf.core.access import Scope
 from dcf.core.model import Status
 from dcf.errors import InvalidArgument
 from dcf.ports import Undelivered
 from dcf.runs.standing import StateView
 from dcf.runs.telling import Target
+from dcf.tools import planner_steps
 from dcf.tools.callers import current_caller, require, require_part, require_planner
 from dcf.tools.registry import Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
+from dcf.tools.unlisted import UNLISTED
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
+from dcf.workforce.steps import Step
 
 MAX_PAYLOAD = 4 * 1024
 
 _OWED: Final = "Nothing is to be done: what is owed is delivered by itself."
 _HINTS: Final[Mapping[Undelivered | None, str]] = {
-    None: "Assign an agent in meta.agents; what is owed is delivered by itself afterwards.",
+    None: "Assign an agent as `next` says; what is owed is delivered by itself afterwards.",
     Undelivered.UNKNOWN_AGENT: "Call create_worker_agents again: it makes agents that are gone again, and tells them.",
 }
 
@@ -35,9 +39,15 @@ class _AwaitedEvent(Arguments):
     payload_json: Any = Field(
         default=None, description="Extra JSON for the receiver, at most 4 KiB; it is marked as untrusted data."
     )
-    message_role: Role = Field(default="system", description="Role of the message, where the platform has roles.")
-    async_message: bool = Field(default=True, description="Delivery never waits for the receiver's work.")
-    max_steps: int | None = Field(default=None, ge=1, le=1000, description="Step limit, where the platform has one.")
+    message_role: Role = Field(
+        default="system", description="Role of the message, where the platform has roles.", json_schema_extra=UNLISTED
+    )
+    async_message: bool = Field(
+        default=True, description="Delivery never waits for the receiver's work.", json_schema_extra=UNLISTED
+    )
+    max_steps: int | None = Field(
+        default=None, ge=1, le=1000, description="Step limit, where the platform has one.", json_schema_extra=UNLISTED
+    )
 
 
 class NotifyNextWorkerAgent(_AwaitedEvent):
@@ -51,7 +61,9 @@ class NotifyNextWorkerAgent(_AwaitedEvent):
     source_state: StateName | None = Field(
         default=None, description="The state you completed; leave out to start the run."
     )
-    include_only_ready: bool = Field(default=True, description="Must stay true: nobody is woken in vain.")
+    include_only_ready: bool = Field(
+        default=True, description="Must stay true: nobody is woken in vain.", json_schema_extra=UNLISTED
+    )
 
 
 class WorkersNotified(Answer):
@@ -65,7 +77,7 @@ class WorkersNotified(Answer):
 @tool(
     toolset="notification",
     scope=Scope.WORK,
-    profiles=("worker", "planner", "operator"),
+    profiles=("planner", "operator"),
     arguments=NotifyNextWorkerAgent,
     answer=WorkersNotified,
 )
@@ -96,8 +108,11 @@ def notify_next_worker_agent(app: Application, args: NotifyNextWorkerAgent) -> W
         targets=[_shown(target) for target in targets],
     )
     if failed:
-        return answer.model_copy(update=_not_delivered(failed))
-    return answer.model_copy(update={"status": f"Notified {sent} target(s) for run '{args.workflow_id}'."})
+        return answer.model_copy(update=_not_delivered(app, args.workflow_id, failed))
+    told = f"Notified {sent} target(s) for run '{args.workflow_id}'."
+    planner = current_caller().agent_id
+    watched = [] if args.source_state else [one.as_json() for one in planner_steps.watch(args.workflow_id, planner)]
+    return answer.model_copy(update={"status": told, "next": watched or None})
 
 
 class NotifyIfReady(_AwaitedEvent):
@@ -108,9 +123,13 @@ class NotifyIfReady(_AwaitedEvent):
 
     workflow_id: WorkflowId
     state: StateName
-    require_ready: bool = Field(default=True, description="Must stay true: nobody is woken in vain.")
+    require_ready: bool = Field(
+        default=True, description="Must stay true: nobody is woken in vain.", json_schema_extra=UNLISTED
+    )
     skip_if_status_in_json: JsonArray | None = Field(
-        default=None, description='Do nothing when the status is one of these: ["failed", "skipped"] (or JSON text).'
+        default=None,
+        description='Do nothing when the status is one of these: ["failed", "skipped"] (or JSON text).',
+        json_schema_extra=UNLISTED,
     )
 
 
@@ -130,7 +149,7 @@ class ReadyNotified(Answer):
 @tool(
     toolset="notification",
     scope=Scope.PLAN,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=NotifyIfReady,
     answer=ReadyNotified,
     idempotent=False,
@@ -158,7 +177,8 @@ def notify_if_ready(app: Application, args: NotifyIfReady) -> ReadyNotified:
     app.usage.notified(account, [(target.agent_id, target.delivery.message_id)] if target.sent else [])
     if not target.sent:
         reason = "no_agent_assigned" if target.agent_id is None else "send_failed"
-        return answer.model_copy(update=_not_delivered([target]) | {"skipped": True, "skip_reason": reason})
+        told = _not_delivered(app, args.workflow_id, [target])
+        return answer.model_copy(update=told | {"skipped": True, "skip_reason": reason})
     return answer.model_copy(
         update={
             "status": "notified",
@@ -190,16 +210,26 @@ def _shown(target: Target) -> dict[str, Json]:
 def _target_error(target: Target) -> str | None:
     if target.sent or target.skipped_not_ready:
         return None
-    return target.delivery.error or f"No agent_id in meta.agents for state '{target.state}'."
+    return target.delivery.error or f"No agent_id in meta.agents for state '{name_of(target.state or '')}'."
 
 
-def _not_delivered(failed: list[Target]) -> dict[str, Json]:
+def _not_delivered(app: Application, workflow_id: str, failed: list[Target]) -> dict[str, Any]:
     first = failed[0]
     return {
         "code": "not_delivered",
         "error": f"not_delivered: {len(failed)} notification(s) could not be delivered: {_target_error(first)}",
         "hint": _HINTS.get(first.delivery.failure, _OWED),
+        "next": [one.as_json() for one in _mending(app, workflow_id, failed)] or None,
     }
+
+
+def _mending(app: Application, workflow_id: str, failed: list[Target]) -> list[Step]:
+    """Return the calls after which the agents can be told."""
+    if any(one.delivery.failure is Undelivered.UNKNOWN_AGENT for one in failed):
+        return [planner_steps.make_agents(workflow_id)]
+    missing = dict.fromkeys(name_of(one.state) for one in failed if one.agent_id is None and one.state is not None)
+    (key, *_) = app.runs.key_names(workflow_id, ())
+    return planner_steps.assign(key, list(missing), app.runs.read(workflow_id).planner_agent_id) if missing else []
 
 
 def _why_skipped(found: StateView | None, skip: frozenset[str]) -> tuple[Literal["skipped", "not_ready"], str]:

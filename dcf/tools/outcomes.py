@@ -9,6 +9,7 @@ from dcf.tools.next_calls import wait_again
 from dcf.tools.work import steps_of
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.values.refusal import Refusal
 from dcf.workforce.steps import to_complete
 
 _MOST_NAMED = 5
@@ -50,6 +51,16 @@ def calls_after(
         held: dict[str, Json] = {"workflow_id": workflow_id, "state": request.state, "lease_token": request.token}
         return [to_complete(held, agent_id).as_json()]
     return [] if agent_id is None else [wait_again(agent_id)]
+
+
+def calls_to_mend(
+    request: Update, workflow_id: str, agent_id: str | None, refusal: Refusal
+) -> list[dict[str, Json]] | None:
+    """Return the call that delivers an output again which did not match; None for every other refusal."""
+    if refusal.code != "output_invalid":
+        return None
+    held: dict[str, Json] = {"workflow_id": workflow_id, "state": request.state, "lease_token": request.token}
+    return [to_complete(held, agent_id).as_json()]
 
 
 def _after_failure(answer: Updated) -> str:

@@ -1,7 +1,7 @@
 """Tools with which people are asked and answer: the list of open human tasks, and an answer to one."""
 
 from itertools import takewhile
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -16,6 +16,8 @@ from dcf.tools.paging import Limit, Room
 from dcf.tools.registry import ID_PATTERN, AgentId, Answer, Arguments, StateName, WorkflowId, refused, tool
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
+
+_CHOOSE: Final = "Ask them, and pass what they say as choice; list_human_tasks with the state shows the choices."
 
 Group = Annotated[str | None, Field(pattern=ID_PATTERN, description="A group of people.")]
 
@@ -88,7 +90,13 @@ class AnswerHumanTask(Arguments):
 
     workflow_id: WorkflowId
     state: StateName
-    choice: str = Field(min_length=1, max_length=64, description="One of the task's choices.", examples=["approve"])
+    choice: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=64,
+        description="One of the task's choices. Left out, the person is asked, where your client can.",
+        examples=["approve"],
+    )
     comment: str | None = Field(default=None, max_length=LONGEST_COMMENT, description="Why; some choices need it.")
     answer_json: Any = Field(default=None, description="What the task's schema asks for: JSON, or JSON text.")
     agent_id: AgentId | None = Field(
@@ -117,6 +125,9 @@ class HumanTaskAnswered(Answer):
     choice: str | None = None
     answered_by: str | None = None
     repeated: bool | None = None
+    problems: list[dict[str, Any]] | None = None
+
+    only_when_set = ("problems",)
 
 
 @tool(
@@ -129,6 +140,8 @@ class HumanTaskAnswered(Answer):
 )
 def answer_human_task(app: Application, args: AnswerHumanTask) -> HumanTaskAnswered:
     """Answer a human task."""
+    if args.choice is None:
+        raise InvalidArgument("Nobody chose: the person was not asked, or did not answer.", _CHOOSE)
     reply = HumanAnswer(
         state=args.state,
         choice=args.choice,

@@ -1,50 +1,41 @@
 """Tools of the planner: create a run and finalize it. They only parse arguments, call, and format the answer."""
 
-from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from dcf.core.answers import Created
 from dcf.core.codec import read_meta
 from dcf.core.creation import Create
-from dcf.core.definition import Definition, read_definition
+from dcf.core.definition import Definition, read_given
 from dcf.core.finalization import Finalize
-from dcf.core.model import RunStatus
-from dcf.errors import InvalidArgument
+from dcf.core.model import Meta, RunStatus
+from dcf.runs.starting import id_for
+from dcf.tools.beginnings import AGENTS_MAP, WORKFLOW, WORKFLOW_FORMS, defaulted, next_calls, warnings_of
 from dcf.tools.callers import current_caller, require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
+from dcf.tools.unlisted import UNLISTED
 from dcf.values.identifiers import check_agents, check_id
 from dcf.values.json_text import Json, parse, parse_workflow
-from dcf.values.open_tasks import open_tasks_warning
 from dcf.values.refusal import Refusal
-
-_ASSIGN: Final = "Name agents in agents_map_json, or call create_worker_agents."
-_WORKFLOW: Final[Json] = {"asl": {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}}
 
 
 class CreateWorkflowControlPlane(Arguments):
-    """Create a run of a workflow: call this first, then notify_next_worker_agent to start it.
+    """Create a run without starting it: notify_next_worker_agent then does. start_run is both in one call.
 
-    Validates the workflow, stores its documents, and makes the first state ready. Repeating the same call finds the
-    run; the same workflow_id with a different workflow or input is refused with code conflict.
+    Validates the workflow, stores its documents, and makes the first state ready. Repeated with its workflow_id it
+    finds the run; the same workflow_id with a different workflow or input is refused with code conflict.
     """
 
-    workflow_json: JsonObject = Field(
-        description="The workflow document: an object (or JSON text) with 'asl' {StartAt, States}, or linear 'steps'.",
-        examples=[_WORKFLOW],
-    )
+    workflow_json: JsonObject = Field(description=WORKFLOW_FORMS, examples=[WORKFLOW])
     workflow_id: WorkflowId | None = Field(
-        default=None, description="Id of this run; default: the document's workflow_id. Choose a new one per run."
+        default=None, description="Id of this run; default: the document's workflow_id, or else a new one."
     )
     input_json: Any = Field(default=None, description="Input of the run: any JSON value, or JSON text; default {}.")
-    agents_map_json: JsonObject | None = Field(
-        default=None,
-        description='Who does what: {"State": "agent-id"} or {"State": ["agent-1", "agent-2"]} for a pool; '
-        '"*" is every other Task.',
-    )
+    agents_map_json: JsonObject | None = Field(default=None, description=AGENTS_MAP)
     planner_agent_id: AgentId | None = Field(
         default=None, description="Agent that is told when the run ends; usually your own id."
     )
@@ -57,15 +48,20 @@ class CreateWorkflowControlPlane(Arguments):
 
 
 class ControlPlaneCreated(Answer):
-    """The keys of the run and its meta document; `problems` lists all that is wrong with the workflow."""
+    """The keys of the run and its meta document. `started` is false until notify_next_worker_agent starts the run.
+
+    `defaulted`: what was left open, and what was taken instead. `problems` lists all that is wrong with the workflow.
+    """
 
     workflow_id: str | None = None
     run_status: RunStatus | None = None
+    started: bool | None = None
     created_keys: list[str] | None = None
     existing_keys: list[str] | None = None
     meta_sample: dict[str, Any] | None = None
     problems: list[dict[str, str]] = Field(default_factory=list)
     warnings: list[str] = Field(default_factory=list)
+    defaulted: list[str] = Field(default_factory=list)
 
 
 @tool(
@@ -77,12 +73,11 @@ class ControlPlaneCreated(Answer):
 )
 def create_workflow_control_plane(app: Application, args: CreateWorkflowControlPlane) -> ControlPlaneCreated:
     """Create the documents of a run."""
-    definition = read_definition(
-        parse_workflow(args.workflow_json, name="workflow_json", max_bytes=app.settings.max_document_bytes)
-    )
-    workflow_id = args.workflow_id or definition.workflow_id
-    if workflow_id is None:
-        raise InvalidArgument("The workflow has no workflow_id and none was given.", "Pass workflow_id.")
+    given = parse_workflow(args.workflow_json, name="workflow_json", max_bytes=app.settings.max_document_bytes)
+    definition = read_given(given)
+    caller = current_caller()
+    named = args.workflow_id or definition.workflow_id
+    workflow_id = named or id_for(definition, None, caller.name)
     request = Create(
         workflow_id=check_id(workflow_id, "workflow_id"),
         definition=definition,
@@ -94,7 +89,7 @@ def create_workflow_control_plane(app: Application, args: CreateWorkflowControlP
         planner_agent_id=args.planner_agent_id,
         retention_s=args.expiry_secs,
         max_attempts=args.max_attempts,
-        created_by=current_caller().name,
+        created_by=caller.name,
     )
     answer = app.control_plane.create(request)
     if isinstance(answer, Refusal):
@@ -102,22 +97,31 @@ def create_workflow_control_plane(app: Application, args: CreateWorkflowControlP
     if answer.existed:
         require_planner(app, workflow_id)
     keys = app.runs.key_names(workflow_id, definition.machine.states)
-    verb = "exists" if answer.existed else "created"
+    meta = read_meta(dict(answer.meta))
     return ControlPlaneCreated(
-        status=f"Control plane {verb} for run '{workflow_id}' with {len(definition.machine.states)} states.",
+        status=f"{_done(answer, definition, workflow_id)}{_standing(meta)}",
         workflow_id=workflow_id,
-        run_status=read_meta(answer.meta).status,
+        run_status=meta.status,
+        started=meta.is_started or meta.status is not RunStatus.RUNNING,
         created_keys=[] if answer.existed else keys,
         existing_keys=keys if answer.existed else [],
         meta_sample=dict(answer.meta),
-        warnings=_warnings(definition, answer.meta),
+        warnings=warnings_of(definition, answer.meta),
+        defaulted=defaulted(given, definition, request.agents, chosen_id=None if named else workflow_id),
+        next=next_calls(app, workflow_id, definition, answer.meta),
     )
 
 
-def _warnings(definition: Definition, meta: Mapping[str, Json]) -> list[str]:
-    """Return the warning about Tasks that nobody is assigned to, if there are any."""
-    warning = open_tasks_warning([name for name in definition.skills if not meta["agents"].get(name)], _ASSIGN)
-    return [] if warning is None else [warning]
+def _done(answer: Created, definition: Definition, workflow_id: str) -> str:
+    verb = "exists" if answer.existed else "created"
+    return f"Control plane {verb} for run '{workflow_id}' with {len(definition.machine.states)} states."
+
+
+def _standing(meta: Meta) -> str:
+    """Return the sentence about a run that nobody has started; nothing for others."""
+    if meta.is_started or meta.status is not RunStatus.RUNNING:
+        return ""
+    return " It is not started: notify_next_worker_agent starts it."
 
 
 def _input(app: Application, given: Any) -> Json:
@@ -132,7 +136,9 @@ class FinalizeWorkflow(Arguments):
     """
 
     workflow_id: WorkflowId
-    close_open_states: bool = Field(default=True, description="Cancel states that are still open.")
+    close_open_states: bool = Field(
+        default=True, description="Cancel states that are still open.", json_schema_extra=UNLISTED
+    )
     overall_status: Literal["succeeded", "failed", "partial", "cancelled"] | None = Field(
         default=None, description="Final status instead of the computed one."
     )
@@ -142,7 +148,7 @@ class FinalizeWorkflow(Arguments):
     delete_worker_agents: bool = Field(
         default=True, description="Delete the agents that create_worker_agents made for this run, and no others."
     )
-    preserve_planner: bool = Field(default=True, description="Never delete the planner.")
+    preserve_planner: bool = Field(default=True, description="Never delete the planner.", json_schema_extra=UNLISTED)
 
 
 class WorkflowFinalized(Answer):

@@ -1,12 +1,13 @@
 """Selects the tools that a server offers: by toolset (what tools are about) and by profile (who calls them).
 
-A model reads every tool that it is offered, so a worker is not offered a planner's tools. Scopes, not profiles,
-decide what a caller may do. Each tool declares its own toolset and profiles.
+A model reads every tool that it is shown, so a worker is not shown a planner's tools. Scopes, not profiles, decide what
+a caller may do: a tool that is not on its list can be called. Each tool declares its own toolset and profiles.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Final, get_args
 
+from dcf.core.access import Caller, Scope
 from dcf.errors import InvalidArgument
 from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     agents,
@@ -16,10 +17,12 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     callbacks,
     catalog,
     completion,
+    corrections,
     diagnosis,
     execution,
     files,
     health,
+    language,
     leases,
     lifecycle,
     notification,
@@ -32,6 +35,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     signals,
     skills,
     starting,
+    talk,
     task_log,
     validation,
 )
@@ -49,6 +53,36 @@ PROFILES: Final[Mapping[str, frozenset[str] | None]] = {
 }
 """The names of the tools in each profile; None means all tools."""
 
+AUTO: Final = "auto"
+"""The setting that leaves the profile to the request and to the caller's scopes."""
+
+HEADER: Final = "x-dcf-profile"
+"""The HTTP header by which a client chooses a profile: for a server whose tools several kinds of agents share."""
+
+_SUGGESTED: Final[Mapping[Scope, str]] = {
+    Scope.ADMIN: _ALL,
+    Scope.OPERATE: "operator",
+    Scope.PLAN: "planner",
+    Scope.WORK: "worker",
+    Scope.ANSWER: "person",
+}
+"""Which profile a scope suggests; of several the first."""
+
+
+def listed_for(caller: Caller, profile: str, wanted: str | None = None) -> frozenset[str] | None:
+    """Return the names of the tools that this caller is shown, None for all that it may call.
+
+    Without a profile of the server the one counts that the request wants, if it exists, then the caller's scopes. A key
+    that may only read is shown what an operator reads, the local user everything.
+    """
+    if profile != AUTO:
+        return PROFILES[profile]
+    if wanted is not None and wanted in PROFILES:
+        return PROFILES[wanted]
+    if caller.local:
+        return None
+    return PROFILES[next((name for scope, name in _SUGGESTED.items() if scope in caller.scopes), "operator")]
+
 
 def select_tools(toolsets: Iterable[str], *, read_only: bool, profile: str = _ALL) -> list[ToolSpec]:
     """List tools of these toolsets (of all if none is named) in a profile; `read_only` leaves out those that write."""
@@ -58,11 +92,8 @@ def select_tools(toolsets: Iterable[str], *, read_only: bool, profile: str = _AL
         raise InvalidArgument(
             f"There is no toolset '{min(unknown)[:40]}'.", f"Toolsets are: {', '.join(_TOOLSETS)} (DCF_TOOLSETS)."
         )
-    if profile not in PROFILES:
-        raise InvalidArgument(
-            f"There is no profile '{profile[:40]}'.", f"Profiles are: {', '.join(PROFILES)} (DCF_PROFILE)."
-        )
-    names = PROFILES[profile]
+    check_profile(profile)
+    names = None if profile == AUTO else PROFILES[profile]
     chosen = [
         spec
         for spec in TOOLS.values()
@@ -71,6 +102,14 @@ def select_tools(toolsets: Iterable[str], *, read_only: bool, profile: str = _AL
         and (names is None or spec.name in names)
     ]
     return sorted(chosen, key=_place)
+
+
+def check_profile(profile: str) -> None:
+    """Raise for a profile that does not exist."""
+    if profile not in {AUTO, *PROFILES}:
+        raise InvalidArgument(
+            f"There is no profile '{profile[:40]}'.", f"Profiles are: {', '.join((AUTO, *PROFILES))} (DCF_PROFILE)."
+        )
 
 
 def _place(spec: ToolSpec) -> tuple[int, str, int]:

@@ -126,7 +126,7 @@ class DocumentRead(Answer):
 @tool(
     toolset="redis_json",
     scope=Scope.READ,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=JsonRead,
     answer=DocumentRead,
     read_only=True,
@@ -173,7 +173,7 @@ class JsonSet(Change):
     expires_in_s: Life = None
 
 
-@_changes(profiles=("planner", "operator"), arguments=JsonSet, destructive=True, audit=_AT)
+@_changes(profiles=("operator",), arguments=JsonSet, destructive=True, audit=_AT)
 def json_set(app: Application, args: JsonSet) -> DocumentAnswer:
     """Set a value."""
     steps = parse_path(args.path)

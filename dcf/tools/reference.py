@@ -11,6 +11,7 @@ from dcf.tools.examples import smallest_call
 from dcf.tools.profiles import PROFILES, select_tools
 from dcf.tools.registry import Answer, ToolSpec
 from dcf.tools.schemas import parameters_of
+from dcf.tools.unlisted import KEYWORD
 from dcf.values.json_text import Json, dump
 
 _HEAD = """# Tools
@@ -19,8 +20,9 @@ Made by `dcf tools --markdown`; do not edit.
 
 Every answer has `status`, `code`, and where it is not `ok` an `error` that begins with the code, and often `hint` and
 `retry_after_s`. `next` are the calls to make now, `{"tool", "arguments", "why"}`, ready to be sent but for what stands
-in angle brackets. Below are the fields that a tool adds. Every tool takes `redis_url` as well, for compatibility: leave
-it out. Where an agent is marked *who calls*, a key that is bound to an agent may name no other.
+in angle brackets. Below are the fields that a tool adds. Every tool takes `redis_url` as well, and some take arguments
+marked *unlisted*: they are for callers made for older servers, and no list of tools has them. Where an agent is marked
+*who calls*, a key that is bound to an agent may name no other.
 """
 _COMMON = frozenset(Answer.model_fields)
 _UNTOLD = "redis_url"
@@ -88,6 +90,7 @@ def _table(spec: ToolSpec) -> Iterator[str]:
         told = _parameter(schema, spec, name)
         default = "**required**" if told["required"] else f"`{dump(told['default'])}`"
         speaker = " *Who calls.*" if name == spec.acts_as else ""
+        speaker += " *Unlisted.*" if KEYWORD in schema else ""
         description = schema.get("description", "").replace("|", "\\|")
         yield f"| `{name}` | {told['type']} | {default} | {description}{speaker} |"
     yield ""

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.errors import InvalidArgument
+from dcf.tools.unlisted import UNLISTED
 from dcf.values.identifiers import check_state
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
@@ -46,6 +47,7 @@ Profile = Literal["worker", "planner", "operator", "person"]
 
 WorkflowId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the run.", examples=["order-42"])]
 AgentId = Annotated[str, Field(pattern=ID_PATTERN, description="Your agent id.", examples=["pricing-1"])]
+OtherAgentId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the agent.", examples=["pricing-1"])]
 StateName = Annotated[
     str,
     Field(
@@ -65,10 +67,10 @@ LeaseToken = Annotated[
         examples=["the token in the answer of acquire_state_lease"],
     ),
 ]
-Ttl = Annotated[
-    int, Field(ge=1, le=3600, description="Seconds until the lease expires unless you renew it (1 to 3600).")
+Ttl = Annotated[int, Field(ge=1, le=3600, description="Seconds until the lease expires, unless you renew it.")]
+WholeInput = Annotated[
+    bool, Field(description="Never leave out a long input; for programs.", json_schema_extra=UNLISTED)
 ]
-WholeInput = Annotated[bool, Field(description="Never leave out a long input; for programs.")]
 ONLY_CONFIGURED = "Leave out: the server knows its {}; any other path is refused."
 JsonObject: TypeAlias = str | dict[str, Any]
 JsonArray: TypeAlias = str | list[Any]
@@ -82,14 +84,17 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    redis_url: Literal["default"] | None = Field(default=None, description="Leave out; URLs are refused.")
+    redis_url: Literal["default"] | None = Field(
+        default=None, description="Leave out; URLs are refused.", json_schema_extra=UNLISTED
+    )
 
 
 class Answer(BaseModel):
     """Base of every tool's answer: the seed's pattern B, with a stable code and what to do next.
 
     `code` is `ok`, or says why not; then `error` begins with it and `status` is null. `next` are the calls to make
-    now, in order (`workforce/steps.py`): ready to be sent, but for what stands in angle brackets.
+    now, in order (`workforce/steps.py`): ready to be sent, but for what stands in angle brackets. Some answers
+    have `problems`: all that is wrong with what was sent.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -207,8 +212,15 @@ def refused(answer: type[AnyAnswer], refusal: Refusal, **echo: Json) -> AnyAnswe
         code=refusal.code,
         hint=printable(refusal.hint),
         retry_after_s=refusal.retry_after_s,
+        **problems_shown(refusal),
         **echo,
     )
+
+
+def problems_shown(refusal: Refusal) -> dict[str, Json]:
+    """Return all that is wrong with what was sent, as a member, where the refusal lists it."""
+    shown = [{name: printable(str(value)) for name, value in one.items()} for one in refusal.problems]
+    return {"problems": shown} if shown else {}
 
 
 def printable(text: str) -> str:

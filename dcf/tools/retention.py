@@ -35,7 +35,7 @@ class RunDeleted(Answer):
 @tool(
     toolset="operations",
     scope=Scope.PLAN,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=DeleteRun,
     answer=RunDeleted,
     destructive=True,

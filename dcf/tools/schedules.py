@@ -7,24 +7,24 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.definition import Definition, as_workflow, read_definition, reference_of
+from dcf.core.definition import Definition, read_given, reference_of
 from dcf.core.schedules import MOST_JITTER_S, NAME_PATTERN, CatchUp, Overlap, ScheduleWish, shown, summary
 from dcf.core.starting import check_tags
 from dcf.core.ticks import LEAST_EVERY_S, MOST_EVERY_S
 from dcf.errors import Forbidden, InvalidArgument
+from dcf.tools.beginnings import AGENTS_MAP
 from dcf.tools.callers import bound_to, current_caller
 from dcf.tools.lifecycle import Reason, RequestId
 from dcf.tools.paging import Limit, Room
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, JsonObject, refused, tool
 from dcf.values.json_text import Json, parse, parse_workflow
-from dcf.values.open_tasks import open_tasks_warning
+from dcf.values.open_tasks import open_tasks_warning, pass_agents
 from dcf.values.refusal import Refusal
 
 ScheduleName = Annotated[
     str, Field(pattern=NAME_PATTERN, description="Name of the schedule.", examples=["nightly-report"])
 ]
 
-_ASSIGN: Final = "Name agents in agents_map_json."
 _AUDITED: Final = ("name", "reason")
 
 
@@ -50,9 +50,9 @@ class CreateSchedule(Arguments):
         max_length=300,
         description="Started before: 'name@version', its hash, or 'name' (the newest at each tick).",
     )
-    workflow_json: JsonObject | None = Field(default=None, description="Or the workflow document itself.")
+    workflow_json: JsonObject | None = Field(default=None, description="Or the workflow itself, in any form.")
     input_json: Any = Field(default=None, description="Input of each run, 64 KiB at most; default {}.")
-    agents_map_json: JsonObject | None = Field(default=None, description='Who does what: {"State": "agent-id"}.')
+    agents_map_json: JsonObject | None = Field(default=None, description=AGENTS_MAP)
     planner_agent_id: AgentId | None = Field(default=None, description="Agent that is told when a run ends.")
     tags_json: JsonArray | None = Field(default=None, description="More tags of its runs.")
     expiry_secs: int | None = Field(
@@ -82,7 +82,7 @@ class ScheduleShown(Answer):
 @tool(
     toolset="schedules",
     scope=Scope.PLAN,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=CreateSchedule,
     answer=ScheduleShown,
     audit=(*_AUDITED, "cron", "every_s", "definition"),
@@ -112,7 +112,7 @@ def create_schedule(app: Application, args: CreateSchedule) -> ScheduleShown:
     if isinstance(made, Refusal):
         return refused(ScheduleShown, made)
     told, done = shown(made.schedule), f"Schedule '{args.name}' {'exists' if made.existed else 'is created'}."
-    warning = open_tasks_warning(list(made.unassigned), _ASSIGN)
+    warning = open_tasks_warning(made.unassigned, pass_agents(made.unassigned))
     warnings = [] if warning is None else [warning]
     return ScheduleShown(status=done, schedule=told, existed=made.existed, warnings=warnings, hint=_hint(told))
 
@@ -126,7 +126,7 @@ def _definition(app: Application, args: CreateSchedule) -> Definition | None:
     if args.workflow_json is None:
         return None
     most = app.settings.max_document_bytes
-    return read_definition(as_workflow(parse_workflow(args.workflow_json, name="workflow_json", max_bytes=most)))
+    return read_given(parse_workflow(args.workflow_json, name="workflow_json", max_bytes=most))
 
 
 class ListSchedules(Arguments):
@@ -147,7 +147,7 @@ class SchedulesListed(Answer):
 @tool(
     toolset="schedules",
     scope=Scope.READ,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=ListSchedules,
     answer=SchedulesListed,
     read_only=True,
@@ -192,7 +192,7 @@ class ScheduleOperated(ScheduleShown):
 @tool(
     toolset="schedules",
     scope=Scope.PLAN,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=OperateSchedule,
     answer=ScheduleOperated,
     audit=(*_AUDITED, "action", "workflow_id"),
@@ -236,7 +236,7 @@ class ScheduleDeleted(Answer):
 @tool(
     toolset="schedules",
     scope=Scope.PLAN,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=DeleteSchedule,
     answer=ScheduleDeleted,
     destructive=True,

@@ -6,6 +6,7 @@ callers (measured, mcp 2.3). So dcf's tools validate and answer by themselves, i
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -14,7 +15,7 @@ from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -25,6 +26,7 @@ from dcf import __version__
 from dcf.application import Application
 from dcf.settings import Settings
 from dcf.tools.a2a_routes import a2a_routes
+from dcf.tools.asking import asked
 from dcf.tools.authentication import (
     KeyVerifier,
     Unavailable,
@@ -39,12 +41,16 @@ from dcf.tools.http_bodies import LimitedBodies, PlainFraming, body_budget
 from dcf.tools.key_watch import KeyWatch
 from dcf.tools.limits import Meter, meter_of
 from dcf.tools.listing import ToolList
-from dcf.tools.middleware import Metering, WatchedStreams
+from dcf.tools.mcp_server import ControlPlaneServer
+from dcf.tools.middleware import Metering, UnknownTools, WatchedStreams, nothing_changes
 from dcf.tools.profiles import select_tools
+from dcf.tools.progress import StreamsWhereAsked, reporting
 from dcf.tools.pulse import keep_pulse
 from dcf.tools.readiness import Readiness
+from dcf.tools.reading import Reading
 from dcf.tools.registry import ToolSpec
-from dcf.tools.schemas import answer_of, parameters_of
+from dcf.tools.run_watch import RunListeners, RunWatch
+from dcf.tools.schemas import listed_of
 from dcf.tools.task_token_routes import task_token_routes
 
 _PATH = "/mcp"
@@ -67,15 +73,20 @@ class RegisteredTool(Tool):
     who_calls: Any
     meter: Any
     watch: Any
+    reading: Any
 
     async def run(
         self,
         arguments: dict[str, Any],
-        context: Context[Any, Any],  # noqa: ARG002 - the SDK's signature
+        context: Context[Any, Any],
         convert_result: bool = False,  # noqa: ARG002 - the SDK's signature
-    ) -> CallToolResult:
+    ) -> CallToolResult | InputRequiredResult:
         """Run the call; the text and the structured content of the answer are equal."""
-        reply = await call(self.spec, self.application, arguments, self.who_calls(), self.meter, self.watch)
+        given = await asked(self.spec, arguments, context, self.reading)
+        if isinstance(given, InputRequiredResult):
+            return given
+        work = partial(call, self.spec, self.application, given, self.who_calls(), self.meter, self.watch)
+        reply = await reporting(self.spec, arguments, context, work)
         return CallToolResult(
             content=[TextContent(type="text", text=reply.text)],
             structured_content=dict(reply.payload),
@@ -86,15 +97,17 @@ class RegisteredTool(Tool):
 def build_server(application: Application, *, protected_url: str | None = None) -> MCPServer[None]:
     """Return the MCP server of this process: for the local user, or at a protected URL for callers with a key."""
     settings = application.settings
-    specs = select_tools(settings.toolsets, read_only=settings.read_only, profile=settings.profile)
+    specs = select_tools(settings.toolsets, read_only=settings.read_only)
     who_calls = the_local_user(settings) if protected_url is None else who_called_over_http
     meter = meter_of(settings)
     watch = None if protected_url is None else KeyWatch(application.keys)
+    runs = RunWatch(application.history)
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(keep_pulse, application)
+            tasks.start_soon(runs.keep)
             if watch is not None:
                 tasks.start_soon(watch.keep)
             try:
@@ -104,18 +117,23 @@ def build_server(application: Application, *, protected_url: str | None = None) 
                 with anyio.CancelScope(shield=True):
                     await application.reader.close()
 
-    return MCPServer(
+    return ControlPlaneServer(
+        Reading(application, who_calls, meter),
         name="dcf",
         title="dcf control plane",
         instructions=" ".join(INSTRUCTIONS.split()),
         version=__version__,
         tools=[_registered(spec, application, who_calls, meter, watch) for spec in specs],
         lifespan=lifespan,
+        subscriptions=runs.bus,
         log_level="WARNING",
         middleware=[
             Metering((spec.name for spec in specs), who_calls),
-            ToolList(specs, who_calls),
+            ToolList(specs, who_calls, settings.profile),
+            UnknownTools(specs, who_calls),
+            nothing_changes,
             *([] if watch is None else [WatchedStreams(watch, who_calls)]),
+            RunListeners(runs, who_calls),
         ],
         auth=None if protected_url is None else auth_settings(protected_url),
         token_verifier=None if protected_url is None else KeyVerifier(application.keys, application.refusals),
@@ -138,8 +156,8 @@ def over_http(
 ) -> Starlette:
     """Serve a server of `build_server` over HTTP; add tools to it before this call.
 
-    Only if a tool reports progress is every answer an event stream. That takes 40 KB more for each call that waits, and
-    none of dcf's tools does (measured, mcp 2.3).
+    Only if an added tool reports progress is every answer an event stream; of dcf's own, those that wait are, for
+    clients that ask for it (`progress`).
     """
     settings = application.settings
     readiness = Readiness(application.health.checked)
@@ -160,6 +178,8 @@ def over_http(
         host=settings.mcp_host,
         max_request_body_size=settings.max_body_bytes,
     )
+    if not reports_progress:
+        server.session_manager.asgi_app.app = StreamsWhereAsked(server.session_manager)
     app.router.routes.insert(0, Route(_PATH, no_stream, methods=["GET", "DELETE"]))
     who_calls = the_local_user(settings) if protected_url is None else who_called_over_http
     asks = protected_url is not None
@@ -196,20 +216,25 @@ def _registered(
         title=None,
         context_kwarg=None,
         description=spec.description,
-        parameters=parameters_of(spec),
-        fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=answer_of(spec)),
+        parameters=listed_of(spec),
+        fn_metadata=FuncMetadata(arg_model=ArgModelBase),
         is_async=True,
-        annotations=ToolAnnotations(
-            read_only_hint=spec.read_only,
-            destructive_hint=spec.destructive,
-            idempotent_hint=spec.idempotent,
-            open_world_hint=False,
-        ),
+        annotations=_hints(spec),
         spec=spec,
         application=application,
         who_calls=who_calls,
         meter=meter,
         watch=watch,
+        reading=Reading(application, who_calls, meter),
+    )
+
+
+def _hints(spec: ToolSpec) -> ToolAnnotations:
+    """Return what the tool may do, without what is so by default or follows from its being read-only."""
+    if spec.read_only:
+        return ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    return ToolAnnotations(
+        destructive_hint=spec.destructive, idempotent_hint=True if spec.idempotent else None, open_world_hint=False
     )
 
 

@@ -26,6 +26,7 @@ from dcf.tools.registry import (
     refuse_other,
     tool,
 )
+from dcf.tools.unlisted import UNLISTED
 from dcf.validation.schema import configured_schema
 from dcf.validation.verdict import EXIT_CODES, found
 
@@ -47,7 +48,9 @@ class ValidateSkillManifest(Arguments):
         description="The manifest: an object, JSON text, a skill:// name, or a file's path.",
         examples=["skill://calculate.pricing@0.1.0"],
     )
-    schema_path: str | None = Field(default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"))
+    schema_path: str | None = Field(
+        default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"), json_schema_extra=UNLISTED
+    )
 
 
 class SkillManifestValidated(Answer):
@@ -64,7 +67,7 @@ class SkillManifestValidated(Answer):
 @tool(
     toolset="skills",
     scope=Scope.READ,
-    profiles=("planner",),
+    profiles=("operator",),
     arguments=ValidateSkillManifest,
     answer=SkillManifestValidated,
     read_only=True,
@@ -103,9 +106,14 @@ class GetSkillset(Arguments):
     """
 
     manifests_dir: str | None = Field(
-        default=None, max_length=1000, description=ONLY_CONFIGURED.format("directory of manifests")
+        default=None,
+        max_length=1000,
+        description=ONLY_CONFIGURED.format("directory of manifests"),
+        json_schema_extra=UNLISTED,
     )
-    schema_path: str | None = Field(default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"))
+    schema_path: str | None = Field(
+        default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"), json_schema_extra=UNLISTED
+    )
     include_previews: bool = Field(default=True, description="Show the beginning of each skill's directives.")
     preview_chars: int | None = Field(
         default=None, ge=1, le=10_000, description="Length of the previews in characters (1 to 10000)."
@@ -117,8 +125,12 @@ class GetSkillset(Arguments):
 class GetSkillsetFromCatalog(Arguments):
     """Get the skills that a catalogue names, where only some of all manifests are meant for you."""
 
-    catalog_path: str | None = Field(default=None, max_length=1000, description=ONLY_CONFIGURED.format("catalogue"))
-    schema_path: str | None = Field(default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"))
+    catalog_path: str | None = Field(
+        default=None, max_length=1000, description=ONLY_CONFIGURED.format("catalogue"), json_schema_extra=UNLISTED
+    )
+    schema_path: str | None = Field(
+        default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"), json_schema_extra=UNLISTED
+    )
     include_previews: bool = Field(default=True, description="Show the beginning of each skill's directives.")
     preview_chars: int | None = Field(
         default=None, ge=1, le=10_000, description="Length of the previews in characters (1 to 10000)."
@@ -155,7 +167,7 @@ def get_skillset(app: Application, args: GetSkillset) -> SkillsetAnswer:
 @tool(
     toolset="skills",
     scope=Scope.READ,
-    profiles=("planner",),
+    profiles=("operator",),
     arguments=GetSkillsetFromCatalog,
     answer=SkillsetAnswer,
     read_only=True,
@@ -173,6 +185,9 @@ def _ids(directives: str | None, tools: list[str], data: list[str]) -> dict[str,
     return {"memory_block_ids": [] if directives is None else [directives], "tool_ids": tools, "data_block_ids": data}
 
 
+_WHOSE: Final = "Id of the agent whose skill it is: you, or another where your key may speak for any."
+
+
 class LoadSkill(Arguments):
     """Give an agent a skill before it works on a state that needs it: directives, tools and data, all or nothing.
 
@@ -180,7 +195,7 @@ class LoadSkill(Arguments):
     """
 
     skill_json: JsonObject = Field(description=_SKILL, examples=["skill://calculate.pricing@0.1.0"])
-    agent_id: AgentId
+    agent_id: AgentId = Field(description=_WHOSE)
     workflow_id: WorkflowId | None = Field(default=None, description="Run of the state the skill is for.")
     state: StateName | None = Field(
         default=None, description="That state: if you do not hold it, you are woken about it again at once."
@@ -256,7 +271,7 @@ class UnloadSkill(Arguments):
         description="The manifestId of the skill, or skill://name@version.",
         examples=["calculate.pricing@0.1.0"],
     )
-    agent_id: AgentId
+    agent_id: AgentId = Field(description=_WHOSE)
 
 
 class SkillUnloaded(Answer):

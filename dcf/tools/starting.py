@@ -1,7 +1,7 @@
 """Tools that begin runs: start one, repeat one, let one go on. They only parse arguments, call and format."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any
 
 from pydantic import Field
 
@@ -10,22 +10,19 @@ from dcf.core.access import Scope
 from dcf.core.answers import Created
 from dcf.core.codec import read_meta
 from dcf.core.creation import Create
-from dcf.core.definition import Definition, as_workflow, read_definition
+from dcf.core.definition import Definition, read_given
 from dcf.core.model import RunStatus
 from dcf.core.repeating import Rerun
 from dcf.core.starting import Start, check_tags, request_to_start
 from dcf.errors import InvalidArgument
 from dcf.runs.starting import id_for
+from dcf.tools.beginnings import AGENTS_MAP, WORKFLOW, WORKFLOW_FORMS, defaulted, next_calls, warnings_of
 from dcf.tools.callers import bound_to, current_caller, require_planner
 from dcf.tools.lifecycle import Reason, RequestId
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, JsonObject, WorkflowId, refused, tool
 from dcf.values.identifiers import MAX_STATE_PATH, check_agents, check_id
 from dcf.values.json_text import Json, parse, parse_workflow
-from dcf.values.open_tasks import open_tasks_warning
 from dcf.values.refusal import Refusal
-
-_ASSIGN: Final = "Name agents in agents_map_json, or call create_worker_agents."
-_WORKFLOW: Final[Json] = {"asl": {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}}
 
 
 class StartRun(Arguments):
@@ -37,18 +34,15 @@ class StartRun(Arguments):
 
     workflow_json: JsonObject | None = Field(
         default=None,
-        description="The workflow document: an object (or JSON text) with 'asl' {StartAt, States}, or a bare machine.",
-        examples=[_WORKFLOW],
+        description=WORKFLOW_FORMS,
+        examples=[WORKFLOW],
     )
     definition: str | None = Field(
         default=None, max_length=300, description="Instead of a document: 'name@version', 'name' (newest) or its hash."
     )
     workflow_id: WorkflowId | None = Field(default=None, description="Id of the run; default: a new one.")
     input_json: Any = Field(default=None, description="Input of the run: any JSON value, or JSON text; default {}.")
-    agents_map_json: JsonObject | None = Field(
-        default=None,
-        description='Who does what: {"State": "agent-id"}, or a list of ids for a pool; "*" is every other Task.',
-    )
+    agents_map_json: JsonObject | None = Field(default=None, description=AGENTS_MAP)
     planner_agent_id: AgentId | None = Field(
         default=None, description="Agent that is told when the run ends; default: the agent of your key."
     )
@@ -63,7 +57,10 @@ class StartRun(Arguments):
 
 
 class RunStarted(Answer):
-    """The run. `existed`: it was there before this call. `problems` lists all that is wrong with the workflow."""
+    """The run. `existed`: it was there before this call. `defaulted`: what was left open, and what was taken instead.
+
+    `problems` lists all that is wrong with the workflow.
+    """
 
     workflow_id: str | None = None
     run_status: RunStatus | None = None
@@ -71,6 +68,7 @@ class RunStarted(Answer):
     definition: dict[str, Any] | None = None
     problems: list[dict[str, str]] = Field(default_factory=list)
     warnings: list[str] = Field(default_factory=list)
+    defaulted: list[str] = Field(default_factory=list)
 
 
 @tool(
@@ -83,20 +81,23 @@ class RunStarted(Answer):
 def start_run(app: Application, args: StartRun) -> RunStarted:
     """Start a run of a document or of a kept definition."""
     wish_for = _reader(app, args)
-    definition = _definition(app, args)
+    given = _given(app, args)
+    definition = app.starting.definition(str(args.definition)) if given is None else read_given(given)
     workflow_id = args.workflow_id or id_for(definition, args.request_id, _caller())
     wish = wish_for(definition, workflow_id)
     request = None if args.request_id is None else request_to_start(wish, args.request_id)
-    refusal = app.starting.keep(definition) if args.definition is None and args.keep else None
+    refusal = app.starting.keep(definition) if given is not None and args.keep else None
     answer = refusal or app.starting.start(Start(wish=wish, request=request, reason=args.reason, bound_to=bound_to()))
     if isinstance(answer, Refusal):
         return refused(RunStarted, answer, workflow_id=workflow_id)
     if answer.existed:
         require_planner(app, workflow_id)
-    return started(answer, definition, workflow_id)
+    chosen = None if args.workflow_id is not None else workflow_id
+    told = defaulted(given, definition, wish.agents, chosen_id=chosen)
+    return started(app, answer, definition, workflow_id).model_copy(update={"defaulted": told})
 
 
-def started(answer: Created, definition: Definition, workflow_id: str) -> RunStarted:
+def started(app: Application, answer: Created, definition: Definition, workflow_id: str) -> RunStarted:
     """Return the answer about a run that was started, now or before."""
     status = read_meta(dict(answer.meta)).status
     verb = "exists" if answer.existed else "started"
@@ -106,21 +107,22 @@ def started(answer: Created, definition: Definition, workflow_id: str) -> RunSta
         run_status=status,
         existed=answer.existed,
         definition={"name": definition.name, "version": definition.version, "sha256": definition.sha256},
-        warnings=_warnings(definition, answer.meta),
+        warnings=warnings_of(definition, answer.meta),
         hint=_hint(status),
+        next=next_calls(app, workflow_id, definition, answer.meta),
     )
 
 
-def _definition(app: Application, args: StartRun) -> Definition:
+def _given(app: Application, args: StartRun) -> Json:
+    """Return the workflow that was sent; None where a kept one was named."""
     if (args.workflow_json is None) == (args.definition is None):
         raise InvalidArgument(
             "Either workflow_json or definition must be given, and not both.",
             "Pass the workflow document, or the name of one that was started before.",
         )
-    if args.definition is not None:
-        return app.starting.definition(args.definition)
-    most = app.settings.max_document_bytes
-    return read_definition(as_workflow(parse_workflow(args.workflow_json, name="workflow_json", max_bytes=most)))
+    if args.workflow_json is None:
+        return None
+    return parse_workflow(args.workflow_json, name="workflow_json", max_bytes=app.settings.max_document_bytes)
 
 
 def _reader(app: Application, args: StartRun) -> Callable[[Definition, str], Create]:
@@ -150,12 +152,6 @@ def _caller() -> str:
     """Return whose request ids these are: an agent's, whatever key it has, or a key's."""
     caller = current_caller()
     return caller.agent_id or caller.name
-
-
-def _warnings(definition: Definition, meta: Mapping[str, Json]) -> list[str]:
-    """Return the warning about Tasks that nobody is assigned to, if there are any."""
-    warning = open_tasks_warning([name for name in definition.skills if not meta["agents"].get(name)], _ASSIGN)
-    return [] if warning is None else [warning]
 
 
 def _hint(status: RunStatus) -> str:
@@ -215,7 +211,7 @@ def rerun(app: Application, args: RerunRun) -> RunStarted:
     answer = app.starting.rerun(args.workflow_id, asked, args.request_id)
     if isinstance(answer, Refusal):
         return refused(RunStarted, answer, workflow_id=new)
-    return started(answer, definition, new)
+    return started(app, answer, definition, new)
 
 
 class RetryRun(Arguments):

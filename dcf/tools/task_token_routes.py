@@ -45,6 +45,7 @@ _CODES: Final = {
     409: ("task_token_used",),
     410: ("task_token_outdated",),
     413: ("too_large",),
+    422: ("output_invalid",),
     429: ("quota_exceeded", "rate_limited"),
     500: ("internal_error",),
 }

@@ -48,6 +48,8 @@ def work_shown(app: Application, workflow_id: str, leased: Leased, *, whole_inpu
     found |= told
     if doc.last_error is not None:
         found["last_error"] = doc.last_error
+    if doc.questions is not None:
+        found["questions"] = app.talking.questions_of(workflow_id, state, doc)
     found["provenance"] = mark_of_input(state, doc)
     size = 0 if whole_input else len(dump(leased.given))
     if size > LONGEST_INPUT:

@@ -4,14 +4,16 @@ Only an invalid schema is an error of the caller. Whatever the document is, the 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from dcf.core.definition import asl_of, check_names, is_linear
+from dcf.core.definition import check_names
+from dcf.core.forms import asl_of, is_linear
 from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.validation.graph import check_graph
 from dcf.validation.imports import Imported, load_imports
-from dcf.validation.references import References, check_references, tasks_of
+from dcf.validation.references import References, check_references, is_worked, tasks_of
 from dcf.validation.schema import check_schema, schema_text
 from dcf.validation.verdict import Finding, Validation, found, in_order
 from dcf.values.json_text import Json, parse_workflow
@@ -43,13 +45,26 @@ def validate_document(
 
     Agent files are searched in `imports_base_dir`, then in `agents_dir`.
     """
-    document, refusal = _read(workflow)
+    document, refusal = read_text(workflow)
     if refusal is not None:
         return Validation(problems=(refusal,))
-    form = check_schema(document, schema)
+    verdict = judge(document, document, (imports_base_dir, skills_base_dir, agents_dir), schema)
+    asl = document.get("asl") if isinstance(document, dict) else None
+    return replace(verdict, warnings=(*verdict.warnings, *_open_tasks(asl)))
+
+
+def judge(
+    document: Json, in_form: Json, places: tuple[Path, Path, Path | None], schema: Mapping[str, Json] | None
+) -> Validation:
+    """Return the verdict about a document; `in_form` is what of it the schema is asked about.
+
+    `places` are the directories for agent files, for skills, and another one for agent files.
+    """
+    imports_base_dir, skills_base_dir, agents_dir = places
+    form = check_schema(in_form, schema)
     fields: dict[str, Json] = document if isinstance(document, dict) else {}
-    places = (imports_base_dir,) if agents_dir is None else (imports_base_dir, agents_dir)
-    imported = load_imports(fields, places, skills_base_dir)
+    agent_places = (imports_base_dir,) if agents_dir is None else (imports_base_dir, agents_dir)
+    imported = load_imports(fields, agent_places, skills_base_dir)
     references = check_references(fields.get("asl"), imported)
     graph, doubts, summary = check_graph(fields["asl"], "/asl") if "asl" in fields else ([], [], {})
     problems = [
@@ -62,7 +77,7 @@ def validate_document(
     ]
     return Validation(
         problems=in_order(problems),
-        warnings=(*imported.warnings, *references.warnings, *doubts, *_open_tasks(fields.get("asl"))),
+        warnings=(*imported.warnings, *references.warnings, *doubts),
         schema_errors=tuple(schema_text(finding) for finding in form),
         resolution=_resolution(imported, references),
         graph=summary,
@@ -71,7 +86,7 @@ def validate_document(
 
 def validate_machine(definition: Json) -> Validation:
     """Validate a plain ASL machine, with or without a name, given as JSON text or as a native value."""
-    machine, refusal = _read(definition)
+    machine, refusal = read_text(definition)
     return _machine_verdict(machine) if refusal is None else Validation(problems=(refusal,))
 
 
@@ -81,7 +96,7 @@ def validate(definition: Json) -> dict[str, Any]:
     Returns `{ok, exit_code, problems}` with everything that is wrong; never raises. What only a run can show is not
     judged: a run that enters 12,500 states in a row (25,000 events) without a Task or a Wait fails, as in AWS.
     """
-    document, refusal = _read(definition)
+    document, refusal = read_text(definition)
     if refusal is not None:
         verdict = Validation(problems=(refusal,))
     elif _binds_agents(document):
@@ -96,16 +111,16 @@ def validate(definition: Json) -> dict[str, Any]:
 
 def is_document(definition: Json) -> bool:
     """Return True for a Letta-ASL document, False for a plain machine, which may have a name; text or native JSON."""
-    return _binds_agents(_read(definition)[0])
+    return _binds_agents(read_text(definition)[0])
 
 
 def _binds_agents(document: Json) -> bool:
     if not isinstance(document, dict) or is_linear(document) or _MARKS_OF_A_DOCUMENT.isdisjoint(document):
         return False
-    return not _is_named_machine(document) or _has_binding(document["asl"])
+    return not is_named_machine(document) or has_binding(document["asl"])
 
 
-def _has_binding(machine: Json) -> bool:
+def has_binding(machine: Json) -> bool:
     """Return True if any Task of a machine, nested ones included, has a binding."""
     pending = [machine]
     while pending:
@@ -119,7 +134,7 @@ def _has_binding(machine: Json) -> bool:
     return False
 
 
-def _is_named_machine(document: Mapping[str, Json]) -> bool:
+def is_named_machine(document: Mapping[str, Json]) -> bool:
     """Return True for a machine with some facts about it, but not all that a document has, and nothing imported."""
     return "asl" in document and document.keys() <= _ABOUT_A_MACHINE and not document.keys() >= _OF_EVERY_DOCUMENT
 
@@ -132,13 +147,14 @@ def _machine_verdict(machine: Json) -> Validation:
         except InvalidDefinition as error:
             problems = [found("static", one.path, one.code, one.message, one.hint) for one in error.problems]
             return Validation(problems=tuple(problems))
-    is_named = isinstance(machine, dict) and _is_named_machine(machine)
+    is_named = isinstance(machine, dict) and is_named_machine(machine)
     problems, doubts, summary = check_graph(machine["asl"], "/asl") if is_named else check_graph(machine)
     names = _names(machine) if is_named else []
     return Validation(problems=in_order([*names, *problems]), warnings=tuple(doubts), graph=summary)
 
 
-def _read(workflow: Json) -> tuple[Json, Finding | None]:
+def read_text(workflow: Json) -> tuple[Json, Finding | None]:
+    """Return the value in a text, or a native value; a finding for what is none."""
     try:
         text_or_native = workflow.decode() if isinstance(workflow, bytes | bytearray) else workflow
         return parse_workflow(text_or_native, name="The document", max_bytes=MAX_DOCUMENT), None
@@ -157,7 +173,11 @@ def _embedded(document: Mapping[str, Json]) -> list[Finding]:
 
 def _open_tasks(machine: Json) -> Iterator[str]:
     """Yield the warning about Tasks that are bound to no agent, if there are any."""
-    unbound = [name for _, name, task in tasks_of(machine, "/asl") if not isinstance(task.get("AgentBinding"), dict)]
+    unbound = [
+        name
+        for _, name, task in tasks_of(machine, "/asl")
+        if is_worked(task) and not isinstance(task.get("AgentBinding"), dict)
+    ]
     warning = open_tasks_warning(unbound, "Bind it with AgentBinding, or name agents when the run is created.")
     if warning is not None:
         yield warning

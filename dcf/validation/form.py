@@ -152,7 +152,7 @@ def _missing(error: ValidationError) -> _Told:
     instance: Json = error.instance
     for name in required:
         if name not in instance:
-            yield (), "missing_field", f"{name} is missing.", f"Add {name}."
+            yield (), "missing_field", f"{name} is missing.", _ADD.get(name, f"Add {name}.")
 
 
 def _unknown(error: ValidationError) -> _Told:
@@ -196,6 +196,14 @@ def _other(error: ValidationError) -> _Told:
     rule = clip(str(error.validator))
     yield (), "invalid_value", f"This breaks the schema's rule '{rule}'.", "Compare it with the schema."
 
+
+_ADD: Final = {
+    "AgentBinding": 'Add "AgentBinding": {"agent_ref": {"id": "<agent id>"}}.',
+    "Type": 'Add "Type": "Task", or another type of state.',
+    "States": 'Add "States": {"Name": {"Type": "Task", "End": true}}.',
+    "version": 'Add "version": "1.0.0".',
+}
+"""What to add, in the form in which it is written."""
 
 _NOUNS: Final = {
     "object": "an object",

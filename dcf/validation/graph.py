@@ -7,6 +7,7 @@ from dcf.asl.machine import warnings_of
 from dcf.asl.parsing import parse_machine
 from dcf.errors import Problem
 from dcf.validation.pointers import state_in, value_at
+from dcf.validation.promises import broken_promises
 from dcf.validation.verdict import Finding, found
 from dcf.values.json_text import Json
 
@@ -18,6 +19,8 @@ def check_graph(machine: Json, path: str = "") -> tuple[list[Finding], list[str]
     parsed, problems = parse_machine(machine, path)
     findings = [found("graph", one.path, one.code, one.message, one.hint) for one in problems]
     doubts = [] if parsed is None else [f"{one.path}: {one.message}" for one in warnings_of(parsed)]
+    if parsed is not None:
+        doubts += broken_promises(parsed, machine, path)
     return findings, doubts, _summary(machine, path, problems)
 
 

@@ -2,13 +2,21 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from dcf.asl.fields import token
+from dcf.asl.resources import read_resource
 from dcf.validation.imports import Imported, ImportedAgents
 from dcf.validation.manifests import look_up
 from dcf.validation.verdict import Finding, found
 from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
+
+_IMPORT: Final = "Import its .af file in af_imports, or correct the reference."
+_NAME_BY_ID: Final = (
+    'Name an existing agent by its id: "agent_ref": {"id": "<agent id>"}; or leave AgentBinding out, and say who does '
+    "it in agents_map_json; a template is imported in af_imports and named in agent_template_ref."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +58,12 @@ def tasks_of(machine: Json, path: str) -> Iterator[tuple[str, str, dict[str, Jso
         pending += reversed(found_inside)
 
 
+def is_worked(task: Mapping[str, Json]) -> bool:
+    """Return True for a Task, as written, that agents work on, and not only something outside."""
+    resource = task.get("Resource")
+    return read_resource(resource if isinstance(resource, str) else None).is_worked
+
+
 def _machines_inside(path: str, state: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
     branches = state.get("Branches")
     for at, branch in enumerate(branches if isinstance(branches, list) else ()):
@@ -63,7 +77,10 @@ def _check_agents(path: str, binding: Mapping[str, Json], imported: Imported, re
     given = {name: binding[name] for name in ("agent_template_ref", "agent_ref") if _named(binding.get(name))}
     if not given:
         message = "The binding names no agent."
-        hint = "Name one by id or name in agent_template_ref, or an existing one in agent_ref."
+        hint = (
+            'Name an existing agent: "agent_ref": {"id": "<agent id>"}; or leave AgentBinding out, and say who does it '
+            "in agents_map_json."
+        )
         _unresolved(references, path, None, "missing_agent", message, hint)
     for name, reference in given.items():
         indexes = (imported.agents,) if name == "agent_template_ref" else (imported.declared, imported.agents)
@@ -90,7 +107,7 @@ def _check_agent(
             return
     declared = " nor listed in agents" if len(indexes) > 1 else ""
     message = f"The agent '{shown}' is in no file of af_imports{declared}."
-    hint = "Import its .af file, or correct the reference."
+    hint = _IMPORT if len(indexes) == 1 else _NAME_BY_ID
     _unresolved(references, path, reference, "unresolved_agent", message, hint)
 
 

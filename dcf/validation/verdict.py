@@ -49,13 +49,20 @@ def found(stage: Stage, path: str, code: str, message: str, hint: str) -> Findin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """All findings of a document; the exit code is that of the first stage with a finding."""
+    """All findings of a document; the exit code is that of the first stage with a finding.
+
+    `defaulted` is what the document leaves open and a run would take instead, `open_tasks` are Tasks without an agent.
+    `has_templates`: agents are to be made for some of its Tasks.
+    """
 
     problems: tuple[Finding, ...] = ()
     warnings: tuple[str, ...] = ()
     schema_errors: tuple[str, ...] = ()
     resolution: Mapping[str, Json] = field(default_factory=dict)
     graph: Mapping[str, Json] = field(default_factory=dict)
+    defaulted: tuple[str, ...] = ()
+    open_tasks: tuple[str, ...] = ()
+    has_templates: bool = False
 
     @property
     def ok(self) -> bool:
@@ -81,6 +88,7 @@ class Validation:
             "resolution": dict(self.resolution),
             "graph": dict(self.graph),
             "warnings": list(self.warnings),
+            "defaulted": list(self.defaulted),
             "problems": [finding.as_json() for finding in self.problems],
         }
 

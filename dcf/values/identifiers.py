@@ -1,11 +1,13 @@
 """Checks ids and names from callers before they become part of a Redis key, a path or a message. Pure."""
 
 import re
+from difflib import get_close_matches
 
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
 from dcf.values.names import escaped, hidden_in
 
+_NAMED = 5
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z", re.ASCII)
 
 EVERY_OTHER = "*"
@@ -71,9 +73,21 @@ def check_agents(agents: Json, states: set[str], *, name: str = "agents_map_json
     if unknown:
         raise InvalidArgument(
             f"{name} names '{unknown[0][:80]}', which is no Task state of the workflow that agents work on.",
-            "Use the names of Task states only; a callback, a person, a signal or a child run needs no agent.",
+            _keys_of_agents(name, unknown[0], states),
         )
     return {state: _pool(f"{name}['{state[:80]}']", value) for state, value in agents.items()}
+
+
+def _keys_of_agents(name: str, unknown: str, states: set[str]) -> str:
+    """Return which keys assign agents, and which was probably meant."""
+    last = unknown.rsplit("/", 1)[-1]
+    near = last if last in states else next(iter(get_close_matches(last, states, 1)), None)
+    meant = "" if near is None else f"Did you mean '{near[:80]}'? "
+    named = ", ".join(f"'{one[:80]}'" for one in sorted(states)[:_NAMED])
+    return (
+        f"{meant}The keys of {name} are the names of Tasks, also inside a Map or Parallel, never a path: {named}. "
+        "A callback, a person, a signal or a child run needs no agent."
+    )
 
 
 def _pool(place: str, value: Json) -> tuple[str, ...]:

@@ -6,7 +6,11 @@ It is no error: a pool of workers that claim what is ready is a fine design, but
 from collections.abc import Collection
 from typing import Final
 
+from dcf.values.json_text import Json, dump
 from dcf.values.names import escaped
+
+AGENT: Final = "<agent id>"
+"""Stands for the id of an agent in calls that the caller completes."""
 
 _NAMED: Final = 10
 
@@ -19,3 +23,15 @@ def open_tasks_warning(tasks: Collection[str], remedy: str) -> str | None:
     more = f" and {len(tasks) - _NAMED} more" if len(tasks) > _NAMED else ""
     which = "This Task has" if len(tasks) == 1 else "These Tasks have"
     return f"{which} no agent, so any key with the scope 'work' may take it: {named}{more}. {remedy}"
+
+
+def agents_map_for(tasks: Collection[str]) -> dict[str, Json]:
+    """Return the agents_map_json that assigns these Tasks, the ids of the agents to be filled in."""
+    named = list(tasks)[:_NAMED]
+    assigned: dict[str, Json] = dict.fromkeys(named, AGENT)
+    return assigned if len(tasks) <= _NAMED else {**assigned, "*": AGENT}
+
+
+def pass_agents(tasks: Collection[str]) -> str:
+    """Return the sentence that says with which argument these Tasks are assigned when a run is started."""
+    return f"Say who does it when you start the run: agents_map_json={dump(agents_map_for(tasks))}."

@@ -1,6 +1,9 @@
 """The refusal of a well-formed request, as a value. Runs, documents and files use the same record."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from dcf.values.json_text import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -8,9 +11,11 @@ class Refusal:
     """A request was refused and nothing was changed.
 
     `code` is stable; `message` says what is wrong, `hint` what to do next; `retry_after_s` is set where waiting helps.
+    `problems` lists all that is wrong with what was sent, where that can be several things.
     """
 
     code: str
     message: str
     hint: str
     retry_after_s: float | None = None
+    problems: tuple[Mapping[str, Json], ...] = ()

@@ -5,10 +5,11 @@ agent that holds it. So a second process of an agent cannot use the lease of the
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dcf.asl.state_paths import name_of
+from dcf.core.briefs import NOTHING, Brief, brief_of
 from dcf.core.definition import Definition
 from dcf.core.inspection import public_state
 from dcf.core.model import RunStatus, StateDoc, Status
@@ -44,7 +45,10 @@ class SkillAtHand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateAtHand:
-    """A state, whether it is the agent's, its skills, the next steps, and its input once it can be worked on."""
+    """A state, whether it is the agent's, its skills, the next steps, and its input once it can be worked on.
+
+    `brief` is what the Task tells its worker.
+    """
 
     state: str
     doc: StateDoc
@@ -54,6 +58,7 @@ class StateAtHand:
     given: Json
     skills: tuple[SkillAtHand, ...]
     steps: tuple[Step, ...]
+    brief: Brief = NOTHING
 
     def lease(self) -> dict[str, Json] | None:
         """Return the lease without its token, if the agent holds it."""
@@ -148,14 +153,15 @@ class Desk:
             view, found = self._look(agent_id, run.workflow_id, definition, others, loaded)
             at_hand += [one for one in found if one.held or one.ready]
         at_hand.sort(key=_urgency)
-        context, tools = self._context(agent_id, at_hand[:_SHOWN])
+        shown = [_briefed(one, definition) for one in at_hand[:_SHOWN]]
+        context, tools = self._context(agent_id, shown)
         return Assignment(
             workflow_id=run.workflow_id,
             run_status=view.status,
             is_paused=view.meta.is_paused,
             named=named,
-            states=tuple(at_hand[:_SHOWN]),
-            more=max(len(own), len(at_hand)) - len(at_hand[:_SHOWN]),
+            states=tuple(shown),
+            more=max(len(own), len(at_hand)) - len(shown),
             loaded=loaded,
             context=context,
             tools=tools,
@@ -256,6 +262,11 @@ def _at_hand(
         skills=skills,
         steps=steps,
     )
+
+
+def _briefed(one: StateAtHand, definition: Definition) -> StateAtHand:
+    """Return a state with what its Task tells its worker, if it can be worked on."""
+    return replace(one, brief=brief_of(definition, one.state, one.given)) if one.held or one.ready else one
 
 
 def _urgency(one: StateAtHand) -> int:

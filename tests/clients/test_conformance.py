@@ -27,6 +27,8 @@ PLAIN = {
         "prompts-list",
         "dns-rebinding-protection",
         "caching",
+        "sep-2640-skills-enumeration",
+        "sep-2640-skills-manifest",
         "http-header-validation",
         "sep-2164-resource-not-found",
         "input-required-result-unsupported-methods",

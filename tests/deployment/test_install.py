@@ -7,7 +7,7 @@ import shlex
 import tomllib
 from itertools import chain
 from typing import Any, get_args
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from letta_client.types import CreateStdioMcpServerParam, CreateStreamableHTTPMcpServerParam
@@ -69,6 +69,13 @@ def test_the_link_for_cursor_says_what_its_file_says() -> None:
     query = parse_qs(urlsplit(link).query)
     assert query["name"] == ["dcf"]
     assert json.loads(base64.b64decode(query["config"][0])) == BLOCKS[1]["mcpServers"]["dcf"]
+
+
+def test_the_link_for_vs_code_says_what_its_file_says() -> None:
+    (link,) = re.findall(r"<(vscode:mcp/install[^>]+)>", PAGE)
+    config = json.loads(unquote(urlsplit(link).query))
+    (started,) = [block["servers"]["dcf"] for block in BLOCKS if block.get("servers", {}).get("dcf", {}).get("command")]
+    assert config == {"name": "dcf", **started}
 
 
 def test_the_commands_for_claude_code_name_the_command_and_the_url() -> None:

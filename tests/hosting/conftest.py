@@ -14,7 +14,6 @@ from dcf.application import open_application
 from dcf.client import Client
 from dcf.hosting.agents_file import read_agents_file
 from dcf.hosting.host import AgentHost, HostOptions
-from dcf.hosting.skill_tools import shelf_of
 from dcf.settings import Settings
 from dcf.tools.direct import DirectTools, control_plane_here
 from tests.support.restricted import RestrictedRedis, restricted_redis
@@ -87,7 +86,7 @@ def hosting(host_tools: DirectTools, host_client: Client, tmp_path: Path) -> Hos
         (tmp_path / "agents.toml").write_text(agents.replace("agents.me", f"agents.{name}"))
         file = read_agents_file(tmp_path / "agents.toml")
         options = HostOptions(lease_ttl_s=LEASE_S, wait_s=0.5, pause_s=0.01)
-        host = AgentHost(host_tools, file, lambda: shelf_of(Settings()), options)
+        host = AgentHost(host_tools, file, options)
         failures: list[BaseException] = []
         try:
             host.begin()

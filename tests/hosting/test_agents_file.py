@@ -53,7 +53,7 @@ def test_texts_are_filled_from_the_environment(tmp_path: Path) -> None:
         ('[agents.a]\nhandler = "x:y"\nconcurrency = 0', "agents.a.concurrency"),
         ('[agents.a]\nhandler = "x:y"\nconcurrency = true', "agents.a.concurrency"),
         ('[agents.a]\nhandler = "x:y"\nskils = []', "'skils'"),
-        ('[agents.a]\nhandler = "x:y"\nskills = "s"', "agents.a.skills"),
+        ('[agents.a]\nhandler = "x:y"\ntasks = "s"', "agents.a.tasks"),
         ('[agents.a]\nhandler = "x:y"\nmodel = "${NO_SUCH}"', "NO_SUCH"),
         ('[agents.a]\nhandler = "x:y"\n[agents.a.servers.s]\ntools = ["t"]', "agents.a.servers.s"),
         ('[agents."a b/c"]\nhandler = "x:y"', "agents"),

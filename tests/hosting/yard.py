@@ -63,8 +63,8 @@ class Yard:
 
     def start_host(self) -> None:
         options = ("--server", self.shop.server_url, "--lease-ttl", str(LEASE_S), "--json")
-        registry = {"SKILL_REGISTRY_PATH": str(self.shop.registry)}
-        self.host = self.shop.site.dcf("host", str(self.agents), *options, **registry)
+
+        self.host = self.shop.site.dcf("host", str(self.agents), *options)
         first_line(self.host)
 
     def stop_host(self) -> None:

@@ -21,6 +21,8 @@ from dcf.client import (
     registering,
     schedule_records,
     scheduling,
+    talk,
+    talk_records,
     verbs,
     watching,
 )
@@ -38,7 +40,7 @@ from dcf.tools.registry import TOOLS, Answer
 select_tools((), read_only=False)
 
 NOT_FOR_PROGRAMS = {*Answer.model_fields, "provenance"}
-"""A refusal is raised; what else is told is for language models and people."""
+"""A refusal is raised; what else is told is for language models and people. Some records keep the hint of success."""
 
 OF_TOOLS = {
     records.StartedRun: ("start_run", {"problems"}),
@@ -56,6 +58,10 @@ OF_TOOLS = {
     outside_records.EndedTask: ("send_task_success", set()),
     outside_records.LivingTask: ("send_task_heartbeat", set()),
     people_records.AnsweredTask: ("answer_human_task", set()),
+    talk_records.LeftNote: ("leave_note", set()),
+    talk_records.AskedQuestion: ("ask_question", set()),
+    talk_records.AnsweredQuestion: ("answer_question", set()),
+    talk_records.CorrectedResult: ("correct_result", set()),
     registered_records.RegisteredAgent: ("register_agent", set()),
     schedule_records.CreatedSchedule: ("create_schedule", set()),
     schedule_records.OperatedSchedule: ("operate_schedule", {"warnings"}),
@@ -81,7 +87,7 @@ def names(kind: type) -> set[str]:
 @pytest.mark.parametrize("kind", OF_TOOLS, ids=lambda kind: kind.__name__)
 def test_a_record_has_the_fields_of_its_tools_answer(kind: type) -> None:
     tool, left_out = OF_TOOLS[kind]
-    assert names(kind) == set(TOOLS[tool].answer.model_fields) - NOT_FOR_PROGRAMS - left_out
+    assert names(kind) - {"hint"} == set(TOOLS[tool].answer.model_fields) - NOT_FOR_PROGRAMS - left_out
 
 
 @pytest.mark.parametrize(
@@ -142,7 +148,7 @@ def test_both_clients_have_the_same_verbs_with_the_same_parameters() -> None:
 def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation() -> None:
     described = {
         name: function
-        for module in (verbs, watching, outside, people, registering, scheduling)
+        for module in (verbs, watching, outside, people, registering, scheduling, talk)
         for name, function in vars(module).items()
         if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     }

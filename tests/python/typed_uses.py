@@ -9,9 +9,12 @@ from typing import Any, Literal, assert_type
 
 import dcf
 from dcf.client import (
+    AnsweredQuestion,
     AnsweredTask,
+    AskedQuestion,
     AsyncClient,
     Client,
+    CorrectedResult,
     CreatedSchedule,
     DeletedRun,
     DeletedSchedule,
@@ -20,6 +23,7 @@ from dcf.client import (
     ExplainedRun,
     FinalizedRun,
     HeldRun,
+    LeftNote,
     ListedRun,
     ListedTask,
     LivingTask,
@@ -96,6 +100,10 @@ def uses_of_a_client() -> None:
         assert_type(client.validate({}).problems, tuple[Problem, ...])
         assert_type(client.list_human_tasks(person="alice"), Iterator[ListedTask])
         assert_type(client.answer_human_task("r", "Ask", "approve", agent_id="alice"), AnsweredTask)
+        assert_type(client.leave_note("r", "odd numbers", agent_id="ann"), LeftNote)
+        assert_type(client.ask_question("r", "Greet", "token", "Why?", ask=["alice", {"group": "x"}]), AskedQuestion)
+        assert_type(client.answer_question("r", "q1", "so", agent_id="alice"), AnsweredQuestion)
+        assert_type(client.correct_result("r", "Greet", {"a": 1}, lease_token="token"), CorrectedResult)
         assert_type(client.signal("r", "paid", {"amount": 7}), SentSignal)
         assert_type(client.send_task_success("token", [1]), EndedTask)
         assert_type(client.send_task_failure("token", error="Declined"), EndedTask)

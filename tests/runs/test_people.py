@@ -62,7 +62,7 @@ def refused(world: World, run: str, *args: Any, **more: Any) -> Refusal:
 
 
 def listed(world: World, **query: Any) -> HumanTaskPage:
-    return world.people.list_human_tasks(HumanTaskQuery(**{"limit": 100, **query}))
+    return world.people.list_human_tasks(HumanTaskQuery(**{"limit": 1000, **query}))
 
 
 def states(world: World, **query: Any) -> list[tuple[str, str]]:
@@ -186,7 +186,7 @@ def test_an_answer_to_an_earlier_visit_is_refused(world: World) -> None:
     [
         ({}, {"choice": "perhaps"}, "invalid_answer", "offers no choice 'perhaps'"),
         ({"choices": [{"name": "no", "comment": "required"}]}, {"choice": "no"}, "invalid_answer", "with a comment"),
-        ({"schema": {"type": "integer"}}, {"answer": "seven"}, "invalid_answer", "is not of type 'integer'"),
+        ({"schema": {"type": "integer"}}, {"answer": "seven"}, "invalid_answer", "must be a whole number"),
         ({"schema": {"type": "integer"}}, {}, "invalid_answer", "asks for an answer beside the choice"),
         ({}, {"by": "bob"}, "not_asked", "waits for alice, not for 'bob'"),
         ({"to": {"group": "finance"}}, {"groups": ["sales"]}, "not_asked", "waits for the group finance"),

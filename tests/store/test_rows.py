@@ -30,6 +30,7 @@ WANTED: dict[str, Any] = {
     "seeker": Seeker(most=1, owner="ann", mark="m"),
     "claims": ("token",),
     "signals": True,
+    "talk": True,
     "whole_meta": True,
     "audit": True,
 }

@@ -39,6 +39,7 @@ from dcf.runs.retrying import RunRetrying
 from dcf.runs.schedules import ScheduleMade, Schedules
 from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
+from dcf.runs.talk import Talking
 from dcf.runs.views import RunViews
 from dcf.store import key_parts, keys
 from dcf.store.access_keys import AccessKeys
@@ -117,6 +118,8 @@ class World:
         self.lifecycle = Lifecycle(self.plane)
         self.outside = Outside(self.plane)
         self.callbacks = Callbacks(self.plane)
+        self.talking = Talking(self.plane)
+        self.corrections = self.talking.corrections
         self.retrying = RunRetrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.access = AccessKeys(self.connections)

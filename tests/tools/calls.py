@@ -13,6 +13,9 @@ import uvicorn
 from mcp.client import Client
 from starlette.applications import Starlette
 
+from dcf.tools import profiles  # noqa: F401 - importing it registers all tools
+from dcf.tools.registry import TOOLS
+from dcf.tools.schemas import answer_of
 from dcf.values.json_text import dump
 
 Json = Any
@@ -67,12 +70,11 @@ class Tools:
     """The tools of one server as a client sees them."""
 
     client: Client
-    schemas: dict[str, Json]
+    listed: frozenset[str]
 
     @classmethod
     async def of(cls, client: Client) -> Self:
-        listed = await client.list_tools()
-        return cls(client=client, schemas={tool.name: tool.output_schema for tool in listed.tools})
+        return cls(client=client, listed=frozenset(tool.name for tool in (await client.list_tools()).tools))
 
     async def call(self, tool: str, /, **arguments: Json) -> Answer:
         result = await self.client.call_tool(tool, arguments)
@@ -81,7 +83,7 @@ class Tools:
         payload = result.structured_content
         assert isinstance(payload, dict)
         answer = Answer(payload=payload, text=content.text, broken=bool(result.is_error))
-        check(answer, self.schemas[tool])
+        check(answer, answer_of(TOOLS[tool]))
         return answer
 
     async def ok(self, tool: str, /, **arguments: Json) -> Answer:

@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from dcf.application import Application
-from dcf.asl import parsing, pausing
+from dcf.asl import brief_syntax, parsing, pausing, schema_check, schema_syntax
 from dcf.core import parents, schedules, signals, ticks
 from dcf.core.access import Scope
 from dcf.runs import histories
@@ -28,11 +28,13 @@ from tests.tools import (
     test_floods,
     test_http,
     test_limits,
+    test_output_schemas,
     test_quotas,
     test_schedule_tools,
 )
 from tests.tools.calls import Tools, new_run
-from tests.unit.core import test_scheduling, test_ticks
+from tests.unit.asl import test_json_schemas
+from tests.unit.core import test_core_briefs, test_scheduling, test_ticks
 
 pytestmark = pytest.mark.anyio
 
@@ -133,6 +135,30 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "events of states in a row without a Task or a Wait of some time, two for each": (
         pausing.MAX_EVENTS,
         test_long_chains.test_a_loop_without_end_fails_with_what_the_limit_is,
+    ),
+    "an OutputSchema, or the schema of a question to people": (
+        schema_syntax.MAX_SCHEMA,
+        test_json_schemas.test_a_schema_that_values_cannot_be_checked_with_has_a_flaw,
+    ),
+    "comparisons of an output with it": (
+        schema_check.MAX_CHECKS,
+        test_json_schemas.test_a_check_that_would_not_end_is_given_up,
+    ),
+    "steps of matching its patterns": (
+        schema_check.MAX_MATCHING,
+        test_json_schemas.test_a_check_that_would_not_end_is_given_up,
+    ),
+    "problems of an output that are told at once": (
+        schema_check.MAX_MISFITS,
+        test_output_schemas.test_many_problems_are_cut_and_nothing_unprintable_is_told,
+    ),
+    "characters of the Instructions of a Task": (
+        brief_syntax.MAX_INSTRUCTIONS,
+        test_core_briefs.test_instructions_that_could_not_be_shown_are_a_problem,
+    ),
+    "expressions in them": (
+        brief_syntax.MAX_EXPRESSIONS,
+        test_core_briefs.test_instructions_that_could_not_be_shown_are_a_problem,
     ),
     "levels of nesting in JSON": (json_text.MAX_DEPTH, test_limits.test_json_is_nested_64_levels_at_most),
     "levels of nesting in a workflow document": (

@@ -120,7 +120,7 @@ async def test_who_did_the_work_does_not_approve_it(operator: Tools, alone: Appl
 async def test_who_starts_a_server_over_stdio_answers_for_nobody(tools: Tools) -> None:
     run = await asked(tools)
     call = {"workflow_id": run, "state": "Ask", "choice": "approve", "agent_id": "alice"}
-    assert "answer_human_task" not in tools.schemas
+    assert "answer_human_task" not in tools.listed
     result = await tools.client.call_tool("answer_human_task", call)
     assert "forbidden" in str(result.content)
 
@@ -192,7 +192,7 @@ async def test_a_person_with_a_key_of_a_group_sees_two_tools_and_approves(
     scopes = (Scope.READ, Scope.ANSWER)
     key = site.keys.create(scopes, agent_id="carol", label=None, life_s=3600, groups=("finance",))
     async with session(url, key.text) as carol:
-        assert set(carol.schemas) == {"list_human_tasks", "answer_human_task"}
+        assert carol.listed == {"list_human_tasks", "answer_human_task"}
         mine = await carol.ok("list_human_tasks", person="carol")
         assert run in {task["workflow_id"] for task in mine["tasks"]}
         done = await carol.ok("answer_human_task", workflow_id=run, state="Ask", choice="reject", comment="too dear")

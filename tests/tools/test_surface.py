@@ -14,12 +14,12 @@ import pytest
 from mcp.client import Client
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access import Scope, local_caller
 from dcf.errors import InvalidArgument
 from dcf.tools.authentication import the_local_user
 from dcf.tools.examples import smallest_call
 from dcf.tools.listing import ToolList
-from dcf.tools.profiles import PROFILES, select_tools
+from dcf.tools.profiles import AUTO, PROFILES, listed_for, select_tools
 from dcf.tools.reference import markdown_of
 from dcf.tools.registry import TOOLS, Answer, ToolSpec
 from dcf.tools.server import build_server
@@ -30,8 +30,19 @@ pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "tools.md"
 
-BUDGETS = {"worker": 21 * 1024, "planner": 70_000, "operator": 86_000, "person": 8_000, "all": 116 * 1024}
+BUDGETS = {
+    name: kib * 1024 for name, kib in {"worker": 9, "planner": 25, "operator": 60, "person": 3, "all": 90}.items()
+}
 """Bytes of tools/list. A model reads all of it before it does anything."""
+
+MODELS = {
+    "all": tuple(Scope),
+    "operator": (Scope.READ, Scope.WORK, Scope.PLAN, Scope.ANSWER, Scope.OPERATE),
+    "planner": (Scope.READ, Scope.WORK, Scope.PLAN),
+    "worker": (Scope.READ, Scope.WORK),
+    "person": (Scope.READ, Scope.ANSWER),
+}
+"""The scopes of a key for whom each profile is."""
 
 
 def test_the_reference_page_is_what_the_registry_says() -> None:
@@ -84,10 +95,37 @@ async def test_the_list_of_a_profile_fits_its_budget(replica: Callable[..., Appl
     assert {tool["name"] for tool in listed} == (set(TOOLS) if names is None else names)
 
 
+@pytest.mark.parametrize("profile", sorted(MODELS))
+def test_a_key_is_shown_the_profile_that_its_scopes_suggest(profile: str) -> None:
+    assert listed_for(key_of(*MODELS[profile]), AUTO) == PROFILES[profile]
+
+
+def test_a_key_that_may_only_read_is_shown_what_an_operator_reads() -> None:
+    assert listed_for(key_of(Scope.READ), AUTO) == PROFILES["operator"]
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+def test_a_profile_that_is_set_is_what_everybody_is_shown(profile: str) -> None:
+    assert listed_for(key_of(*Scope), profile) == listed_for(local_caller(operator=True), profile) == PROFILES[profile]
+
+
+async def test_the_local_user_is_shown_every_tool_that_may_be_called(replica: Callable[..., Application]) -> None:
+    listed = {tool["name"] for tool in await _listed(replica())}
+    scopes = local_caller(operator=False).scopes
+    assert listed == {name for name, spec in TOOLS.items() if spec.scope in scopes}
+
+
+async def test_a_tool_that_is_not_on_the_list_can_be_called(replica: Callable[..., Application]) -> None:
+    async with Client(build_server(replica(profile="worker"))) as client:
+        assert "list_runs" not in {tool.name for tool in (await client.list_tools()).tools}
+        answer = await client.call_tool("list_runs", {})
+    assert (answer.is_error, answer.structured_content and answer.structured_content["code"]) == (False, "ok")
+
+
 def test_a_worker_is_offered_about_ten_tools() -> None:
     names = PROFILES["worker"]
     assert names is not None
-    assert 8 <= len(names) <= 12
+    assert 8 <= len(names) <= 13
 
 
 def test_a_profile_needs_no_scope_that_its_callers_do_not_have() -> None:

@@ -190,3 +190,31 @@ def test_one_function_can_be_called_with_a_context_of_its_own() -> None:
     assert (told.state, told.attempt) == ("Charge", 2)
     assert told.idempotency_key == testing.context("Charge").idempotency_key
     assert told.idempotency_key != testing.context("Charge", visit=1).idempotency_key
+
+
+SCHEMA = {"type": "object", "required": ["total"], "properties": {"total": {"type": "number"}}}
+
+
+def test_a_function_whose_output_does_not_match_the_schema_fails_its_task() -> None:
+    story = testing.run(one(OutputSchema=SCHEMA), {}, {"A": lambda given: {"total": "7"}})
+    assert (story.status, story.error) == ("failed", "DCF.InvalidOutput")
+    assert story.cause is not None
+    assert '/total: Must be a number, not "7".' in story.cause
+    assert testing.run(one(OutputSchema=SCHEMA), {}, {"A": lambda given: {"total": 7}}).status == "succeeded"
+
+
+def test_an_answer_that_does_not_match_the_schema_is_a_mistake_of_the_test() -> None:
+    with pytest.raises(InvalidArgument, match="'A' does not match its OutputSchema: the output: 'total' is missing"):
+        testing.run(one(OutputSchema=SCHEMA), {}, answers={"A": {}})
+
+
+def test_a_function_is_told_what_its_task_says() -> None:
+    heard: list[TaskContext] = []
+
+    def work(given: Any, context: TaskContext) -> Any:
+        heard.append(context)
+        return {"total": 7}
+
+    document = one(Instructions="Price {% $states.input.id %}.", OutputSchema=SCHEMA, Errors=["Late"])
+    testing.run(document, {"id": 4}, {"A": work})
+    assert (heard[0].instructions, heard[0].output_schema, heard[0].errors) == ("Price 4.", SCHEMA, ("Late",))

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Final, Literal
 
 from dcf.asl.parsing import parse_machine
-from dcf.core.definition import read_definition
+from dcf.core.forms import as_workflow, asl_of
 from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.validation.files import ImportReader, Unreadable
-from dcf.validation.references import tasks_of
+from dcf.validation.references import is_worked, tasks_of
 from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 from dcf.workforce.crew.descriptions import Description
@@ -68,14 +68,13 @@ def read_staffing(
     """Return the agent of every Task, nested ones included. Raise InvalidDefinition or InvalidArgument."""
     if not isinstance(document, dict):
         raise InvalidArgument("workflow_json is not an object.")
-    if "asl" not in document:
-        machine = read_definition(document).machine
-        tasks: list[tuple[str, Mapping[str, Json]]] = [(name, {}) for name in machine.states]
-    else:
-        parsed, problems = parse_machine(document["asl"], "/asl")
-        if parsed is None:
-            raise InvalidDefinition(problems)
-        tasks = [(name, _object(task.get("AgentBinding"))) for _, name, task in tasks_of(document["asl"], "/asl")]
+    document = as_workflow(document)
+    parsed, problems = parse_machine(machine := asl_of(document), "/asl")
+    if parsed is None:
+        raise InvalidDefinition(problems)
+    tasks = [
+        (name, _object(task.get("AgentBinding"))) for _, name, task in tasks_of(machine, "/asl") if is_worked(task)
+    ]
     if not tasks:
         raise InvalidArgument("The workflow has no Task, so it needs no agents.", "Skip create_worker_agents.")
     templates = _Templates(document=document, agents_dir=agents_dir, suffix=suffix, imports=tuple(import_dirs))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dcf.asl.pausing import AT_ONCE
-from dcf.errors import InvalidDefinition
+from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.simulation import simulate
 
 END = {"Type": "Succeed"}
@@ -234,3 +234,12 @@ def test_the_timeout_of_a_task_comes_before_the_heartbeat_of_the_same_length() -
     limits = {"TimeoutSecondsPath": "$.five", "HeartbeatSecondsPath": "$.five"}
     states = {"T": {"Type": "Task", **limits, "Catch": catch, "End": True}, "E": END}
     assert _run(states, {"five": 5}, {"T": {"never": True}})["status"] == "FAILED"
+
+
+def test_an_output_that_is_given_for_a_task_must_match_its_schema() -> None:
+    schema = {"type": "object", "required": ["total"]}
+    machine = {"StartAt": "A", "States": {"A": {"Type": "Task", "OutputSchema": schema, "End": True}}}
+    assert simulate(machine, {}, {"A": {"output": {"total": 1}}})["output"] == {"total": 1}
+    with pytest.raises(InvalidArgument, match="'A' does not match its OutputSchema: the output: 'total' is missing"):
+        simulate(machine, {}, {"A": {"output": {}}})
+    assert simulate(machine, {"given": 1})["output"] == {"given": 1}, "a Task without an answer passes its input on"

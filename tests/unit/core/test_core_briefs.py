@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from dcf.asl.machine import warnings_of
+from dcf.asl.parsing import parse_machine
 from dcf.core.briefs import NOTHING, Brief, brief_of
 from dcf.core.definition import Definition, read_definition
 from dcf.errors import InvalidDefinition, Problem
@@ -213,3 +215,43 @@ def test_expressions_in_instructions_let_a_run_read_nothing_more() -> None:
     assert not defined(Instructions="Price {% $states.input.id %} for $$20, 'Assign'ed.").stateful
     assert defined(Instructions="Price {% 1 %}.", Parameters={"a.$": "$$.Execution.Id"}).stateful
     assert defined(QueryLanguage="JSONata", Arguments={"Instructions": "{% $states.input %}"}).stateful
+
+
+# Errors that Retry and Catch name
+
+
+def warned(**fields: Json) -> list[tuple[str, str]]:
+    document = machine(**fields)["asl"]
+    document["States"]["After"] = {"Type": "Pass", "End": True}
+    found, problems = parse_machine(document)
+    assert found is not None, problems
+    return [(one.path, one.message) for one in warnings_of(found)]
+
+
+def rules(*names: str) -> dict[str, Json]:
+    return {"Retry": [{"ErrorEquals": [*names]}], "Catch": [{"ErrorEquals": [*names], "Next": "After"}]}
+
+
+def test_a_rule_for_an_error_that_the_task_does_not_list_is_warned_about() -> None:
+    found = warned(Errors=["OutOfStock", "Late"], **rules("Late", "OutOfStok"))
+    assert [path for path, _ in found] == [
+        "/States/Price/Retry/0/ErrorEquals/1",
+        "/States/Price/Catch/0/ErrorEquals/1",
+    ]
+    assert "'OutOfStok' is not among the Errors of the Task. Did you mean 'OutOfStock'?" in found[0][1]
+    (told, _) = warned(Errors=["Late"], **rules("Broken"))
+    assert told[1].endswith("Those are: Late.")
+    (told, _) = warned(Errors=[], **rules("Broken"))
+    assert told[1].endswith("Those are: none.")
+
+
+def test_errors_that_any_task_may_have_need_not_be_listed() -> None:
+    assert warned(Errors=["Late"], **rules("States.Timeout", "DCF.AttemptsExhausted")) == []
+    assert warned(Errors=["Late"], **rules("States.ALL")) == []
+    assert warned(**rules("Anything")) == []
+
+
+def test_a_keyword_that_is_misspelt_is_warned_about() -> None:
+    ((path, message),) = warned(OutputSchema={"properties": {"a": {"minLenght": 1}}}, Catch=rules("X")["Catch"])
+    assert path == "/States/Price/OutputSchema/properties/a/minLenght"
+    assert message.endswith("did you mean 'minLength'?")

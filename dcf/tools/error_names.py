@@ -1,0 +1,13 @@
+"""What an answer says about the name of a failure: that its Task does not list it, where it lists any."""
+
+from dcf.application import Application
+from dcf.core.outputs import unlisted
+from dcf.tools.registry import printable
+
+
+def note_on(app: Application, workflow_id: str, state: str, error: str | None) -> str | None:
+    """Return what is to be said about the name of a failure that was taken; None if nothing is."""
+    if error is None:
+        return None
+    found = unlisted(app.control_plane.transactions.run(workflow_id).definition, state, error)
+    return None if found is None else printable(found)

@@ -1,0 +1,68 @@
+"""The SDK's server with dcf's resources, prompts and completions, which depend on who asks.
+
+The SDK's own registries are asked where dcf has nothing of a name, for those who add something (tests do).
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from mcp.server import MCPServer
+from mcp.server.lowlevel.helper_types import ReadResourceContents
+from mcp.server.mcpserver.context import Context
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    GetPromptResult,
+    InputRequiredResult,
+    Prompt,
+    Resource,
+    ResourceTemplate,
+)
+from pydantic.networks import AnyUrl
+
+from dcf.tools.completions import Completions
+from dcf.tools.prompts import PROMPTS, Prompts
+from dcf.tools.reading import Reading
+from dcf.tools.resource_reads import skill_reads
+from dcf.tools.resources import TEMPLATES, Resources
+from dcf.tools.skill_files import SkillFilesExtension
+
+
+class ControlPlaneServer(MCPServer[None]):
+    """An MCP server whose resources, prompts and completions are read as its tools are."""
+
+    def __init__(self, reading: Reading, **options: Any) -> None:
+        self._resources = Resources(reading, skill_reads(reading.application.library))
+        self._prompts = Prompts(reading)
+        super().__init__(extensions=[SkillFilesExtension(self._resources)], **options)
+        self.completion()(Completions(reading).complete)  # type: ignore[no-untyped-call]
+
+    async def list_resources(self) -> list[Resource]:
+        """Return the resources that have an address of their own."""
+        return [*await self._resources.listed(), *await super().list_resources()]
+
+    async def list_resource_templates(self) -> list[ResourceTemplate]:
+        """Return the templates of addresses."""
+        return [*TEMPLATES, *await super().list_resource_templates()]
+
+    async def read_resource(
+        self, uri: AnyUrl | str, context: Context[None, Any] | None = None
+    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
+        """Return the content at an address."""
+        found = await self._resources.read(str(uri))
+        return [found] if found is not None else await super().read_resource(uri, context)
+
+    async def list_prompts(self) -> list[Prompt]:
+        """Return the prompts."""
+        return [*PROMPTS, *await super().list_prompts()]
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[None, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """Return the messages of a prompt."""
+        found = await self._prompts.get(name, arguments or {})
+        if found is not None:
+            return found
+        if name not in {prompt.name for prompt in await super().list_prompts()}:
+            raise MCPError(INVALID_PARAMS, f"There is no prompt '{name[:80]}'.")
+        return await super().get_prompt(name, arguments, context)

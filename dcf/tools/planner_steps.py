@@ -1,0 +1,105 @@
+"""The next tool calls of a planner, with their arguments: after a validation, a creation, a start. Pure.
+
+Values in angle brackets are to be filled in by the caller.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from dcf.values.json_paths import spell
+from dcf.values.json_text import Json
+from dcf.values.open_tasks import AGENT, agents_map_for
+from dcf.workforce.steps import Step
+
+_SAME: Final = "<the same workflow>"
+_INPUT: Final = "<the input of the run, {} if it needs none>"
+_NAMED: Final = 5
+"""Tasks of which each gets a call of its own."""
+
+
+def describe_language() -> Step:
+    """Return the call that shows how a workflow is written."""
+    return Step(
+        tool="describe_workflow_language",
+        arguments={},
+        why="It shows how a workflow is written, with examples that are valid.",
+    )
+
+
+def after_validation(open_tasks: Collection[str], assigned: Mapping[str, Json], *, has_templates: bool) -> list[Step]:
+    """Return the calls that run a valid workflow. Tasks that name templates need agents made from them first."""
+    given: dict[str, Json] = {"workflow_json": _SAME}
+    agents = {**assigned, **agents_map_for(open_tasks)}
+    given |= {"agents_map_json": agents} if agents else {}
+    given["input_json"] = _INPUT
+    if not has_templates:
+        return [Step(tool="start_run", arguments=given, why="It creates the run and tells the first agents.")]
+    made = {"workflow_id": "<workflow_id of the answer>"}
+    return [
+        Step(tool="create_workflow_control_plane", arguments=given, why="It creates the run; nothing starts yet."),
+        Step(tool="create_worker_agents", arguments=made, why="It makes and assigns the agents that Tasks ask for."),
+        start(str(made["workflow_id"])),
+    ]
+
+
+def start(workflow_id: str) -> Step:
+    """Return the call that starts a run which was created."""
+    return Step(
+        tool="notify_next_worker_agent",
+        arguments={"workflow_id": workflow_id},
+        why="It starts the run: until then no agent is told.",
+    )
+
+
+def assign(meta_key: str, tasks: Sequence[str], planner: str | None) -> list[Step]:
+    """Return the calls that assign Tasks of a run which exists."""
+    speaks: dict[str, Json] = {} if planner is None else {"agent_id": planner}
+    return [
+        Step(
+            tool="json_set",
+            arguments={"redis_key": meta_key, "path": spell(("agents", name)), "value_json": [AGENT], **speaks},
+            why="Nobody is told of this Task until it is assigned.",
+        )
+        for name in tasks[:_NAMED]
+    ]
+
+
+def make_agents(workflow_id: str) -> Step:
+    """Return the call that makes and assigns the agents that Tasks ask for."""
+    return Step(
+        tool="create_worker_agents",
+        arguments={"workflow_id": workflow_id},
+        why="It makes the agents that the Tasks ask for, assigns and tells them.",
+    )
+
+
+def watch(workflow_id: str, planner: str | None) -> list[Step]:
+    """Return the calls by which a planner learns what became of a run."""
+    read = Step(
+        tool="read_workflow_control_plane",
+        arguments={"workflow_id": workflow_id, "summary": True},
+        why="It shows where the run stands.",
+    )
+    if planner is None:
+        return [read]
+    arguments: dict[str, Json] = {"agent_id": planner, "timeout_s": 50}
+    wait = Step(tool="await_workflow_event", arguments=arguments, why="You are told when the run is over.")
+    return [wait, read]
+
+
+def output(workflow_id: str) -> Step:
+    """Return the call that reads the output of a run that is over."""
+    return Step(
+        tool="read_workflow_control_plane",
+        arguments={"workflow_id": workflow_id},
+        why="The run is over: meta has its output or error.",
+    )
+
+
+def inside(workflow_id: str, scope: str) -> Step:
+    """Return the call that lists the iterations of a Map, or the branches of a Parallel."""
+    return Step(
+        tool="read_workflow_control_plane",
+        arguments={"workflow_id": workflow_id, "inside": scope},
+        why="It lists the states inside with attempts, errors and outputs, ended ones too.",
+    )

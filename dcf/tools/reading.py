@@ -1,0 +1,57 @@
+"""Calls of tools that this server makes for a caller who reads a resource, a prompt or a completion.
+
+They go the way of every call (`envelope`), as that caller: so scopes, limits and the audit hold. What a tool refuses is
+an error of the protocol here, with the tool's code, sentence and hint.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+
+from dcf.application import Application
+from dcf.core.access import Caller
+from dcf.tools.authentication import WhoCalls
+from dcf.tools.envelope import call
+from dcf.tools.limits import Meter
+from dcf.tools.middleware import REFUSED
+from dcf.tools.registry import TOOLS, ToolSpec
+from dcf.values.json_text import Json
+
+_CODES: Final[Mapping[str, int]] = {
+    "rate_limited": REFUSED,
+    "forbidden": REFUSED,
+    "internal_error": INTERNAL_ERROR,
+    "store_unavailable": INTERNAL_ERROR,
+}
+"""JSON-RPC codes of answers; all others mean that what was asked for is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The tools of this process, for whoever makes the current request."""
+
+    application: Application
+    who_calls: WhoCalls
+    meter: Meter
+
+    @property
+    def caller(self) -> Caller:
+        """Who makes the current request."""
+        return self.who_calls()
+
+    async def tool(self, name: str, **arguments: Json) -> Mapping[str, Json]:
+        """Return a tool's answer; raise MCPError where it is not ok."""
+        return await self.ask(TOOLS[name], **arguments)
+
+    async def ask(self, spec: ToolSpec, **arguments: Json) -> Mapping[str, Json]:
+        """Return the answer; raise MCPError where it is not ok."""
+        reply = await call(spec, self.application, arguments, self.caller, self.meter)
+        code = reply.payload["code"]
+        if reply.broken or code != "ok":
+            told = {name: reply.payload.get(name) for name in ("code", "hint", "retry_after_s")}
+            data = {name: value for name, value in told.items() if value is not None}
+            raise MCPError(_CODES.get(code, INVALID_PARAMS), str(reply.payload["error"]), data)
+        return reply.payload

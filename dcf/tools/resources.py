@@ -1,0 +1,152 @@
+"""MCP resources: the language page, runs with their graph, history and definition, and the files of skills.
+
+All are read as tools are, for the caller of the request (`reading`). What there is to list is listed; runs, which are
+many, are found through `dcf://runs` and the templates.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote
+
+from mcp.server.lowlevel.helper_types import ReadResourceContents
+from mcp_types import Resource, ResourceTemplate
+
+from dcf.tools.reading import Reading
+from dcf.tools.resource_reads import SkillReads, read_run_definition, read_run_graph
+from dcf.values.json_text import Json, dump
+
+MARKDOWN: Final = "text/markdown"
+MERMAID: Final = "text/vnd.mermaid"
+JSON: Final = "application/json"
+
+LANGUAGE: Final = "dcf://language"
+RUNS: Final = "dcf://runs"
+
+_EVENTS: Final = 100
+_RUN: Final = re.compile(r"dcf://runs/([^/?#]+)(?:/(graph|events|definition))?")
+
+_LISTED: Final = (
+    Resource(
+        uri=LANGUAGE,
+        name="language",
+        title="The workflow language",
+        description="How a workflow is written: the smallest document, a larger one, how agents are assigned, limits.",
+        mime_type=MARKDOWN,
+    ),
+    Resource(
+        uri=RUNS,
+        name="runs",
+        title="The latest runs",
+        description="The newest runs with their status, and how many there are of each status.",
+        mime_type=JSON,
+    ),
+)
+
+TEMPLATES: Final = (
+    ResourceTemplate(
+        uri_template=f"{RUNS}/{{workflow_id}}",
+        name="run",
+        title="A run",
+        description="Where a run stands: its status, and status, attempts, holder and error of each state.",
+        mime_type=JSON,
+    ),
+    ResourceTemplate(
+        uri_template=f"{RUNS}/{{workflow_id}}/graph",
+        name="run-graph",
+        title="A run's graph",
+        description="The workflow as a Mermaid flowchart, with how each state stands.",
+        mime_type=MERMAID,
+    ),
+    ResourceTemplate(
+        uri_template=f"{RUNS}/{{workflow_id}}/events",
+        name="run-events",
+        title="A run's history",
+        description=f"What happened in a run, the latest {_EVENTS} events first.",
+        mime_type=JSON,
+    ),
+    ResourceTemplate(
+        uri_template=f"{RUNS}/{{workflow_id}}/definition",
+        name="run-definition",
+        title="A run's workflow",
+        description="The workflow document that the run was started with.",
+        mime_type=JSON,
+    ),
+)
+
+
+def run_of(uri: str) -> str | None:
+    """Return the id of the run that a resource is about."""
+    found = _RUN.fullmatch(uri)
+    return None if found is None else unquote(found[1])
+
+
+def language() -> str:
+    """Return the page about the workflow language."""
+    from dcf.language import describe  # noqa: PLC0415 - the examples of the page are read when somebody asks
+
+    return describe()
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """The resources as a caller may read them."""
+
+    reading: Reading
+    skills: SkillReads
+
+    async def listed(self) -> list[Resource]:
+        """Return the resources with an address of their own: the fixed ones and the files of skills."""
+        return [*_LISTED, *(one for entry in await self.entries() for one in _files(entry))]
+
+    async def entries(self) -> list[dict[str, Json]]:
+        """Return the entries of all skills."""
+        found = await self.reading.ask(self.skills.listed)
+        entries: list[dict[str, Json]] = found["skills"]
+        return entries
+
+    async def read(self, uri: str) -> ReadResourceContents | None:
+        """Return the content at an address; None for an address that is not ours."""
+        if uri == LANGUAGE:
+            return ReadResourceContents(content=language(), mime_type=MARKDOWN)
+        if uri == RUNS:
+            return _json(await self.reading.tool("list_runs"))
+        if uri.startswith("skill://"):
+            found = await self.reading.ask(self.skills.file, uri=uri)
+            return ReadResourceContents(content=str(found["text"]), mime_type=MARKDOWN)
+        run = _RUN.fullmatch(uri)
+        return None if run is None else await self._of_run(unquote(run[1]), run[2])
+
+    async def _of_run(self, workflow_id: str, part: str | None) -> ReadResourceContents:
+        match part:
+            case "graph":
+                drawn = await self.reading.ask(read_run_graph, workflow_id=workflow_id)
+                return ReadResourceContents(content=str(drawn["text"]), mime_type=MERMAID)
+            case "definition":
+                return _json((await self.reading.ask(read_run_definition, workflow_id=workflow_id))["document"])
+            case "events":
+                wanted: dict[str, Json] = {"newest_first": True, "limit": _EVENTS}
+                return _json(await self.reading.tool("read_run_events", workflow_id=workflow_id, **wanted))
+            case _:
+                read = "read_workflow_control_plane"
+                return _json(await self.reading.tool(read, workflow_id=workflow_id, summary=True))
+
+
+def _files(entry: Mapping[str, Json]) -> list[Resource]:
+    """Return the files of a skill as resources; SKILL.md stands for the skill."""
+    front = entry["frontmatter"]
+    return [
+        Resource(
+            uri=one["uri"],
+            name=front["name"] if one["uri"] == entry["uri"] else one["uri"].removeprefix("skill://"),
+            description=front["description"] if one["uri"] == entry["uri"] else None,
+            mime_type=MARKDOWN,
+            size=one["size"],
+        )
+        for one in entry["resources"]
+    ]
+
+
+def _json(found: Json) -> ReadResourceContents:
+    return ReadResourceContents(content=dump(dict(found) if isinstance(found, Mapping) else found), mime_type=JSON)

@@ -1,0 +1,14 @@
+"""Marks arguments that are accepted for the sake of older callers and stand on no list that a model reads.
+
+A model that does not know of such an argument cannot be misled by it, and need not read it. The reference page has
+them all.
+"""
+
+from typing import Final
+
+from pydantic.config import JsonDict
+
+KEYWORD: Final = "unlisted"
+
+UNLISTED: Final[JsonDict] = {KEYWORD: True}
+"""For the `json_schema_extra` of a field."""

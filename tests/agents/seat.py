@@ -1,0 +1,112 @@
+"""One agent at a real server: an MCP client with a key of its own, which notes every call and its answer.
+
+An agent knows nothing of dcf but what it is told: the list of tools, and the answers. A refusal is good if it names the
+next legal call: by `next`, or by a hint that names a tool of the list or an argument of the tool that was called.
+"""
+
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+Json = Any
+Fill = Mapping[str, Json]
+"""What an agent puts where `next` has something in angle brackets, by the name of the argument."""
+
+WORD = re.compile(r"[a-z][a-z_]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """A call and what came back."""
+
+    tool: str
+    arguments: Mapping[str, Json]
+    answer: Mapping[str, Json]
+
+    @property
+    def is_refused(self) -> bool:
+        return str(self.answer["code"]) != "ok"
+
+    def __str__(self) -> str:
+        told = {name: self.answer.get(name) for name in ("error", "hint", "next")}
+        return f"{self.tool}({dict(self.arguments)}) -> {told}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seat:
+    """An agent's connection. `purposes` are the descriptions of the tools, `arguments` the names of their arguments."""
+
+    agent_id: str
+    client: Client
+    purposes: Mapping[str, str]
+    arguments: Mapping[str, frozenset[str]]
+    log: list[Exchange] = field(default_factory=list)
+
+    def tool_for(self, purpose: str) -> str:
+        """Return the one tool whose description has these words."""
+        (found,) = (name for name, told in self.purposes.items() if purpose in told)
+        return found
+
+    async def call(self, tool: str, /, **arguments: Json) -> dict[str, Json]:
+        result = await self.client.call_tool(tool, arguments)
+        answer = result.structured_content
+        if not isinstance(answer, dict):
+            (content,) = result.content
+            answer = {"code": "protocol_error", "error": getattr(content, "text", "")}
+        self.log.append(Exchange(tool=tool, arguments=arguments, answer=answer))
+        return answer
+
+    async def follow(self, answer: Mapping[str, Json], fill: Fill | None = None, *, at: int = 0) -> dict[str, Json]:
+        """Make one of the calls that an answer lists, by default the first."""
+        step = answer["next"][at]
+        return await self.call(step["tool"], **filled(step["arguments"], fill or {}))
+
+    @property
+    def refusals(self) -> list[Exchange]:
+        return [one for one in self.log if one.is_refused]
+
+    def without_a_legal_next(self) -> list[str]:
+        """List the refusals that do not say what may be called."""
+        return [str(one) for one in self.refusals if not self._names_a_call(one)]
+
+    def _names_a_call(self, refused: Exchange) -> bool:
+        listed = refused.answer.get("next") or []
+        if listed:
+            return all(self._is_legal(step) for step in listed)
+        words = set(WORD.findall(refused.answer.get("hint") or ""))
+        return bool(words & (self.purposes.keys() | self.arguments.get(refused.tool, frozenset())))
+
+    def _is_legal(self, step: Mapping[str, Json]) -> bool:
+        known = self.arguments.get(step["tool"])
+        return known is not None and step["arguments"].keys() <= known and bool(step["why"])
+
+
+def filled(arguments: Mapping[str, Json], fill: Fill) -> dict[str, Json]:
+    """Put what the agent knows where something stands in angle brackets; the rest is sent as it was told."""
+    return {name: fill[name] if "<" in str(value) and name in fill else value for name, value in arguments.items()}
+
+
+@asynccontextmanager
+async def seated(url: str, agent_id: str, key: str) -> AsyncIterator[Seat]:
+    """Connect as an agent and read the list of tools, as a host does."""
+    headers = {"Authorization": f"Bearer {key}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=90) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
+        tools = (await client.list_tools()).tools
+        yield Seat(
+            agent_id=agent_id,
+            client=client,
+            purposes={tool.name: tool.description or "" for tool in tools},
+            arguments={tool.name: frozenset(tool.input_schema["properties"]) for tool in tools},
+        )
+
+
+Seats = Callable[..., Any]

@@ -1,0 +1,97 @@
+"""Python functions of Tasks that have instructions, an OutputSchema and Errors, over a real server."""
+
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from dcf.application import Application
+from dcf.tools.client import ToolClient, connect
+from dcf.tools.server import build_http_app
+from dcf.worker import TaskContext, TaskFunction, Worker
+from tests.support.waiting import wait_until
+from tests.tools.calls import serving
+
+TOTAL = {"type": "object", "required": ["total"], "properties": {"total": {"type": "number"}}}
+PRICE: dict[str, Any] = {
+    "Type": "Task",
+    "Instructions": "Price order {% $states.input.id %}.",
+    "OutputSchema": TOTAL,
+    "Errors": ["OutOfStock"],
+}
+
+
+@pytest.fixture(scope="module")
+def tools(replica: Callable[..., Application]) -> Iterator[ToolClient]:
+    with serving(build_http_app(replica())) as url, connect(f"{url}/mcp") as client:
+        yield client
+
+
+def ended(
+    tools: ToolClient, states: dict[str, Any], given: Any, functions: dict[str, TaskFunction], at_once: int
+) -> Any:
+    """A run of these states that a worker with these functions has carried out."""
+    run, agent, stop = f"run-{secrets.token_hex(4)}", f"agent-{secrets.token_hex(4)}", threading.Event()
+    machine = {"StartAt": next(iter(states)), "States": states}
+    arguments = {"workflow_json": {"asl": machine}, "workflow_id": run, "input_json": given}
+    assert (
+        tools.call("create_workflow_control_plane", **arguments, agents_map_json=dict.fromkeys(functions, agent))[
+            "code"
+        ]
+        == "ok"
+    )
+    tools.call("notify_next_worker_agent", workflow_id=run)
+    worker = Worker(tools, agent, functions, wait_s=0.1, pause_s=0.01, concurrency=at_once)
+    thread = threading.Thread(target=worker.serve, args=(stop,))
+    thread.start()
+    try:
+        wait_until(lambda: meta_of(tools, run)["status"] != "running", 30)
+    finally:
+        stop.set()
+        thread.join()
+    return meta_of(tools, run)
+
+
+def meta_of(tools: ToolClient, run: str) -> Any:
+    return tools.call("read_workflow_control_plane", workflow_id=run)["meta"]
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_a_function_is_told_what_its_task_says(tools: ToolClient, at_once: int) -> None:
+    heard: list[TaskContext] = []
+
+    def price(given: Any, context: TaskContext) -> Any:
+        heard.append(context)
+        return {"total": given["id"]}
+
+    meta = ended(tools, {"Price": PRICE | {"End": True}}, {"id": 7}, {"Price": price}, at_once)
+    assert meta["status"] == "succeeded"
+    (context,) = heard
+    assert (context.instructions, context.output_schema, context.errors) == ("Price order 7.", TOTAL, ("OutOfStock",))
+
+
+def test_a_function_of_a_task_that_says_nothing_is_told_nothing(tools: ToolClient) -> None:
+    heard: list[TaskContext] = []
+
+    def work(given: Any, context: TaskContext) -> Any:
+        heard.append(context)
+
+    ended(tools, {"A": {"Type": "Task", "End": True}}, {}, {"A": work}, 1)
+    assert (heard[0].instructions, heard[0].output_schema, heard[0].errors) == (None, None, ())
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_an_output_of_a_function_that_does_not_match_fails_its_task_with_all_that_is_wrong(
+    tools: ToolClient, at_once: int
+) -> None:
+    """The function would return the same again, so there is nothing to mend; Retry and Catch can name the error."""
+    caught = {"Catch": [{"ErrorEquals": ["DCF.InvalidOutput"], "Next": "Told"}], "Next": "Never"}
+    ends = {"Never": {"Type": "Fail"}, "Told": {"Type": "Pass", "End": True}}
+    meta = ended(tools, {"Price": PRICE | caught} | ends, {"id": 7}, {"Price": lambda given: {"totl": 7}}, at_once)
+    assert meta["status"] == "succeeded"
+    assert meta["output"] == {
+        "Error": "DCF.InvalidOutput",
+        "Cause": "The output does not match the OutputSchema: the output: 'total' is missing.",
+    }

@@ -1,0 +1,106 @@
+"""The page of the workflow language: short, true, and made of examples that are valid and run to their end."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from dcf.cli.app import app
+from dcf.language import EXAMPLES, describe, example
+from dcf.simulation import simulate
+from dcf.tools.registry import TOOLS
+from tests.tools.calls import Tools
+
+pytestmark = pytest.mark.anyio
+
+ROOT = Path(__file__).parents[2]
+TALKS = {"talks": [{"title": "Leases"}, {"title": "Joins"}]}
+MOCKED: dict[str, Any] = {
+    "WriteAbstract": [{"output": {"text": "a"}}, {"output": {"text": "b"}}],
+    "Compose": [{"output": "P"}],
+    "Approve": [{"output": {"choice": "approve", "answered_by": "alice"}}],
+}
+
+
+async def work(tools: Tools, run: str, state: str, agent: str, **result: Any) -> None:
+    """Take a state that is ready and deliver this."""
+    held = await tools.ok("acquire_state_lease", workflow_id=run, state=state, owner_agent_id=agent)
+    token = held["lease"]["token"]
+    ended: dict[str, Any] = {"new_status": "succeeded"} | result
+    await tools.ok("update_workflow_control_plane", workflow_id=run, state=state, lease_token=token, **ended)
+
+
+async def test_the_page_is_short_and_the_same_on_every_face(tools: Tools) -> None:
+    told = (await tools.ok("describe_workflow_language"))["language"]
+    assert told == describe()
+    assert len(told.encode()) < 6 * 1024
+    assert CliRunner().invoke(app, ["language"]).output == told
+    assert (ROOT / "docs" / "language.md").read_text("utf-8") == told, "make reference"
+
+
+def test_the_page_shows_its_examples_and_names_only_tools_that_exist() -> None:
+    blocks = [json.loads(block) for block in re.findall(r"```json\n(.*?)\n```", describe(), re.DOTALL)]
+    assert blocks == [example(name) for name in EXAMPLES]
+    named = set(re.findall(r"\b(?:[a-z]+_)+(?:workflow|run|task|signal|agents|skillset|language)\b", describe()))
+    assert named <= {*TOOLS, "agents"}
+    assert {"start_run", "validate_workflow", "answer_human_task"} <= named
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+async def test_an_example_is_valid_as_it_stands_and_as_a_bare_machine(tools: Tools, name: str) -> None:
+    document = example(name)
+    for form in (document, document.get("asl", document)):
+        answer = await tools.ok("validate_workflow", workflow_json=form)
+        assert (answer["ok"], answer["problems"]) == (True, [])
+
+
+async def test_the_smallest_example_runs_with_the_agent_that_the_call_names(tools: Tools) -> None:
+    agents = {"Greet": "greeter-of-the-page"}
+    run = (await tools.ok("start_run", workflow_json=example("smallest"), agents_map_json=agents))["workflow_id"]
+    await work(tools, run, "Greet", "greeter-of-the-page", output_json={"said": "hello"})
+    read = await tools.ok("read_workflow_control_plane", workflow_id=run)
+    assert (read["meta"]["status"], read["meta"]["output"]) == ("succeeded", {"said": "hello"})
+
+
+@pytest.mark.parametrize(("choice", "status"), [("approve", "succeeded"), ("reject", "failed")])
+async def test_the_large_example_leaves_out_what_fails_twice_and_asks_before_it_ends(
+    operator: Tools, choice: str, status: str
+) -> None:
+    agents = {"WriteAbstract": "writer-1"}
+    started = await operator.ok(
+        "start_run", workflow_json=example("programme"), input_json=TALKS, agents_map_json=agents
+    )
+    run = started["workflow_id"]
+    assert "agent of 'Compose': editor-1 (agent_ref)" in started["defaulted"]
+    await work(operator, run, "EachTalk/0/WriteAbstract", "writer-1", output_json={"text": "how leases end"})
+    vague = {"new_status": "failed", "error_name": "TooVague"}
+    await work(operator, run, "EachTalk/1/WriteAbstract", "writer-1", **vague)
+    again = {"workflow_id": run, "state": "EachTalk/1/WriteAbstract", "owner_agent_id": "writer-1"}
+    while (held := await operator.call("acquire_state_lease", **again)).code == "not_ready":
+        pass
+    token = held["lease"]["token"]
+    holder = {"workflow_id": run, "state": "EachTalk/1/WriteAbstract", "lease_token": token}
+    await operator.ok("update_workflow_control_plane", **holder, **vague)
+    read = await operator.ok("read_workflow_control_plane", workflow_id=run, states_json=["Compose"])
+    assert read["inputs"]["Compose"] == {"texts": ["how leases end"]}
+    await work(operator, run, "Compose", "editor-1", output_json=["one talk"])
+    answer = {"workflow_id": run, "state": "Approve", "choice": choice, "agent_id": "alice"}
+    await operator.ok("answer_human_task", **answer)
+    meta = (await operator.ok("read_workflow_control_plane", workflow_id=run))["meta"]
+    assert meta["status"] == status
+    if status == "succeeded":
+        assert meta["output"] == {"programme": ["one talk"], "by": "alice"}
+    else:
+        assert meta["error"] == "NoProgramme"
+
+
+def test_the_large_example_handles_one_talk_several_and_none() -> None:
+    for count, texts in ((1, ["a"]), (2, ["a", "b"])):
+        told = simulate(example("programme"), {"talks": TALKS["talks"][:count]}, MOCKED)
+        assert told["status"] == "SUCCEEDED"
+        entered = [event for event in told["trace"] if event["path"] == "Compose" and "input" in event]
+        assert entered[0]["input"] == {"texts": texts}
+    assert simulate(example("programme"), {"talks": []}, MOCKED)["error"] == "NoProgramme"

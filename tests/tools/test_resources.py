@@ -1,0 +1,134 @@
+"""Resources: what a client reads by address is what the tools answer, for the same callers, within the same limits."""
+
+import json
+import secrets
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from mcp.client import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
+
+from dcf.application import Application
+from dcf.core.access import NOBODY, Caller, Scope
+from dcf.core.quotas import Account, Quotas
+from dcf.language import describe
+from dcf.settings import Settings
+from dcf.store.audit_trail import AuditFilter
+from dcf.tools.limits import meter_of
+from dcf.tools.middleware import REFUSED
+from dcf.tools.reading import Reading
+from dcf.tools.resource_reads import skill_reads
+from dcf.tools.resources import LANGUAGE, RUNS, Resources
+from dcf.tools.server import build_server
+from tests.tools.access import key_of
+from tests.tools.calls import ONE_TASK, TWO_TASKS, Tools, lease_on, new_run
+
+pytestmark = pytest.mark.anyio
+
+Read = Callable[[str], Any]
+
+
+@pytest.fixture(params=["auto", "legacy"])
+async def client(request: pytest.FixtureRequest, application: Application) -> AsyncIterator[Client]:
+    """A client of each era of the protocol."""
+    async with Client(build_server(application), mode=request.param) as found:
+        yield found
+
+
+async def text_of(client: Client, uri: str) -> str:
+    (content,) = (await client.read_resource(uri)).contents
+    assert content.uri == uri
+    found: str = content.text  # type: ignore[union-attr]
+    return found
+
+
+def seen_by(application: Application, caller: Caller) -> Resources:
+    reading = Reading(application, lambda: caller, meter_of(Settings()))
+    return Resources(reading, skill_reads(application.library))
+
+
+async def test_a_run_is_read_as_the_tools_read_it(client: Client, tools: Tools, run_id: str) -> None:
+    await new_run(tools, run_id, TWO_TASKS)
+    run = await tools.ok("read_workflow_control_plane", workflow_id=run_id, summary=True)
+    events = await tools.ok("read_run_events", workflow_id=run_id, newest_first=True)
+    assert json.loads(await text_of(client, f"{RUNS}/{run_id}")) == run.payload
+    assert json.loads(await text_of(client, f"{RUNS}/{run_id}/events"))["events"] == events["events"]
+    assert json.loads(await text_of(client, f"{RUNS}/{run_id}/definition")) == TWO_TASKS
+    assert run_id in {one["workflow_id"] for one in json.loads(await text_of(client, RUNS))["runs"]}
+
+
+async def test_the_graph_of_a_run_shows_how_its_states_stand(client: Client, tools: Tools, run_id: str) -> None:
+    await new_run(tools, run_id)
+    before = await text_of(client, f"{RUNS}/{run_id}/graph")
+    await lease_on(tools, run_id)
+    after = await text_of(client, f"{RUNS}/{run_id}/graph")
+    assert before.startswith("flowchart TD\n")
+    assert ":::running" in after
+    assert ":::running" not in before
+
+
+async def test_the_language_page_is_a_resource(client: Client) -> None:
+    assert await text_of(client, LANGUAGE) == describe()
+
+
+async def test_everything_on_the_list_can_be_read_and_says_what_it_is(client: Client) -> None:
+    listed = (await client.list_resources()).resources
+    assert {one.uri for one in listed} > {LANGUAGE, RUNS}
+    for one in listed:
+        (content,) = (await client.read_resource(one.uri)).contents
+        assert content.mime_type == one.mime_type
+    templates = (await client.list_resource_templates()).resource_templates
+    assert all(one.title and one.description and one.mime_type for one in templates)
+
+
+@pytest.mark.parametrize("part", ["", "/graph", "/events", "/definition"])
+async def test_a_run_that_does_not_exist_is_told_with_what_to_do(client: Client, part: str) -> None:
+    with pytest.raises(MCPError) as told:
+        await client.read_resource(f"{RUNS}/no-such-run{part}")
+    assert (told.value.error.code, told.value.error.data["code"]) == (INVALID_PARAMS, "unknown_run")
+    assert "Check workflow_id" in told.value.error.data["hint"]
+
+
+@pytest.mark.parametrize(
+    "uri", ["dcf://run", f"{RUNS}/a/b", f"{RUNS}/a/graph/b", "dcf://languages", "skill://no/SKILL.md"]
+)
+async def test_an_address_of_nothing_is_invalid(client: Client, uri: str) -> None:
+    with pytest.raises(MCPError) as told:
+        await client.read_resource(uri)
+    assert told.value.error.code == INVALID_PARAMS
+
+
+@pytest.mark.parametrize("rest", ["", "/a-run", "/a-run/graph", "/a-run/events", "/a-run/definition"])
+async def test_who_may_not_read_is_refused_and_that_is_noted(alone: Application, rest: str) -> None:
+    caller = key_of(Scope.WORK, name=f"key:{secrets.token_hex(6)}")
+    with pytest.raises(MCPError) as told:
+        await seen_by(alone, caller).read(f"{RUNS}{rest}")
+    assert (told.value.error.code, told.value.error.data["code"]) == (REFUSED, "forbidden")
+    (entry,) = alone.audit.newest(10, AuditFilter(by=caller.name))
+    assert entry.kind == "refusal"
+
+
+async def test_skills_are_not_listed_for_who_may_not_read(alone: Application) -> None:
+    with pytest.raises(MCPError):
+        await seen_by(alone, NOBODY).listed()
+
+
+async def test_a_key_that_asks_too_often_is_told_when_to_ask_again(alone: Application) -> None:
+    over = Account(key_id="0123456789ab", quotas=Quotas(), wait_s=2.5, over="calls")
+    with pytest.raises(MCPError) as told:
+        await seen_by(alone, replace(key_of(*Scope), account=over)).read(RUNS)
+    assert (told.value.error.code, told.value.error.data["retry_after_s"]) == (REFUSED, 2.5)
+
+
+async def test_an_answer_beyond_the_limit_is_refused(replica: Callable[..., Application], run_id: str) -> None:
+    small = replica(max_result_bytes=16 * 1024)
+    states = {f"S{number}": {"Type": "Task", "Comment": "x" * 200, "Next": f"S{number + 1}"} for number in range(99)}
+    workflow = {"asl": {"StartAt": "S0", "States": {**states, "S99": ONE_TASK["asl"]["States"]["A"]}}}  # type: ignore[index]
+    async with Client(build_server(small)) as client:
+        await new_run(await Tools.of(client), run_id, workflow)
+        with pytest.raises(MCPError) as told:
+            await client.read_resource(f"{RUNS}/{run_id}/definition")
+    assert told.value.error.data["code"] == "too_large"

@@ -1,0 +1,151 @@
+"""Notes, questions, answers and corrections through tools: with keys of workers, a planner and persons."""
+
+import secrets
+from typing import Any
+
+import pytest
+
+from dcf.application import Application
+from dcf.core.access import Scope
+from tests.tools.access import ask, key_of
+from tests.tools.calls import TWO_TASKS, Answer, Tools, new_run
+
+pytestmark = pytest.mark.anyio
+
+WORKER = key_of(Scope.READ, Scope.WORK, agent_id="ann")
+PLANNER = key_of(Scope.READ, Scope.WORK, Scope.PLAN, agent_id="pat", name="key:planner")
+STRANGER = key_of(Scope.READ, Scope.WORK, Scope.PLAN, agent_id="eve", name="key:stranger")
+
+
+def person(*groups: str, name: str = "alice") -> Any:
+    found = key_of(Scope.READ, Scope.ANSWER, agent_id=name, name=f"key:{name}")
+    return found.__class__(name=found.name, scopes=found.scopes, agent_id=name, groups=frozenset(groups))
+
+
+async def started(operator: Tools) -> dict[str, Any]:
+    run = f"run-{secrets.token_hex(4)}"
+    await new_run(operator, run, TWO_TASKS, agents_map_json={"A": "ann", "B": "ben"}, planner_agent_id="pat")
+    await operator.ok("notify_next_worker_agent", workflow_id=run)
+    held = await operator.ok("acquire_state_lease", workflow_id=run, state="A", owner_agent_id="ann")
+    return {"workflow_id": run, "state": "A", "lease_token": held["work"]["lease_token"]}
+
+
+async def told(application: Application, operator: Tools, agent: str, run: str, type_: str) -> dict[str, Any]:
+    """The next event of this run and type; others are acknowledged."""
+    last: dict[str, Any] = {}
+    while True:
+        found = await operator.ok("await_workflow_event", agent_id=agent, timeout_s=10, lease=False, **last)
+        assert found["status"] == "event", f"{agent} was not told of a {type_}"
+        last = {"ack_message_id": found["message_id"]}
+        if found["event"]["workflow_id"] == run and found["event"]["type"] == type_:
+            return found.payload
+
+
+async def ok(application: Application, caller: Any, tool: str, /, **arguments: Any) -> dict[str, Any]:
+    found: Answer = await ask(application, caller, tool, **arguments)
+    assert found.code == "ok", found.text
+    return found.payload
+
+
+async def code(application: Application, caller: Any, tool: str, /, **arguments: Any) -> str:
+    return (await ask(application, caller, tool, **arguments)).code
+
+
+async def test_a_workers_note_reaches_the_planner(application: Application, operator: Tools) -> None:
+    run = (await started(operator))["workflow_id"]
+    note = {"workflow_id": run, "agent_id": "ann", "text": "No address.", "state": "A", "request_id": "n1"}
+    left = await ok(application, WORKER, "leave_note", **note)
+    assert (left["planner_agent_id"], left["note"], left["repeated"]) == ("pat", 1, False)
+    assert (await ok(application, WORKER, "leave_note", **note))["repeated"] is True
+    event = (await told(application, operator, "pat", run, "note"))["event"]
+    assert (event["text"], event["provenance"]["from"]) == ("No address.", "ann")
+    assert await code(application, STRANGER, "leave_note", workflow_id=run, agent_id="eve", text="x") == "no_part"
+    assert await code(application, WORKER, "leave_note", workflow_id=run, agent_id="ben", text="x") == "forbidden"
+
+
+async def test_a_worker_asks_the_planner_and_finds_the_answer_in_its_work(
+    application: Application, operator: Tools
+) -> None:
+    held = await started(operator)
+    run = held["workflow_id"]
+    asked = await ok(application, WORKER, "ask_question", **held, question="EUR?", choices_json=["EUR", "USD"])
+    assert (asked["asked"], asked["gave_back"], asked["next"][0]["tool"]) == (
+        "the planner",
+        True,
+        "await_workflow_event",
+    )
+    heard = await told(application, operator, "pat", run, "question")
+    (step,) = heard["next"]
+    reply = {**step["arguments"], "answer": "EUR"}
+    assert await code(application, STRANGER, step["tool"], **{**reply, "agent_id": "eve"}) == "not_asked"
+    assert await code(application, WORKER, step["tool"], **{**reply, "agent_id": "ann"}) == "forbidden"
+    assert await code(application, PLANNER, step["tool"], **{**reply, "answer": "yen"}) == "invalid_answer"
+    done = await ok(application, PLANNER, step["tool"], **reply)
+    assert (done["asked_by"], done["answered_by"], done["answer"]) == ("ann", "pat", "EUR")
+    heard = await told(application, operator, "ann", run, "question_answered")
+    (step,) = heard["next"]
+    assert (heard["event"]["answer"], step["tool"]) == ("EUR", "acquire_state_lease")
+    work = (await ok(application, WORKER, step["tool"], **step["arguments"]))["work"]
+    (question,) = work["questions"]
+    assert (question["question"], question["answer"], question["answered_by"]) == ("EUR?", "EUR", "pat")
+    assert question["provenance"]["trust"] == "untrusted data"
+
+
+async def test_people_find_the_question_on_their_list_and_answer_it(application: Application, operator: Tools) -> None:
+    held = await started(operator)
+    to = '["alice", {"group": "finance"}]'
+    asked = await ok(application, WORKER, "ask_question", **held, question="Approved?", ask=to, give_back=False)
+    mine = await ok(application, person("finance", name="bob"), "list_human_tasks", person="bob")
+    (row,) = [one for one in mine["tasks"] if one["workflow_id"] == held["workflow_id"]]
+    assert (row["question_id"], row["title"], row["asked_by"]) == (asked["question_id"], "Approved?", "ann")
+    reply = {"workflow_id": held["workflow_id"], "question_id": row["question_id"], "answer": "yes"}
+    assert await code(application, PLANNER, "answer_question", **reply) == "not_asked"
+    assert await code(application, person(name="carl"), "answer_question", **reply) == "not_asked"
+    assert await code(application, person(name="carl"), "answer_question", **reply, group="finance") == "forbidden"
+    done = await ok(application, person("finance", name="bob"), "answer_question", **reply)
+    assert done["answered_by"] == "bob"
+    event = (await told(application, operator, "ann", held["workflow_id"], "question_answered"))["event"]
+    assert event["answer"] == "yes"
+    await operator.ok("renew_state_lease", **held)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"choices_json": "{}"},
+        {"choices_json": [1]},
+        {"choices_json": ["x" * 300]},
+        {"ask": {"team": "x"}},
+        {"ask": []},
+        {"ask": "[1]"},
+        {"ask": "a b"},
+        {"timeout_s": 0},
+        {"question": " "},
+    ],
+    ids=str,
+)
+async def test_an_odd_question_is_refused_in_words(
+    application: Application, operator: Tools, odd: dict[str, Any]
+) -> None:
+    held = await started(operator)
+    assert await code(application, WORKER, "ask_question", **{**held, "question": "?", **odd}) == "invalid_argument"
+
+
+async def test_a_worker_corrects_its_result_and_the_planner_any_until_it_is_used(
+    application: Application, operator: Tools
+) -> None:
+    held = await started(operator)
+    run = held["workflow_id"]
+    place = {"workflow_id": run, "state": "A"}
+    await operator.ok(
+        "update_workflow_control_plane", **held, new_status="succeeded", output_json={"total": 1}, claim_next=False
+    )
+    done = await ok(application, WORKER, "correct_result", **held, output_json={"total": 2}, reason="a typo")
+    assert (done["next_states"], done["repeated"]) == (["B"], False)
+    assert await code(application, WORKER, "correct_result", **place, output_json=3) == "forbidden"
+    assert await code(application, STRANGER, "correct_result", **place, output_json=3) == "forbidden"
+    await ok(application, PLANNER, "correct_result", **place, output_json='{"total": 3}')
+    follower = await operator.ok("acquire_state_lease", workflow_id=run, state="B", owner_agent_id="ben")
+    assert follower["work"]["input"] == {"total": 3}
+    late = await ask(application, WORKER, "correct_result", **held, output_json={"total": 4})
+    assert (late.code, "'ben' works on 'B'" in late.error) == ("result_used", True)
