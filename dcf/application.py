@@ -175,9 +175,8 @@ def open_application(settings: Settings) -> Iterator[Application]:
 
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
     with ExitStack() as resources:
-        facts, parts = inspect_server(connections), parts_of_runs(settings, connections)
-        plane, inbox, records = parts.plane, Inbox(connections), AgentRecords(connections)
-        found = _platform_parts(settings, connections, plane, Mailbox(inbox, records), records)
+        facts, parts, inbox = inspect_server(connections), parts_of_runs(settings, connections), Inbox(connections)
+        found = _platform_parts(settings, connections, (plane := parts.plane), inbox)
         platforms, breakers = _guarded(resources.enter_context(open_platforms(found)), found)
         crew = workforce(settings, platforms, connections, parts.plane, parts.views, parts.run_store)
         activity = Activity(ActivityRecords(connections), breakers)
@@ -216,22 +215,20 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             refusals=RefusalNotes(audit, parts.keys),
             inbox=inbox,
             handed=HandedOut(connections),
-            records=records,
+            records=found.records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,
             redis_url=url,
         )
 
 
-def _platform_parts(
-    settings: Settings, connections: Connections, plane: ControlPlane, mailbox: Mailbox, records: AgentRecords
-) -> PlatformParts:
-    webhooks = Webhooks(connections)
+def _platform_parts(settings: Settings, connections: Connections, plane: ControlPlane, inbox: Inbox) -> PlatformParts:
+    webhooks, records = Webhooks(connections), AgentRecords(connections)
     return PlatformParts(
         settings=settings,
         connections=connections,
         records=records,
-        mailbox=mailbox,
+        mailbox=Mailbox(inbox, records),
         webhooks=webhooks,
         offers=Offers(plane, webhooks.get),
     )
