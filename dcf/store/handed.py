@@ -2,15 +2,12 @@
 
 An agent that waits learns the lease token by the answer alone, and the answer may be lost. What is noted here is found
 only with the request id that the call had: another process of the agent, which has other ids, never gets the token.
-
-| key | type | writer | lifetime |
-|---|---|---|---|
-| `cp:idx:handed:<agent>:<digest of the request id>` | string | waiting with a request id (before the lease) | an hour |
 """
 
 from dataclasses import dataclass
 from typing import Final
 
+from dcf.store import keys
 from dcf.store.connection import Connections
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import dump, load
@@ -36,7 +33,7 @@ class HandedOut:
 
     def find(self, agent_id: str, request_id: str) -> Handed | None:
         """Return what an earlier call with this request id was given."""
-        (found,) = self._connections.send(("GET", _key(agent_id, request_id)))
+        (found,) = self._connections.send(("GET", keys.handed(agent_id, fingerprint(request_id))))
         if found is None:
             return None
         workflow_id, state, token = load(found)
@@ -45,8 +42,4 @@ class HandedOut:
     def note(self, agent_id: str, request_id: str, given: Handed) -> None:
         """Note what a call is about to be given."""
         told = dump([given.workflow_id, given.state, given.token])
-        self._connections.send(("SET", _key(agent_id, request_id), told, "EX", _KEPT_S))
-
-
-def _key(agent_id: str, request_id: str) -> str:
-    return f"cp:idx:handed:{agent_id}:{fingerprint(request_id)}"
+        self._connections.send(("SET", keys.handed(agent_id, fingerprint(request_id)), told, "EX", _KEPT_S))

@@ -5,8 +5,6 @@ A prompt brings what it talks about: the page about the language, or what is kno
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Final
 
 from mcp.shared.exceptions import MCPError
@@ -21,11 +19,11 @@ from mcp_types import (
     TextResourceContents,
 )
 
+from dcf.prompt_texts import text_of
 from dcf.tools.reading import ToolReading
 from dcf.tools.resources import JSON, LANGUAGE, MARKDOWN, RUNS, language
 from dcf.values.json_text import dump
 
-_TEXTS: Final = Path(__file__).parent / "prompt_texts"
 _LONGEST: Final = 20_000
 """Characters of one argument."""
 
@@ -74,7 +72,7 @@ class Prompts:
         if prompt is None:
             return None
         _check(prompt, given)
-        said = [PromptMessage(role="user", content=TextContent(text=_text(name).format(**_WORDS[name](given))))]
+        said = [PromptMessage(role="user", content=TextContent(text=text_of(name).format(**_WORDS[name](given))))]
         beside = await self._beside(name, given)
         return GetPromptResult(
             description=prompt.description,
@@ -104,11 +102,6 @@ def _check(prompt: Prompt, given: Given) -> None:
         raise MCPError(INVALID_PARAMS, f"The prompt has no such argument; it has {', '.join(known)}.")
     if any(len(value) > _LONGEST for value in given.values()):
         raise MCPError(INVALID_PARAMS, f"An argument is longer than {_LONGEST} characters.")
-
-
-@cache
-def _text(name: str) -> str:
-    return (_TEXTS / f"{name}.md").read_text("utf-8").strip()
 
 
 def _named(given: Given, argument: str, words: str) -> str:

@@ -9,11 +9,11 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
 
+from dcf import prompt_texts
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.language import describe
 from dcf.settings import Settings
-from dcf.tools import prompts
 from dcf.tools.completions import Completions
 from dcf.tools.limits import meter_of
 from dcf.tools.prompts import PROMPTS
@@ -25,7 +25,7 @@ from tests.tools.calls import TWO_TASKS, Tools, new_run
 
 pytestmark = pytest.mark.anyio
 
-PROMPT_TEXTS = Path(prompts.__file__).parent / "prompt_texts"
+PROMPT_TEXTS = Path(prompt_texts.__file__).parent
 
 GIVEN = {
     "plan_workflow": {"goal": "Price every order of {today}.", "agent_id": "planner-7"},
