@@ -87,7 +87,7 @@ def test_a_prompt_names_only_tools_and_arguments_that_exist(name: str) -> None:
 
 
 def test_every_prompt_is_tried_here() -> None:
-    assert {prompt.name for prompt in PROMPTS} == set(GIVEN) == {file.stem for file in PROMPT_TEXTS.iterdir()}
+    assert {prompt.name for prompt in PROMPTS} == set(GIVEN) == {file.stem for file in PROMPT_TEXTS.glob("*.md")}
 
 
 @pytest.mark.parametrize(
