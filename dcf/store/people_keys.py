@@ -63,16 +63,15 @@ def open_questions(doc: StateDoc) -> tuple[Open, ...]:
 
 def opened_commands(workflow_id: str, states: Mapping[str, StateDoc]) -> list[Command]:
     """Return the commands that list what is opened for people: human tasks, also for others from now on, questions."""
-    questions: list[Command] = [
-        ("ZADD", key, "NX", one.asked_at, question_member(workflow_id, path, one.question_id))
-        for path, doc in states.items()
-        if doc.questions is not None
-        for one in open_questions(doc)
-        for key in lists_of(workflow_id, one)
-    ]
-    return questions + [
-        ("ZADD", key, doc.lease.epoch, member(workflow_id, path))
-        for path, doc in states.items()
-        if doc.asked is not None and waits_for_person(doc)
-        for key in lists_of(workflow_id, doc.asked)
-    ]
+    found: list[Command] = []
+    for path, doc in states.items():  # plain, since each commit comes here, and seldom finds anything
+        if doc.asked is not None and waits_for_person(doc):
+            found += _listed(workflow_id, doc.asked, doc.lease.epoch, member(workflow_id, path))
+        if doc.questions is not None:
+            for one in open_questions(doc):
+                found += _listed(workflow_id, one, one.asked_at, question_member(workflow_id, path, one.question_id))
+    return found
+
+
+def _listed(workflow_id: str, asked: Asking | Open, at: int, entry: str) -> list[Command]:
+    return [("ZADD", key, at, entry) for key in lists_of(workflow_id, asked)]
