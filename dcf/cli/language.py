@@ -41,11 +41,15 @@ def mount(app: typer.Typer) -> None:
         app.command(rich_help_panel=panels.WORKFLOWS)(command)
 
 
-def language() -> None:
-    """Show how a workflow is written, on one page: examples that are valid, data, agents, limits."""
+def language(as_json: JsonFlag = False) -> None:
+    """Show how a workflow is written, on one page: examples that are valid, data, agents, limits.
+
+    --json prints {language}.
+    """
     from dcf.language import describe
 
-    typer.echo(describe(), nl=False)
+    page = describe()
+    typer.echo(json_text({"language": page}) if as_json else page.rstrip("\n"))
 
 
 def validate(

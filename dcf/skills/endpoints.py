@@ -48,7 +48,7 @@ def read_endpoint(url: str) -> Endpoint:
     endpoint = _read(url)
     if endpoint is None:
         hint = "Write http:// or https://, a host name or plain IP address, an optional port, and a path."
-        raise InvalidArgument(f"'{clip(_shown(url))}' is not a usable endpoint.", hint)
+        raise InvalidArgument(f"{_shown(url)} is not a usable endpoint.", hint)
     if _is_metadata(endpoint.host):
         raise Forbidden(f"The endpoint's host '{clip(endpoint.host)}' is never allowed.", _LIST_IT)
     return endpoint
@@ -118,5 +118,7 @@ def _is_metadata(host: str) -> bool:
 
 
 def _shown(url: str) -> str:
-    """Return the URL for a message, without a password it may contain."""
-    return url if "@" not in url else "a URL with a user name"
+    """Return the URL for a message, without a password it may contain; not what is no URL, which may be a secret."""
+    if not url.startswith(("http://", "https://")):
+        return "What begins neither with http:// nor with https://"
+    return f"'{clip(url)}'" if "@" not in url else "'a URL with a user name'"

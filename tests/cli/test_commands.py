@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
@@ -193,11 +194,12 @@ def test_one_look_of_the_clock(dcf: Dcf) -> None:
 def test_one_look_of_the_clock_ends_when_what_was_owed_to_a_platform_was_tried(
     dcf: Dcf, seed: Seed, world: World
 ) -> None:
-    run_id = seed(agent="agent-elsewhere")
+    elsewhere = f"agent-{uuid.uuid4()}"  # an id of Letta's form
+    run_id = seed(agent=elsewhere)
     world.plane.kick_off(run_id, "initial")
     dcf("pulse", "--once", LETTA_BASE_URL=f"http://127.0.0.1:{free_port()}")
     (failure,) = (event for event in world.events(run_id) if event.type == "NotificationFailed")
-    assert (failure.data["failure"], failure.data["agent"]) == ("platform_unavailable", "agent-elsewhere")
+    assert (failure.data["failure"], failure.data["agent"]) == ("platform_unavailable", elsewhere)
 
 
 def test_the_clock_goes_on_until_it_is_stopped(seed: Seed, world: World, environment: dict[str, str]) -> None:

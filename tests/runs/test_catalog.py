@@ -145,7 +145,7 @@ def test_runs_are_found_by_an_agent_that_is_assigned_alone_or_in_a_pool_or_later
     )
     assert ids(page(real, agent=f"{mine}-a")) == [pool, alone]
     real.ask("JSON.SET", real.store.keys(alone).meta, "$.agents", '{"A": "x"}')
-    assign(real.store, later, {"A": f"{mine}-a"}, ("x",))
+    assign(real.store, later, {"A": (f"{mine}-a",)}, ("x",))
     assert ids(page(real, agent=f"{mine}-a")) == [later, pool], "who is assigned no longer is left out"
     assert never not in ids(page(real, agent=f"{mine}-a"))
 

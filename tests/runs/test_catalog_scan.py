@@ -107,7 +107,7 @@ class Runs:
             "succeed": lambda run: self.held[run] and world.try_complete(run, *self.held[run].pop()),
             "fail": lambda run: self.held[run] and world.fail(run, *self.held[run].pop()),
             "finalize": world.finalize,
-            "assign": lambda run: assign(world.store, run, {"A": self.agents[1]}, self.agents),
+            "assign": lambda run: assign(world.store, run, {"A": (self.agents[1],)}, self.agents),
             "due": self.make_due,
             "clock": lambda _: world.notifications.pulse(),
             "settle": world.due.settle,

@@ -48,7 +48,7 @@ def furnish(world: World) -> tuple[str, str]:
     world.do(over, "A")
     world.notifications.pulse()
     world.notifications.pulse()
-    assign(world.store, running, {"A": "agent-1"}, ())
+    assign(world.store, running, {"A": ("agent-1",)}, ())
     world.records.create(AgentRecord(agent_id="agent-1", name="one: of two", tags=("role:worker", "wf:x")))
     AccessKeys(world.connections).create((Scope.READ,), agent_id=None, label=None, life_s=None)
     return running, over

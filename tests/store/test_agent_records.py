@@ -87,7 +87,7 @@ def test_finding_costs_the_same_however_many_agents_there_are(real: World, count
 def test_the_runs_of_an_agent_are_those_it_was_made_for_and_those_it_was_told_of(world: World) -> None:
     index, agent = AssignmentIndex(world.connections), name()
     assert index.runs_of(agent) == []
-    assign(world.store, "run-1", {"A": agent}, ())
+    assign(world.store, "run-1", {"A": (agent,)}, ())
     world.inbox.put(agent, "event-1", {"workflow_id": "run-2"})
     world.inbox.put(agent, "event-2", {"type": "other"})
     assert index.runs_of(agent) == ["run-1", "run-2"]

@@ -135,7 +135,7 @@ def test_an_agent_assigned_while_its_redis_is_replaced_finds_its_run_where_it_is
     for world in (failover.a, failover.b):  # the run itself was there long before
         world.plane.create(wish)
     failover.at_packet(number, fault)
-    assign(failover.world.store, wish.workflow_id, {"A": "agent-1"}, ())
+    assign(failover.world.store, wish.workflow_id, {"A": ("agent-1",)}, ())
     here = failover.b if failover.has_happened else failover.a
     assert here.meta(wish.workflow_id)["agents"] == {"A": "agent-1"}
     assert AssignmentIndex(here.connections).runs_of("agent-1") == [wish.workflow_id]

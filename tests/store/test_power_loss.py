@@ -28,7 +28,7 @@ def test_however_much_of_the_log_is_left_nothing_in_it_is_missing_on_a_list(tmp_
         world = World(connections=Connections(open_pool(f"redis://127.0.0.1:{port}")))
         run = world.create(chain("A"), agents={"A": "a"})
         world.plane.kick_off(run, "go")
-        assign(world.store, run, {"A": "agent-1"}, ("a",))
+        assign(world.store, run, {"A": ("agent-1",)}, ("a",))
         world.records.create(AgentRecord(agent_id="agent-1", name="one", tags=("role:worker",)))
         AccessKeys(world.connections).create((Scope.READ,), agent_id=None, label=None, life_s=None)
         world.connections.close()

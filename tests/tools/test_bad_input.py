@@ -81,6 +81,9 @@ def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
         yield from BAD_JSON
         yield from BAD_NATIVE
         return
+    if name == "ask":
+        yield from ["", "a b", "[", 7, {}, [], [7], {"group": 7}]  # an array of ids is right
+        return
     branches = schema.get("anyOf", [schema])
     types = {branch.get("type") for branch in branches}
     texts = [branch for branch in branches if branch.get("type") == "string" and not {"enum", "const"} & set(branch)]

@@ -1,6 +1,6 @@
 """Writes the assigned agents into a run's meta document, in one transaction that changes only `agents`."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -28,7 +28,7 @@ class Assigned:
 
 
 def assign(
-    store: RunStore, workflow_id: str, agents: Mapping[str, Sequence[str]], replaceable: Collection[str]
+    store: RunStore, workflow_id: str, agents: Mapping[str, tuple[str, ...]], replaceable: Collection[str]
 ) -> Assigned:
     """Assign agents, one or a pool, to states that have none, or one of `replaceable`. An ended run is not changed.
 
@@ -39,7 +39,7 @@ def assign(
 
 
 def _decide(
-    snapshot: Snapshot, *, agents: Mapping[str, Sequence[str]], replaceable: frozenset[str]
+    snapshot: Snapshot, *, agents: Mapping[str, tuple[str, ...]], replaceable: frozenset[str]
 ) -> Decision[Assigned]:
     meta, document, noted = (
         snapshot.meta,
