@@ -195,8 +195,11 @@ def _used(snapshot: Snapshot, state: str, step: Step) -> Refusal | None:
             epoch = _epoch(snapshot.states[state], state)
             if doc is None or dict(doc.waits_for) != {source or "": epoch}:
                 return talk_refusals.used_by(state, path)
-            is_fresh = doc.status is Status.PENDING and not doc.attempts and doc.lease.token is None
-            return None if is_fresh and doc.kind is None else talk_refusals.taken(state, path, doc)
+            if doc.attempts or doc.lease.token is not None:
+                return talk_refusals.taken(state, path, doc)
+            # A retry, also of the whole run, enters it again: with another epoch, and timeouts and a token of its own.
+            is_as_entered = doc.status is Status.PENDING and doc.kind is None and doc.lease.epoch == epoch
+            return None if is_as_entered else talk_refusals.used_by(state, path)
         case _:
             return talk_refusals.used_by(state, str(getattr(step, "path", state)))
 
