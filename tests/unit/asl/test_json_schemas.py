@@ -151,7 +151,10 @@ DOUBLING: dict[str, Any] = {
         ({"items": {"items": {"enum": [*[[1] * 80] * 100, [1] * 79 + [2]]}}}, [[[1] * 79 + [2]] * 100] * 10),
         (DOUBLING, 1),
         ({"items": {"dependentRequired": {f"a{number}": [] for number in range(2500)}}}, [{}] * 5000),
-        ({"items": {"anyOf": [{"dependentRequired": {"a": [f"b{number}" for number in range(3500)]}}, True]}}, [{"a": 1}] * 5000),
+        (
+            {"items": {"anyOf": [{"dependentRequired": {"a": [f"b{number}" for number in range(3500)]}}, True]}},
+            [{"a": 1}] * 5000,
+        ),
         ({"items": {"dependentSchemas": {f"a{number}": True for number in range(2500)}}}, [{}] * 5000),
         ({"allOf": [{"format": "uri"}] * 1000}, "a:" + "b" * 100_000),
     ],
