@@ -7,6 +7,7 @@ import pytest
 
 from dcf.core.answers import Leased
 from dcf.core.corrections import Correct
+from dcf.core.decision import Reads
 from dcf.core.human_tasks import Answerer, HumanAnswer
 from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus, Status
@@ -168,6 +169,13 @@ def test_timeouts_of_the_follower_follow_from_its_new_input(world: World) -> Non
     assert before.deadline is not None
     assert after.deadline is not None
     assert (after.timeout_s, after.deadline - before.deadline) == (90, 30_000_000)
+
+
+def test_the_clock_looks_when_a_shorter_timeout_of_the_follower_has_passed(world: World) -> None:
+    states = {"A": task("B"), "B": task(TimeoutSecondsPath="$.limit")}
+    run, token = done(world, workflow(states), "A", {"limit": 3600})
+    corrected(world, run, "A", {"limit": 5}, token)
+    assert world.store.read(run, Reads(timers=("B",))).timers["B"] == world.doc(run, "B").deadline
 
 
 def test_a_result_with_which_the_run_would_have_gone_elsewhere_is_refused(world: World) -> None:
