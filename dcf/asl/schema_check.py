@@ -161,8 +161,11 @@ def _pattern(checker: _Checker, at: _At, pattern: str) -> Found:
         yield at.place, f"must match the pattern {clip(pattern, 120)}, which {shown(at.value)} does not"
 
 
-def _format(_: _Checker, at: _At, name: str) -> Found:
-    if isinstance(at.value, str) and not fits_format(name, at.value):
+def _format(checker: _Checker, at: _At, name: str) -> Found:
+    if not isinstance(at.value, str):
+        return
+    checker.spend(len(at.value) // _BYTES_PER_STEP)
+    if not fits_format(name, at.value):
         yield at.place, f"must be of the format {clip(name)}, not {shown(at.value)}"
 
 
@@ -244,14 +247,23 @@ def _required(checker: _Checker, at: _At, names: list[str]) -> Found:
         yield from ((at.place, f"'{clip(name)}' is missing") for name in names if name not in at.value)
 
 
-def _dependent(_: _Checker, at: _At, wanted: Mapping[str, list[str]]) -> Found:
-    for name, others in wanted.items() if isinstance(at.value, dict) else ():
-        missing = [other for other in others if other not in at.value] if name in at.value else []
+def _dependent(checker: _Checker, at: _At, wanted: Mapping[str, list[str]]) -> Found:
+    if not isinstance(at.value, dict):
+        return
+    checker.spend(len(wanted) // 8)
+    for name in wanted:
+        if name not in at.value:
+            continue
+        checker.spend(len(wanted[name]) // 8)
+        missing = [other for other in wanted[name] if other not in at.value]
         yield from ((at.place, f"'{clip(other)}' is missing, which belongs to '{clip(name)}'") for other in missing)
 
 
 def _dependent_schemas(checker: _Checker, at: _At, schemas: Mapping[str, Json]) -> Found:
-    for name, schema in schemas.items() if isinstance(at.value, dict) else ():
+    if not isinstance(at.value, dict):
+        return
+    checker.spend(len(schemas) // 8)
+    for name, schema in schemas.items():
         if name in at.value:
             yield from checker.check(schema, at.value, at.place, at.level)
 

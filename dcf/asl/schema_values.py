@@ -1,6 +1,7 @@
 """What JSON Schema says of single values: their types, when they are equal, and how a message names them. Pure."""
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Final
 
 from dcf.asl.fields import kind
@@ -43,8 +44,22 @@ def text_of(value: Json) -> str:
     if isinstance(value, str):
         return dump(clip(value, _SHOWN))
     if isinstance(value, dict | list):
-        return kind(value) if byte_length(value) > _SHOWN else dump(value)
+        is_long = _room_after(value, _SHOWN) < 0 or byte_length(value) > _SHOWN
+        return kind(value) if is_long else dump(value)
     return dump(value)
+
+
+def _room_after(value: Json, room: int) -> int:
+    """Return at most what is left of so many bytes after a value's text; below 0 without reading all of a long one."""
+    if isinstance(value, str):
+        return room - len(value)
+    if not isinstance(value, dict | list):
+        return room - 1
+    for part in chain.from_iterable(value.items()) if isinstance(value, dict) else value:
+        room = _room_after(part, room - 1)
+        if room < 0:
+            break
+    return room
 
 
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {

@@ -17,6 +17,7 @@ from dcf.asl.states import Task
 from dcf.asl.steps import Advance, BranchEnded, Ended, OpenTask, Passed, Step
 from dcf.core import receipts, refusals, talk_refusals
 from dcf.core.advancing import visits_to_leave
+from dcf.core.attention import latest_look
 from dcf.core.decision import Changes, Decision, Event, Reads, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.model import Meta, Operation, RunStatus, StateDoc, StateInput, Status
@@ -195,15 +196,19 @@ def _used(snapshot: Snapshot, state: str, step: Step) -> Refusal | None:
             epoch = _epoch(snapshot.states[state], state)
             if doc is None or dict(doc.waits_for) != {source or "": epoch}:
                 return talk_refusals.used_by(state, path)
-            is_fresh = doc.status is Status.PENDING and not doc.attempts and doc.lease.token is None
-            return None if is_fresh and doc.kind is None else talk_refusals.taken(state, path, doc)
+            if doc.attempts or doc.lease.token is not None:
+                return talk_refusals.taken(state, path, doc)
+            # A retry, also of the whole run, enters it again: with another epoch, and timeouts and a token of its own.
+            is_as_entered = doc.status is Status.PENDING and doc.kind is None and doc.lease.epoch == epoch
+            return None if is_as_entered else talk_refusals.used_by(state, path)
         case _:
             return talk_refusals.used_by(state, str(getattr(step, "path", state)))
 
 
 def _changes(snapshot: Snapshot, wish: Correct, definition: Definition, steps: list[Step]) -> Changes:
     """Return the new result and what follows from it. Documents that others watch or compare are written again."""
-    doc = snapshot.states[wish.state]
+    meta, doc = snapshot.meta, snapshot.states[wish.state]
+    assert meta is not None, "the control plane checks that the run exists before it decides"
     changes = Changes(states={wish.state: doc}, outputs={wish.state: wish.output})
     for step in steps:
         if isinstance(step, Passed):
@@ -213,7 +218,9 @@ def _changes(snapshot: Snapshot, wish: Correct, definition: Definition, steps: l
             changes.outputs[step.scope] = step.output
             changes.states[owner] = snapshot.states[owner]  # as it is: a join that has read the old result notices
         elif isinstance(step, OpenTask):
-            changes.states[step.path] = _follower(snapshot, step, doc, wish.state)
+            follower = changes.states[step.path] = _follower(snapshot, step, doc, wish.state)
+            if follower.deadline is not None:
+                changes.timers[step.path] = latest_look(follower, meta, snapshot.now)
             given = StateInput(entry=step.entry, effective=step.effective, stateful=definition.stateful, revisits=True)
             changes.inputs[step.path] = given
     return changes

@@ -69,7 +69,7 @@ def defaults_of(document: Mapping[str, Json], name: str = DEFAULT_NAME) -> Itera
     if not _has_text(document, "workflow_name") and not _has_text(document, "workflowName"):
         yield f"workflow_name: {name}"
     if not _has_text(document, "version"):
-        yield "version: none; the document is kept under its hash"
+        yield "version: none; the workflow is known by its hash"
     steps = document.get("steps") if is_linear(document) else None
     for number, step in enumerate(steps if isinstance(steps, list) else (), 1):
         if _step_name(step, number) != (step.get("step_id") if isinstance(step, dict) else None):

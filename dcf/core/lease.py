@@ -28,7 +28,8 @@ class Acquire:
     """Request for the lease on a state, for `ttl_s` seconds.
 
     `claims`: any states will do, `most` of them at most. Which ones were leased is then recorded by token, so that a
-    repetition finds them. `epoch`: only while the state has this one, as it was offered.
+    repetition finds them. `epoch`: only while the state has this one, and its input was corrected so often
+    (`corrections`), as it was offered.
     """
 
     state: str
@@ -42,6 +43,7 @@ class Acquire:
     most: int = 1
     attempts: int = 1
     epoch: int | None = None
+    corrections: int = 0
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -248,7 +250,8 @@ def _unless_open(doc: StateDoc, meta: Meta, request: Acquire, snapshot: Snapshot
         return refusals.run_closed(meta.status)
     if doc.status.is_terminal:
         return refusals.state_terminal(request.state, doc)
-    if request.epoch is not None and request.epoch != doc.lease.epoch:
+    offered = (request.epoch, request.corrections)
+    if request.epoch is not None and offered != (doc.lease.epoch, doc.corrections):
         return refusals.moved_on(request.state, doc, request.epoch)
     used = receipts.find(snapshot, request.state, receipts.token_key(request.token))
     return None if used is None else refusals.token_used(request.state, doc)

@@ -119,7 +119,7 @@ def _assign_ahead(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> Run
 def _resolve(
     snapshot: Snapshot, request: RunRequest, wish: Resolve, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
-    refusal = _why_not(snapshot, wish)
+    refusal = _why_not(snapshot, wish, definition)
     if refusal is None and wish.how == "output" and definition.output_schemas and not wish.force:
         refusal = output_refusal(definition, wish.state, wish.output, snapshot.states[wish.state], TO_OPERATOR)
     if refusal is not None:
@@ -129,7 +129,7 @@ def _resolve(
     return _end(snapshot, request, wish, definition, context)
 
 
-def _why_not(snapshot: Snapshot, wish: Resolve) -> Refusal | None:
+def _why_not(snapshot: Snapshot, wish: Resolve, definition: Definition) -> Refusal | None:
     meta, doc = snapshot.meta, snapshot.states[wish.state]
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if meta.status is not RunStatus.RUNNING:
@@ -137,7 +137,8 @@ def _why_not(snapshot: Snapshot, wish: Resolve) -> Refusal | None:
     if doc.status.is_terminal:
         return refusals.state_terminal(wish.state, doc)
     if not doc.is_ready:
-        return None if wish.how is None else refusals.not_reached(wish.state, doc)
+        may_be_assigned = wish.how is None and name_of(wish.state) in definition.skills
+        return None if may_be_assigned else refusals.not_reached(wish.state, doc)
     if wish.epoch is not None and wish.epoch != doc.lease.epoch:
         return refusals.moved_on(wish.state, doc, wish.epoch)
     return _why_not_this(wish, doc)

@@ -7,6 +7,7 @@ its acceptance was recorded; then the answer takes the lease first, if the state
 """
 
 import hashlib
+import re
 from collections.abc import Mapping
 from hmac import compare_digest
 from typing import Final
@@ -23,6 +24,7 @@ from dcf.values.task_tokens import TaskToken, task_token
 
 _WORK: Final = "work"
 _FIELDS: Final = 3
+_OFFERED: Final = re.compile(r"([0-9]{1,20})(?:\.([0-9]{1,9}))?")
 _OVER: Final = frozenset({"terminal", "lease_lost", "owner_mismatch", "token_used"})
 """Codes of refusals that say that the work is not this agent's any more."""
 
@@ -31,17 +33,21 @@ _ENDED: Final = "Nothing more is to be done for this task token."
 
 @record(frozen=True, slots=True, kw_only=True)
 class WorkToken:
-    """What the task token of an offer names: the state with this epoch, offered to this agent."""
+    """What the task token of an offer names: the state with this epoch, offered to this agent.
+
+    `corrections` tells the input that was offered from one that was corrected since.
+    """
 
     workflow_id: str
     state: str
     epoch: int
     agent_id: str
     text: str
+    corrections: int = 0
 
     def is_made_with(self, secret: str) -> bool:
         """Return True if it was made with this secret. Compares in constant time."""
-        made = work_token(secret, self.workflow_id, self.state, self.epoch, self.agent_id)
+        made = work_token(secret, self.workflow_id, self.state, self.epoch, self.agent_id, self.corrections)
         return bool(secret) and compare_digest(made.text.encode(), self.text.encode())
 
     @property
@@ -51,7 +57,14 @@ class WorkToken:
 
     def acquire(self, ttl_s: int) -> Acquire:
         """Return the request for the lease; it is granted only while the state is as it was offered."""
-        return Acquire(state=self.state, owner=self.agent_id, token=self.lease_token, ttl_s=ttl_s, epoch=self.epoch)
+        return Acquire(
+            state=self.state,
+            owner=self.agent_id,
+            token=self.lease_token,
+            ttl_s=ttl_s,
+            epoch=self.epoch,
+            corrections=self.corrections,
+        )
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -67,19 +80,28 @@ class Offer:
     is_handed_on: bool = False
 
 
-def work_token(secret: str, workflow_id: str, state: str, epoch: int, agent_id: str) -> WorkToken:
+def work_token(secret: str, workflow_id: str, state: str, epoch: int, agent_id: str, corrections: int = 0) -> WorkToken:
     """Make the token of an offer with the agent's secret; of the same offer it is always the same."""
-    text = task_token(secret, workflow_id, state, f"{_WORK}:{epoch}:{agent_id}")
-    return WorkToken(workflow_id=workflow_id, state=state, epoch=epoch, agent_id=agent_id, text=text)
+    offered = f"{epoch}.{corrections}" if corrections else str(epoch)
+    text = task_token(secret, workflow_id, state, f"{_WORK}:{offered}:{agent_id}")
+    return WorkToken(
+        workflow_id=workflow_id, state=state, epoch=epoch, agent_id=agent_id, text=text, corrections=corrections
+    )
 
 
 def read_work_token(token: TaskToken) -> WorkToken | None:
     """Return what the token of an offer names, which is not checked yet; None for that of a state's visit."""
     parts = token.visit.split(":", _FIELDS - 1)
-    if len(parts) != _FIELDS or parts[0] != _WORK or not parts[1].isdecimal():
+    offered = _OFFERED.fullmatch(parts[1]) if len(parts) == _FIELDS and parts[0] == _WORK else None
+    if offered is None:
         return None
     return WorkToken(
-        workflow_id=token.workflow_id, state=token.state, epoch=int(parts[1]), agent_id=parts[2], text=token.text
+        workflow_id=token.workflow_id,
+        state=token.state,
+        epoch=int(offered[1]),
+        agent_id=parts[2],
+        text=token.text,
+        corrections=int(offered[2] or 0),
     )
 
 

@@ -77,7 +77,7 @@ class Offers:
             return None
         if not meta.may_take(path, agent.agent_id) or doc.tries >= meta.max_attempts:
             return None
-        token = work_token(agent.token_secret, workflow_id, path, doc.lease.epoch, agent.agent_id)
+        token = work_token(agent.token_secret, workflow_id, path, doc.lease.epoch, agent.agent_id, doc.corrections)
         handed = None
         if doc.visit is not None:
             handed = self._plane.transactions.run(workflow_id).context.task_token(path, str(doc.visit))

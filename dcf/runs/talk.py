@@ -101,7 +101,13 @@ class Talking:
         if found.meta is None:
             return []
         visit = entry_epoch_of(path, found.states.get, found.meta)
-        return [questions.shown(one) for one in questions.of_visit(found.talk or NO_TALK, path, visit)]
+        waiting = found.states.get(path, doc).questions
+        # After a retry of the run nobody waits for what was open before; the visit is the same.
+        return [
+            questions.shown(one)
+            for one in questions.of_visit(found.talk or NO_TALK, path, visit)
+            if not one.is_open or (waiting is not None and waiting.waits_for(one.question_id))
+        ]
 
     def _on_state(
         self, workflow_id: str, path: str, request: RunRequest, decide: Callable[[Snapshot], RunDecision]

@@ -48,13 +48,16 @@ class NotThere:
     def __str__(self) -> str:
         """Return a clause that says so, and what was probably meant."""
         what = "rules out" if self.is_certain else "does not list"
-        near = get_close_matches(self.name, self.others, 1)
+        near = get_close_matches(self.name, self.others, 1) if len(self.name) <= _LONGEST_GUESSED else []
         listed = ", ".join(map(clip, self.others[:_SHOWN]))
         more = f": did you mean '{clip(near[0])}'?" if near else f"; it has {listed}." if listed else "."
         return f"which the OutputSchema of '{self.task}' {what}{more}"
 
 
 _SHOWN: Final = 10
+_LONGEST_GUESSED: Final = 200
+"""Characters of a name for which a similar one is sought: the time grows with their square."""
+
 _DEPTH: Final = 20
 _COMBINED: Final = frozenset(
     {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "const", "enum", "$ref"}

@@ -7,9 +7,10 @@ import pytest
 
 from dcf.core.answers import Leased
 from dcf.core.corrections import Correct
+from dcf.core.decision import Reads
 from dcf.core.human_tasks import Answerer, HumanAnswer
 from dcf.core.lease import Acquire
-from dcf.core.model import RunStatus
+from dcf.core.model import RunStatus, Status
 from dcf.core.operations import RunAnswer
 from dcf.core.resolving import Resolve
 from dcf.runs.control_plane import ControlPlane
@@ -17,8 +18,9 @@ from dcf.runs.corrections import Corrections
 from dcf.store.authors import authored_by
 from dcf.store.runs import RunStore
 from dcf.values.refusal import Refusal
+from tests.support.ahead import let_pass
 from tests.support.machines import Document, chain, fan, loop, workflow
-from tests.support.scopes import END, each, parallel, task, when
+from tests.support.scopes import END, each, parallel, retrying, task, when
 from tests.support.world import World
 
 
@@ -167,6 +169,13 @@ def test_timeouts_of_the_follower_follow_from_its_new_input(world: World) -> Non
     assert before.deadline is not None
     assert after.deadline is not None
     assert (after.timeout_s, after.deadline - before.deadline) == (90, 30_000_000)
+
+
+def test_the_clock_looks_when_a_shorter_timeout_of_the_follower_has_passed(world: World) -> None:
+    states = {"A": task("B"), "B": task(TimeoutSecondsPath="$.limit")}
+    run, token = done(world, workflow(states), "A", {"limit": 3600})
+    corrected(world, run, "A", {"limit": 5}, token)
+    assert world.store.read(run, Reads(timers=("B",))).timers["B"] == world.doc(run, "B").deadline
 
 
 def test_a_result_with_which_the_run_would_have_gone_elsewhere_is_refused(world: World) -> None:
@@ -432,3 +441,28 @@ def test_after_a_choice_in_a_branch_the_way_must_be_the_same(world: World) -> No
     corrected(world, run, "Both/0/A", {"more": False, "n": 1}, token)
     world.do(run, "Both/1/X", output=None)
     assert world.meta(run)["output"] == [{"more": False, "n": 1}, None]
+
+
+# A follower that was entered again
+
+
+def test_a_follower_that_timed_out_and_is_retried_has_used_the_result(timely: World) -> None:
+    late = task(TimeoutSeconds=5, Retry=retrying("States.Timeout"))
+    run, token = done(timely, workflow({"A": task("B"), "B": late}), "A", 1)
+    let_pass(timely, 6)
+    timely.make_due(run, "B")
+    timely.notifications.pulse()
+    before = timely.doc(run, "B")
+    assert (before.status, before.attempts, before.retries) == (Status.PENDING, 0, 1)
+    found = refused(timely, run, "A", 2, token)
+    assert (found.code, "'B' has begun with it" in found.message) == ("result_used", True)
+    assert (timely.doc(run, "B"), timely.given(run, "B")) == (before, 1)
+
+
+def test_a_follower_that_a_retry_of_the_run_entered_again_has_used_the_result(world: World) -> None:
+    run, token = done(world, workflow({"A": task("B"), "B": task(TimeoutSeconds=60)}), "A", 1)
+    world.fail(run, "B", world.acquire(run, "B"))
+    assert isinstance(world.retrying.retry(run), RunAnswer)
+    before = world.doc(run, "B")
+    assert refused(world, run, "A", 2, token).code == "result_used"
+    assert (world.doc(run, "B"), world.given(run, "B")) == (before, 1)

@@ -265,6 +265,13 @@ def test_a_task_that_control_has_not_reached_is_assigned_and_nobody_is_told_yet(
     assert told(world, "new", run) == []
 
 
+def test_no_agent_is_assigned_ahead_to_a_task_that_no_agent_works_on(world: World) -> None:
+    ask = task(Resource="dcf:human", Parameters={"to": "alice", "title": "t"})
+    run = world.create(workflow({"A": task("Ask"), "Ask": ask}), agents={"A": "a"})
+    assert code(resolve(world, run, "Ask", agents=("new",))) == "not_ready"
+    assert world.meta(run)["agents"] == {"A": "a"}
+
+
 def test_nobody_is_assigned_ahead_in_a_run_that_is_over(world: World) -> None:
     run = world.create(workflow({"Each": each({"I": task()})}), run_input=[1])
     world.lifecycle.cancel(run)

@@ -280,6 +280,19 @@ def test_an_answer_about_a_state_that_has_moved_on_is_refused(world: World) -> N
     assert code(reply(world, run, question)) == "run_over"
 
 
+def test_what_nobody_waits_for_after_a_retry_of_the_run_is_not_shown_as_waiting(world: World) -> None:
+    run = planned(world)
+    token = world.acquire(run, "A", "ann")
+    replied(world, run, asked(world, run, token, "one", give_back=False))
+    left = asked(world, run, token, "two", give_back=False)
+    world.fail(run, "A", token)
+    assert isinstance(world.retrying.retry(run), RunAnswer)
+    assert code(reply(world, run, left)) == "question_closed"
+    asked(world, run, world.acquire(run, "A", "ann"), "three", give_back=False)
+    shown = world.talking.questions_of(run, "A", world.doc(run, "A"))
+    assert [found["question"] for found in shown] == ["one", "three"]
+
+
 def test_questions_about_a_state_are_bounded(world: World) -> None:
     run = planned(world)
     token = world.acquire(run, "A", "ann")

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from dcf.adapters.webhook.deliverer import WebhookDeliverer
 from dcf.adapters.webhook.posting import Poster
+from dcf.core.corrections import Correct
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer
 from dcf.ports import Undelivered
@@ -120,6 +121,33 @@ def test_who_accepts_holds_the_lease_and_ends_the_work_later(site: Site) -> None
     assert site.world.output(run, "A") == {"total": 1}
     site.deliver(run)
     assert site.events()[-1].state == "B"
+
+
+def test_an_offer_whose_input_was_corrected_is_not_taken_and_the_corrected_one_is_offered(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = site.run(workflow({"A": task("B"), "B": task()}))
+    site.deliver(run)
+    told(site.callbacks.succeed(site.token(), {"total": 1}))
+    accept = site.offers.accept
+
+    def late(*accepted: Any) -> None:
+        told(site.world.corrections.correct_result(run, Correct(state="A", output={"total": 2})))
+        accept(*accepted)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(site.offers, "accept", late)
+        site.deliver(run)
+    assert site.world.doc(run, "B").attempts == 0
+    assert code(site.callbacks.succeed(site.token(), "of the earlier input")) == "task_token_outdated"
+    site.world.make_due(run, "B")
+    site.relay.pulse()
+    site.deliver(run)
+    work = site.events()[-1].work
+    assert work is not None
+    assert work["input"] == {"total": 2}
+    told(site.callbacks.succeed(site.token(), "of the corrected one"))
+    assert site.world.meta(run)["output"] == "of the corrected one"
 
 
 def test_the_same_answer_again_is_answered_alike_and_another_is_refused(site: Site) -> None:

@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 from dcf.asl import schema_check
 from dcf.asl.schema_check import MAX_MISFITS, misfits
 from dcf.asl.schema_syntax import doubts_of, flaws_of
+from dcf.asl.schema_values import text_of
 from dcf.values.json_text import Json, byte_length
 
 ORDER: dict[str, Any] = {
@@ -149,10 +150,24 @@ DOUBLING: dict[str, Any] = {
         ({"patternProperties": {"(a+)+$": True}}, {"a" * 50 + "!": 1}),
         ({"items": {"items": {"enum": [*[[1] * 80] * 100, [1] * 79 + [2]]}}}, [[[1] * 79 + [2]] * 100] * 10),
         (DOUBLING, 1),
+        ({"items": {"dependentRequired": {f"a{number}": [] for number in range(2500)}}}, [{}] * 5000),
+        (
+            {"items": {"anyOf": [{"dependentRequired": {"a": [f"b{number}" for number in range(3500)]}}, True]}},
+            [{"a": 1}] * 5000,
+        ),
+        ({"items": {"dependentSchemas": {f"a{number}": True for number in range(2500)}}}, [{}] * 5000),
+        ({"allOf": [{"format": "uri"}] * 1000}, "a:" + "b" * 100_000),
     ],
 )
 def test_a_check_that_would_not_end_is_given_up(schema: Json, value: Json) -> None:
     assert messages(schema, value)[0].startswith("it cannot be checked")
+
+
+def test_a_long_value_is_named_without_being_read_to_its_end() -> None:
+    unreadable: Any = object()
+    assert text_of([*[1] * 100, unreadable]) == "an array"
+    assert text_of({"a": {"b": "c" * 100}, "d": unreadable}) == "an object"
+    assert text_of([[1, "a"], {"b": None}]) == '[[1,"a"],{"b":null}]'
 
 
 def test_misfits_are_few_and_short() -> None:

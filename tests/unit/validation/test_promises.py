@@ -100,6 +100,13 @@ def test_expressions_are_followed_as_far_as_they_are_written_out(expression: str
     assert (after({}, "JSONata", Arguments={"a": f"{{% {expression} %}}"}) == []) is is_promised
 
 
+def test_for_a_very_long_name_no_similar_one_is_sought() -> None:
+    schema = {"properties": {"a" * 300: {}, "total": {}}, "additionalProperties": False}
+    (told,) = after({"OutputSchema": schema}, Parameters={"a.$": f"$.{'a' * 299}"})
+    assert "did you mean" not in told
+    assert "; it has aaa" in told
+
+
 def test_a_field_that_is_neither_listed_nor_required_nor_ruled_out_is_not_promised() -> None:
     (told,) = after({"OutputSchema": OPEN}, Parameters={"a.$": "$.totl"})
     assert "does not list: did you mean 'total'?" in told
