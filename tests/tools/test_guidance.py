@@ -205,3 +205,8 @@ async def test_who_waits_under_an_id_that_no_run_names_hears_of_the_one_that_is_
     for agent in (f"pricing-{run_id}", "somebody-quite-else"):
         answer = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=0)
         assert answer.hint == "Call again to keep waiting."
+
+
+async def test_an_argument_that_no_list_shows_is_never_what_was_meant(tools: Tools) -> None:
+    answer = await tools.refused("invalid_argument", "claim_ready_state", token="x-1")
+    assert "lease_token" not in answer.text
