@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from dcf.application import Application
+from dcf.core.access import Scope
 from dcf.tools.guidance import AFTER
 from dcf.tools.registry import TOOLS
 from tests.support.scopes import each, task
+from tests.tools.access import PLANNER, WORKER, ask, key_of
 from tests.tools.calls import ONE_TASK, ORDER_WORKFLOW, TWO_TASKS, Answer, Tools, lease_on, new_run
 
 pytestmark = pytest.mark.anyio
@@ -210,3 +213,19 @@ async def test_who_waits_under_an_id_that_no_run_names_hears_of_the_one_that_is_
 async def test_an_argument_that_no_list_shows_is_never_what_was_meant(tools: Tools) -> None:
     answer = await tools.refused("invalid_argument", "claim_ready_state", token="x-1")
     assert "lease_token" not in answer.text
+
+
+async def test_no_call_is_suggested_that_the_scopes_of_a_key_forbid(alone: Application, run_id: str) -> None:
+    """A key that may only read was told to start the run, and a worker who planned one to finalize it."""
+    valid = await ask(alone, key_of(Scope.READ), "validate_workflow", workflow_json=ONE_TASK)
+    assert (valid.code, "next" in valid.payload) == ("ok", False)
+    planner = f"planner-{run_id}"
+    made = {"workflow_json": ONE_TASK, "workflow_id": run_id, "planner_agent_id": planner}
+    await ask(alone, key_of(*PLANNER), "create_workflow_control_plane", **made, agents_map_json={"A": "worker-1"})
+    await ask(alone, key_of(*PLANNER), "cancel_run", workflow_id=run_id)
+    told = {}
+    for scopes in (WORKER, PLANNER):
+        ended = await ask(alone, key_of(*scopes), "await_workflow_event", agent_id=planner, timeout_s=20)
+        told[scopes] = [tool for tool, _ in next_of(ended)]
+    assert told[PLANNER] == ["read_workflow_control_plane", "finalize_workflow", "await_workflow_event"]
+    assert told[WORKER] == ["read_workflow_control_plane", "await_workflow_event"]
