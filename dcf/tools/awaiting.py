@@ -21,6 +21,7 @@ from dcf.core.answers import Leased
 from dcf.errors import DcfError, InvalidArgument, NotFound
 from dcf.store.handed import Handed
 from dcf.store.inbox import Message
+from dcf.tools.callers import current_caller
 from dcf.tools.leases import new_token
 from dcf.tools.next_calls import calls_about, is_of_ready_state, wait_again
 from dcf.tools.registry import AgentId, Answer, Arguments, Ttl, WholeInput, tool
@@ -177,7 +178,8 @@ def _key(args: AwaitWorkflowEvent) -> str | None:
 
 async def _timeout(app: Application, args: AwaitWorkflowEvent, acknowledged: bool | None) -> WorkflowEvent:
     """Return that nothing came; an id that no run names, but one almost like it, is probably misspelt."""
-    others = await anyio.to_thread.run_sync(app.desk.others_than, args.agent_id) if args.lease else ()
+    may_be_misspelt = args.lease and current_caller().agent_id is None  # else it is the id of the key
+    others = await anyio.to_thread.run_sync(app.desk.others_than, args.agent_id) if may_be_misspelt else ()
     meant = closest(args.agent_id, others)
     unknown = "" if meant is None else f" No run has anything for '{args.agent_id}': did you mean '{meant}'?"
     return WorkflowEvent(

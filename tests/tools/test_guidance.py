@@ -229,3 +229,15 @@ async def test_no_call_is_suggested_that_the_scopes_of_a_key_forbid(alone: Appli
         told[scopes] = [tool for tool, _ in next_of(ended)]
     assert told[PLANNER] == ["read_workflow_control_plane", "finalize_workflow", "await_workflow_event"]
     assert told[WORKER] == ["read_workflow_control_plane", "await_workflow_event"]
+
+
+async def test_who_waits_with_the_key_of_its_agent_is_not_told_of_agents_that_it_may_not_be(
+    alone: Application, run_id: str
+) -> None:
+    named = {"workflow_json": ONE_TASK, "workflow_id": run_id, "agents_map_json": {"A": f"pricing-{run_id}"}}
+    await ask(alone, key_of(*PLANNER), "create_workflow_control_plane", **named)
+    mine = f"prcing-{run_id}"
+    waiting = {"agent_id": mine, "timeout_s": 0}
+    bound = await ask(alone, key_of(*WORKER, agent_id=mine), "await_workflow_event", **waiting)
+    assert bound.hint == "Call again to keep waiting."
+    assert "did you mean" in (await ask(alone, key_of(*WORKER), "await_workflow_event", **waiting)).hint
