@@ -63,6 +63,22 @@ async def test_a_loop_of_two_calls_does_a_run_and_waits_at_its_end(tools: Tools,
     assert (await tools.ok(step["tool"], **step["arguments"] | {"timeout_s": 0}))["status"] == "timeout"
 
 
+async def test_a_repeated_completion_brings_what_it_brought_then_only_while_that_is_held(
+    tools: Tools, run_id: str
+) -> None:
+    agent = f"agent-{run_id}"
+    await ready(tools, run_id, agent)
+    (step,) = (await awaited(tools, agent))["next"]
+    first = {name: value for name, value in step["arguments"].items() if name != "owner_agent_id"} | {"output_json": 2}
+    work = (await tools.ok(step["tool"], **first))["work"]
+    again = await tools.ok(step["tool"], **first)
+    assert (again["repeated"], again["work"]) == (True, work)
+    holder = {name: work[name] for name in ("workflow_id", "state", "lease_token")}
+    await tools.ok("release_state_lease", **holder)
+    late = await tools.ok(step["tool"], **first)
+    assert (late["repeated"], "work" in late.payload) == (True, False)
+
+
 async def test_an_event_of_a_state_that_another_took_is_dropped_and_the_wait_goes_on(
     tools: Tools, run_id: str, application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
