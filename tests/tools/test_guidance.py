@@ -259,3 +259,16 @@ async def test_who_waits_with_the_key_of_its_agent_is_not_told_of_agents_that_it
     bound = await ask(alone, key_of(*WORKER, agent_id=mine), "await_workflow_event", **waiting)
     assert bound.hint == "Call again to keep waiting."
     assert "did you mean" in (await ask(alone, key_of(*WORKER), "await_workflow_event", **waiting)).hint
+
+
+async def test_a_partial_write_is_followed_by_the_result_also_where_it_is_repeated(tools: Tools, run_id: str) -> None:
+    """Whoever repeated one was told that there is nothing to do, while it held the state."""
+    await new_run(tools, run_id)
+    held = {"workflow_id": run_id, "state": "A", "lease_token": await lease_on(tools, run_id)}
+    partial = held | {"output_json": {"half": 1}, "request_id": "r-1"}
+    for repeated in (False, True):
+        answer = await tools.ok(UPDATE, **partial)
+        assert (answer["repeated"], next_of(answer)[0][0]) == (repeated, UPDATE)
+    await tools.ok(UPDATE, **held, new_status="succeeded", output_json=1)
+    answer = await tools.ok(UPDATE, **partial, owner_agent_id="worker-1")
+    assert (answer["repeated"], next_of(answer)[0][0]) == (True, "await_workflow_event")
