@@ -17,7 +17,6 @@ from pydantic import Field
 from dcf.application import Application
 from dcf.core import lease
 from dcf.core.access import Scope
-from dcf.core.answers import Leased
 from dcf.errors import DcfError, InvalidArgument, NotFound
 from dcf.store.handed import Handed
 from dcf.store.inbox import Message
@@ -108,9 +107,9 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
             return await _timeout(app, args, was_there)
         if not (args.lease and is_of_ready_state(message.event)):
             return _event(args, message, was_there)
-        leased = await _leased(app, args, message.event)
-        if leased is not None:
-            return _work(app, args, message, leased, was_there)
+        work = await _leased(app, args, message.event)
+        if work is not None:
+            return _event_with(work, args, message, was_there)
         acknowledged, heard, left = message.message_id, _nobody, max(0.0, until - time.monotonic())
 
 
@@ -124,10 +123,9 @@ async def _given_before(app: Application, args: AwaitWorkflowEvent) -> WorkflowE
     given = None if key is None else await anyio.to_thread.run_sync(app.handed.find, args.agent_id, key)
     if given is None:
         return None
-    leased = await _take(app, args, given)
-    if leased is None:
+    work = await _take(app, args, given)
+    if work is None:
         return None
-    work = work_shown(app, given.workflow_id, leased, whole_input=args.whole_input)
     return WorkflowEvent(
         status="event",
         agent_id=args.agent_id,
@@ -138,8 +136,8 @@ async def _given_before(app: Application, args: AwaitWorkflowEvent) -> WorkflowE
     )
 
 
-async def _leased(app: Application, args: AwaitWorkflowEvent, event: dict[str, Json]) -> Leased | None:
-    """Lease the state of an event; None if somebody else has it, or it is not ready any more."""
+async def _leased(app: Application, args: AwaitWorkflowEvent, event: dict[str, Json]) -> dict[str, Json] | None:
+    """Lease the state of an event and return its work; None if somebody else has it, or it is not ready any more."""
     key = _key(args)
     given = Handed(workflow_id=event["workflow_id"], state=event["target_state"], token=new_token())
     if key is not None:
@@ -154,14 +152,21 @@ async def _leased(app: Application, args: AwaitWorkflowEvent, event: dict[str, J
     return found
 
 
-async def _take(app: Application, args: AwaitWorkflowEvent, given: Handed) -> Leased | None:
+async def _take(app: Application, args: AwaitWorkflowEvent, given: Handed) -> dict[str, Json] | None:
     """Lease a state with the token that was noted for it, which also finds a lease that was granted before."""
+    return await anyio.to_thread.run_sync(_work_of, app, args, given)
+
+
+def _work_of(app: Application, args: AwaitWorkflowEvent, given: Handed) -> dict[str, Json] | None:
+    """Lease a state and return its work, which may have to be read: not on the event loop."""
     request = lease.Acquire(state=given.state, owner=args.agent_id, token=given.token, ttl_s=args.lease_ttl_s)
     try:
-        found = await anyio.to_thread.run_sync(partial(app.control_plane.acquire, given.workflow_id, request))
+        found = app.control_plane.acquire(given.workflow_id, request)
     except NotFound:  # the run was deleted meanwhile
         return None
-    return None if isinstance(found, Refusal) else found
+    if isinstance(found, Refusal):
+        return None
+    return work_shown(app, given.workflow_id, found, whole_input=args.whole_input)
 
 
 def _give_back(app: Application, given: Handed) -> None:
@@ -203,11 +208,10 @@ def _event(args: AwaitWorkflowEvent, message: Message, acknowledged: bool | None
     )
 
 
-def _work(
-    app: Application, args: AwaitWorkflowEvent, message: Message, leased: Leased, acknowledged: bool | None
+def _event_with(
+    work: dict[str, Json], args: AwaitWorkflowEvent, message: Message, acknowledged: bool | None
 ) -> WorkflowEvent:
     event = message.event
-    work = work_shown(app, event["workflow_id"], leased, whole_input=args.whole_input)
     shown = _SHOWN_WITH_WORK if event.get("payload") else _SHOWN_WITH_WORK[:3]
     return WorkflowEvent(
         status="event",

@@ -1,5 +1,6 @@
 """await_workflow_event brings the work itself: the state is leased, with input and the next call."""
 
+import threading
 from typing import Any
 
 import anyio
@@ -11,8 +12,10 @@ from dcf.application import Application
 from dcf.core import lease
 from dcf.core.answers import Leased
 from dcf.core.model import Status
+from dcf.tools import awaiting
 from dcf.tools.awaiting import AwaitWorkflowEvent, await_workflow_event
 from dcf.tools.server import build_server
+from dcf.tools.work import work_shown
 from dcf.values.records import replace
 from tests.tools.calls import ONE_TASK, TWO_TASKS, Answer, Tools, new_run
 
@@ -140,6 +143,25 @@ async def test_whoever_stops_waiting_while_its_state_is_leased_leaves_it_to_othe
     monkeypatch.undo()
     doc = plane.read(run_id, ("A",)).states["A"]
     assert (doc.status, doc.lease.token) == (Status.PENDING, None)
+
+
+async def test_the_work_is_read_beside_the_event_loop_so_that_other_calls_are_answered_meanwhile(
+    alone: Application, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent, threads = f"agent-{run_id}", list[int]()
+    async with Client(build_server(alone)) as client:
+        await ready(await Tools.of(client), run_id, agent)
+
+    def shown(*args: Any, **more: Any) -> Any:
+        threads.append(threading.get_ident())
+        return work_shown(*args, **more)
+
+    monkeypatch.setattr(awaiting, "work_shown", shown)
+    await_event: Any = await_workflow_event
+    found = [await await_event(alone, AwaitWorkflowEvent(agent_id=agent, timeout_s=5, request_id="1")) for _ in "12"]
+    assert [one.work["state"] for one in found] == ["A", "A"]
+    assert len(threads) == 2
+    assert threading.get_ident() not in threads
 
 
 async def test_an_acknowledgement_is_answered_even_where_nothing_comes(tools: Tools, run_id: str) -> None:
