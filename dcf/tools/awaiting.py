@@ -89,7 +89,7 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
     """Wait on an agent's inbox (long poll); drop events whose state was completed or taken, or whose run is over."""
     until, left = time.monotonic() + args.timeout_s, args.timeout_s
     acknowledged = None if args.ack_message_id is None else _message_id(args.ack_message_id)
-    again = await _given_before(app, args)
+    again = await _given_before(app, args, acknowledged)
     if again is not None:
         return again
     told: list[bool] = []
@@ -117,7 +117,7 @@ def _nobody(_: bool) -> None:
     """Tell nobody: the event that is acknowledged is one that was dropped here."""
 
 
-async def _given_before(app: Application, args: AwaitWorkflowEvent) -> WorkflowEvent | None:
+async def _given_before(app: Application, args: AwaitWorkflowEvent, acknowledged: str | None) -> WorkflowEvent | None:
     """Return the work that an earlier call with the same id was given, if it is still held with the token of then."""
     key = _key(args)
     given = None if key is None else await anyio.to_thread.run_sync(app.handed.find, args.agent_id, key)
@@ -126,9 +126,13 @@ async def _given_before(app: Application, args: AwaitWorkflowEvent) -> WorkflowE
     work = await _take(app, args, given)
     if work is None:
         return None
+    was_there = None
+    if acknowledged is not None:
+        was_there = await anyio.to_thread.run_sync(app.inbox.acknowledge, args.agent_id, acknowledged)
     return WorkflowEvent(
         status="event",
         agent_id=args.agent_id,
+        acknowledged=was_there,
         repeated=True,
         event={"type": "workflow_event", "workflow_id": given.workflow_id, "target_state": given.state},
         work=work,

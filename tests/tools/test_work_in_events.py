@@ -173,6 +173,21 @@ async def test_an_acknowledgement_is_answered_even_where_nothing_comes(tools: To
     assert [(one["status"], one["acknowledged"]) for one in told] == [("timeout", True), ("timeout", False)]
 
 
+async def test_an_acknowledgement_counts_also_where_the_work_of_before_is_given_again(
+    tools: Tools, run_id: str, application: Application
+) -> None:
+    agent = f"agent-{run_id}"
+    await ready(tools, run_id, agent)
+    assert (await awaited(tools, agent, request_id="1"))["work"]["state"] == "A"
+    ended = await new_run(tools, f"{run_id}-2", planner_agent_id=agent)
+    await tools.ok("cancel_run", workflow_id=ended)
+    event = await awaited(tools, agent, timeout_s=5)
+    assert event["event"]["type"] == "run_finished"
+    again = await awaited(tools, agent, request_id="1", ack_message_id=event["message_id"])
+    assert (again["repeated"], again["acknowledged"], again["work"]["state"]) == (True, True, "A")
+    assert not application.inbox.acknowledge(agent, event["message_id"]), "it comes no more"
+
+
 async def test_a_paused_run_hands_out_nothing_until_it_is_resumed(tools: Tools, run_id: str) -> None:
     agent = f"agent-{run_id}"
     await ready(tools, run_id, agent)
