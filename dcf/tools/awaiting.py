@@ -181,8 +181,8 @@ def _give_back(app: Application, given: Handed) -> None:
 
 
 def _key(args: AwaitWorkflowEvent) -> str | None:
-    """Return what a repetition of this call would have too: its id, or the event that it acknowledges."""
-    return (args.request_id or args.ack_message_id) if args.lease else None
+    """Return what a repetition of this call alone has too: its id. Several processes may acknowledge the same event."""
+    return args.request_id if args.lease else None
 
 
 async def _timeout(app: Application, args: AwaitWorkflowEvent, acknowledged: bool | None) -> WorkflowEvent:
