@@ -204,10 +204,12 @@ class Worker:
 
     def _stop_work_on(self, workflow_id: str, event: Mapping[str, Json]) -> None:
         """Cancel the functions whose results nobody wants any more: of a run that is over, or of one lost lease."""
-        epoch = event.get("epoch")
+        epoch, state = event.get("epoch"), event.get("target_state")  # states leased together have the same epoch
         for token, call in list(self._calls.items()):
             work = self._in_hand.get(token)
-            if work is not None and work.workflow_id == workflow_id and epoch in {None, work.epoch}:
+            if work is None or work.workflow_id != workflow_id:
+                continue
+            if epoch is None or (epoch, state) == (work.epoch, work.state):
                 call.cancel("the run is over" if epoch is None else "the lease is lost")
 
     def claim(self, workflow_id: str, most: int) -> list[Work]:

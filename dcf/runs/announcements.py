@@ -69,7 +69,7 @@ def is_outdated(entry: OutboxEntry, snapshot: Snapshot) -> bool:
     meta = snapshot.meta
     goes_on = meta is not None and meta.status is RunStatus.RUNNING
     if entry.type in _ALWAYS_TRUE:
-        return entry.type == NoticeKind.CANCELLED and entry.state is None and goes_on  # the run was retried
+        return entry.type in TO_HOLDERS and entry.state is None and goes_on  # the run was retried
     if talk_kind(entry.type) is not None:
         return talk_events.is_moot(entry, snapshot)
     if meta is None or not goes_on:

@@ -91,11 +91,12 @@ def _refuse_unknown(spec: ToolSpec, arguments: Mapping[str, Json]) -> None:
     others = sum(name not in known for name in arguments) - 1
     more = f", nor {others} more that were sent" if others else ""
     message = f"There is no argument '{printable(first[:_LONGEST_ECHO])}'{more}."
-    listed = f"The arguments are: {', '.join(name for name, field in known.items() if is_listed(field))}."
-    meant = None if others else argument_meant(first, list(known), arguments)
+    listed = [name for name, field in known.items() if is_listed(field)]
+    told = f"The arguments are: {', '.join(listed)}."
+    meant = None if others else argument_meant(first, listed, arguments)
     if meant is not None:
-        raise AlmostRight(message, f"Did you mean {meant}? {listed}", {first: meant})
-    raise InvalidArgument(message, listed)
+        raise AlmostRight(message, f"Did you mean {meant}? {told}", {first: meant})
+    raise InvalidArgument(message, told)
 
 
 def _explained(spec: ToolSpec, error: ValidationError) -> InvalidArgument:

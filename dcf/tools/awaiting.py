@@ -17,10 +17,10 @@ from pydantic import Field
 from dcf.application import Application
 from dcf.core import lease
 from dcf.core.access import Scope
-from dcf.core.answers import Leased
 from dcf.errors import DcfError, InvalidArgument, NotFound
 from dcf.store.handed import Handed
 from dcf.store.inbox import Message
+from dcf.tools.callers import current_caller
 from dcf.tools.leases import new_token
 from dcf.tools.next_calls import calls_about, is_of_ready_state, wait_again
 from dcf.tools.registry import AgentId, Answer, Arguments, Ttl, WholeInput, tool
@@ -89,7 +89,7 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
     """Wait on an agent's inbox (long poll); drop events whose state was completed or taken, or whose run is over."""
     until, left = time.monotonic() + args.timeout_s, args.timeout_s
     acknowledged = None if args.ack_message_id is None else _message_id(args.ack_message_id)
-    again = await _given_before(app, args)
+    again = await _given_before(app, args, acknowledged)
     if again is not None:
         return again
     told: list[bool] = []
@@ -107,9 +107,9 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
             return await _timeout(app, args, was_there)
         if not (args.lease and is_of_ready_state(message.event)):
             return _event(args, message, was_there)
-        leased = await _leased(app, args, message.event)
-        if leased is not None:
-            return _work(app, args, message, leased, was_there)
+        work = await _leased(app, args, message.event)
+        if work is not None:
+            return _event_with(work, args, message, was_there)
         acknowledged, heard, left = message.message_id, _nobody, max(0.0, until - time.monotonic())
 
 
@@ -117,19 +117,22 @@ def _nobody(_: bool) -> None:
     """Tell nobody: the event that is acknowledged is one that was dropped here."""
 
 
-async def _given_before(app: Application, args: AwaitWorkflowEvent) -> WorkflowEvent | None:
+async def _given_before(app: Application, args: AwaitWorkflowEvent, acknowledged: str | None) -> WorkflowEvent | None:
     """Return the work that an earlier call with the same id was given, if it is still held with the token of then."""
     key = _key(args)
     given = None if key is None else await anyio.to_thread.run_sync(app.handed.find, args.agent_id, key)
     if given is None:
         return None
-    leased = await _take(app, args, given)
-    if leased is None:
+    work = await _take(app, args, given)
+    if work is None:
         return None
-    work = work_shown(app, given.workflow_id, leased, whole_input=args.whole_input)
+    was_there = None
+    if acknowledged is not None:
+        was_there = await anyio.to_thread.run_sync(app.inbox.acknowledge, args.agent_id, acknowledged)
     return WorkflowEvent(
         status="event",
         agent_id=args.agent_id,
+        acknowledged=was_there,
         repeated=True,
         event={"type": "workflow_event", "workflow_id": given.workflow_id, "target_state": given.state},
         work=work,
@@ -137,8 +140,8 @@ async def _given_before(app: Application, args: AwaitWorkflowEvent) -> WorkflowE
     )
 
 
-async def _leased(app: Application, args: AwaitWorkflowEvent, event: dict[str, Json]) -> Leased | None:
-    """Lease the state of an event; None if somebody else has it, or it is not ready any more."""
+async def _leased(app: Application, args: AwaitWorkflowEvent, event: dict[str, Json]) -> dict[str, Json] | None:
+    """Lease the state of an event and return its work; None if somebody else has it, or it is not ready any more."""
     key = _key(args)
     given = Handed(workflow_id=event["workflow_id"], state=event["target_state"], token=new_token())
     if key is not None:
@@ -153,14 +156,21 @@ async def _leased(app: Application, args: AwaitWorkflowEvent, event: dict[str, J
     return found
 
 
-async def _take(app: Application, args: AwaitWorkflowEvent, given: Handed) -> Leased | None:
+async def _take(app: Application, args: AwaitWorkflowEvent, given: Handed) -> dict[str, Json] | None:
     """Lease a state with the token that was noted for it, which also finds a lease that was granted before."""
+    return await anyio.to_thread.run_sync(_work_of, app, args, given)
+
+
+def _work_of(app: Application, args: AwaitWorkflowEvent, given: Handed) -> dict[str, Json] | None:
+    """Lease a state and return its work, which may have to be read: not on the event loop."""
     request = lease.Acquire(state=given.state, owner=args.agent_id, token=given.token, ttl_s=args.lease_ttl_s)
     try:
-        found = await anyio.to_thread.run_sync(partial(app.control_plane.acquire, given.workflow_id, request))
+        found = app.control_plane.acquire(given.workflow_id, request)
     except NotFound:  # the run was deleted meanwhile
         return None
-    return None if isinstance(found, Refusal) else found
+    if isinstance(found, Refusal):
+        return None
+    return work_shown(app, given.workflow_id, found, whole_input=args.whole_input)
 
 
 def _give_back(app: Application, given: Handed) -> None:
@@ -171,13 +181,14 @@ def _give_back(app: Application, given: Handed) -> None:
 
 
 def _key(args: AwaitWorkflowEvent) -> str | None:
-    """Return what a repetition of this call would have too: its id, or the event that it acknowledges."""
-    return (args.request_id or args.ack_message_id) if args.lease else None
+    """Return what a repetition of this call alone has too: its id. Several processes may acknowledge the same event."""
+    return args.request_id if args.lease else None
 
 
 async def _timeout(app: Application, args: AwaitWorkflowEvent, acknowledged: bool | None) -> WorkflowEvent:
     """Return that nothing came; an id that no run names, but one almost like it, is probably misspelt."""
-    others = await anyio.to_thread.run_sync(app.desk.others_than, args.agent_id) if args.lease else ()
+    may_be_misspelt = args.lease and current_caller().agent_id is None  # else it is the id of the key
+    others = await anyio.to_thread.run_sync(app.desk.others_than, args.agent_id) if may_be_misspelt else ()
     meant = closest(args.agent_id, others)
     unknown = "" if meant is None else f" No run has anything for '{args.agent_id}': did you mean '{meant}'?"
     return WorkflowEvent(
@@ -201,11 +212,10 @@ def _event(args: AwaitWorkflowEvent, message: Message, acknowledged: bool | None
     )
 
 
-def _work(
-    app: Application, args: AwaitWorkflowEvent, message: Message, leased: Leased, acknowledged: bool | None
+def _event_with(
+    work: dict[str, Json], args: AwaitWorkflowEvent, message: Message, acknowledged: bool | None
 ) -> WorkflowEvent:
     event = message.event
-    work = work_shown(app, event["workflow_id"], leased, whole_input=args.whole_input)
     shown = _SHOWN_WITH_WORK if event.get("payload") else _SHOWN_WITH_WORK[:3]
     return WorkflowEvent(
         status="event",

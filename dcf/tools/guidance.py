@@ -30,7 +30,8 @@ After: TypeAlias = Callable[[Arguments, Any, str | None], list[Call]]
 def guided(spec: ToolSpec, checked: Arguments, caller: Caller, answer: Answer) -> Answer:
     """Return the answer with the calls that come next, if there are any that the caller may make."""
     if answer.next is not None:
-        return answer
+        legal = [call for call in answer.next if _may_call(call, caller)]
+        return answer if legal == answer.next else answer.model_copy(update={"next": legal or None})
     agent_id = _agent_of(spec, checked, caller)
     if answer.code == "ok":
         made = AFTER.get(spec.name)
@@ -63,8 +64,11 @@ def guide_failure(
 def _allowed(calls: list[Call], caller: Caller) -> list[Call]:
     """Return the calls that the caller may make of tools that it is shown."""
     shown = listed_for(caller, AUTO)
-    may = (call for call in calls if call["tool"] in TOOLS and TOOLS[call["tool"]].scope in caller.scopes)
-    return [call for call in may if shown is None or call["tool"] in shown]
+    return [call for call in calls if _may_call(call, caller) and (shown is None or call["tool"] in shown)]
+
+
+def _may_call(call: Call, caller: Caller) -> bool:
+    return call["tool"] in TOOLS and TOOLS[call["tool"]].scope in caller.scopes
 
 
 def _agent_of(spec: ToolSpec, checked: Arguments, caller: Caller) -> str | None:

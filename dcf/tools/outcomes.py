@@ -47,7 +47,7 @@ def calls_after(
     """Return the calls to make after a write: on with the work that came, or with the state itself, or wait."""
     if work:
         return [step for one in work for step in steps_of(one, agent_id)]
-    if request.is_partial and not answer.repeated:
+    if request.is_partial and answer.doc.lease.is_held_with(request.token):
         held: dict[str, Json] = {"workflow_id": workflow_id, "state": request.state, "lease_token": request.token}
         return [to_complete(held, agent_id).as_json()]
     return [] if agent_id is None else [wait_again(agent_id)]

@@ -79,18 +79,20 @@ def steps_of(work: Mapping[str, Json], agent_id: str | None) -> list[dict[str, J
 
 
 def _read_again(app: Application, workflow_id: str, claims: Sequence[Leased]) -> Sequence[Leased]:
-    """Return the leases with the documents of their states, where they are still held, and the inputs."""
+    """Return the leases that are still held, with the documents of their states and the inputs."""
     found = app.control_plane.read(workflow_id, with_scopes(one.state for one in claims), whole_meta=False)
     assert found.meta is not None, "read() raises for a run that does not exist"
     return [
         replace(
             one,
-            doc=doc if doc.lease.is_held_with(one.doc.lease.token) else one.doc,
+            doc=doc,
             given=found.inputs.get(one.state),
             entry_epoch=entry_epoch_of(one.state, found.states.get, found.meta),
         )
         for one in claims
         if (doc := found.states.get(one.state)) is not None
+        and doc.lease.is_held_with(one.doc.lease.token)
+        and not doc.status.is_terminal
     ]
 
 

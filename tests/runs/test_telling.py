@@ -315,6 +315,20 @@ def test_who_is_told_late_of_the_end_of_a_run_that_was_retried_since_is_told_not
     assert not world.notifications.is_current(event)
 
 
+def test_whose_state_timed_out_with_the_run_is_told_nothing_once_the_run_was_retried(world: World) -> None:
+    """A worker that heard that the run is over cancelled what it had begun in the run that went on."""
+    run = world.create(workflow({"A": task(TimeoutSeconds=60)}), agents={"A": "one"})
+    world.acquire(run, "A", "one")
+    world.ask("JSON.SET", world.store.keys(run).state("A"), "$.deadline", '"2001-01-01T00:00:00.000000Z"')
+    world.make_due(run, "A")
+    world.notifications.pulse()
+    (event,) = (one for one in world.messages("one") if one["reason"] == "timed_out")
+    assert (event["type"], world.notifications.is_current(event)) == ("run_over", True)
+    RunRetrying(world.plane).retry(run)
+    assert world.run_status(run) is RunStatus.RUNNING
+    assert not world.notifications.is_current(event)
+
+
 def lost(world: World, agent: str) -> list[tuple[str, str]]:
     return [
         (event["target_state"], event["reason"]) for event in world.messages(agent) if event["type"] == "lease_lost"

@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from dcf.application import Application
+from dcf.core.access import Scope
 from dcf.tools.guidance import AFTER
 from dcf.tools.registry import TOOLS
 from tests.support.scopes import each, task
+from tests.tools.access import PLANNER, WORKER, ask, key_of
 from tests.tools.calls import ONE_TASK, ORDER_WORKFLOW, TWO_TASKS, Answer, Tools, lease_on, new_run
 
 pytestmark = pytest.mark.anyio
@@ -127,18 +130,30 @@ async def test_a_second_result_does_not_look_stored(tools: Tools, run_id: str) -
     assert "nothing was written now" in same["status"]
 
 
+async def expired(tools: Tools, run: str, raw_redis: Any) -> list[tuple[str, dict[str, Any]]]:
+    """The calls that a renewal is met with whose lease has expired."""
+    await new_run(tools, run)
+    token = await lease_on(tools, run)
+    past = '"2001-01-01T00:00:00.000000Z"'
+    raw_redis.execute_command("JSON.SET", f"cp:wf:{run}:state:A", "$.lease.expires_at", past)
+    place = {"workflow_id": run, "state": "A", "lease_token": token}
+    return next_of(await tools.refused("lease_expired", "renew_state_lease", **place))
+
+
 async def test_after_its_lease_expired_a_worker_hears_that_it_may_still_deliver(
     tools: Tools, run_id: str, raw_redis: Any
 ) -> None:
-    await new_run(tools, run_id)
-    token = await lease_on(tools, run_id)
-    past = '"2001-01-01T00:00:00.000000Z"'
-    raw_redis.execute_command("JSON.SET", f"cp:wf:{run_id}:state:A", "$.lease.expires_at", past)
-    place = {"workflow_id": run_id, "state": "A", "lease_token": token}
-    answer = await tools.refused("lease_expired", "renew_state_lease", **place)
-    (written, arguments), (renewed, _) = next_of(answer)
-    assert (written, renewed) == (UPDATE, "renew_state_lease")
+    written, arguments = (await expired(tools, run_id, raw_redis))[0]
+    assert written == UPDATE
     await tools.ok(written, **arguments | {"output_json": 1})
+
+
+async def test_after_its_lease_expired_a_worker_hears_how_to_go_on_with_it(
+    tools: Tools, run_id: str, raw_redis: Any
+) -> None:
+    taken, arguments = (await expired(tools, run_id, raw_redis))[1]
+    assert taken == "acquire_state_lease"
+    await tools.ok(taken, **arguments | {"owner_agent_id": "worker-1"})
 
 
 async def test_every_refusal_of_a_worker_names_the_next_call(tools: Tools, run_id: str) -> None:
@@ -164,6 +179,12 @@ async def test_every_refusal_of_a_worker_names_the_next_call(tools: Tools, run_i
         ("list_run", "list_runs"),
         ("await_event", "await_workflow_event"),
         ("describe_language", "describe_workflow_language"),
+        ("start_workflow", "start_run"),
+        ("create_run", "start_run"),
+        ("run_workflow", "start_run"),
+        ("get_run", "read_workflow_control_plane"),
+        ("list_workflows", "list_runs"),
+        ("complete_state", "update_workflow_control_plane"),
     ],
 )
 async def test_a_tool_that_there_is_not_is_met_with_the_one_that_was_meant(tools: Tools, said: str, meant: str) -> None:
@@ -205,3 +226,49 @@ async def test_who_waits_under_an_id_that_no_run_names_hears_of_the_one_that_is_
     for agent in (f"pricing-{run_id}", "somebody-quite-else"):
         answer = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=0)
         assert answer.hint == "Call again to keep waiting."
+
+
+async def test_an_argument_that_no_list_shows_is_never_what_was_meant(tools: Tools) -> None:
+    answer = await tools.refused("invalid_argument", "claim_ready_state", token="x-1")
+    assert "lease_token" not in answer.text
+
+
+async def test_no_call_is_suggested_that_the_scopes_of_a_key_forbid(alone: Application, run_id: str) -> None:
+    """A key that may only read was told to start the run, and a worker who planned one to finalize it."""
+    valid = await ask(alone, key_of(Scope.READ), "validate_workflow", workflow_json=ONE_TASK)
+    assert (valid.code, "next" in valid.payload) == ("ok", False)
+    planner = f"planner-{run_id}"
+    made = {"workflow_json": ONE_TASK, "workflow_id": run_id, "planner_agent_id": planner}
+    await ask(alone, key_of(*PLANNER), "create_workflow_control_plane", **made, agents_map_json={"A": "worker-1"})
+    await ask(alone, key_of(*PLANNER), "cancel_run", workflow_id=run_id)
+    told = {}
+    for scopes in (WORKER, PLANNER):
+        ended = await ask(alone, key_of(*scopes), "await_workflow_event", agent_id=planner, timeout_s=20)
+        told[scopes] = [tool for tool, _ in next_of(ended)]
+    assert told[PLANNER] == ["read_workflow_control_plane", "finalize_workflow", "await_workflow_event"]
+    assert told[WORKER] == ["read_workflow_control_plane", "await_workflow_event"]
+
+
+async def test_who_waits_with_the_key_of_its_agent_is_not_told_of_agents_that_it_may_not_be(
+    alone: Application, run_id: str
+) -> None:
+    named = {"workflow_json": ONE_TASK, "workflow_id": run_id, "agents_map_json": {"A": f"pricing-{run_id}"}}
+    await ask(alone, key_of(*PLANNER), "create_workflow_control_plane", **named)
+    mine = f"prcing-{run_id}"
+    waiting = {"agent_id": mine, "timeout_s": 0}
+    bound = await ask(alone, key_of(*WORKER, agent_id=mine), "await_workflow_event", **waiting)
+    assert bound.hint == "Call again to keep waiting."
+    assert "did you mean" in (await ask(alone, key_of(*WORKER), "await_workflow_event", **waiting)).hint
+
+
+async def test_a_partial_write_is_followed_by_the_result_also_where_it_is_repeated(tools: Tools, run_id: str) -> None:
+    """Whoever repeated one was told that there is nothing to do, while it held the state."""
+    await new_run(tools, run_id)
+    held = {"workflow_id": run_id, "state": "A", "lease_token": await lease_on(tools, run_id)}
+    partial = held | {"output_json": {"half": 1}, "request_id": "r-1"}
+    for repeated in (False, True):
+        answer = await tools.ok(UPDATE, **partial)
+        assert (answer["repeated"], next_of(answer)[0][0]) == (repeated, UPDATE)
+    await tools.ok(UPDATE, **held, new_status="succeeded", output_json=1)
+    answer = await tools.ok(UPDATE, **partial, owner_agent_id="worker-1")
+    assert (answer["repeated"], next_of(answer)[0][0]) == (True, "await_workflow_event")

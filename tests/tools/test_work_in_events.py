@@ -1,5 +1,6 @@
 """await_workflow_event brings the work itself: the state is leased, with input and the next call."""
 
+import threading
 from typing import Any
 
 import anyio
@@ -11,8 +12,10 @@ from dcf.application import Application
 from dcf.core import lease
 from dcf.core.answers import Leased
 from dcf.core.model import Status
+from dcf.tools import awaiting
 from dcf.tools.awaiting import AwaitWorkflowEvent, await_workflow_event
 from dcf.tools.server import build_server
+from dcf.tools.work import work_shown
 from dcf.values.records import replace
 from tests.tools.calls import ONE_TASK, TWO_TASKS, Answer, Tools, new_run
 
@@ -63,6 +66,22 @@ async def test_a_loop_of_two_calls_does_a_run_and_waits_at_its_end(tools: Tools,
     assert (await tools.ok(step["tool"], **step["arguments"] | {"timeout_s": 0}))["status"] == "timeout"
 
 
+async def test_a_repeated_completion_brings_what_it_brought_then_only_while_that_is_held(
+    tools: Tools, run_id: str
+) -> None:
+    agent = f"agent-{run_id}"
+    await ready(tools, run_id, agent)
+    (step,) = (await awaited(tools, agent))["next"]
+    first = {name: value for name, value in step["arguments"].items() if name != "owner_agent_id"} | {"output_json": 2}
+    work = (await tools.ok(step["tool"], **first))["work"]
+    again = await tools.ok(step["tool"], **first)
+    assert (again["repeated"], again["work"]) == (True, work)
+    holder = {name: work[name] for name in ("workflow_id", "state", "lease_token")}
+    await tools.ok("release_state_lease", **holder)
+    late = await tools.ok(step["tool"], **first)
+    assert (late["repeated"], "work" in late.payload) == (True, False)
+
+
 async def test_an_event_of_a_state_that_another_took_is_dropped_and_the_wait_goes_on(
     tools: Tools, run_id: str, application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,23 +102,31 @@ async def test_an_event_of_a_state_that_another_took_is_dropped_and_the_wait_goe
     assert application.inbox.waiting(agent, 10) == []
 
 
-@pytest.mark.parametrize("how", ["request_id", "ack_message_id"])
 async def test_a_call_whose_answer_was_lost_gets_the_same_lease_again_and_another_process_does_not(
-    tools: Tools, run_id: str, how: str
+    tools: Tools, run_id: str
 ) -> None:
     agent = f"agent-{run_id}"
     await ready(tools, run_id, agent)
-    key = {how: "id-1" if how == "request_id" else "1-1"}
-    first = await awaited(tools, agent, **key)
-    again = await awaited(tools, agent, **key)
+    first = await awaited(tools, agent, request_id="id-1")
+    again = await awaited(tools, agent, request_id="id-1")
     assert again["repeated"] is True
     assert (again["work"], again["next"][0]["tool"]) == (first["work"], first["next"][0]["tool"])
-    for other in ({}, {how: "id-2" if how == "request_id" else "2-1"}):
+    for other in ({}, {"request_id": "id-2"}):
         assert (await awaited(tools, agent, **other))["event"] is None
     written = again["next"][0]["arguments"] | {"output_json": 2, "claim_next": False}
     await tools.ok("update_workflow_control_plane", **written)
-    following = await awaited(tools, agent, timeout_s=5, **key)
+    following = await awaited(tools, agent, timeout_s=5, request_id="id-1")
     assert (following["work"]["state"], "repeated" in following.payload) == ("B", False), "the first is done with"
+
+
+async def test_two_processes_that_acknowledge_the_same_event_do_not_get_the_same_lease(
+    tools: Tools, run_id: str
+) -> None:
+    """An event that is acknowledged late is handed out to a second process, and its id is no secret."""
+    agent = f"agent-{run_id}"
+    await ready(tools, run_id, agent)
+    assert (await awaited(tools, agent, ack_message_id="1-1"))["work"]["state"] == "A"
+    assert (await awaited(tools, agent, ack_message_id="1-1"))["status"] == "timeout"
 
 
 async def test_whoever_stops_waiting_while_its_state_is_leased_leaves_it_to_others(
@@ -126,6 +153,25 @@ async def test_whoever_stops_waiting_while_its_state_is_leased_leaves_it_to_othe
     assert (doc.status, doc.lease.token) == (Status.PENDING, None)
 
 
+async def test_the_work_is_read_beside_the_event_loop_so_that_other_calls_are_answered_meanwhile(
+    alone: Application, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent, threads = f"agent-{run_id}", list[int]()
+    async with Client(build_server(alone)) as client:
+        await ready(await Tools.of(client), run_id, agent)
+
+    def shown(*args: Any, **more: Any) -> Any:
+        threads.append(threading.get_ident())
+        return work_shown(*args, **more)
+
+    monkeypatch.setattr(awaiting, "work_shown", shown)
+    await_event: Any = await_workflow_event
+    found = [await await_event(alone, AwaitWorkflowEvent(agent_id=agent, timeout_s=5, request_id="1")) for _ in "12"]
+    assert [one.work["state"] for one in found] == ["A", "A"]
+    assert len(threads) == 2
+    assert threading.get_ident() not in threads
+
+
 async def test_an_acknowledgement_is_answered_even_where_nothing_comes(tools: Tools, run_id: str) -> None:
     agent = f"agent-{run_id}"
     await ready(tools, run_id, agent)
@@ -133,6 +179,21 @@ async def test_an_acknowledgement_is_answered_even_where_nothing_comes(tools: To
     assert "acknowledged" not in event.payload
     told = [await awaited(tools, agent, ack_message_id=event["message_id"], lease=False) for _ in range(2)]
     assert [(one["status"], one["acknowledged"]) for one in told] == [("timeout", True), ("timeout", False)]
+
+
+async def test_an_acknowledgement_counts_also_where_the_work_of_before_is_given_again(
+    tools: Tools, run_id: str, application: Application
+) -> None:
+    agent = f"agent-{run_id}"
+    await ready(tools, run_id, agent)
+    assert (await awaited(tools, agent, request_id="1"))["work"]["state"] == "A"
+    ended = await new_run(tools, f"{run_id}-2", planner_agent_id=agent)
+    await tools.ok("cancel_run", workflow_id=ended)
+    event = await awaited(tools, agent, timeout_s=5)
+    assert event["event"]["type"] == "run_finished"
+    again = await awaited(tools, agent, request_id="1", ack_message_id=event["message_id"])
+    assert (again["repeated"], again["acknowledged"], again["work"]["state"]) == (True, True, "A")
+    assert not application.inbox.acknowledge(agent, event["message_id"]), "it comes no more"
 
 
 async def test_a_paused_run_hands_out_nothing_until_it_is_resumed(tools: Tools, run_id: str) -> None:

@@ -112,6 +112,7 @@ def test_an_object_without_a_hash_may_be_the_function_of_a_state() -> None:
         ({"type": "run_over"}, True),
         ({"type": "lease_lost", "epoch": 41, "target_state": "A"}, True),
         ({"type": "lease_lost", "epoch": 40, "target_state": "A"}, False),
+        ({"type": "lease_lost", "epoch": 41, "target_state": "leased in the same call"}, False),
     ],
 )
 def test_a_function_is_cancelled_by_the_event_that_nobody_wants_its_result(
