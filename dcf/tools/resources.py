@@ -15,6 +15,7 @@ from mcp_types import Resource, ResourceTemplate
 
 from dcf.tools.reading import ToolReading
 from dcf.tools.resource_reads import SkillReads, read_run_definition, read_run_graph
+from dcf.values.identifiers import is_id
 from dcf.values.json_text import Json, dump
 
 MARKDOWN: Final = "text/markdown"
@@ -77,9 +78,10 @@ TEMPLATES: Final = (
 
 
 def run_of(uri: str) -> str | None:
-    """Return the id of the run that a resource is about."""
+    """Return the id of the run that a resource is about; None for an address in which none can stand."""
     found = _RUN.fullmatch(uri)
-    return None if found is None else unquote(found[1])
+    named = "" if found is None else unquote(found[1])
+    return named if is_id(named) else None
 
 
 def language() -> str:

@@ -103,6 +103,19 @@ async def test_a_stream_may_not_listen_to_more_than_a_few_runs(application: Appl
         await listeners(listened([f"dcf://runs/r{number}" for number in range(MOST_OF_ONE + 1)]), serve)
 
 
+@pytest.mark.parametrize("name", ["\ud800", "a%0Ab", "*", "r" * 65])
+async def test_an_address_that_no_run_can_have_is_not_watched(application: Application, name: str) -> None:
+    """One that cannot even be sent to Redis would end the watch of all others, and the server with it."""
+    watch = RunWatch(application.history)
+
+    async def serve(_: Any) -> Any:
+        await watch.look()
+        return dict(watch._known)  # noqa: SLF001 - what was asked of Redis
+
+    listened_to = await RunListeners(watch, lambda: key_of(Scope.READ))(listened([f"dcf://runs/{name}"]), serve)
+    assert listened_to == {}
+
+
 async def test_who_may_not_read_may_not_listen(application: Application) -> None:
     async def serve(_: Any) -> Any:
         raise AssertionError("it is refused before")
