@@ -82,6 +82,15 @@ def test_a_server_that_names_no_workflow_has_neither_card_nor_endpoint(replica: 
         assert httpx2.post(f"{bare}/a2a", json={}).status_code == 404
 
 
+@pytest.mark.parametrize("narrowed", [{"read_only": True}, {"toolsets": ("people", "execution")}])
+def test_a_server_that_does_not_serve_the_tools_has_no_such_address(
+    replica: Callable[..., Application], narrowed: dict[str, Any]
+) -> None:
+    with serving(build_http_app(replica(auth="off", a2a_workflows=SERVED, **narrowed))) as bare:
+        assert httpx2.get(f"{bare}/.well-known/agent-card.json").status_code == 404
+        assert httpx2.post(f"{bare}/a2a", json={}).status_code == 404
+
+
 def test_a_message_starts_a_run_and_its_output_is_the_artifact(site: Application, url: str, planner: str) -> None:
     given = {"amount": 21, "price": 1.5}
     found = task(rpc(url, planner, "SendMessage", message("a2a-echo", {"data": given}, contextId="talk-1")))

@@ -110,7 +110,7 @@ async def test_an_address_that_no_run_can_have_is_not_watched(application: Appli
 
     async def serve(_: Any) -> Any:
         await watch.look()
-        return dict(watch._known)  # noqa: SLF001 - what was asked of Redis
+        return dict(watch._known)
 
     listened_to = await RunListeners(watch, lambda: key_of(Scope.READ))(listened([f"dcf://runs/{name}"]), serve)
     assert listened_to == {}
