@@ -56,8 +56,8 @@ class ToolReading:
     async def ask(self, spec: ToolSpec, **arguments: Json) -> Mapping[str, Json]:
         """Return the answer; raise MCPError where it is not ok."""
         if not self.serves(spec):
-            told = f"forbidden: This server does not serve the toolset '{spec.toolset}'."
-            raise MCPError(REFUSED, told, {"code": "forbidden", "hint": _OTHER_SERVER})
+            why = f"forbidden: This server does not serve the toolset '{spec.toolset}'."
+            raise MCPError(REFUSED, why, {"code": "forbidden", "hint": _OTHER_SERVER})
         reply = await call(spec, self.application, arguments, self.caller, self.meter)
         code = reply.payload["code"]
         if reply.broken or code != "ok":
