@@ -145,10 +145,10 @@ class _A2AEndpoint:
             if version.partition(".")[0] not in {"", "1"}:
                 return _error(identity, _VERSION, "This server speaks A2A 1.0.")
             method, params = asked.get("method"), asked.get("params") or {}
-            if method in _UNSUPPORTED:
+            if isinstance(method, str) and method in _UNSUPPORTED:
                 return _error(identity, _CODES["unsupported"], "The agent card says what this server can do.")
             methods = {"SendMessage": self._send, "GetTask": self._get, "CancelTask": self._cancel}
-            if method not in methods:
+            if not isinstance(method, str) or method not in methods:
                 return _error(identity, _METHOD_UNKNOWN, "There is no such method.")
             result = await methods[method](params, caller)
         except _ToolFailed as failed:
