@@ -16,6 +16,7 @@ from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer
 from dcf.core.outside_refusals import task_token_outdated, task_token_used
+from dcf.values.identifiers import is_id
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
@@ -76,7 +77,7 @@ def work_token(secret: str, workflow_id: str, state: str, epoch: int, agent_id: 
 def read_work_token(token: TaskToken) -> WorkToken | None:
     """Return what the token of an offer names, which is not checked yet; None for that of a state's visit."""
     parts = token.visit.split(":", _FIELDS - 1)
-    if len(parts) != _FIELDS or parts[0] != _WORK or not parts[1].isdecimal():
+    if len(parts) != _FIELDS or parts[0] != _WORK or not parts[1].isdecimal() or not is_id(parts[2]):
         return None
     return WorkToken(
         workflow_id=token.workflow_id, state=token.state, epoch=int(parts[1]), agent_id=parts[2], text=token.text
