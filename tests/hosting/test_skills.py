@@ -41,7 +41,7 @@ def test_what_is_secret_of_a_server_comes_from_the_environment_of_the_host() -> 
 def test_what_opens_dcf_is_sent_to_no_server_that_a_skill_names(name: str) -> None:
     told = AT | {"headers": {"Authorization": f"Bearer ${{{name}}}"}}
     with pytest.raises(ToolUnavailable, match=name):
-        of(skill(told), **{name: "opens-everything"})
+        taken((skill(told),), (), {name: "opens-everything"})
 
 
 def test_what_the_agents_file_says_of_a_server_goes_before_what_a_skill_says() -> None:
