@@ -17,6 +17,7 @@ from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer
 from dcf.core.outside_refusals import task_token_outdated, task_token_used
+from dcf.values.identifiers import is_id
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
@@ -93,7 +94,7 @@ def read_work_token(token: TaskToken) -> WorkToken | None:
     """Return what the token of an offer names, which is not checked yet; None for that of a state's visit."""
     parts = token.visit.split(":", _FIELDS - 1)
     offered = _OFFERED.fullmatch(parts[1]) if len(parts) == _FIELDS and parts[0] == _WORK else None
-    if offered is None:
+    if offered is None or not is_id(parts[2]):
         return None
     return WorkToken(
         workflow_id=token.workflow_id,

@@ -37,7 +37,7 @@ _KNOWN: Final = frozenset(
 )
 _SERVER_KNOWN: Final = frozenset({"url", "headers", "command", "environment", "tools"})
 _SECRET: Final = re.compile(r"(DCF|LETTA)_.*|REDIS_URL")
-"""Variables of this process that no agent may see: with them it could do what only the host may."""
+"""Variables of this process that no agent and no server of a skill may see: with them they could do what it may."""
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -81,6 +81,11 @@ def read_agents_file(path: Path, environment: Mapping[str, str] = os.environ) ->
         raise InvalidArgument(f"The agents file {path} has no agents.", f"Begin with:\n{EXAMPLE}")
     agents = tuple(_Table(path, check_id(name, "agents"), table, environment).agent() for name, table in tables.items())
     return AgentsFile(folder=path.resolve().parent, agents=agents)
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that agents, and servers that skills name, may be given."""
+    return {name: text for name, text in environment.items() if not _SECRET.fullmatch(name)}
 
 
 EXAMPLE: Final = """\
@@ -146,8 +151,7 @@ class _Table:
         return self._text("python") or sys.executable
 
     def _child_environment(self) -> dict[str, str]:
-        kept = {name: text for name, text in self._environment.items() if not _SECRET.fullmatch(name)}
-        return kept | self._texts_by_name(self._table, "environment")
+        return without_secrets(self._environment) | self._texts_by_name(self._table, "environment")
 
     def _server(self, name: str, table: Json) -> ToolServer:
         place = f"servers.{name}"

@@ -18,7 +18,7 @@ from typing import Any, Final
 import dcf
 from dcf.errors import DcfError, InvalidArgument
 from dcf.hosting.child import LONGEST_LINE, UNWIND_S, work_to
-from dcf.hosting.protocol import AgentTools, AgentWork, Json, ModelAnswer, TaskFailed, as_json
+from dcf.hosting.protocol import AgentTools, AgentWork, Json, ModelAnswer, TaskFailed, ToolResult, as_json
 
 log = logging.getLogger(__name__)
 
@@ -142,7 +142,11 @@ class HandlerProcess:
                 return said
 
     async def _call(self, tools: AgentTools, said: Mapping[str, Json]) -> None:
-        result = await tools.call(said["tool"], said["arguments"])
+        try:
+            result = await tools.call(said["tool"], said["arguments"])
+        except Exception as error:
+            log.warning("the tool %s broke", said["tool"], exc_info=error)
+            result = ToolResult(f"The tool broke ({type(error).__name__}).", is_error=True)
         self._say({"call": said["call"], "text": result.text, "is_error": result.is_error})
 
     async def _cancel(self) -> None:

@@ -1,7 +1,8 @@
 """The skills of a piece of work, as the server tells them to agents that read: texts for the model, tools for the host.
 
-Decides only. `${NAME}` in what is told of a server is filled in from the host's environment. A server that is a command
-is started only if the agents file says so itself: what runs on the host's machine is for its operator to say.
+Decides only. `${NAME}` in what is told of a server is filled in from the host's environment, but for what opens dcf.
+A server that is a command is started only if the agents file says so itself: what runs on the host's machine is for its
+operator to say.
 """
 
 import re
@@ -10,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dcf.errors import ToolUnavailable
+from dcf.hosting.agents_file import without_secrets
 from dcf.hosting.protocol import Json
 from dcf.hosting.tool_servers import ToolServer
 
@@ -28,7 +30,7 @@ def taken(
     skills: Iterable[Mapping[str, Json]], own: Sequence[ToolServer], environment: Mapping[str, str]
 ) -> SkillTexts:
     """Return what an agent with servers of its own gets of skills; raise ToolUnavailable if one cannot be used."""
-    texts = list[str]()
+    texts, environment = list[str](), without_secrets(environment)
     servers = {server.name: server for server in own}
     for skill in skills:
         if "problem" in skill:

@@ -17,6 +17,9 @@ from dcf.hosting.protocol import AgentTools, Json, ToolResult, as_json
 
 _VERSION: Final = "2025-06-18"
 _LONGEST: Final = 64 * 1024 * 1024
+_LONGEST_OF_STRANGERS: Final = 64 * 1024
+"""Bytes of a body that are read of who has no token, so that the answer can be read."""
+_LONGEST_NUMBER: Final = 12
 _UNKNOWN_METHOD: Final = -32601
 
 
@@ -62,11 +65,13 @@ def _handler_for(tools: AgentTools, token: str, loop: asyncio.AbstractEventLoop)
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            content = self.rfile.read(min(_LONGEST, int(self.headers.get("Content-Length") or 0)))
-            if not secrets.compare_digest(self.headers.get("Authorization", ""), f"Bearer {token}"):
-                self._send(401)
+            shown = self.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
+            is_known = secrets.compare_digest(shown, f"Bearer {token}".encode())
+            content = self._content(_LONGEST if is_known else _LONGEST_OF_STRANGERS)
+            asked = _request(content) if is_known else None
+            if asked is None:
+                self._send(400 if is_known else 401)
                 return
-            asked = json.loads(content)
             if "id" not in asked:
                 self._send(202)
                 return
@@ -74,6 +79,14 @@ def _handler_for(tools: AgentTools, token: str, loop: asyncio.AbstractEventLoop)
             unknown = {"code": _UNKNOWN_METHOD, "message": "There is no such method."}
             answer = {"error": unknown} if result is None else {"result": result}
             self._send(200, as_json({"jsonrpc": "2.0", "id": asked["id"], **answer}).encode())
+
+        def _content(self, longest: int) -> bytes:
+            """Return the body; nothing of one that is too long or has no length, after which no request can follow."""
+            length = self.headers.get("Content-Length", "0")
+            if not length.isdecimal() or len(length) > _LONGEST_NUMBER or int(length) > longest:
+                self.close_connection = True
+                return b""
+            return self.rfile.read(int(length))
 
         def do_GET(self) -> None:
             self._send(405)
@@ -89,6 +102,15 @@ def _handler_for(tools: AgentTools, token: str, loop: asyncio.AbstractEventLoop)
             """Say nothing: standard error is for what goes wrong."""
 
     return Endpoint
+
+
+def _request(content: bytes) -> dict[str, Json] | None:
+    """Return a request; None for a body that is none."""
+    try:
+        asked = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return asked if isinstance(asked, dict) and isinstance(asked.get("method"), str) else None
 
 
 def _listed(name: str, description: str, parameters: Mapping[str, Json]) -> dict[str, Json]:

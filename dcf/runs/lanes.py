@@ -54,8 +54,14 @@ class Lane:
                     self._waiting.pop(workflow_id, None)
                     return done
                 entry, since = mine.pop(0)
-            if self._monotonic() - since <= WORTH_S:
+            if self._monotonic() - since > WORTH_S:
+                continue
+            try:
                 done += self._settle(workflow_id, entry)
+            except Exception:
+                with self._lock:
+                    self._waiting.pop(workflow_id, None)  # they stay owed; nobody would come back for them here
+                raise
 
 
 class Lanes:

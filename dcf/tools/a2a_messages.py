@@ -3,12 +3,11 @@
 A task is a run, and its id the run's. Only what this server can do is said in the card.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dcf.errors import InvalidArgument
-from dcf.values.json_text import Json
+from dcf.errors import DcfError, InvalidArgument
+from dcf.values.json_text import Json, parse
 
 WORKFLOW: Final = "workflow"
 """Member of a message's metadata that names which workflow is meant."""
@@ -46,8 +45,8 @@ def input_of(message: Mapping[str, Json]) -> Json:
         return _whole_numbers(data[0])
     text = "\n".join(str(part["text"]) for part in parts if "text" in part)
     try:
-        found = json.loads(text)
-    except ValueError:
+        found = parse(text, name="The text")
+    except DcfError:
         found = None
     return found if isinstance(found, dict) else {"text": text}
 

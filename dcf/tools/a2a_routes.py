@@ -29,7 +29,7 @@ from dcf.tools.a2a_messages import agent_card, context_tag, input_of, message_of
 from dcf.tools.authentication import WhoCalls
 from dcf.tools.envelope import call
 from dcf.tools.limits import Meter
-from dcf.tools.registry import TOOLS
+from dcf.tools.registry import TOOLS, is_served
 from dcf.values.json_text import Json, dump, parse
 
 PATH: Final = "/a2a"
@@ -38,6 +38,7 @@ CARD: Final = "/.well-known/agent-card.json"
 WAIT_S: Final = 20.0
 """Seconds that a message waits for its run to end, unless its sender wants the answer at once."""
 
+_CALLED: Final = ("start_run", "read_workflow_control_plane", "cancel_run")
 _FIRST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 1.0
 
@@ -76,8 +77,9 @@ def a2a_routes(
     asks: bool,
 ) -> list[Route]:
     """Return the routes, at the server whose /mcp is at this URL. `asks`: it asks its callers for an API key."""
-    served = application.settings.a2a_workflows
-    if not served or application.settings.read_only:
+    settings = application.settings
+    served = settings.a2a_workflows
+    if not served or settings.read_only or not all(is_served(TOOLS[tool], settings.toolsets) for tool in _CALLED):
         return []
 
     async def card(_: Request) -> Response:
@@ -143,10 +145,10 @@ class _A2AEndpoint:
             if version.partition(".")[0] not in {"", "1"}:
                 return _error(identity, _VERSION, "This server speaks A2A 1.0.")
             method, params = asked.get("method"), asked.get("params") or {}
-            if method in _UNSUPPORTED:
+            if isinstance(method, str) and method in _UNSUPPORTED:
                 return _error(identity, _CODES["unsupported"], "The agent card says what this server can do.")
             methods = {"SendMessage": self._send, "GetTask": self._get, "CancelTask": self._cancel}
-            if method not in methods:
+            if not isinstance(method, str) or method not in methods:
                 return _error(identity, _METHOD_UNKNOWN, "There is no such method.")
             result = await methods[method](params, caller)
         except _ToolFailed as failed:

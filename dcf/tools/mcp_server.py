@@ -24,7 +24,7 @@ from dcf.tools.completions import Completions
 from dcf.tools.prompts import PROMPTS, Prompts
 from dcf.tools.reading import ToolReading
 from dcf.tools.resource_reads import skill_reads
-from dcf.tools.resources import TEMPLATES, Resources
+from dcf.tools.resources import Resources
 from dcf.tools.skill_files import SkillFilesExtension
 
 
@@ -43,7 +43,7 @@ class ControlPlaneServer(MCPServer[None]):
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
         """Return the templates of addresses."""
-        return [*TEMPLATES, *await super().list_resource_templates()]
+        return [*self._resources.templates(), *await super().list_resource_templates()]
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[None, Any] | None = None

@@ -1,7 +1,8 @@
 """Calls of tools that this server makes for a caller who reads a resource, a prompt or a completion.
 
 They go the way of every call (`envelope`), as that caller: so scopes, limits and the audit hold. What a tool refuses is
-an error of the protocol here, with the tool's code, sentence and hint.
+an error of the protocol here, with the tool's code, sentence and hint. What belongs to a toolset that this server does
+not serve is not read this way either.
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from dcf.tools.authentication import WhoCalls
 from dcf.tools.envelope import call
 from dcf.tools.limits import Meter
 from dcf.tools.middleware import REFUSED
-from dcf.tools.registry import TOOLS, ToolSpec
+from dcf.tools.registry import TOOLS, ToolSpec, is_served
 from dcf.values.json_text import Json
 
 _CODES: Final[Mapping[str, int]] = {
@@ -27,6 +28,8 @@ _CODES: Final[Mapping[str, int]] = {
     "store_unavailable": INTERNAL_ERROR,
 }
 """JSON-RPC codes of answers; all others mean that what was asked for is not there."""
+
+_OTHER_SERVER: Final = "Ask a server that serves it, or have the operator name it in DCF_TOOLSETS."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +45,19 @@ class ToolReading:
         """Who makes the current request."""
         return self.who_calls()
 
+    def serves(self, spec: ToolSpec) -> bool:
+        """Return True unless the server's settings leave the toolset out."""
+        return is_served(spec, self.application.settings.toolsets)
+
     async def tool(self, name: str, **arguments: Json) -> Mapping[str, Json]:
         """Return a tool's answer; raise MCPError where it is not ok."""
         return await self.ask(TOOLS[name], **arguments)
 
     async def ask(self, spec: ToolSpec, **arguments: Json) -> Mapping[str, Json]:
         """Return the answer; raise MCPError where it is not ok."""
+        if not self.serves(spec):
+            why = f"forbidden: This server does not serve the toolset '{spec.toolset}'."
+            raise MCPError(REFUSED, why, {"code": "forbidden", "hint": _OTHER_SERVER})
         reply = await call(spec, self.application, arguments, self.caller, self.meter)
         code = reply.payload["code"]
         if reply.broken or code != "ok":

@@ -8,7 +8,7 @@ Everything about a tool is declared at the tool. Lists of tools, in documents an
 registry.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
@@ -156,6 +156,12 @@ class ToolSpec:
 
 TOOLS: dict[str, ToolSpec] = {}
 """Every tool by name."""
+
+
+def is_served(spec: ToolSpec, toolsets: Collection[str]) -> bool:
+    """Return True if a server of these toolsets (of all if none is named) serves what the tool is about."""
+    return not toolsets or spec.toolset in toolsets
+
 
 _AGENT_ARGUMENTS = ("owner_agent_id", "planner_agent_id", "agent_id")
 """Arguments that name the calling agent, unless a tool is about other agents."""

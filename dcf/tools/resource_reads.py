@@ -16,7 +16,7 @@ from dcf.drawing import draw_mermaid
 from dcf.errors import NotFound
 from dcf.skills.folders import SkillFolders
 from dcf.skills.library import Library
-from dcf.tools.registry import Answer, Arguments, ToolSpec, WorkflowId, printable
+from dcf.tools.registry import Answer, Arguments, Toolset, ToolSpec, WorkflowId, printable
 from dcf.values.text_pieces import clip
 
 _MOST_DRAWN: Final = 1000
@@ -60,12 +60,12 @@ class SkillsAsFiles(Answer):
 
 
 def _read(
-    arguments: type[AnyArguments], answer: type[Answer]
+    arguments: type[AnyArguments], answer: type[Answer], toolset: Toolset = "operations"
 ) -> Callable[[Callable[[Application, AnyArguments], Answer]], ToolSpec]:
     def declare(function: Callable[[Application, AnyArguments], Answer]) -> ToolSpec:
         return ToolSpec(
             name=function.__name__,
-            toolset="operations",
+            toolset=toolset,
             scope=Scope.READ,
             profiles=frozenset(),
             acts_as=None,
@@ -106,11 +106,11 @@ def skill_reads(library: Library) -> SkillReads:
     """Return the reads of a library's skills, which share what they know of its files."""
     folders = SkillFolders(library)
 
-    @_read(Nothing, SkillsAsFiles)
+    @_read(Nothing, SkillsAsFiles, "skills")
     def list_skill_files(_: Application, __: Nothing) -> SkillsAsFiles:
         return SkillsAsFiles(status="listed", skills=[folder.entry() for folder in folders.all()])
 
-    @_read(OfSkill, Text)
+    @_read(OfSkill, Text, "skills")
     def read_skill_file(_: Application, args: OfSkill) -> Text:
         found = folders.find(args.uri)
         if found is None:

@@ -14,7 +14,9 @@ from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp_types import Resource, ResourceTemplate
 
 from dcf.tools.reading import ToolReading
+from dcf.tools.registry import TOOLS, ToolSpec
 from dcf.tools.resource_reads import SkillReads, read_run_definition, read_run_graph
+from dcf.values.identifiers import is_id
 from dcf.values.json_text import Json, dump
 
 MARKDOWN: Final = "text/markdown"
@@ -77,9 +79,10 @@ TEMPLATES: Final = (
 
 
 def run_of(uri: str) -> str | None:
-    """Return the id of the run that a resource is about."""
+    """Return the id of the run that a resource is about; None for an address in which none can stand."""
     found = _RUN.fullmatch(uri)
-    return None if found is None else unquote(found[1])
+    named = "" if found is None else unquote(found[1])
+    return named if is_id(named) else None
 
 
 def language() -> str:
@@ -98,7 +101,14 @@ class Resources:
 
     async def listed(self) -> list[Resource]:
         """Return the resources with an address of their own: the fixed ones and the files of skills."""
-        return [*_LISTED, *(one for entry in await self.entries() for one in _files(entry))]
+        has_skills = self.reading.serves(self.skills.listed)
+        skills = await self.entries() if has_skills else []
+        fixed = [one for one in _LISTED if one.uri != RUNS or self.reading.serves(TOOLS["list_runs"])]
+        return [*fixed, *(one for entry in skills for one in _files(entry))]
+
+    def templates(self) -> list[ResourceTemplate]:
+        """Return the templates of addresses that this server serves."""
+        return [one for one in TEMPLATES if self.reading.serves(_reader_of(one.name))]
 
     async def entries(self) -> list[dict[str, Json]]:
         """Return the entries of all skills."""
@@ -131,6 +141,19 @@ class Resources:
             case _:
                 read = "read_workflow_control_plane"
                 return _json(await self.reading.tool(read, workflow_id=workflow_id, summary=True))
+
+
+def _reader_of(template: str) -> ToolSpec:
+    """Return what reads the resources of a template."""
+    match template:
+        case "run-graph":
+            return read_run_graph
+        case "run-definition":
+            return read_run_definition
+        case "run-events":
+            return TOOLS["read_run_events"]
+        case _:
+            return TOOLS["read_workflow_control_plane"]
 
 
 def _files(entry: Mapping[str, Json]) -> list[Resource]:

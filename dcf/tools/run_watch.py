@@ -28,6 +28,8 @@ from dcf.tools.resources import run_of
 EVERY_S: Final = 1.0
 MOST_OF_ONE: Final = 32
 """Resources that one stream may listen to."""
+MOST_OF_CALLER: Final = 256
+"""Resources that the streams of one caller may listen to, so that it leaves room to others."""
 MOST: Final = 1000
 """Resources that are watched for all."""
 
@@ -40,20 +42,26 @@ class RunWatch:
     bus: InMemorySubscriptionBus = field(default_factory=InMemorySubscriptionBus)
     every_s: float = field(default_factory=lambda: EVERY_S)
     _listening: Counter[str] = field(default_factory=Counter)
+    _of_callers: Counter[str] = field(default_factory=Counter)
     _known: dict[str, str | None] = field(default_factory=dict)
 
     @contextmanager
-    def listening(self, uris: frozenset[str]) -> Iterator[None]:
+    def listening(self, uris: frozenset[str], caller: str = "") -> Iterator[None]:
         """Watch the runs of these resources meanwhile; raise MCPError if they are too many."""
         if len(uris) > MOST_OF_ONE or len(self._listening.keys() | uris) > MOST:
             told = f"At most {MOST_OF_ONE} runs can be listened to by one stream, and {MOST} by all."
             raise MCPError(INVALID_PARAMS, told)
+        if self._of_callers[caller] + len(uris) > MOST_OF_CALLER:
+            raise MCPError(REFUSED, f"At most {MOST_OF_CALLER} runs can be listened to by one caller.")
         self._listening.update(uris)
+        self._of_callers[caller] += len(uris)
         try:
             yield
         finally:
             self._listening.subtract(uris)
             self._listening = +self._listening
+            self._of_callers[caller] -= len(uris)
+            self._of_callers = +self._of_callers
 
     async def keep(self) -> None:
         """Look for ever. A look that fails is left out: what was missed is seen by the next."""
@@ -90,9 +98,10 @@ class RunListeners:
         uris = _asked(ctx.params) if ctx.method == STREAM else frozenset()
         if not uris:
             return await call_next(ctx)
-        if Scope.READ not in self._who_calls().scopes:
+        caller = self._who_calls()
+        if Scope.READ not in caller.scopes:
             raise MCPError(REFUSED, "forbidden: Listening to runs needs the scope 'read'.")
-        with self._watch.listening(uris):
+        with self._watch.listening(uris, caller.name):
             return await call_next(ctx)
 
 

@@ -1,12 +1,16 @@
 """The host with handlers in its process and in child processes: what reaches them, and what becomes of what they do."""
 
+import asyncio
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dcf.errors import InvalidArgument, RunFailed
+from dcf.hosting.children import ChildCommand
+from dcf.hosting.protocol import AgentProfile, AgentTool, AgentWork, ToolResult
 from tests.hosting.conftest import Hosting
 from tests.processes.site import is_alive
 from tests.support.waiting import wait_until
@@ -212,6 +216,31 @@ def test_nothing_that_opens_dcf_reaches_a_child(hosting: Hosting, monkeypatch: p
     assert seen["MODEL_KEY"] == "for-the-model"
     assert seen["OWN"] == "for-the-model!"
     assert "secret" not in str(seen)
+
+
+def test_a_tool_that_breaks_in_the_host_is_a_result_that_the_handler_in_a_child_reads(tmp_path: Path) -> None:
+    class Broken:
+        def list(self) -> Sequence[AgentTool]:
+            return []
+
+        async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+            raise RuntimeError(name, arguments)
+
+    (tmp_path / "calls.py").write_text(
+        "async def handle(work, tools):\n"
+        "    found = await tools.call('look', {})\n"
+        "    return [found.text, found.is_error]\n"
+    )
+    work = AgentWork(workflow_id="w", state="A", input=None, agent=AgentProfile(name="me"))
+
+    async def turn() -> Any:
+        child = await ChildCommand(source="calls.py:handle", folder=tmp_path, environment=dict(os.environ)).start()
+        try:
+            return await asyncio.wait_for(child.turn(work, Broken()), 20)
+        finally:
+            await child.close()
+
+    assert asyncio.run(turn()) == ["The tool broke (RuntimeError).", True]
 
 
 def test_agents_that_are_started_alike_share_a_process(hosting: Hosting) -> None:

@@ -37,6 +37,13 @@ def test_what_is_secret_of_a_server_comes_from_the_environment_of_the_host() -> 
         of(skill(told))
 
 
+@pytest.mark.parametrize("name", ["DCF_API_KEY", "LETTA_API_KEY", "REDIS_URL"])
+def test_what_opens_dcf_is_sent_to_no_server_that_a_skill_names(name: str) -> None:
+    told = AT | {"headers": {"Authorization": f"Bearer ${{{name}}}"}}
+    with pytest.raises(ToolUnavailable, match=name):
+        taken((skill(told),), (), {name: "opens-everything"})
+
+
 def test_what_the_agents_file_says_of_a_server_goes_before_what_a_skill_says() -> None:
     own = ToolServer(name="pricing", url="http://other/mcp", allowed=("look",))
     (server,) = of(skill(AT), own=(own,)).servers

@@ -132,6 +132,31 @@ def test_tools_are_not_served_to_others_on_this_machine() -> None:
     anyio.run(use)
 
 
+@pytest.mark.parametrize("length", ["-1", "999999999999", "9999999999999", "many"])
+def test_who_has_no_token_cannot_make_the_host_read_for_ever(length: str) -> None:
+    async def use() -> None:
+        with served(Adder()) as address:
+            place = httpx2.URL(address.url)
+            asked = (f"POST {place.path} HTTP/1.1", "Authorization: Bearer \u00e9", f"Content-Length: {length}", "", "")
+            async with await anyio.connect_tcp(place.host, place.port or 0) as stream:
+                await stream.send("\r\n".join(asked).encode())
+                with anyio.fail_after(10):
+                    assert b" 401 " in await stream.receive()
+
+    anyio.run(use)
+
+
+@pytest.mark.parametrize("body", [b"[1]", b"{", b'{"id": 1}', b'{"id": 1, "method": 2}'])
+def test_what_is_no_request_is_told_so(body: bytes) -> None:
+    async def use() -> None:
+        with served(Adder()) as address:
+            async with httpx2.AsyncClient() as http:
+                answer = await http.post(address.url, content=body, headers=dict(address.headers))
+                assert answer.status_code == 400
+
+    anyio.run(use)
+
+
 def test_a_recipe_imports_its_sdk_and_nothing_of_dcf_that_its_environment_may_lack() -> None:
     """Of dcf only what imports the standard library: the environment of an SDK has nothing else."""
     alone = """

@@ -44,7 +44,7 @@ def planner(site: Application) -> str:
     return site.keys.create((Scope.READ, Scope.PLAN), agent_id=None, label=None, life_s=None).text
 
 
-def rpc(url: str, key: str | None, method: str, params: Any, **headers: str) -> dict[str, Any]:
+def rpc(url: str, key: str | None, method: Any, params: Any, **headers: str) -> dict[str, Any]:
     named = {} if key is None else {"Authorization": f"Bearer {key}"}
     asked = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
     told = httpx2.post(f"{url}/a2a", json=asked, headers=named | headers)
@@ -82,6 +82,15 @@ def test_a_server_that_names_no_workflow_has_neither_card_nor_endpoint(replica: 
         assert httpx2.post(f"{bare}/a2a", json={}).status_code == 404
 
 
+@pytest.mark.parametrize("narrowed", [{"read_only": True}, {"toolsets": ("people", "execution")}])
+def test_a_server_that_does_not_serve_the_tools_has_no_such_address(
+    replica: Callable[..., Application], narrowed: dict[str, Any]
+) -> None:
+    with serving(build_http_app(replica(auth="off", a2a_workflows=SERVED, **narrowed))) as bare:
+        assert httpx2.get(f"{bare}/.well-known/agent-card.json").status_code == 404
+        assert httpx2.post(f"{bare}/a2a", json={}).status_code == 404
+
+
 def test_a_message_starts_a_run_and_its_output_is_the_artifact(site: Application, url: str, planner: str) -> None:
     given = {"amount": 21, "price": 1.5}
     found = task(rpc(url, planner, "SendMessage", message("a2a-echo", {"data": given}, contextId="talk-1")))
@@ -92,7 +101,8 @@ def test_a_message_starts_a_run_and_its_output_is_the_artifact(site: Application
 
 
 def test_text_is_read_as_json_where_it_is_an_object(url: str, planner: str) -> None:
-    for text, given in (('{"a": 1}', {"a": 1}), ("two words", {"text": "two words"})):
+    no_values = ("two words", '{"a": NaN}', '{"a": ' + "[" * 5000 + "]" * 5000 + "}")
+    for text, given in (('{"a": 1}', {"a": 1}), *((text, {"text": text}) for text in no_values)):
         found = task(rpc(url, planner, "SendMessage", message("a2a-echo", {"text": text})))
         assert found["artifacts"][0]["parts"] == [{"data": given}]
 
@@ -137,10 +147,12 @@ def test_a_run_that_fails_says_why(url: str, planner: str) -> None:
         ("SendStreamingMessage", {}, -32004),
         ("ListTasks", {}, -32004),
         ("start_run", {}, -32601),
+        (["GetTask"], {}, -32601),
+        (None, {}, -32601),
     ],
 )
 def test_what_cannot_be_done_is_said_with_the_codes_of_the_protocol(
-    url: str, planner: str, method: str, params: Any, code: int
+    url: str, planner: str, method: Any, params: Any, code: int
 ) -> None:
     error = rpc(url, planner, method, params)["error"]
     assert error["code"] == code

@@ -111,6 +111,22 @@ async def test_who_may_not_read_is_refused_and_that_is_noted(alone: Application,
     assert entry.kind == "refusal"
 
 
+async def test_what_a_server_does_not_serve_as_tools_it_does_not_serve_as_resources(
+    replica: Callable[..., Application], tools: Tools, run_id: str
+) -> None:
+    await new_run(tools, run_id)
+    async with Client(build_server(replica(toolsets=("people",)))) as client:
+        assert {one.uri for one in (await client.list_resources()).resources} == {LANGUAGE}
+        assert (await client.list_resource_templates()).resource_templates == []
+        run = f"{RUNS}/{run_id}"
+        for uri in (RUNS, run, f"{run}/graph", f"{run}/events", f"{run}/definition", "skill://a/SKILL.md"):
+            with pytest.raises(MCPError, match="does not serve the toolset") as told:
+                await client.read_resource(uri)
+            assert told.value.error.code == REFUSED
+        with pytest.raises(MCPError, match="does not serve the toolset"):
+            await client.get_prompt("why_run_stands", {"workflow_id": run_id})
+
+
 async def test_skills_are_not_listed_for_who_may_not_read(alone: Application) -> None:
     with pytest.raises(MCPError):
         await seen_by(alone, NOBODY).listed()

@@ -12,10 +12,10 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access import Caller, Scope
 from dcf.store.history import History
 from dcf.tools.middleware import REFUSED
-from dcf.tools.run_watch import MOST_OF_ONE, RunListeners, RunWatch
+from dcf.tools.run_watch import MOST_OF_CALLER, MOST_OF_ONE, RunListeners, RunWatch
 from dcf.tools.server import build_server
 from tests.tools.access import key_of
 from tests.tools.calls import Tools, lease_on, new_run
@@ -101,6 +101,43 @@ async def test_a_stream_may_not_listen_to_more_than_a_few_runs(application: Appl
     listeners = RunListeners(RunWatch(application.history), lambda: key_of(Scope.READ))
     with pytest.raises(MCPError, match="At most 32 runs"):
         await listeners(listened([f"dcf://runs/r{number}" for number in range(MOST_OF_ONE + 1)]), serve)
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a%0Ab", "*", "r" * 65])
+async def test_an_address_that_no_run_can_have_is_not_watched(application: Application, name: str) -> None:
+    """One that cannot even be sent to Redis would end the watch of all others, and the server with it."""
+    watch = RunWatch(application.history)
+
+    async def serve(_: Any) -> Any:
+        await watch.look()
+        return dict(watch._known)
+
+    listened_to = await RunListeners(watch, lambda: key_of(Scope.READ))(listened([f"dcf://runs/{name}"]), serve)
+    assert listened_to == {}
+
+
+async def test_a_caller_leaves_room_to_others(application: Application) -> None:
+    watch = RunWatch(application.history)
+    busy, other = key_of(Scope.READ, name="key:busy"), key_of(Scope.READ, name="key:other")
+
+    async def open_more(number: int, caller: Caller = busy) -> int:
+        """Open a stream within the one before, until one is refused; return how many were open."""
+
+        async def inside(_: Any) -> Any:
+            return await open_more(number + 1)
+
+        async def served(_: Any) -> Any:
+            return number
+
+        named = listened([f"dcf://runs/r{number}-{one}" for one in range(MOST_OF_ONE)])
+        try:
+            found = await RunListeners(watch, lambda: caller)(named, inside if caller is busy else served)
+        except MCPError:
+            found = await open_more(number, other)
+        return int(found)
+
+    assert await open_more(0) == MOST_OF_CALLER // MOST_OF_ONE
+    assert await open_more(0) == MOST_OF_CALLER // MOST_OF_ONE, "what ended is not counted any more"
 
 
 async def test_who_may_not_read_may_not_listen(application: Application) -> None:

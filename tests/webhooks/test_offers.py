@@ -12,6 +12,7 @@ from dcf.adapters.webhook.posting import Poster
 from dcf.core.corrections import Correct
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer
+from dcf.core.work_tokens import work_token
 from dcf.ports import Undelivered
 from dcf.runs.callbacks import Callbacks
 from dcf.runs.offers import Offers
@@ -229,6 +230,16 @@ def test_a_receiver_that_fails_is_left_alone_for_as_long_as_it_asks_or_longer_ea
     assert site.webhooks.resting("hook") is None
 
 
+@pytest.mark.parametrize("asked", ["soon", "Mon, 01 Jan 99999999999999999999 00:00:00 GMT", "-3"])
+def test_a_receiver_that_asks_for_what_cannot_be_read_is_left_alone_as_if_it_had_not(site: Site, asked: str) -> None:
+    run = site.run(ONE)
+    site.receiver.next.append(Response(status_code=503, headers={"Retry-After": asked}))
+    assert site.deliver(run) == [Undelivered.AGENT_UNAVAILABLE]
+    rest = site.webhooks.resting("hook")
+    assert rest is not None
+    assert rest.for_s <= 2
+
+
 @pytest.mark.parametrize("status", [400, 401, 404, 307])
 def test_what_will_not_mend_is_refused_with_its_reason(site: Site, status: int) -> None:
     run = site.run(ONE)
@@ -306,6 +317,10 @@ def test_a_heartbeat_lets_the_lease_last_as_long_again(site: Site) -> None:
 def test_a_token_serves_no_other_agent_state_or_run_and_none_after_its_webhook_was_removed(site: Site) -> None:
     run = site.run(ONE)
     site.deliver(run)
+    site.webhooks.let_rest("hook", "down")  # a key of another type, whose name a made-up agent could stand for
+    for agent in ("nobody", "rest:hook"):
+        assert code(site.callbacks.succeed(work_token("0" * 48, run, "A", 0, agent).text, 1)) == "task_token_unknown"
+    site.webhooks.woke("hook")
     forged = site.token()[:-2] + ("AA" if not site.token().endswith("AA") else "BB")
     assert code(site.callbacks.succeed(forged, 1)) == "task_token_unknown"
     token = site.token()

@@ -135,6 +135,24 @@ def test_a_receiver_that_answers_a_byte_at_a_time_is_given_up() -> None:
         gone.set()
 
 
+def test_a_host_of_many_addresses_that_do_not_answer_takes_no_longer_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried, real = list[float](), socket.create_connection
+
+    def counted(address: tuple[str, int], timeout: float) -> socket.socket:
+        tried.append(timeout)
+        return real(address, timeout)
+
+    with socket.socket() as full, socket.socket() as waiting:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        waiting.connect(full.getsockname())  # from now on connections are not answered
+        url = f"http://hook.internal:{full.getsockname()[1]}/"
+        monkeypatch.setattr(socket, "create_connection", counted)
+        with pytest.raises(PlatformUnavailable, match="in time"):
+            Poster((url,), lookup=lambda _, __: ["127.0.0.1"] * 50, connect_s=0.1).post(url, {}, b"{}")
+    assert 0 < len(tried) < 50
+
+
 def test_a_body_without_end_is_not_read() -> None:
     gone = threading.Event()
 

@@ -126,5 +126,5 @@ def _seconds(retry_after: str | None, now: float) -> float | None:
 
     try:
         return max(0.0, parsedate_to_datetime(retry_after).timestamp() - now)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

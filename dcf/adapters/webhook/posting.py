@@ -7,6 +7,7 @@ Proxies of the environment are not used, since they would look the name up again
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import ssl
 
 CONNECT_S: Final = 5.0
-"""Seconds that the connection may take."""
+"""Seconds that the connection may take, to whichever address of the host."""
 TOTAL_S: Final = 10.0
 """Seconds that all of it may take; a receiver answers at once and works afterwards."""
 
@@ -135,11 +136,15 @@ def shown(endpoint: Endpoint) -> str:
 
 
 def _connect(addresses: Sequence[str], port: int, connect_s: float) -> socket.socket:
-    """Connect to the first of these addresses that answers."""
+    """Connect to the first of these addresses that answers. Whoever names a host chooses how many it has."""
     failed: OSError = socket.gaierror("no address")
+    until = time.monotonic() + connect_s
     for address in addresses:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
         try:
-            return socket.create_connection((address, port), connect_s)
+            return socket.create_connection((address, port), left)
         except OSError as error:
             failed = error
     raise failed
