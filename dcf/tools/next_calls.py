@@ -42,17 +42,19 @@ def calls_after_refusal(code: str, named: Named, agent_id: str | None) -> list[C
     if code == "lease_expired":
         held = where | {"lease_token": named("lease_token")}
         why = "A finished result may still be delivered with this token, as long as nobody took the state."
-        renewed = Step(tool="renew_state_lease", arguments=held | {"reject_if_expired": False}, why="Or go on working.")
-        return [to_complete(held, agent_id, why).as_json(), renewed.as_json()]
+        return [to_complete(held, agent_id, why).as_json(), _to_lease(where, agent_id, "Or take it again, to go on.")]
     if code in _TO_BE_LEASED and where["state"] is not None:
-        owner: Call = {"owner_agent_id": agent_id or "<your agent id>"}
-        why = "Its answer brings the lease_token and the input."
-        return [Step(tool="acquire_state_lease", arguments=where | owner, why=why).as_json()]
+        return [_to_lease(where, agent_id, "Its answer brings the lease_token and the input.")]
     if code in TOO_LATE:
         return [to_tell(where, agent_id).as_json()]
     if code in _TO_BE_WAITED_FOR and agent_id is not None:
         return [wait_again(agent_id, why="There is nothing to do about that now; your next work comes here.")]
     return None
+
+
+def _to_lease(where: Call, agent_id: str | None, why: str) -> Call:
+    owner: Call = {"owner_agent_id": agent_id or "<your agent id>"}
+    return Step(tool="acquire_state_lease", arguments=where | owner, why=why).as_json()
 
 
 def _ready(event: Mapping[str, Json], agent_id: str) -> list[Step]:

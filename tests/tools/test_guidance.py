@@ -127,18 +127,30 @@ async def test_a_second_result_does_not_look_stored(tools: Tools, run_id: str) -
     assert "nothing was written now" in same["status"]
 
 
+async def expired(tools: Tools, run: str, raw_redis: Any) -> list[tuple[str, dict[str, Any]]]:
+    """The calls that a renewal is met with whose lease has expired."""
+    await new_run(tools, run)
+    token = await lease_on(tools, run)
+    past = '"2001-01-01T00:00:00.000000Z"'
+    raw_redis.execute_command("JSON.SET", f"cp:wf:{run}:state:A", "$.lease.expires_at", past)
+    place = {"workflow_id": run, "state": "A", "lease_token": token}
+    return next_of(await tools.refused("lease_expired", "renew_state_lease", **place))
+
+
 async def test_after_its_lease_expired_a_worker_hears_that_it_may_still_deliver(
     tools: Tools, run_id: str, raw_redis: Any
 ) -> None:
-    await new_run(tools, run_id)
-    token = await lease_on(tools, run_id)
-    past = '"2001-01-01T00:00:00.000000Z"'
-    raw_redis.execute_command("JSON.SET", f"cp:wf:{run_id}:state:A", "$.lease.expires_at", past)
-    place = {"workflow_id": run_id, "state": "A", "lease_token": token}
-    answer = await tools.refused("lease_expired", "renew_state_lease", **place)
-    (written, arguments), (renewed, _) = next_of(answer)
-    assert (written, renewed) == (UPDATE, "renew_state_lease")
+    written, arguments = (await expired(tools, run_id, raw_redis))[0]
+    assert written == UPDATE
     await tools.ok(written, **arguments | {"output_json": 1})
+
+
+async def test_after_its_lease_expired_a_worker_hears_how_to_go_on_with_it(
+    tools: Tools, run_id: str, raw_redis: Any
+) -> None:
+    taken, arguments = (await expired(tools, run_id, raw_redis))[1]
+    assert taken == "acquire_state_lease"
+    await tools.ok(taken, **arguments | {"owner_agent_id": "worker-1"})
 
 
 async def test_every_refusal_of_a_worker_names_the_next_call(tools: Tools, run_id: str) -> None:
@@ -164,6 +176,12 @@ async def test_every_refusal_of_a_worker_names_the_next_call(tools: Tools, run_i
         ("list_run", "list_runs"),
         ("await_event", "await_workflow_event"),
         ("describe_language", "describe_workflow_language"),
+        ("start_workflow", "start_run"),
+        ("create_run", "start_run"),
+        ("run_workflow", "start_run"),
+        ("get_run", "read_workflow_control_plane"),
+        ("list_workflows", "list_runs"),
+        ("complete_state", "update_workflow_control_plane"),
     ],
 )
 async def test_a_tool_that_there_is_not_is_met_with_the_one_that_was_meant(tools: Tools, said: str, meant: str) -> None:
