@@ -5,16 +5,26 @@ A model that is told only what is wrong guesses what to call. Pure.
 
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Final
 
 from dcf.errors import DcfError, Forbidden, InvalidArgument, InvalidDefinition, NotFound
 from dcf.tools.registry import TOOLS, ToolSpec
+from dcf.tools.suggestions import closest
 from dcf.values.json_text import Json
 
 _NAME: Final = re.compile(r"[a-z][a-z_]+")
 _THE_CALLERS: Final = (InvalidArgument, Forbidden, NotFound)
 """Failures that the caller can mend; with all others the same call is repeated, as their hints say."""
+
+
+_ALSO_CALLED: Final[Mapping[str, tuple[str, ...]]] = {
+    "start_run": ("start_workflow", "run_workflow", "create_workflow", "create_run", "execute_workflow"),
+    "read_workflow_control_plane": ("get_run", "get_workflow", "get_status", "get_run_status", "describe_run"),
+    "list_runs": ("list_workflows", "list_executions"),
+    "update_workflow_control_plane": ("complete_state", "complete_task", "submit_result", "fail_state", "fail_task"),
+    "await_workflow_event": ("get_work", "get_task", "claim_task", "wait_for_work", "wait_for_event", "acknowledge"),
+}
+"""By tool: what others call such a tool, where another name of ours is spelt more like it."""
 
 
 def with_a_call(spec: ToolSpec, error: DcfError) -> str:
@@ -36,8 +46,9 @@ def names_a_call(spec: ToolSpec, hint: str) -> bool:
 
 def unknown_tool(name: str, offered: Mapping[str, str]) -> dict[str, Json]:
     """Return the answer to a call of a tool that there is not; `offered` are the tools with their descriptions."""
-    near = get_close_matches(name, offered, 1) or _with_words_of(name, offered)
-    meant = f"Did you mean {near[0]}? " if near else ""
+    by_custom = next((tool for tool, others in _ALSO_CALLED.items() if tool in offered and name in others), None)
+    near = by_custom or closest(name, offered) or _with_words_of(name, offered)
+    meant = f"Did you mean {near}? " if near else ""
     return {
         "status": None,
         "error": f"unknown_tool: There is no tool '{name[:80]}' here.",
@@ -46,12 +57,12 @@ def unknown_tool(name: str, offered: Mapping[str, str]) -> dict[str, Json]:
     }
 
 
-def _with_words_of(name: str, offered: Mapping[str, str]) -> list[str]:
+def _with_words_of(name: str, offered: Mapping[str, str]) -> str | None:
     """Return the tool that has most words of a name in common, in its name or description; none if none has any."""
     wanted = set(_NAME.findall(name.lower().replace("_", " ")))
     shared = {tool: len(wanted & _words(tool, told)) for tool, told in offered.items()}
     best = max(shared, key=lambda tool: shared[tool], default=None)
-    return [best] if best is not None and shared[best] else []
+    return best if best is not None and shared[best] else None
 
 
 def _words(tool: str, told: str) -> set[str]:
