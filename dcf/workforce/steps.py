@@ -33,7 +33,7 @@ def wait_for_event(agent_id: str) -> Step:
     return Step(
         tool="await_workflow_event",
         arguments={"agent_id": agent_id},
-        why="There is nothing to do now; an event will say when there is.",
+        why="It brings what is next for you, as soon as there is something.",
     )
 
 
