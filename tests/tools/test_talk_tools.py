@@ -82,6 +82,7 @@ async def test_a_worker_asks_the_planner_and_finds_the_answer_in_its_work(
     assert await code(application, PLANNER, step["tool"], **{**reply, "answer": "yen"}) == "invalid_answer"
     done = await ok(application, PLANNER, step["tool"], **reply)
     assert (done["asked_by"], done["answered_by"], done["answer"]) == ("ann", "pat", "EUR")
+    assert [step["tool"] for step in done["next"]] == ["await_workflow_event"]
     heard = await told(application, operator, "ann", run, "question_answered")
     step, _ = heard["next"]
     assert (heard["event"]["answer"], step["tool"]) == ("EUR", "acquire_state_lease")
