@@ -51,6 +51,16 @@ def to_complete(work: Mapping[str, Json], agent_id: str | None, why: str | None 
     )
 
 
+def read_input(work: Mapping[str, Json], agent_id: str | None) -> Step:
+    """Return the step that reads an input that was left out because it is long."""
+    arguments: dict[str, Json] = {name: work[name] for name in ("workflow_id", "state", "lease_token")}
+    return Step(
+        tool="acquire_state_lease",
+        arguments=arguments | {"owner_agent_id": agent_id or "<your agent id>"},
+        why="The input was left out, since it is long: this answers with all of it. You keep the lease.",
+    )
+
+
 def load_skills(workflow_id: str, state: str, agent_id: str, missing: Sequence[str]) -> list[Step]:
     """Return the steps that load these skills for a state."""
     return _load({"workflow_id": workflow_id, "state": state}, agent_id, missing)
