@@ -42,11 +42,17 @@ def mount(app: typer.Typer) -> None:
         app.command(rich_help_panel=panels.WORKFLOWS)(command)
 
 
-def language() -> None:
-    """Show how a workflow is written, on one page: examples that are valid, data, agents, limits."""
+def language(as_json: JsonFlag = False) -> None:
+    """Show how a workflow is written, on one page: examples that are valid, data, agents, limits.
+
+    --json prints {language}, the page.
+    """
     from dcf.language import describe
 
-    typer.echo(describe(), nl=False)
+    if as_json:
+        typer.echo(json_text({"language": describe()}, indent=2))
+    else:
+        typer.echo(describe(), nl=False)
 
 
 def validate(
