@@ -76,11 +76,16 @@ def read_definition_of(file: Path) -> "Definition":
 
     text = read_text(file)[1]
     document = parse_document(text, file)
-    workflow = as_workflow(document, "workflow" if str(file) == _STDIN else file.stem)
+    workflow = as_workflow(document, workflow_name_of(file))
     try:
         return read_definition(workflow)
     except InvalidDefinition as error:
         raise InvalidDocument(_name(file), text, error, prefix="" if workflow is document else "/asl") from None
+
+
+def workflow_name_of(file: Path) -> str:
+    """Return the name of a workflow that has none of its own: its file's."""
+    return "workflow" if str(file) == _STDIN else file.stem
 
 
 def read_json(file: Path, max_bytes: int = MAX_BYTES) -> Json:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from dcf.cli import exit_codes, panels
 from dcf.cli.arguments import JsonFlag
-from dcf.cli.documents import read_given, read_text, read_workflow
+from dcf.cli.documents import read_given, read_text, read_workflow, workflow_name_of
 from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_wrapped
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dcf.validation import Finding, Validation
 
 _LONGEST: Final = 1000
+_ASSIGN: Final = "Name agents with `dcf start --assign TASK=AGENT`, or give `dcf run` functions for them."
 _STAGES: Final = {
     "input": "not JSON",
     "schema": "form",
@@ -44,12 +45,14 @@ def mount(app: typer.Typer) -> None:
 def language(as_json: JsonFlag = False) -> None:
     """Show how a workflow is written, on one page: examples that are valid, data, agents, limits.
 
-    --json prints {language}.
+    --json prints {language}, the page.
     """
     from dcf.language import describe
 
-    page = describe()
-    typer.echo(json_text({"language": page}) if as_json else page.rstrip("\n"))
+    if as_json:
+        typer.echo(json_text({"language": describe()}, indent=2))
+    else:
+        typer.echo(describe(), nl=False)
 
 
 def validate(
@@ -78,7 +81,7 @@ def validate(
     from dcf.cli.positions import locate
 
     path, text = read_text(file)
-    verdict = _judge(text, file.stem, imports_dir or path.parent, skills_dir)
+    verdict = _judge(text, workflow_name_of(file), imports_dir or path.parent, skills_dir)
     places = {} if verdict.stage == "input" else locate(text, {one.path for one in verdict.problems})
     if as_json:
         _print_json(file, verdict, places)
@@ -125,6 +128,7 @@ def _judge(text: str, name: str, imports_dir: Path, skills_dir: Path | None) -> 
     return validate_given(
         text,
         name=name,
+        remedy=_ASSIGN,
         imports_base_dir=imports_dir,
         skills_base_dir=skills_dir or find_directory(settings.manifests_dir),
         agents_dir=find_directory(settings.agents_dir),

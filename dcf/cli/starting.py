@@ -12,7 +12,7 @@ import typer
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.authorship import accepted, by_the_local_user
-from dcf.cli.documents import read_given, read_workflow
+from dcf.cli.documents import read_given, read_workflow, workflow_name_of
 from dcf.cli.lifecycle import Reason, RequestId
 from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
@@ -196,7 +196,7 @@ def document_of(workflow: str) -> "Definition | None":
     file = Path(workflow)
     if _SHA256.match(workflow) or (find_file(file) is None and not _FILE.search(workflow) and workflow != "-"):
         return None
-    return read_workflow_given(read_workflow(file), file.stem)
+    return read_workflow_given(read_workflow(file), workflow_name_of(file))
 
 
 def assignment_of(given: "Sequence[str]", definition: "Definition") -> dict[str, list[str]]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Token = Annotated[str, typer.Argument(metavar="LEASE_TOKEN", help="The token of the lease on the state.")]
 
+By = Annotated[str | None, typer.Option("--as", help="Who leaves it; your user name on this machine if left out.")]
+
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
@@ -29,7 +31,7 @@ def note(
     run: RunArgument,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What to tell.")],
     state: Annotated[str | None, typer.Option("--state", help="The state that it is about.")] = None,
-    by: As = None,
+    by: By = None,
     request_id: RequestId = None,
     as_json: JsonFlag = False,
 ) -> None:

@@ -70,7 +70,15 @@ def already_answered(state: str, doc: StateDoc, asked: Asking) -> StateRefusal:
 
 
 def is_no_human_task(state: str, doc: StateDoc) -> StateRefusal:
-    """Refuse to answer a state that waits for no person."""
+    """Refuse to answer a state that waits for no person, or for the answer to a question only."""
+    if doc.questions is not None and doc.questions.open:
+        question = doc.questions.open[0]
+        return StateRefusal(
+            code="not_waiting",
+            message=f"State '{state}' waits for an answer of {question.whom} to question {question.question_id}.",
+            hint=f"Answer it with answer_question (or `dcf reply`): question_id {question.question_id}.",
+            doc=doc,
+        )
     return StateRefusal(
         code="not_waiting",
         message=f"State '{state}' is {doc.status.value} and waits for no person.",

@@ -8,9 +8,8 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.corrections import Correct
 from dcf.tools.callers import require, require_planner
-from dcf.tools.lifecycle import Reason
+from dcf.tools.lifecycle import Reason, RequestId
 from dcf.tools.registry import Answer, Arguments, LeaseToken, StateName, WorkflowId, refused, tool
-from dcf.tools.talk import RequestId
 from dcf.values.json_text import parse
 from dcf.values.refusal import Refusal
 

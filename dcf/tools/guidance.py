@@ -213,6 +213,7 @@ AFTER: Final[Mapping[str, After]] = {
     "finalize_workflow": _of_run(_READ, "Its documents stay readable.", summary=True),
     "hold_run": _of_run("hold_run", "Releases it.", hold=False),
     "send_signal": _of_run(_READ, "It shows how the run goes on.", summary=True),
+    "answer_question": _watched,
     "answer_human_task": _of_run(_READ, "It shows how the run goes on.", summary=True),
 }
 """By tool: what comes after a call that was carried out. Other tools say it themselves, or have nothing to follow."""

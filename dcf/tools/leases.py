@@ -48,7 +48,7 @@ class AcquireStateLease(Arguments):
     owner_agent_id: AgentId
     lease_ttl_s: Ttl = 300
     lease_token: LeaseToken | None = Field(
-        default=None, description="Only to repeat a call whose answer was lost: its token.", json_schema_extra=UNLISTED
+        default=None, description="To repeat a call, or to read an input that was left out: its token."
     )
     require_ready: bool = Field(default=True, description="Must stay true.", json_schema_extra=UNLISTED)
     require_owner_match: bool = Field(

@@ -69,5 +69,5 @@ def _after_failure(answer: Updated) -> str:
     if answer.run_status is not RunStatus.RUNNING:
         return f", and that is final: the run is {answer.run_status}."
     if answer.next_states:
-        return f"; that is handled by {', '.join(answer.next_states[:_MOST_NAMED])}."
+        return f"; that is handled, and {', '.join(answer.next_states[:_MOST_NAMED])} can start."
     return "; that is final for this state, and the run goes on."

@@ -37,6 +37,8 @@ _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "result": ("output_json",),
     "input": ("input_json",),
     "error": ("error_message", "error_name"),
+    "error_name": ("error",),
+    "error_message": ("cause",),
     "message": ("error_message",),
     "cause": ("error_message",),
     "timeout": ("timeout_s",),

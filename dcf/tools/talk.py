@@ -1,6 +1,6 @@
 """Tools by which workers, planner and people tell each other something: notes, questions, answers."""
 
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -8,11 +8,11 @@ from dcf.application import Application
 from dcf.asl.human import read_askees
 from dcf.core.access import Scope
 from dcf.core.notes import Note
-from dcf.core.operations import LONGEST_REQUEST_ID
 from dcf.core.questions import DEFAULT_WAIT_S, LONGEST_WAIT_S, Ask, QuestionAnswer
 from dcf.core.talk import LONGEST_ANSWER, LONGEST_TEXT
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.tools.callers import current_caller, scope_hint
+from dcf.tools.lifecycle import RequestId
 from dcf.tools.next_calls import wait_again
 from dcf.tools.people import Group
 from dcf.tools.registry import (
@@ -31,16 +31,6 @@ from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
 
 PLANNER: Final = "planner"
-
-RequestId = Annotated[
-    str | None,
-    Field(
-        min_length=1,
-        max_length=LONGEST_REQUEST_ID,
-        description="An id of your own for this request: repeated with it, the call is applied once.",
-        json_schema_extra=UNLISTED,
-    ),
-]
 
 
 class LeaveNote(Arguments):

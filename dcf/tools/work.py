@@ -17,7 +17,7 @@ from dcf.values.instants import to_text
 from dcf.values.json_text import Json, dump
 from dcf.values.records import replace
 from dcf.workforce.assignment import SkillAtHand
-from dcf.workforce.steps import Step, load_skills, to_complete
+from dcf.workforce.steps import Step, load_skills, read_input, to_complete
 
 LONGEST_INPUT: Final = 20_000
 """Longest input in an answer to a model, in characters of JSON. Letta cuts what a tool returns after 50,000."""
@@ -75,6 +75,8 @@ def steps_of(work: Mapping[str, Json], agent_id: str | None) -> list[dict[str, J
     """Return the calls to make for work: load what must be loaded first, then write the result."""
     missing = [one["manifestId"] for one in work.get("skills", ()) if one.get("load")]
     steps: list[Step] = load_skills(work["workflow_id"], work["state"], agent_id or "", missing)
+    if "input_left_out" in work:
+        steps.append(read_input(work, agent_id))
     return [step.as_json() for step in (*steps, to_complete(work, agent_id))]
 
 

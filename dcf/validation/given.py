@@ -36,6 +36,7 @@ def validate_given(
     *,
     name: str = DEFAULT_NAME,
     assigned: Json = None,
+    remedy: str | None = None,
     imports_base_dir: Path,
     skills_base_dir: Path,
     agents_dir: Path | None = None,
@@ -44,7 +45,8 @@ def validate_given(
     """Validate a workflow in any form, given as JSON text or as a native value.
 
     `name` is that of a workflow without one. `assigned` says who does what, as when a run is started; raise
-    InvalidArgument if it cannot. Agent files are searched in `imports_base_dir`, then in `agents_dir`.
+    InvalidArgument if it cannot. `remedy` tells how to say so, in place of the argument of start_run. Agent files are
+    searched in `imports_base_dir`, then in `agents_dir`.
     """
     given, refusal = read_text(workflow)
     if refusal is not None:
@@ -64,7 +66,7 @@ def validate_given(
     agents = {} if assigned is None else check_agents(assigned, set(tasks))
     verdict = _judged(document, places, schema)
     open_tasks = tuple(name for name, task in tasks.items() if name not in agents and _lacks_agent(task))
-    warning = open_tasks_warning(open_tasks, pass_agents(open_tasks))
+    warning = open_tasks_warning(open_tasks, remedy or pass_agents(open_tasks))
     verdict = replace(
         verdict,
         warnings=(*verdict.warnings, *(() if warning is None else (warning,))),

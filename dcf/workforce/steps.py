@@ -33,7 +33,7 @@ def wait_for_event(agent_id: str) -> Step:
     return Step(
         tool="await_workflow_event",
         arguments={"agent_id": agent_id},
-        why="There is nothing to do now; an event will say when there is.",
+        why="It brings what is next for you, as soon as there is something.",
     )
 
 
@@ -48,6 +48,16 @@ def to_complete(work: Mapping[str, Json], agent_id: str | None, why: str | None 
         tool="update_workflow_control_plane",
         arguments=arguments | ({} if agent_id is None else {"owner_agent_id": agent_id}),
         why=why,
+    )
+
+
+def read_input(work: Mapping[str, Json], agent_id: str | None) -> Step:
+    """Return the step that reads an input that was left out because it is long."""
+    arguments: dict[str, Json] = {name: work[name] for name in ("workflow_id", "state", "lease_token")}
+    return Step(
+        tool="acquire_state_lease",
+        arguments=arguments | {"owner_agent_id": agent_id or "<your agent id>"},
+        why="The input was left out, since it is long: this answers with all of it. You keep the lease.",
     )
 
 

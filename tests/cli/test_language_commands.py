@@ -91,6 +91,18 @@ def test_an_input_may_be_a_file_json_itself_or_standard_input(call: Call, write:
     assert json.loads(piped.output)["output"] == json.loads(given)
 
 
+def test_a_workflow_on_standard_input_is_judged_in_words_of_the_command_line() -> None:
+    app = typer.Typer()
+    language.mount(app)
+    piped = CliRunner().invoke(
+        app, ["validate", "-"], input='{"StartAt": "A", "States": {"A": {"Type": "Task", "End": true}}}'
+    )
+    assert piped.exit_code == 0, piped.output
+    assert "workflow_name: workflow\n" in piped.output
+    assert "dcf start --assign" in piped.output
+    assert "agents_map_json" not in piped.output
+
+
 def test_each_problem_stands_with_its_line_and_column(call: Call, write: Callable[..., Path]) -> None:
     path = write('{\n "StartAt": "A",\n "States": {\n  "A": {"Type": "Pass",\n    "Next": "Gone"}\n }\n}')
     result = call("validate", path)

@@ -35,6 +35,7 @@ def test_what_is_said_to_follow_is_about_tools_that_there_are() -> None:
         (UPDATE, "output", "output_json"),
         (UPDATE, "lease_tokn", "lease_token"),
         ("read_workflow_control_plane", "run_id", "workflow_id"),
+        ("resolve_state", "error_name", "error"),
     ],
 )
 async def test_an_argument_by_another_name_is_met_with_its_name_and_the_call_to_make(
@@ -116,6 +117,24 @@ async def test_a_failure_says_when_the_state_is_tried_again_or_that_it_is_final(
     final = await tools.ok(UPDATE, **held | {"workflow_id": f"{run_id}-2"}, lease_token=token, error_name="Even")
     assert "that is final: the run is failed." in final["status"]
     assert "retry_at" not in final.payload
+
+
+async def test_after_one_item_of_a_map_a_worker_hears_the_truth_about_the_others(tools: Tools, run_id: str) -> None:
+    work = {"Type": "Task", "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "Out"}], "End": True}
+    each = {"StartAt": "Work", "States": {"Work": work, "Out": {"Type": "Pass", "End": True}}}
+    states = {"Each": {"Type": "Map", "ItemProcessor": each, "Next": "Last"}, "Last": {"Type": "Task", "End": True}}
+    agents = {"Work": "worker-1", "Last": "worker-1"}
+    document = {"asl": {"StartAt": "Each", "States": states}}
+    await new_run(tools, run_id, document, agents_map_json=agents, input_json=[1, 2])
+    await tools.ok("notify_next_worker_agent", workflow_id=run_id)
+    first = {"workflow_id": run_id, "state": "Each/0/Work", "owner_agent_id": "worker-1"}
+    token = await lease_on(tools, run_id, first["state"])
+    done = await tools.ok(UPDATE, **first, lease_token=token, new_status="succeeded", output_json=1)
+    assert "nothing to do" not in done.text
+    token = await lease_on(tools, run_id, "Each/1/Work")
+    other = first | {"state": "Each/1/Work", "new_status": "failed", "error_name": "Odd"}
+    caught = await tools.ok(UPDATE, **other, lease_token=token)
+    assert "failed; that is handled, and Last can start." in caught["status"]
 
 
 async def test_a_second_result_does_not_look_stored(tools: Tools, run_id: str) -> None:

@@ -146,4 +146,6 @@ def test_the_readme_has_every_setting_and_no_other() -> None:
     table = page[page.index("## Settings") : page.index("## Who may call")] + page[page.index("## Limits") :]
     rows = [line for line in table.splitlines() if line.startswith("|")]
     told = {name for row in rows for name in re.findall(r"`((?:[A-Z][A-Z0-9]*_)+[A-Z]+)`", row)}
+    named = [name for row in rows for name in re.findall(r"`([A-Z0-9_]+)`", row.split("|")[1])]
+    assert len(named) == len(set(named)), "a setting has one row"
     assert told - {"STUB_MCP_HOST", "STUB_MCP_PORT"} == set(settings.VARIABLES), "the two are options of `dcf stub`"

@@ -82,6 +82,7 @@ async def test_a_worker_asks_the_planner_and_finds_the_answer_in_its_work(
     assert await code(application, PLANNER, step["tool"], **{**reply, "answer": "yen"}) == "invalid_answer"
     done = await ok(application, PLANNER, step["tool"], **reply)
     assert (done["asked_by"], done["answered_by"], done["answer"]) == ("ann", "pat", "EUR")
+    assert [step["tool"] for step in done["next"]] == ["await_workflow_event"]
     heard = await told(application, operator, "ann", run, "question_answered")
     step, _ = heard["next"]
     assert (heard["event"]["answer"], step["tool"]) == ("EUR", "acquire_state_lease")
@@ -104,6 +105,10 @@ async def test_people_find_the_question_on_their_list_and_answer_it(application:
     assert await code(application, PLANNER, "answer_question", **reply) == "not_asked"
     assert await code(application, person(name="carl"), "answer_question", **reply) == "not_asked"
     assert await code(application, person(name="carl"), "answer_question", **reply, group="finance") == "forbidden"
+    wrong = {"workflow_id": held["workflow_id"], "state": "A", "choice": "yes"}
+    refused = await ask(application, person("finance", name="bob"), "answer_human_task", **wrong)
+    assert (refused.code, f"question_id {row['question_id']}" in refused.hint) == ("not_waiting", True)
+    assert "answer_question" in refused.hint
     done = await ok(application, person("finance", name="bob"), "answer_question", **reply)
     assert done["answered_by"] == "bob"
     event = (await told(application, operator, "ann", held["workflow_id"], "question_answered"))["event"]

@@ -238,8 +238,11 @@ async def test_the_holders_of_a_run_that_is_cancelled_hear_of_it_with_what_to_do
 async def test_a_long_input_is_left_out_of_work_unless_it_is_wanted_whole(tools: Tools, run_id: str) -> None:
     agent = f"agent-{run_id}"
     await ready(tools, run_id, agent, input_json={"text": "x" * 30_000})
-    work = (await awaited(tools, agent, request_id="1"))["work"]
+    heard = await awaited(tools, agent, request_id="1")
+    work, step = heard["work"], heard["next"][0]
     assert "input" not in work
+    read = (await tools.ok(step["tool"], **step["arguments"]))["work"]
+    assert (read["input"], read["lease_token"], read["attempt"]) == ({"text": "x" * 30_000}, work["lease_token"], 1)
     key = work["input_left_out"].partition('redis_key="')[2].partition('"')[0]
     assert (await tools.ok("json_read", redis_key=key, path="text", cursor=0))["success"]
     whole = (await awaited(tools, agent, request_id="1", whole_input=True))["work"]
