@@ -143,6 +143,8 @@ def test_what_a_lane_has_no_room_for_stays_owed_and_is_offered_to_others(
     outboxes = [real.store.keys(run).outbox for run in runs]
 
     def offered_soon() -> int:
+        if not all(real.ask("XINFO", "GROUPS", outbox) for outbox in outboxes):
+            return -1  # no thread has looked at this run yet
         found = [entry for outbox in outboxes for entry in real.ask("XPENDING", outbox, "relay", "-", "+", 100)]
         return sum(idle > 20_000 for _, _, idle, _ in found) if len(found) == 2 * each_owes else -1
 
