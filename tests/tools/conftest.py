@@ -32,9 +32,9 @@ def application(own_redis: RestrictedRedis) -> Iterator[Application]:
         yield opened
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _no_clock() -> Iterator[None]:
-    """Nothing happens by itself while these tests look."""
+    """Nothing happens by itself while these tests look; tests elsewhere in the same process have their clock."""
 
     async def stand_still(_: Application) -> None:
         return
