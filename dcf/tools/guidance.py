@@ -18,6 +18,7 @@ from dcf.tools.next_calls import Call, calls_after_refusal, wait_again
 from dcf.tools.profiles import AUTO, listed_for
 from dcf.tools.registry import TOOLS, Answer, Arguments, ToolSpec, printable
 from dcf.tools.suggestions import call_again, closest
+from dcf.tools.unlisted import is_listed
 from dcf.values.json_text import Json
 from dcf.workforce.steps import Step, to_complete
 
@@ -46,7 +47,8 @@ def guide_failure(
     spec: ToolSpec, app: Application, error: DcfError, sent: Mapping[str, Json], caller: Caller
 ) -> tuple[str, list[Call]]:
     """Return a sentence that says what was probably meant, which may be empty, and the calls that come next."""
-    arguments = dict(sent)
+    fields = spec.arguments.model_fields
+    arguments = {name: value for name, value in sent.items() if name not in fields or is_listed(fields[name])}
     if isinstance(error, AlmostRight):
         return "", [call_again(spec.name, {**arguments, **error.values}, error.renamed, "The same call, mended.")]
     said = spec.acts_as and arguments.get(spec.acts_as)
