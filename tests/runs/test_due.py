@@ -120,8 +120,8 @@ def test_a_commit_that_wrote_its_time_before_the_clock_looked_is_not_applied(rea
 
 def test_a_look_asks_the_same_however_many_runs_wait(counting: CountingPool, onlooker: Connections) -> None:
     world = World(connections=Connections(counting), onlooker=onlooker)
-    # What other tests left due, such as a damaged run, would be looked at each time.
-    world.ask("DEL", keys.LIVE, schedule_keys.SCHEDULES, *keys.every_due())
+    world.forget_others()
+    world.ask("DEL", schedule_keys.SCHEDULES)
     quiet = [["TIME", "GET"], ["SET"], ["ZRANGE"] * (len(keys.every_due()) + 1)]
 
     def asked() -> list[list[str]]:

@@ -39,7 +39,8 @@ class Elsewhere:
 
 
 def owing(world: World, **agents: Any) -> str:
-    """A run in which A is done and B's agent was not told yet."""
+    """A run in which A is done and B's agent was not told yet; it is the only one that the clock looks at."""
+    world.forget_others()
     run = world.create(chain("A", "B"), agents={"A": "a", "B": "b"} | agents, planner="boss")
     world.plane.kick_off(run, "initial")
     world.do(run, "A", "a")

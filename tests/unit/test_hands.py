@@ -46,8 +46,8 @@ class Server:
         return {"work": {"input": self.left.pop()}}
 
     def _claim_ready_state(self, claim_next: int, **_: Any) -> Answer:
-        first, *others = self._leases(claim_next)
-        return {"work": first, "more_work": others}
+        leases = self._leases(claim_next)
+        return {"work": leases[0], "more_work": leases[1:]} if leases else {"code": "nothing_ready"}
 
     def _release_state_lease(self, **_: Any) -> Answer:
         return {}
