@@ -9,25 +9,19 @@ from typing import Final
 
 import anyio
 import anyio.to_thread
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.transport_security import (
-    RequestBodyLimitMiddleware,
-    TransportSecurityMiddleware,
-    TransportSecuritySettings,
-)
+from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Send
-from starlette.types import Scope as Connection
 
 from dcf import __version__
 from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.core.access import Caller
 from dcf.errors import DcfError, InvalidArgument, UnknownDefinition
 from dcf.tools.a2a_messages import agent_card, context_tag, input_of, message_of, task_of, workflow_of
 from dcf.tools.authentication import WhoCalls
 from dcf.tools.envelope import call
+from dcf.tools.http_endpoints import HttpEndpoint
 from dcf.tools.limits import Meter
 from dcf.tools.registry import TOOLS, is_served
 from dcf.values.json_text import Json, dump, parse
@@ -63,8 +57,6 @@ _UNSUPPORTED: Final = frozenset(
         *("ListTaskPushNotificationConfigs", "DeleteTaskPushNotificationConfig"),
     }
 )
-_NO_KEY: Final = {"error": "invalid_token", "error_description": "Authentication required"}
-_NOT_READ: Final = {"error": "insufficient_scope", "error_description": "Required scope: read"}
 
 
 def a2a_routes(
@@ -98,49 +90,18 @@ class _ToolFailed(Exception):
         self.payload = payload
 
 
-class _A2AEndpoint:
+class _A2AEndpoint(HttpEndpoint):
     """The methods of the protocol as an ASGI application."""
 
-    def __init__(
-        self,
-        application: Application,
-        who_calls: WhoCalls,
-        meter: Meter,
-        security: TransportSecuritySettings,
-        asks: bool,
-    ) -> None:
-        self._application = application
-        self._served = application.settings.a2a_workflows
-        self._who_calls = who_calls
-        self._meter = meter
-        self._checks = TransportSecurityMiddleware(security)
-        self._asks = asks
-
-    async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
-        """Find the caller, then read the body and carry the call out."""
-        request = Request(scope, receive)
-        caller = await self._checks.validate_request(request, is_post=True) or self._caller(request)
-        if isinstance(caller, Response):
-            await caller(scope, receive, send)
-            return
-
-        async def carried_out(scope: Connection, receive: Receive, send: Send) -> None:
-            found = Request(scope, receive)
-            answer = await self._answer(await found.body(), found.headers.get("a2a-version", "1.0"), caller)
-            await JSONResponse(answer, headers={"Cache-Control": "no-store"})(scope, receive, send)
-
-        await RequestBodyLimitMiddleware(carried_out, self._application.settings.max_body_bytes)(scope, receive, send)
-
-    def _caller(self, request: Request) -> Caller | Response:
-        if self._asks and not isinstance(request.scope.get("user"), AuthenticatedUser):
-            return JSONResponse(_NO_KEY, 401, {"WWW-Authenticate": 'Bearer error="invalid_token"'})
-        caller = self._who_calls()
-        return caller if Scope.READ in caller.scopes else JSONResponse(_NOT_READ, 403)
+    async def answer(self, request: Request, body: bytes, caller: Caller) -> Response:
+        """Carry out the method that the body names."""
+        found = await self._answer(body, request.headers.get("a2a-version", "1.0"), caller)
+        return JSONResponse(found, headers={"Cache-Control": "no-store"})
 
     async def _answer(self, body: bytes, version: str, caller: Caller) -> dict[str, Json]:
         identity: Json = None
         try:
-            asked = _read(body, self._application.settings.max_body_bytes)
+            asked = _read(body, self.application.settings.max_body_bytes)
             identity = asked.get("id")
             if version.partition(".")[0] not in {"", "1"}:
                 return _error(identity, _VERSION, "This server speaks A2A 1.0.")
@@ -167,7 +128,7 @@ class _A2AEndpoint:
         started = await self._call(
             "start_run",
             caller,
-            definition=workflow_of(message, self._served),
+            definition=workflow_of(message, self.application.settings.a2a_workflows),
             input_json=dump(input_of(message)),
             tags_json=context_tag(message),
             request_id=f"a2a {message['messageId']}",
@@ -204,7 +165,7 @@ class _A2AEndpoint:
         return task_of(found["meta"], output)
 
     async def _call(self, tool: str, caller: Caller, **arguments: Json) -> Mapping[str, Json]:
-        reply = await call(TOOLS[tool], self._application, arguments, caller, self._meter)
+        reply = await call(TOOLS[tool], self.application, arguments, caller, self.meter)
         if reply.payload["code"] != "ok":
             raise _ToolFailed(reply.payload)
         return reply.payload

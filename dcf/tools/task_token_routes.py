@@ -8,17 +8,10 @@ caller may do nothing else, is limited by its address as a key is, and sends sho
 from collections.abc import Mapping
 from typing import Final
 
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.transport_security import (
-    RequestBodyLimitMiddleware,
-    TransportSecurityMiddleware,
-    TransportSecuritySettings,
-)
+from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Send
-from starlette.types import Scope as Connection
 
 from dcf.application import Application
 from dcf.core.access import Caller, Scope
@@ -26,6 +19,7 @@ from dcf.errors import DcfError, InvalidArgument
 from dcf.tools.authentication import WhoCalls
 from dcf.tools.envelope import Reply, call
 from dcf.tools.http_bodies import FREE
+from dcf.tools.http_endpoints import HttpEndpoint
 from dcf.tools.limits import Meter
 from dcf.tools.registry import TOOLS, ToolSpec
 from dcf.values.json_text import Json, dump, parse
@@ -53,9 +47,6 @@ _STATUSES: Final = {code: status for status, codes in _CODES.items() for code in
 _FOR_NOW: Final = 503
 """The HTTP status of what is not named above: Redis does not answer, or the outcome is unknown; repeat the call."""
 
-_NO_KEY: Final = {"error": "invalid_token", "error_description": "Authentication required"}
-_NOT_READ: Final = {"error": "insufficient_scope", "error_description": "Required scope: read"}
-
 
 def task_token_routes(
     application: Application, who_calls: WhoCalls, meter: Meter, security: TransportSecuritySettings, *, asks: bool
@@ -74,7 +65,7 @@ def task_token_routes(
     ]
 
 
-class _TaskTokenEndpoint:
+class _TaskTokenEndpoint(HttpEndpoint):
     """One verb as an ASGI application."""
 
     def __init__(
@@ -86,52 +77,29 @@ class _TaskTokenEndpoint:
         security: TransportSecuritySettings,
         asks: bool,
     ) -> None:
+        super().__init__(application, who_calls, meter, security, asks)
         self._spec = spec
-        self._application = application
-        self._who_calls = who_calls
-        self._meter = meter
-        self._checks = TransportSecurityMiddleware(security)
-        self._asks = asks
 
-    async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
-        """Find the caller, then read the body and carry the call out."""
-        request = Request(scope, receive)
-        caller = await self._checks.validate_request(request, is_post=True) or self._caller(request)
-        if isinstance(caller, Response):
-            await caller(scope, receive, send)
-            return
+    def caller_without_key(self, request: Request) -> Caller | None:
+        """Return the caller whose task token is enough, where that is allowed and no key is shown beside it."""
+        if self.application.settings.task_tokens != "alone" or "authorization" in request.headers:
+            return None
+        peer = "unknown" if request.client is None else request.client.host
+        return Caller(name=f"task-token:{peer}", scopes=frozenset({Scope.WORK}))
 
-        async def carried_out(scope: Connection, receive: Receive, send: Send) -> None:
-            response = await self._answer(await Request(scope, receive).body(), caller)
-            await response(scope, receive, send)
+    def most_bytes(self, request: Request) -> int:
+        """Return how long a body may be: short from those who show no key."""
+        return super().most_bytes(request) if self.is_known(request) else FREE
 
-        most = self._application.settings.max_body_bytes if _has_key(request) or not self._asks else FREE
-        await RequestBodyLimitMiddleware(carried_out, most)(scope, receive, send)
-
-    def _caller(self, request: Request) -> Caller | Response:
-        """Return who calls, or why they may not."""
-        if not self._asks:
-            return self._who_calls()
-        if _has_key(request):
-            caller = self._who_calls()
-            return caller if Scope.READ in caller.scopes else JSONResponse(_NOT_READ, 403)
-        if self._application.settings.task_tokens == "alone" and "authorization" not in request.headers:
-            peer = "unknown" if request.client is None else request.client.host
-            return Caller(name=f"task-token:{peer}", scopes=frozenset({Scope.WORK}))
-        return JSONResponse(_NO_KEY, 401, {"WWW-Authenticate": 'Bearer error="invalid_token"'})
-
-    async def _answer(self, body: bytes, caller: Caller) -> Response:
+    async def answer(self, _: Request, body: bytes, caller: Caller) -> Response:
+        """Call the tool of the verb."""
         try:
-            arguments = _arguments(body, self._application.settings.max_body_bytes)
+            arguments = _arguments(body, self.application.settings.max_body_bytes)
         except DcfError as error:
             told = self._spec.answer(error=f"{error.code}: {error.message}", code=error.code, hint=error.hint)
             return _response(told.payload())
-        reply: Reply = await call(self._spec, self._application, arguments, caller, self._meter)
+        reply: Reply = await call(self._spec, self.application, arguments, caller, self.meter)
         return _response(reply.payload)
-
-
-def _has_key(request: Request) -> bool:
-    return isinstance(request.scope.get("user"), AuthenticatedUser)
 
 
 def _arguments(body: bytes, max_bytes: int) -> dict[str, Json]:

@@ -1,0 +1,83 @@
+"""What every path beside /mcp does before it carries a call out: Host and Origin, the caller, the size of the body.
+
+What the calls are is said by the paths: `task_token_routes.py` and `a2a_routes.py`.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Final
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.transport_security import (
+    RequestBodyLimitMiddleware,
+    TransportSecurityMiddleware,
+    TransportSecuritySettings,
+)
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Send
+from starlette.types import Scope as Connection
+
+from dcf.application import Application
+from dcf.core.access import Caller, Scope
+from dcf.tools.authentication import WhoCalls
+from dcf.tools.limits import Meter
+
+_NO_KEY: Final = {"error": "invalid_token", "error_description": "Authentication required"}
+_NOT_READ: Final = {"error": "insufficient_scope", "error_description": "Required scope: read"}
+
+
+class HttpEndpoint(ABC):
+    """A path as an ASGI application. `asks`: the server asks its callers for an API key."""
+
+    def __init__(
+        self,
+        application: Application,
+        who_calls: WhoCalls,
+        meter: Meter,
+        security: TransportSecuritySettings,
+        asks: bool,
+    ) -> None:
+        self.application = application
+        self.meter = meter
+        self._who_calls = who_calls
+        self._checks = TransportSecurityMiddleware(security)
+        self._asks = asks
+
+    @abstractmethod
+    async def answer(self, request: Request, body: bytes, caller: Caller) -> Response:
+        """Carry the call out."""
+
+    def caller_without_key(self, request: Request) -> Caller | None:  # noqa: ARG002 - for paths that have one
+        """Return who calls without an API key where keys are asked for; None if nobody may."""
+        return None
+
+    def most_bytes(self, request: Request) -> int:  # noqa: ARG002 - for paths where it depends on the caller
+        """Return how long a body may be."""
+        return self.application.settings.max_body_bytes
+
+    def is_known(self, request: Request) -> bool:
+        """Return True for a caller who showed an API key, or need not show one."""
+        return not self._asks or isinstance(request.scope.get("user"), AuthenticatedUser)
+
+    async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
+        """Find the caller, then read the body and carry the call out."""
+        request = Request(scope, receive)
+        caller = await self._checks.validate_request(request, is_post=True) or self._caller(request)
+        if isinstance(caller, Response):
+            await caller(scope, receive, send)
+            return
+
+        async def carried_out(scope: Connection, receive: Receive, send: Send) -> None:
+            found = Request(scope, receive)
+            response = await self.answer(found, await found.body(), caller)
+            await response(scope, receive, send)
+
+        await RequestBodyLimitMiddleware(carried_out, self.most_bytes(request))(scope, receive, send)
+
+    def _caller(self, request: Request) -> Caller | Response:
+        """Return who calls, or why they may not."""
+        if self.is_known(request):
+            caller = self._who_calls()
+            return caller if Scope.READ in caller.scopes else JSONResponse(_NOT_READ, 403)
+        caller_without = self.caller_without_key(request)
+        return caller_without or JSONResponse(_NO_KEY, 401, {"WWW-Authenticate": 'Bearer error="invalid_token"'})
