@@ -44,6 +44,22 @@ def scope_hint(scope: Scope) -> str:
     return f"Use a key with the scope '{scope}'; an operator makes it: `dcf keys create --scope {scope} --agent-id ID`."
 
 
+def groups_of_answerer(group: str | None) -> frozenset[str]:
+    """Return the groups that the caller answers for: those of its key, or the one it names if that is bound to nobody.
+
+    Raise Forbidden if its key is bound to somebody who does not answer for the group that is named.
+    """
+    caller = current_caller()
+    if caller.agent_id is None:
+        return frozenset({group} if group else ())
+    if group is not None and group not in caller.groups:
+        raise Forbidden(
+            f"The key of '{caller.agent_id}' does not answer for the group '{group}'.",
+            "An operator makes a key that does: `dcf keys create --scope answer --agent-id ID --group NAME`.",
+        )
+    return caller.groups
+
+
 def require_planner(app: Application, workflow_id: str) -> None:
     """Raise Forbidden unless the caller may plan the run: a key bound to an agent needs to be its planner's."""
     agent_id = bound_to()

@@ -10,8 +10,8 @@ from dcf.core.access import Scope
 from dcf.core.human_list import HumanTaskQuery, read_place
 from dcf.core.human_tasks import LONGEST_COMMENT, Answerer, HumanAnswer
 from dcf.core.operations import LONGEST_REQUEST_ID
-from dcf.errors import Forbidden, InvalidArgument
-from dcf.tools.callers import current_caller
+from dcf.errors import InvalidArgument
+from dcf.tools.callers import current_caller, groups_of_answerer
 from dcf.tools.paging import Limit, Room
 from dcf.tools.registry import ID_PATTERN, AgentId, Answer, Arguments, StateName, WorkflowId, refused, tool
 from dcf.values.json_text import Json, parse
@@ -171,11 +171,5 @@ def _answerer(args: AnswerHumanTask) -> Answerer:
     caller = current_caller()
     if args.agent_id is None:
         raise InvalidArgument("Nobody is named who answers.", "Pass the id of the person as agent_id.")
-    if caller.agent_id is None:
-        return Answerer(name=args.agent_id, groups=frozenset({args.group} if args.group else ()), key=caller.name)
-    if args.group is not None and args.group not in caller.groups:
-        raise Forbidden(
-            f"The key of '{caller.agent_id}' does not answer for the group '{args.group}'.",
-            "An operator makes a key that does: `dcf keys create --scope answer --agent-id ID --group NAME`.",
-        )
-    return Answerer(name=args.agent_id, groups=caller.groups, key=caller.name, is_own_key=True)
+    groups = groups_of_answerer(args.group)
+    return Answerer(name=args.agent_id, groups=groups, key=caller.name, is_own_key=caller.agent_id is not None)

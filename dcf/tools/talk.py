@@ -11,7 +11,7 @@ from dcf.core.notes import Note
 from dcf.core.questions import DEFAULT_WAIT_S, LONGEST_WAIT_S, Ask, QuestionAnswer
 from dcf.core.talk import LONGEST_ANSWER, LONGEST_TEXT
 from dcf.errors import Forbidden, InvalidArgument
-from dcf.tools.callers import current_caller, scope_hint
+from dcf.tools.callers import current_caller, groups_of_answerer, scope_hint
 from dcf.tools.lifecycle import RequestId
 from dcf.tools.next_calls import wait_again
 from dcf.tools.people import Group
@@ -207,17 +207,12 @@ def _reply(app: Application, args: AnswerQuestion) -> QuestionAnswer:
     name = args.agent_id or (app.runs.read(args.workflow_id).planner_agent_id if may_plan else None)
     if name is None:
         raise InvalidArgument("Nobody is named who answers.", "Pass who answers as agent_id.")
-    if caller.agent_id is not None and args.group is not None and args.group not in caller.groups:
-        raise Forbidden(
-            f"The key of '{caller.agent_id}' does not answer for the group '{args.group}'.", scope_hint(Scope.ANSWER)
-        )
-    own = frozenset({args.group} if args.group else ())
     return QuestionAnswer(
         question_id=args.question_id,
         answer=args.answer,
         by=name,
         comment=args.comment,
-        groups=own if caller.agent_id is None else caller.groups,
+        groups=groups_of_answerer(args.group),
         is_person=is_person,
         may_plan=may_plan,
     )
