@@ -8,6 +8,7 @@ from typing import Final
 
 from dcf.errors import DcfError, InvalidArgument
 from dcf.values.json_text import Json, parse
+from dcf.values.whole_numbers import with_whole_numbers
 
 WORKFLOW: Final = "workflow"
 """Member of a message's metadata that names which workflow is meant."""
@@ -42,7 +43,7 @@ def input_of(message: Mapping[str, Json]) -> Json:
     parts = [part for part in message["parts"] if isinstance(part, dict)]
     data = [part["data"] for part in parts if "data" in part]
     if data:
-        return _whole_numbers(data[0])
+        return with_whole_numbers(data[0])
     text = "\n".join(str(part["text"]) for part in parts if "text" in part)
     try:
         found = parse(text, name="The text")
@@ -111,14 +112,3 @@ def _said(run: str, failure: Mapping[str, Json]) -> dict[str, Json]:
     text = ": ".join(str(part) for part in (failure["error"], failure["cause"]) if part)
     parts: list[Json] = [{"text": text or "The run failed."}, {"data": dict(failure)}]
     return {"messageId": f"{run}-failed", "role": "ROLE_AGENT", "parts": parts}
-
-
-def _whole_numbers(value: Json) -> Json:
-    """Return a value with its whole numbers as such: some clients send every number as a fraction."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, list):
-        return [_whole_numbers(one) for one in value]
-    if isinstance(value, dict):
-        return {name: _whole_numbers(one) for name, one in value.items()}
-    return value

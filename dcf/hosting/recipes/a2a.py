@@ -9,7 +9,7 @@ import asyncio
 import json
 import uuid
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import httpx
@@ -28,7 +28,8 @@ from a2a.types.a2a_pb2 import (
 )
 
 from dcf.hosting.prompts import system_prompt, user_prompt
-from dcf.hosting.protocol import AgentTools, AgentWork, Json, ModelAnswer, TaskFailed
+from dcf.hosting.protocol import AgentTools, AgentWork, ModelAnswer, TaskFailed
+from dcf.values.whole_numbers import with_whole_numbers
 
 _FIRST_PAUSE_S: Final = 0.2
 _LONGEST_PAUSE_S: Final = 5.0
@@ -117,7 +118,7 @@ def _message(work: AgentWork) -> Message:
 
 def _answer(parts: Sequence[Part], context_id: str) -> ModelAnswer:
     """Return what an agent made: its data if there is some, else its texts."""
-    data = [_whole_numbers(one) for one in get_data_parts(parts)]
+    data = [with_whole_numbers(one) for one in get_data_parts(parts)]
     if data:
         return ModelAnswer(json.dumps(data[0] if len(data) == 1 else data, allow_nan=False), context_id)
     return ModelAnswer("\n".join(get_text_parts(parts)), context_id)
@@ -128,14 +129,3 @@ def _failure(task: Task) -> TaskFailed:
     told = next((one for one in get_data_parts(task.status.message.parts) if isinstance(one, dict)), {})
     text = "\n".join(get_text_parts(task.status.message.parts)) or "The agent did not say why."
     return TaskFailed(str(told.get("error") or name), str(told.get("cause") or text))
-
-
-def _whole_numbers(value: Any) -> Json:
-    """Return a value with its whole numbers as such: the protocol's data has only fractions."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, list):
-        return [_whole_numbers(one) for one in value]
-    if isinstance(value, dict):
-        return {name: _whole_numbers(one) for name, one in value.items()}
-    return value

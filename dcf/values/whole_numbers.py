@@ -1,0 +1,17 @@
+"""Whole numbers of JSON that was carried by a protocol which has only fractions (A2A's data parts).
+
+It imports nothing of others: handlers of agents use it in processes where dcf's libraries are not installed.
+"""
+
+from typing import Any
+
+
+def with_whole_numbers(value: Any) -> Any:
+    """Return a JSON value in which every fraction without a part behind the point is an integer: 3.0 becomes 3."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [with_whole_numbers(one) for one in value]
+    if isinstance(value, dict):
+        return {name: with_whole_numbers(one) for name, one in value.items()}
+    return value
