@@ -302,8 +302,9 @@ class Agents(RuleBasedStateMachine):
 
     @rule(state=states, pool=st.lists(agents, min_size=1, max_size=2, unique=True))
     def assign(self, state: str, pool: list[str]) -> None:
+        """A state may be given to others before control reaches it."""
         earlier, running = self.docs[state], self.is_running()
-        can = running and earlier.status in OPEN and earlier.is_ready
+        can = running and earlier.status in OPEN
         wish = Resolve(state=state, agents=tuple(pool))
         answer = self.asks(lambda asked: self.world.lifecycle.resolve(self.run, wish, request_id=asked))
         assert isinstance(answer, RunAnswer) is can
