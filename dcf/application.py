@@ -57,6 +57,7 @@ from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
 from dcf.store.inspection import ServerFacts, inspect_server
+from dcf.store.lease_secret import LeaseSecret
 from dcf.store.listings import Listings
 from dcf.store.opening import opened
 from dcf.store.quotas import QuotaUsage
@@ -126,6 +127,7 @@ class Application:
     records: AgentRecords
     reader: InboxReader
     server: ServerFacts
+    lease_secret: LeaseSecret
     redis_url: str
 
     @property
@@ -218,6 +220,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             records=found.records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,
+            lease_secret=LeaseSecret(connections),
             redis_url=url,
         )
 

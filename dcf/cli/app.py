@@ -156,7 +156,10 @@ def serve(
     toolsets: Annotated[str | None, typer.Option(help="Serve only these: planning,execution,... (all).")] = None,
     profile: Annotated[
         str | None,
-        typer.Option(help="List the tools of a worker, planner, operator, person; or all (default: by the key)."),
+        typer.Option(
+            help="List the tools of a worker, planner, operator, person; or all (default: by the key). Or serve those "
+            "of deepwork, openfactory, midex or mission-control."
+        ),
     ] = None,
     auth: Annotated[str | None, typer.Option(help="keys, or off for loopback without API keys (http).")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,
