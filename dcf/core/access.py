@@ -47,8 +47,9 @@ MEANINGS: Mapping[Scope, str] = {
 class Caller:
     """Who makes a call. `name` is written into the history of runs.
 
-    A caller with an `agent_id` may act only as that agent, and for the `groups` that its key names. `account` is that
-    of its key; the local user has none. `profile` is the system whose tools it is served, in place of dcf's.
+    A caller with an `agent_id` may act only as that agent, and for the `groups` that its key names. One with a
+    `project` sees and changes only what is of this project. `account` is that of its key; the local user has none.
+    `profile` is the system whose tools it is served, in place of dcf's.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Caller:
     local: bool = False
     account: Account | None = None
     profile: str | None = None
+    project: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,8 @@ class ApiKey:
     """The stored record of an API key: the key's digest, not the key. Times in server microseconds.
 
     `quotas` are the key's own, in place of the server's settings. `groups` are those of people that its agent belongs
-    to: tasks that ask one of them may be answered with the key. `profile` is the system whose tools its callers know.
+    to: tasks that ask one of them may be answered with the key. `project` is the only one whose runs it may see.
+    `profile` is the system whose tools its callers are served.
     """
 
     key_id: str
@@ -79,6 +82,7 @@ class ApiKey:
     quotas: Mapping[str, Amount] = field(default_factory=dict)
     groups: tuple[str, ...] = ()
     profile: str | None = None
+    project: str | None = None
 
     def standing(self, now: int) -> str:
         """Return "active", "expired" or "revoked"."""
@@ -94,6 +98,7 @@ class ApiKey:
             agent_id=self.agent_id,
             groups=groups,
             account=account,
+            project=self.project,
             profile=self.profile,
         )
 
@@ -167,6 +172,7 @@ def write_key(key: ApiKey) -> dict[str, Json]:
         "quotas": dict(key.quotas),
         "groups": list(key.groups),
         **({} if key.profile is None else {"profile": key.profile}),
+        "project": key.project,
     }
 
 
@@ -184,4 +190,5 @@ def read_key(document: Mapping[str, Json]) -> ApiKey:
         quotas=document.get("quotas", {}),  # keys of older versions have none
         groups=tuple(document.get("groups", ())),
         profile=document.get("profile"),
+        project=document.get("project"),
     )

@@ -104,6 +104,7 @@ class AccessKeys:
         quotas: Mapping[str, Amount] | None = None,
         groups: tuple[str, ...] = (),
         profile: str | None = None,
+        project: str | None = None,
     ) -> NewKey:
         """Generate a key and store its digest. The list entry is written first, so it may lack its record.
 
@@ -129,6 +130,7 @@ class AccessKeys:
                 quotas=quotas or {},
                 groups=groups,
                 profile=profile,
+                project=project,
             )
             listed = ("ZADD", keys.KEY_INDEX, now, key_id)
             return Verdict(

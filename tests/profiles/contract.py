@@ -113,9 +113,7 @@ MIDEX: Final = {
         answer=names("item metadata"),
         each=True,
     ),
-    "get_project_context": Contract(
-        takes={"projectPath": TEXT}, answer=names("id name path isGitRepo metadata")
-    ),
+    "get_project_context": Contract(takes={"projectPath": TEXT}, answer=names("id name path isGitRepo metadata")),
     "start_execution": Contract(
         takes={
             "workflowName": TEXT,
@@ -142,9 +140,7 @@ MIDEX: Final = {
         takes={"stepId": TEXT, "output": OBJECT, "error": TEXT}, required=("stepId",), answer=_STEP
     ),
     "check_execution_timeout": Contract(answer=_EXECUTION, may=names("timeoutAt"), each=True),
-    "resume_execution": Contract(
-        takes={"executionId": TEXT}, required=("executionId",), answer=names("success")
-    ),
+    "resume_execution": Contract(takes={"executionId": TEXT}, required=("executionId",), answer=names("success")),
     "complete_execution": Contract(
         takes={"executionId": TEXT, "output": OBJECT, "error": TEXT},
         required=("executionId",),
@@ -345,7 +341,9 @@ MISSION_CONTROL: Final = {
     "log_issue": Contract(
         takes={
             "task_id": TEXT,
-            "type": words("documentation_gap", "bug_encountered", "dependency_conflict", "unclear_requirement", "other"),
+            "type": words(
+                "documentation_gap", "bug_encountered", "dependency_conflict", "unclear_requirement", "other"
+            ),
             "description": TEXT,
             "resolution": TEXT,
             "requires_human_review": {**BOOLEAN, "default": False},
