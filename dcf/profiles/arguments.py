@@ -17,6 +17,9 @@ from dcf.values.json_text import Json
 _SHOWN: Final = 10
 """So many mistakes of a call are told."""
 
+UNLISTED: Final = "unlisted"
+"""Keyword of arguments that clients are not shown."""
+
 _NULL: Final = {"type": "null"}
 _UNIONS: Final = (Union, types.UnionType)
 
@@ -151,7 +154,8 @@ def _plain(node: Json, parts: Mapping[str, Json]) -> Json:
         named = {name: value for name, value in whole.items() if name != "description"}
         return _plain({**named, **{name: value for name, value in node.items() if name != "$ref"}}, parts)
     if "properties" in node:
-        inside = {name: _plain(part, parts) for name, part in node["properties"].items()}
+        listed = {name: part for name, part in node["properties"].items() if UNLISTED not in part}
+        inside = {name: _plain(part, parts) for name, part in listed.items()}
         return {
             **_plain({name: part for name, part in node.items() if name != "properties"}, parts),
             "properties": inside,
@@ -164,4 +168,5 @@ def _plain(node: Json, parts: Mapping[str, Json]) -> Json:
 
 
 def _is_noise(name: str, part: Json) -> bool:
-    return (name == "title" and isinstance(part, str)) or (name == "default" and part is None)
+    noise = {"title": str, "additionalProperties": bool, "default": type(None)}
+    return isinstance(part, noise.get(name, ()))
