@@ -58,12 +58,18 @@ if mark ~= '' and redis.set_repl then
 end
 local found, read, shown, contested = {}, 0, 0, 0
 
+-- A key that was damaged by hand must not hide the others.
+local function told(...)
+  local reply = redis.pcall(...)
+  return not (type(reply) == 'table' and reply.err) and reply or false
+end
+
 local function of_name(meta, field, part)
   local name = part:match('[^/]*$'):gsub('%%(%x%x)', function(hex) return string.char(tonumber(hex, 16)) end)
   if name:sub(1, 1) == ' ' then
-    return redis.call('JSON.GET', meta, '$.' .. field) or '[]'
+    return told('JSON.GET', meta, '$.' .. field) or '[]'
   end
-  return redis.call('JSON.GET', meta, '$.' .. field .. '["' .. name:gsub('[\\"]', '\\%0') .. '"]') or '[]'
+  return told('JSON.GET', meta, '$.' .. field .. '["' .. name:gsub('[\\"]', '\\%0') .. '"]') or '[]'
 end
 
 local function is_left(key, doc)
@@ -99,8 +105,8 @@ local function fits(doc, due)
 end
 
 local function look(run, first)
-  local listed = redis.call('ZRANGE', timers:format(run), first, first + page - 1, 'WITHSCORES')
-  if #listed == 0 then
+  local listed = told('ZRANGE', timers:format(run), first, first + page - 1, 'WITHSCORES')
+  if not listed or #listed == 0 then
     return first, true
   end
   local keys, of_run = {}, nil
@@ -108,14 +114,14 @@ local function look(run, first)
     keys[#keys + 1] = states:format(run) .. listed[i]
   end
   keys[#keys + 1] = '$'
-  local docs = redis.call('JSON.MGET', unpack(keys))
+  local docs = told('JSON.MGET', unpack(keys)) or {}
   read = read + #docs
   local meta = metas:format(run)
   for i = 1, #docs do
     local part, doc = listed[2 * i - 1], docs[i]
     if fits(doc, tonumber(listed[2 * i])) and not passed[run .. '/' .. part] then
       if not of_run then
-        local facts = redis.call('JSON.GET', meta, '$.status', '$.workflow_name', '$.project', '$.created_at',
+        local facts = told('JSON.GET', meta, '$.status', '$.workflow_name', '$.project', '$.created_at',
           '$.paused_at', '$.blocked_by')
         local stands = not facts or not facts:find('"$.status":["running"]', 1, true)
         if mode == 'claim' and not stands then
@@ -145,11 +151,11 @@ local function look(run, first)
   if of_run and #of_run > 2 then
     found[#found + 1] = of_run
   end
-  return first + #docs, #docs < page
+  return first + #listed / 2, #listed / 2 < page
 end
 
 local function ended(run)
-  local facts = redis.call('JSON.GET', metas:format(run), '$.status', '$.workflow_name', '$.project', '$.created_at',
+  local facts = told('JSON.GET', metas:format(run), '$.status', '$.workflow_name', '$.project', '$.created_at',
     '$.paused_at', '$.blocked_by', '$.agents', '$.skills', '$.states[0:1001]')
   read = read + 20
   if facts then
