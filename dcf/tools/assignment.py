@@ -57,7 +57,7 @@ class MyAssignment(Answer):
 @tool(
     toolset="agents",
     scope=Scope.READ,
-    profiles=("worker", "operator"),
+    profiles=("worker", "member", "operator"),
     arguments=GetMyAssignment,
     answer=MyAssignment,
     read_only=True,

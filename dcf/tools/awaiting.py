@@ -80,7 +80,7 @@ class WorkflowEvent(Answer):
 @tool(
     toolset="notification",
     scope=Scope.WORK,
-    profiles=("worker", "planner"),
+    profiles=("worker", "planner", "member"),
     arguments=AwaitWorkflowEvent,
     answer=WorkflowEvent,
     idempotent=False,

@@ -39,10 +39,16 @@ Toolset = Literal[
     "operations",
     "schedules",
     "people",
+    "growing",
+    "gates",
+    "journal",
+    "artifacts",
+    "knowledge",
+    "projects",
 ]
 """The subjects of tools, in the order in which clients see them."""
 
-Profile = Literal["worker", "planner", "operator", "person"]
+Profile = Literal["worker", "planner", "member", "operator", "person"]
 """The callers that tools are offered to."""
 
 WorkflowId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the run.", examples=["order-42"])]
