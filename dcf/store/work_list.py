@@ -334,7 +334,7 @@ def _command(query: WorkQuery, mode: str, wanted: int, mark: str = "", passed: S
 
 def _lists(query: WorkQuery, mode: str) -> tuple[list[str], list[str]]:
     """Return the lists of runs that all must have a run, and those of which one must."""
-    facets: dict[str, str | None] = {Facet.WORKFLOW: query.workflow, "project": query.project}
+    facets = {Facet.WORKFLOW: query.workflow, Facet.PROJECT: query.project}
     every = [keys.runs_by(facet, value) for facet, value in facets.items() if value is not None]
     if mode != "done":
         every.append(keys.runs_by(Facet.STATUS, RunStatus.RUNNING))

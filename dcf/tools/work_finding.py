@@ -73,6 +73,7 @@ class WorkFound(Answer):
     arguments=FindWork,
     answer=WorkFound,
     idempotent=False,
+    of_no_run=True,
 )
 def find_work(app: Application, args: FindWork) -> WorkFound:
     """Find work, or claim the next piece."""
