@@ -42,6 +42,7 @@ from dcf.runs.sweep import Sweep
 from dcf.runs.talk import Talking
 from dcf.runs.task_log import TaskLog
 from dcf.runs.views import RunViews
+from dcf.runs.work_finding import WorkFinding
 from dcf.settings import Settings
 from dcf.skills.library import Library
 from dcf.store.access_keys import AccessKeys
@@ -68,6 +69,7 @@ from dcf.store.run_signs import RunSignsReader
 from dcf.store.server_time import ServerTime
 from dcf.store.vitals import VitalSigns
 from dcf.store.webhooks import Webhooks
+from dcf.store.work_list import WorkList
 from dcf.workforce.assignment import Desk
 from dcf.workforce.composition import Workforce, workforce
 from dcf.workforce.crew.closing import Closing
@@ -129,6 +131,7 @@ class Application:
     handed: HandedOut
     records: AgentRecords
     reader: InboxReader
+    work: WorkFinding
     server: ServerFacts
     lease_secret: LeaseSecret
     redis_url: str
@@ -220,7 +223,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             audit=(audit := AuditTrail(connections)),
             refusals=RefusalNotes(audit, parts.keys),
             inbox=inbox,
-            handed=HandedOut(connections),
+            handed=(handed := HandedOut(connections)),
+            work=WorkFinding(plane, WorkList(connections), handed),
             records=found.records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,

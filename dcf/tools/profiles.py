@@ -38,6 +38,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     talk,
     task_log,
     validation,
+    work_finding,
 )
 from dcf.tools.registry import TOOLS, Profile, Toolset, ToolSpec
 from dcf.values.profile_names import SYSTEM_PROFILES
