@@ -172,7 +172,7 @@ class StoreFinding(CamelArguments):
 
 
 class QueryFindings(CamelArguments):
-    """Search findings, newest first: those of the project and global ones. Words must all occur; quotes make phrases."""
+    """Search findings, newest first: of the project and global ones. All words must occur; quotes make phrases."""
 
     execution_id: str | None = None
     project_id: int | None = None

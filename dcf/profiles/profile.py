@@ -52,6 +52,9 @@ class Native(Protocol):
     def token(self, run: str, unit: str, attempt: int) -> str:
         """Return the lease token of the caller for one attempt of a unit: the same whenever it is asked for."""
 
+    def base(self, run: str, unit: str, attempt: int) -> str:
+        """Return the token for a call that leases several units: that of each follows from it and the unit's name."""
+
     @property
     def ttl_s(self) -> int:
         """Seconds of a lease: these clients send no heartbeats."""

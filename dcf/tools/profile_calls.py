@@ -23,6 +23,7 @@ from dcf.tools.envelope import call
 from dcf.tools.key_watch import KeyWatch
 from dcf.tools.limits import Meter
 from dcf.tools.registry import TOOLS, is_served
+from dcf.values.digest import next_token
 from dcf.values.json_text import Json
 
 log = logging.getLogger(__name__)
@@ -66,6 +67,10 @@ class NativeTools:
 
     def token(self, run: str, unit: str, attempt: int) -> str:
         """Return the lease token of the caller for one attempt of a unit."""
+        return next_token(self.base(run, unit, attempt), unit)
+
+    def base(self, run: str, unit: str, attempt: int) -> str:
+        """Return the token for a call that leases several units: that of each follows from it and the unit's name."""
         identity = self.caller.agent_id or self.caller.name
         return self.application.lease_secret.token(identity, run, unit, attempt)
 

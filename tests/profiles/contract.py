@@ -1,7 +1,7 @@
 """The contracts of the profiles as data: what their tools take, and what their answers have.
 
-Each is written as the JSON Schema that clients are shown, without descriptions, and the members of an answer: those that
-it always has, and those that it may have.
+Each is written as the JSON Schema that clients are shown, without descriptions, and the members of an answer: those
+that it always has, and those that it may have.
 """
 
 from dataclasses import dataclass, field
@@ -193,7 +193,8 @@ MIDEX: Final = {
         },
         required=("executionId", "severity", "category", "title", "description"),
         answer=names(
-            "id executionId stepId severity category title description tags isGlobal projectId location metadata createdAt"
+            "id executionId stepId severity category title description tags isGlobal projectId location metadata "
+            "createdAt"
         ),
     ),
     "query_findings": Contract(
@@ -250,7 +251,8 @@ OPENFACTORY: Final = {
         takes={"workOrderId": TEXT},
         required=("workOrderId",),
         answer=names(
-            "id title status phase feature description acceptanceCriteria outOfScope implementationPlan graphConnections"
+            "id title status phase feature description acceptanceCriteria outOfScope implementationPlan "
+            "graphConnections"
         ),
     ),
     "update_work_order_status": Contract(
