@@ -60,6 +60,7 @@ class MyAssignment(Answer):
     arguments=GetMyAssignment,
     answer=MyAssignment,
     read_only=True,
+    of_no_run=True,
 )
 def get_my_assignment(app: Application, args: GetMyAssignment) -> MyAssignment:
     """Return what an agent has to do next."""
