@@ -11,13 +11,18 @@ from dcf.profiles import grown
 from dcf.profiles import mission_control_calls as calls
 from dcf.profiles.grown import Grown, Unit, read_run, read_unit
 from dcf.profiles.ids import digest_of, id_of, place_of, slug_of
-from dcf.profiles.mission_control_context import context_of
+from dcf.profiles.mission_control_context import context_of, note, notes_of
 from dcf.profiles.mission_control_words import (
+    PHASE_BEGUN,
     PHASE_ENDED,
-    PHASE_STATUSES,
+    begun_at,
     counted,
+    ended_at,
     files_of,
+    is_parallel,
+    number_of,
     outcome_of,
+    phase_name,
     phase_status,
     run_status,
     tokens_of,
@@ -30,6 +35,7 @@ _BOX: Final = Toolbox()
 _PHASES: Final = {"simple": 2, "standard": 3, "complex": 4}
 _RUN_STATUSES: Final = {"completed": "succeeded", "failed": "failed", "partial": "partial"}
 _FAILED: Final = "TaskFailed"
+_LONGEST_NAME: Final = 100
 
 
 @_BOX.tool(calls.StartWorkflow, Scope.PLAN)
@@ -39,7 +45,13 @@ async def start_workflow(native: Native, args: calls.StartWorkflow) -> Json:
     total = args.total_phases or (_PHASES[args.profile] if has_aim else 1)
     about = args.model_dump(exclude={"name"}, exclude_none=True) | {"total_phases": total}
     opened = await native.call(
-        "open_run", title=args.name, input_json=about, project=native.project, tags=["mission-control"]
+        "open_run",
+        name=args.name[:_LONGEST_NAME],
+        title=args.name,
+        input_json=about,
+        project=native.project,
+        planner_agent_id=native.agent(),
+        tags_json=["mission-control"],
     )
     run = str(opened["workflow_id"])
     answer: dict[str, Json] = {"workflow_id": run, "created_at": (await read_run(native, run)).meta.get("created_at")}
@@ -47,25 +59,29 @@ async def start_workflow(native: Native, args: calls.StartWorkflow) -> Json:
     return answer | (told if has_aim else {})
 
 
-@_BOX.tool(calls.StartPhase, Scope.PLAN)
+@_BOX.tool(calls.StartPhase, Scope.PLAN, Scope.WORK)
 async def start_phase(native: Native, args: calls.StartPhase) -> Json:
-    """Add a group, or find the one with this number."""
-    name = _phase_name(args.number)
-    found = (await read_run(native, args.workflow_id)).units.get(name)
-    if found is None:
-        given = {"number": args.number, "is_parallel": args.is_parallel, "description": args.description}
-        unit = {"name": name, "kind": "group", "title": args.name, "input": given}
-        await grown.add(native, args.workflow_id, unit, native.agent(), "start_phase")
-    phase = await read_unit(native, args.workflow_id, name)
+    """Add a group, or find the one with this number; what a group does not have stands in the journal."""
+    run, name = args.workflow_id, phase_name(args.number)
+    existing = (await read_run(native, run)).units.get(name)
+    if existing is None:
+        await grown.add(native, run, {"name": name, "kind": "group", "title": args.name}, native.agent(), "start_phase")
+    notes = await notes_of(native, run, name)
+    if PHASE_BEGUN not in notes:
+        details = {"is_parallel": args.is_parallel, "description": args.description}
+        text = args.description or f"Phase {args.number}: {args.name}"
+        notes[PHASE_BEGUN] = await note(native, run, name, PHASE_BEGUN, text, details)
+    phase = await read_unit(native, run, name)
     answer: dict[str, Json] = {
-        "phase_id": id_of(args.workflow_id, name),
-        "workflow_id": args.workflow_id,
+        "phase_id": id_of(run, name),
+        "workflow_id": run,
         "number": args.number,
         "name": phase.title,
-        "is_parallel": bool(phase.input("is_parallel")),
-        "status": phase_status(phase, None),
+        "is_parallel": is_parallel(notes),
+        "status": phase_status(phase, notes),
     }
-    return answer | ({"started_at": phase.started_at} if found is None else {"already_exists": True})
+    begun = {"started_at": begun_at(notes)}
+    return answer | (begun if existing is None else {"already_exists": True})
 
 
 @_BOX.tool(calls.StartTask, Scope.WORK, Scope.PLAN)
@@ -108,7 +124,7 @@ async def start_task(native: Native, args: calls.StartTask) -> Json:
         "task_id": id_of(run, name),
         "workflow_id": run,
         "phase_id": args.phase_id,
-        "phase_number": phase.input("number"),
+        "phase_number": number_of(phase.name),
         "phase_name": phase.title,
         "caller_type": args.caller_type,
         "snapshot_id": task.input("snapshot_id"),
@@ -188,26 +204,18 @@ async def complete_phase(native: Native, args: calls.CompletePhase) -> Json:
         )
     await native.call("seal_group", workflow_id=run, group=name, reason="complete_phase")
     details = {"status": args.status, "summary": args.summary}
-    ended = await native.call(
-        "add_journal_entry",
-        workflow_id=run,
-        kind="note",
-        text=args.summary or f"Phase {args.status}.",
-        details_json={key: value for key, value in details.items() if value is not None},
-        state=name,
-        key=f"{PHASE_ENDED}{name}",
-        agent_id=native.agent(),
-    )
+    await note(native, run, name, PHASE_ENDED, args.summary or f"The phase is {args.status}.", details)
+    notes = await notes_of(native, run, name)
     warnings = [f"{tasks['failed']} tasks failed."] if tasks["failed"] and args.status == "completed" else []
-    at = str(ended["at"])
+    begun, ended = begun_at(notes), ended_at(notes)
     return {
         "phase_id": args.phase_id,
         "workflow_id": run,
-        "number": phase.input("number"),
+        "number": number_of(name),
         "name": phase.title,
-        "status": PHASE_STATUSES[args.status],
-        "completed_at": at,
-        "duration_ms": round(grown.seconds_between(phase.started_at, at) * 1000),
+        "status": phase_status(phase, notes),
+        "completed_at": ended,
+        "duration_ms": round(grown.seconds_between(begun, ended) * 1000),
         "tasks": tasks,
         **({"warnings": warnings} if warnings else {}),
     }
@@ -297,10 +305,6 @@ def _task_name(read: Grown, args: calls.StartTask, parent: str | None, agent: st
     stem = f"{slug_of(args.name)}-{digest_of(*said)}"
     names = (stem if number == 1 else f"{stem}-{number}" for number in range(1, len(read.units) + 2))
     return next(name for name in names if name not in read.units or not read.units[name].has_ended)
-
-
-def _phase_name(number: int) -> str:
-    return f"phase-{number}"
 
 
 _CODES: Final[Mapping[str, str]] = {

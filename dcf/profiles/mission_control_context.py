@@ -7,9 +7,15 @@ from typing import Final
 from dcf.profiles.grown import Grown, Unit, instant, read_run, seconds_between
 from dcf.profiles.mission_control_calls import Filter, GetContext
 from dcf.profiles.mission_control_words import (
+    PHASE_BEGUN,
     PHASE_ENDED,
+    Notes,
+    begun_at,
     counted,
+    ended_at,
+    is_parallel,
     issue_type,
+    number_of,
     outcome_of,
     phase_status,
     run_status,
@@ -34,15 +40,15 @@ class _Seen:
     def phases(self) -> list[Unit]:
         """The phases by their number."""
         groups = [one for one in self.run.units.values() if one.is_group]
-        return sorted(groups, key=lambda one: one.input("number") or 0)
+        return sorted(groups, key=lambda one: number_of(one.name))
 
-    def ended(self, phase: Unit) -> Entry | None:
-        """Return the entry that says how a phase ended."""
-        return next((one for one in self.entries if one.get("key") == f"{PHASE_ENDED}{phase.name}"), None)
+    def notes(self, phase: Unit) -> Notes:
+        """Return the entries that say how a phase was begun, and how it ended."""
+        return _notes(self.entries, phase.name)
 
     def tasks(self) -> Iterator[Unit]:
         """Yield the tasks that the filter wants, whenever they were begun."""
-        groups = {one.name for one in self.phases if self.wanted.phase in {None, one.input("number")}}
+        groups = {one.name for one in self.phases if self.wanted.phase in {None, number_of(one.name)}}
         for one in self.run.units.values():
             wants_agent = self.wanted.agent in {None, one.input("agent_name"), one.holder}
             if not one.is_group and one.group in groups and wants_agent:
@@ -65,32 +71,60 @@ async def context_of(native: Native, args: GetContext) -> Json:
         wanted=wanted,
     )
     phases = seen.phases
-    running = [one for one in phases if phase_status(one, seen.ended(one)) == "IN_PROGRESS"]
+    running = [one for one in phases if phase_status(one, seen.notes(one)) == "IN_PROGRESS"]
     current = next(iter(running or phases[-1:]), None)
     answer: dict[str, Json] = {
         "workflow_id": args.workflow_id,
         "workflow_name": seen.run.meta.get("title") or args.workflow_id,
         "workflow_status": run_status(seen.run.status),
-        "current_phase": None if current is None else current.input("number"),
+        "current_phase": None if current is None else number_of(current.name),
         "total_phases": max(len(phases), int(seen.run.input("total_phases") or 0)),
     }
-    if wanted.phase is not None and wanted.phase not in {one.input("number") for one in phases}:
+    if wanted.phase is not None and wanted.phase not in {number_of(one.name) for one in phases}:
         return answer | {"warning": f"There is no phase {wanted.phase}.", "filters_applied": _applied(wanted)}
     for section in args.include:
         answer |= _SECTIONS[section](seen)
     return answer | ({"filters_applied": _applied(wanted)} if args.filter is not None else {})
 
 
-async def journal(native: Native, run: str) -> AsyncIterator[Entry]:
+async def journal(native: Native, run: str, **wanted: Json) -> AsyncIterator[Entry]:
     """Yield the entries of a run's journal, the oldest first."""
     cursor: Json = None
     while True:
-        page = await native.call("read_journal", workflow_id=run, cursor=cursor, limit=_PAGE)
+        page = await native.call(
+            "read_journal", workflow_id=run, oldest_first=True, cursor=cursor, limit=_PAGE, **wanted
+        )
         for one in page["entries"]:
             yield one
         cursor = page.get("next_cursor")
         if cursor is None:
             return
+
+
+async def notes_of(native: Native, run: str, phase: str) -> dict[str, Entry]:
+    """Return the entries that say how a phase was begun, and how it ended."""
+    return _notes([one async for one in journal(native, run, kind="note", state=phase)], phase)
+
+
+async def note(native: Native, run: str, phase: str, key: str, text: str, details: Mapping[str, Json]) -> Entry:
+    """Write one of these entries, once."""
+    kept = {name: value for name, value in details.items() if value is not None}
+    added = await native.call(
+        "add_journal_entry",
+        workflow_id=run,
+        kind="note",
+        text=text,
+        details_json=kept,
+        state=phase,
+        key=f"{key}{phase}",
+        agent_id=native.agent(),
+    )
+    return {"key": f"{key}{phase}", "at": added["at"], "details": kept}
+
+
+def _notes(entries: Iterable[Entry], phase: str) -> dict[str, Entry]:
+    keys = {f"{key}{phase}": key for key in (PHASE_BEGUN, PHASE_ENDED)}
+    return {keys[str(one.get("key"))]: one for one in entries if one.get("key") in keys}
 
 
 def _check(since: str) -> None:
@@ -111,14 +145,14 @@ def _phase_summary(seen: _Seen) -> dict[str, Json]:
 
 
 def _phase(seen: _Seen, phase: Unit) -> Json:
-    tasks, ended = seen.run.inside(phase.name), seen.ended(phase)
+    tasks, notes = seen.run.inside(phase.name), seen.notes(phase)
     found = counted(tasks)
     return {
-        "phase_number": phase.input("number"),
+        "phase_number": number_of(phase.name),
         "phase_name": phase.title,
         "phase_id": f"{seen.run.run}:{phase.name}",
-        "status": phase_status(phase, ended),
-        "is_parallel": bool(phase.input("is_parallel")),
+        "status": phase_status(phase, notes),
+        "is_parallel": is_parallel(notes),
         "tasks": {
             "total": found["total"],
             "completed": found["success"] + found["partial"],
@@ -126,8 +160,8 @@ def _phase(seen: _Seen, phase: Unit) -> Json:
             "in_progress": found["in_progress"],
         },
         "duration_seconds": round(sum(seconds_between(one.started_at, one.finished_at) for one in tasks)),
-        "started_at": phase.started_at,
-        "completed_at": None if ended is None else ended["at"],
+        "started_at": begun_at(notes),
+        "completed_at": ended_at(notes),
     }
 
 

@@ -6,10 +6,15 @@ from typing import Final
 from dcf.profiles.grown import Unit
 from dcf.values.json_text import Json, load
 
+PHASE_BEGUN: Final = "phase-begun:"
 PHASE_ENDED: Final = "phase-ended:"
-"""How the key of the journal's entry begins that says how a phase ended."""
+"""How the keys of the journal's entries begin that say how a phase was begun, and how it ended."""
 
-PHASE_STATUSES: Final = {"completed": "COMPLETED", "failed": "FAILED"}
+Notes = Mapping[str, Mapping[str, Json]]
+"""These two entries, by the beginnings of their keys."""
+
+_PHASES: Final = {"completed": "COMPLETED", "failed": "FAILED"}
+_PHASE: Final = "phase-"
 
 _RUNS: Final = {
     "running": "IN_PROGRESS",
@@ -33,11 +38,41 @@ def issue_type(told: Json) -> str:
     return _ISSUES.get(str(told), str(told)).upper()
 
 
-def phase_status(phase: Unit, ended: Mapping[str, Json] | None) -> str:
-    """Return the word for a group; `ended` is the journal's entry that says how it ended."""
-    if ended is not None:
-        return PHASE_STATUSES.get(str((ended.get("details") or {}).get("status")), "COMPLETED")
+def phase_name(number: int) -> str:
+    """Return the name of the group of a phase."""
+    return f"{_PHASE}{number}"
+
+
+def number_of(group: str) -> int:
+    """Return the number of the phase whose group this is; 0 for any other group."""
+    told = group.removeprefix(_PHASE)
+    return int(told) if group.startswith(_PHASE) and told.isascii() and told.isdigit() else 0
+
+
+def is_parallel(notes: Notes) -> bool:
+    """Return whether the phase was begun as a parallel one."""
+    return bool(_details(notes, PHASE_BEGUN).get("is_parallel"))
+
+
+def begun_at(notes: Notes) -> str | None:
+    """Return when the phase was begun."""
+    return notes.get(PHASE_BEGUN, {}).get("at")
+
+
+def ended_at(notes: Notes) -> str | None:
+    """Return when the phase was completed."""
+    return notes.get(PHASE_ENDED, {}).get("at")
+
+
+def phase_status(phase: Unit, notes: Notes) -> str:
+    """Return the word for a group."""
+    if PHASE_ENDED in notes:
+        return _PHASES.get(str(_details(notes, PHASE_ENDED).get("status")), "COMPLETED")
     return "COMPLETED" if phase.status == "succeeded" else "FAILED" if phase.has_ended else "IN_PROGRESS"
+
+
+def _details(notes: Notes, key: str) -> Mapping[str, Json]:
+    return notes.get(key, {}).get("details") or {}
 
 
 def task_status(task: Unit) -> str:
