@@ -13,14 +13,14 @@ ExecutionId = Annotated[str, Field(description="The id that start_execution retu
 Least = Annotated[int, Field(ge=1)]
 
 
-class Paged(CamelArguments):
+class PagedCall(CamelArguments):
     """What lists in pages take."""
 
     page: Least = 1
     limit: Least = 50
 
 
-class SearchWorkflows(Paged):
+class SearchWorkflowsCall(PagedCall):
     """Search workflows: all of the tags, any of the keywords, exactly the complexity."""
 
     tags: list[str] | None = None
@@ -29,11 +29,11 @@ class SearchWorkflows(Paged):
     detail_level: Detail = "summary"
 
 
-class ListProjects(Paged):
+class ListProjectsCall(PagedCall):
     """List the projects that are known, the one used last first."""
 
 
-class Content(CamelArguments):
+class ContentCall(CamelArguments):
     """How content is returned."""
 
     detail_level: Detail = "summary"
@@ -46,19 +46,19 @@ class Content(CamelArguments):
     )
 
 
-class GetWorkflow(Content):
+class GetWorkflowCall(ContentCall):
     """Get a workflow by its name, with its phases; null if there is none."""
 
     workflow_name: str
 
 
-class GetAgentPersona(Content):
+class GetAgentPersonaCall(ContentCall):
     """Get the persona of an agent by its name; null if there is none."""
 
     agent_name: str
 
 
-class GetRelevantRules(Content, Paged):
+class GetRelevantRulesCall(ContentCall, PagedCall):
     """Get rules: any of the tags, any of the file types, exactly alwaysApply."""
 
     tags: list[str] | None = None
@@ -66,13 +66,13 @@ class GetRelevantRules(Content, Paged):
     always_apply: bool | None = None
 
 
-class GetProjectContext(CamelArguments):
+class GetProjectContextCall(CamelArguments):
     """Get the project at a path; null if none is known there."""
 
     project_path: str | None = None
 
 
-class StartExecution(CamelArguments):
+class StartExecutionCall(CamelArguments):
     """Start an execution of a workflow; it is pending until transition_workflow_state makes it running."""
 
     workflow_name: str
@@ -82,7 +82,7 @@ class StartExecution(CamelArguments):
     timeout_ms: Least | None = Field(default=None, description="How long it may be running.")
 
 
-class TransitionWorkflowState(CamelArguments):
+class TransitionWorkflowStateCall(CamelArguments):
     """Move an execution: pending to running or failed; running to completed, failed, timeout or escalated; and back."""
 
     execution_id: ExecutionId
@@ -90,7 +90,7 @@ class TransitionWorkflowState(CamelArguments):
     error: str | None = None
 
 
-class StartStep(CamelArguments):
+class StartStepCall(CamelArguments):
     """Start a step once the steps it depends on are completed. A failed step of this name is tried again."""
 
     execution_id: ExecutionId
@@ -99,7 +99,7 @@ class StartStep(CamelArguments):
     depends_on: list[str] | None = Field(default=None, description="Ids of steps of this execution.")
 
 
-class CompleteStep(CamelArguments):
+class CompleteStepCall(CamelArguments):
     """Complete a step; its output must fulfil the contract StepOutput. With an error it failed."""
 
     step_id: str
@@ -107,17 +107,17 @@ class CompleteStep(CamelArguments):
     error: str | None = None
 
 
-class CheckExecutionTimeout(CamelArguments):
+class CheckExecutionTimeoutCall(CamelArguments):
     """List the executions that have timed out, which happens by itself."""
 
 
-class ResumeExecution(CamelArguments):
+class ResumeExecutionCall(CamelArguments):
     """Let an execution go on that timed out or was escalated; its time starts anew."""
 
     execution_id: ExecutionId
 
 
-class CompleteExecution(CamelArguments):
+class CompleteExecutionCall(CamelArguments):
     """Complete an execution; its output must fulfil the contract WorkflowOutput. With an error it failed."""
 
     execution_id: ExecutionId
@@ -125,13 +125,13 @@ class CompleteExecution(CamelArguments):
     error: str | None = None
 
 
-class GetIncompleteExecutions(CamelArguments):
+class GetIncompleteExecutionsCall(CamelArguments):
     """List executions that are pending, running, timed out or escalated."""
 
     workflow_name: str | None = None
 
 
-class LogExecution(CamelArguments):
+class LogExecutionCall(CamelArguments):
     """Log a line, once for each layer and layerId; contracts that are given are checked every time."""
 
     execution_id: ExecutionId
@@ -144,7 +144,7 @@ class LogExecution(CamelArguments):
     contract_output: dict[str, Any] | None = None
 
 
-class StoreArtifact(CamelArguments):
+class StoreArtifactCall(CamelArguments):
     """Store an artifact, which never changes."""
 
     execution_id: ExecutionId
@@ -155,7 +155,7 @@ class StoreArtifact(CamelArguments):
     metadata: dict[str, Any] | None = None
 
 
-class StoreFinding(CamelArguments):
+class StoreFindingCall(CamelArguments):
     """Store a finding, for this project or (isGlobal) for all."""
 
     execution_id: ExecutionId
@@ -171,7 +171,7 @@ class StoreFinding(CamelArguments):
     metadata: dict[str, Any] | None = None
 
 
-class QueryFindings(CamelArguments):
+class QueryFindingsCall(CamelArguments):
     """Search findings, newest first: of the project and global ones. All words must occur; quotes make phrases."""
 
     execution_id: str | None = None
@@ -185,7 +185,7 @@ class QueryFindings(CamelArguments):
     offset: Annotated[int, Field(ge=0)] | None = None
 
 
-class GetExecutionHistory(CamelArguments):
+class GetExecutionHistoryCall(CamelArguments):
     """List executions, newest first."""
 
     workflow_name: str | None = None
@@ -195,7 +195,7 @@ class GetExecutionHistory(CamelArguments):
     offset: Annotated[int, Field(ge=0)] | None = None
 
 
-class GetExecutionDetails(CamelArguments):
+class GetExecutionDetailsCall(CamelArguments):
     """Read an execution with its steps, and if asked for its logs, artifacts and findings."""
 
     execution_id: ExecutionId

@@ -38,8 +38,8 @@ _FAILED: Final = "TaskFailed"
 _LONGEST_NAME: Final = 100
 
 
-@_BOX.tool(calls.StartWorkflow, Scope.PLAN)
-async def start_workflow(native: Native, args: calls.StartWorkflow) -> Json:
+@_BOX.tool(calls.StartWorkflowCall, Scope.PLAN)
+async def start_workflow(native: Native, args: calls.StartWorkflowCall) -> Json:
     """Open a run without units."""
     has_aim = args.objective is not None
     total = args.total_phases or (_PHASES[args.profile] if has_aim else 1)
@@ -59,8 +59,8 @@ async def start_workflow(native: Native, args: calls.StartWorkflow) -> Json:
     return answer | (told if has_aim else {})
 
 
-@_BOX.tool(calls.StartPhase, Scope.PLAN, Scope.WORK)
-async def start_phase(native: Native, args: calls.StartPhase) -> Json:
+@_BOX.tool(calls.StartPhaseCall, Scope.PLAN, Scope.WORK)
+async def start_phase(native: Native, args: calls.StartPhaseCall) -> Json:
     """Add a group, or find the one with this number; what a group does not have stands in the journal."""
     run, name = args.workflow_id, phase_name(args.number)
     existing = (await read_run(native, run)).units.get(name)
@@ -84,8 +84,8 @@ async def start_phase(native: Native, args: calls.StartPhase) -> Json:
     return answer | (begun if existing is None else {"already_exists": True})
 
 
-@_BOX.tool(calls.StartTask, Scope.WORK, Scope.PLAN)
-async def start_task(native: Native, args: calls.StartTask) -> Json:
+@_BOX.tool(calls.StartTaskCall, Scope.WORK, Scope.PLAN)
+async def start_task(native: Native, args: calls.StartTaskCall) -> Json:
     """Add a unit to the phase, and begin it; or find the same one, if it is in progress."""
     agent_name = args.agent_name
     if args.caller_type == "subagent" and not agent_name:
@@ -135,15 +135,15 @@ async def start_task(native: Native, args: calls.StartTask) -> Json:
     }
 
 
-@_BOX.tool(calls.LogMilestone, Scope.WORK)
-async def log_milestone(native: Native, args: calls.LogMilestone) -> Json:
+@_BOX.tool(calls.LogMilestoneCall, Scope.WORK)
+async def log_milestone(native: Native, args: calls.LogMilestoneCall) -> Json:
     """Add a milestone, which renews the lease."""
     details = {"progress": args.progress, "metadata": args.metadata}
     return await _log(native, args.task_id, "milestone", args.message, details, "milestone_id")
 
 
-@_BOX.tool(calls.LogDecision, Scope.WORK)
-async def log_decision(native: Native, args: calls.LogDecision) -> Json:
+@_BOX.tool(calls.LogDecisionCall, Scope.WORK)
+async def log_decision(native: Native, args: calls.LogDecisionCall) -> Json:
     """Add a decision."""
     details = {
         "category": args.category,
@@ -156,16 +156,16 @@ async def log_decision(native: Native, args: calls.LogDecision) -> Json:
     return await _log(native, args.task_id, "decision", args.question, details, "decision_id")
 
 
-@_BOX.tool(calls.LogIssue, Scope.WORK)
-async def log_issue(native: Native, args: calls.LogIssue) -> Json:
+@_BOX.tool(calls.LogIssueCall, Scope.WORK)
+async def log_issue(native: Native, args: calls.LogIssueCall) -> Json:
     """Add an issue, which blocks the run if a person must look at it."""
     details = {"type": args.type, "resolution": args.resolution}
     blocks = args.requires_human_review
     return await _log(native, args.task_id, "issue", args.description, details, "issue_id", blocks=blocks)
 
 
-@_BOX.tool(calls.CompleteTask, Scope.WORK)
-async def complete_task(native: Native, args: calls.CompleteTask) -> Json:
+@_BOX.tool(calls.CompleteTaskCall, Scope.WORK)
+async def complete_task(native: Native, args: calls.CompleteTaskCall) -> Json:
     """Complete the unit, or fail it; what came of it stays in either case."""
     run, name = place_of(args.task_id, "task_id")
     task = grown.in_group(await read_unit(native, run, name), "task", "task_id")
@@ -189,8 +189,8 @@ async def complete_task(native: Native, args: calls.CompleteTask) -> Json:
     }
 
 
-@_BOX.tool(calls.CompletePhase, Scope.PLAN)
-async def complete_phase(native: Native, args: calls.CompletePhase) -> Json:
+@_BOX.tool(calls.CompletePhaseCall, Scope.PLAN)
+async def complete_phase(native: Native, args: calls.CompletePhaseCall) -> Json:
     """Seal the group; how it ended is written into the journal."""
     run, name = place_of(args.phase_id, "phase_id")
     read = await read_run(native, run)
@@ -221,8 +221,8 @@ async def complete_phase(native: Native, args: calls.CompletePhase) -> Json:
     }
 
 
-@_BOX.tool(calls.CompleteWorkflow, Scope.PLAN)
-async def complete_workflow(native: Native, args: calls.CompleteWorkflow) -> Json:
+@_BOX.tool(calls.CompleteWorkflowCall, Scope.PLAN)
+async def complete_workflow(native: Native, args: calls.CompleteWorkflowCall) -> Json:
     """Close the run; a partial success is kept as one."""
     said = {
         "summary": args.summary,
@@ -250,8 +250,8 @@ async def complete_workflow(native: Native, args: calls.CompleteWorkflow) -> Jso
     }
 
 
-@_BOX.tool(calls.GetContext, read_only=True)
-async def get_context(native: Native, args: calls.GetContext) -> Json:
+@_BOX.tool(calls.GetContextCall, read_only=True)
+async def get_context(native: Native, args: calls.GetContextCall) -> Json:
     """Read the run, and what was logged in it."""
     return await context_of(native, args)
 
@@ -299,7 +299,7 @@ def _task(read: Grown, task_id: str) -> Unit:
     return found
 
 
-def _task_name(read: Grown, args: calls.StartTask, parent: str | None, agent: str) -> str:
+def _task_name(read: Grown, args: calls.StartTaskCall, parent: str | None, agent: str) -> str:
     """Return the name of the unit: the same for the same call, as long as the task is in progress."""
     said = (args.phase_id, parent or "", args.caller_type, agent, args.name, args.goal)
     stem = f"{slug_of(args.name)}-{digest_of(*said)}"

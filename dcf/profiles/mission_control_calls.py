@@ -17,7 +17,7 @@ TaskId = Annotated[str, Field(description="The task_id that start_task returned.
 Positive = Annotated[int, Field(gt=0)]
 
 
-class StartWorkflow(ProfileArguments):
+class StartWorkflowCall(ProfileArguments):
     """Open a workflow (orchestrator). Then start_phase for each phase before its sub-agents are launched."""
 
     name: Name
@@ -32,7 +32,7 @@ class StartWorkflow(ProfileArguments):
     constraints: str | None = None
 
 
-class StartPhase(ProfileArguments):
+class StartPhaseCall(ProfileArguments):
     """Open a phase (orchestrator). The same number again returns the phase that is there."""
 
     workflow_id: WorkflowId
@@ -42,7 +42,7 @@ class StartPhase(ProfileArguments):
     is_parallel: bool = Field(default=False, description="Several tasks at once; their areas should not overlap.")
 
 
-class StartTask(ProfileArguments):
+class StartTaskCall(ProfileArguments):
     """Begin a task of an open phase (sub-agent): call this before you work, and complete_task when done.
 
     The same call again while the task is in progress returns the same task.
@@ -60,7 +60,7 @@ class StartTask(ProfileArguments):
     snapshot_type: str | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
 
 
-class LogMilestone(ProfileArguments):
+class LogMilestoneCall(ProfileArguments):
     """Log progress of a task; it also keeps the task yours."""
 
     task_id: TaskId
@@ -69,7 +69,7 @@ class LogMilestone(ProfileArguments):
     metadata: dict[str, Any] | None = None
 
 
-class LogDecision(ProfileArguments):
+class LogDecisionCall(ProfileArguments):
     """Log a decision, with what else was considered."""
 
     task_id: TaskId
@@ -81,7 +81,7 @@ class LogDecision(ProfileArguments):
     trade_offs: str | None = None
 
 
-class LogIssue(ProfileArguments):
+class LogIssueCall(ProfileArguments):
     """Log an issue. With requires_human_review nobody begins anything in the workflow until a person resolves it."""
 
     task_id: TaskId
@@ -91,7 +91,7 @@ class LogIssue(ProfileArguments):
     requires_human_review: bool = False
 
 
-class Outcome(ProfileArguments):
+class TaskOutcome(ProfileArguments):
     """What came of a task."""
 
     summary: str
@@ -102,7 +102,7 @@ class Outcome(ProfileArguments):
     next_steps: list[str] | None = None
 
 
-class TaskMetadata(ProfileArguments):
+class TaskCosts(ProfileArguments):
     """What was done for a task, and what it cost."""
 
     packages_added: list[str] | None = None
@@ -113,7 +113,7 @@ class TaskMetadata(ProfileArguments):
     tokens_output: Annotated[int, Field(ge=0)] | None = None
 
 
-class FilesChanged(ProfileArguments):
+class ChangedFiles(ProfileArguments):
     """Paths that a task changed, as git on the agent's machine tells."""
 
     added: list[str] = Field(default_factory=list)
@@ -121,17 +121,17 @@ class FilesChanged(ProfileArguments):
     deleted: list[str] = Field(default_factory=list)
 
 
-class CompleteTask(ProfileArguments):
+class CompleteTaskCall(ProfileArguments):
     """End your task and say what came of it."""
 
     task_id: TaskId
     status: Literal["success", "partial_success", "failed"]
-    outcome: Outcome
-    metadata: TaskMetadata | None = None
-    files_changed: FilesChanged | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
+    outcome: TaskOutcome
+    metadata: TaskCosts | None = None
+    files_changed: ChangedFiles | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
 
 
-class CompletePhase(ProfileArguments):
+class CompletePhaseCall(ProfileArguments):
     """End a phase (orchestrator), after all of its tasks."""
 
     phase_id: PhaseId
@@ -139,7 +139,7 @@ class CompletePhase(ProfileArguments):
     summary: str | None = None
 
 
-class CompleteWorkflow(ProfileArguments):
+class CompleteWorkflowCall(ProfileArguments):
     """End a workflow (orchestrator), after all of its phases."""
 
     workflow_id: WorkflowId
@@ -149,7 +149,7 @@ class CompleteWorkflow(ProfileArguments):
     limitations: list[str] | None = None
 
 
-class Filter(ProfileArguments):
+class FilterCall(ProfileArguments):
     """Which entries are wanted; all that is given must hold."""
 
     agent: str | None = None
@@ -157,9 +157,9 @@ class Filter(ProfileArguments):
     since: str | None = Field(default=None, description="ISO 8601: what happened at this time or later.")
 
 
-class GetContext(ProfileArguments):
+class GetContextCall(ProfileArguments):
     """Read where a workflow stands: after a restart, to monitor, and to check for blockers."""
 
     workflow_id: WorkflowId
     include: list[Literal["decisions", "milestones", "blockers", "tasks", "phase_summary"]]
-    filter: Filter | None = None
+    filter: FilterCall | None = None

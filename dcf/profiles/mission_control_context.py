@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dcf.profiles.grown import Grown, Unit, instant, read_run, seconds_between
-from dcf.profiles.mission_control_calls import Filter, GetContext
+from dcf.profiles.mission_control_calls import FilterCall, GetContextCall
 from dcf.profiles.mission_control_words import (
     PHASE_BEGUN,
     PHASE_ENDED,
@@ -34,7 +34,7 @@ class _Seen:
 
     run: Grown
     entries: tuple[Entry, ...]
-    wanted: Filter
+    wanted: FilterCall
 
     @property
     def phases(self) -> list[Unit]:
@@ -60,9 +60,9 @@ class _Seen:
         return since is None or any(one is not None and instant(one) >= since for one in told)
 
 
-async def context_of(native: Native, args: GetContext) -> Json:
+async def context_of(native: Native, args: GetContextCall) -> Json:
     """Return where a workflow stands, with the sections that are wanted."""
-    wanted = args.filter or Filter()
+    wanted = args.filter or FilterCall()
     if wanted.since is not None:
         _check(wanted.since)
     seen = _Seen(
@@ -136,7 +136,7 @@ def _check(since: str) -> None:
         ) from None
 
 
-def _applied(wanted: Filter) -> Json:
+def _applied(wanted: FilterCall) -> Json:
     return wanted.model_dump(exclude_none=True)
 
 
