@@ -37,6 +37,8 @@ KEY_KINDS: Final[Mapping[str, KeyKind]] = {
     "audit": KeyKind("dp", ("run",), is_document=True, suffix=":finalize"),
     "signals": KeyKind("dp", ("run",), is_document=True),
     "talk": KeyKind("dp", ("run",), is_document=True),
+    "growth": KeyKind("cp", ("run",), is_document=True),
+    "units": KeyKind("cp", ("run",)),
     "state": KeyKind("cp", ("state",), is_document=True),
     "input": KeyKind("dp", ("state",), is_document=True),
     "entry": KeyKind("dp", ("state",), is_document=True),

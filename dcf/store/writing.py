@@ -12,15 +12,17 @@ from typing import Any, Final, TypeAlias
 from dcf.core import catalog, codec, entry_codec
 from dcf.core.attention import stuck_mark
 from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
+from dcf.core.growth import Growth, write_growth
 from dcf.core.model import Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.operations import write_run_receipt
 from dcf.core.signals import Signals, write_signals
 from dcf.core.talk import Talk, write_talk
+from dcf.core.units import Unit, write_unit
 from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
 from dcf.store.event_fields import write_events
-from dcf.store.key_parts import encode_state, receipt_field
+from dcf.store.key_parts import agent_path, encode_state, receipt_field
 from dcf.store.keys import RunKeys
 from dcf.store.people_keys import opened_commands
 from dcf.store.state_texts import write_text
@@ -193,6 +195,19 @@ def _talk(packet: Packet, run: RunKeys, talk: Talk) -> None:
     packet.documents += (run.talk, "$", dump_bytes(write_talk(talk)))
 
 
+def _growth(packet: Packet, run: RunKeys, growth: Sequence[Growth]) -> None:
+    packet.documents += (run.of("growth"), "$", dump_bytes(write_growth(growth[-1])))
+
+
+def _units(packet: Packet, run: RunKeys, units: Sequence[Unit]) -> None:
+    packet.others += [("XADD", run.of("units"), "*", "unit", dump(write_unit(one))) for one in units]
+
+
+def _agents(packet: Packet, run: RunKeys, agents: Mapping[str, Json]) -> None:
+    for name, pool in agents.items():
+        packet.documents += (run.meta, agent_path(name), dump_bytes(pool))
+
+
 def _events(packet: Packet, run: RunKeys, events: Sequence[Event]) -> None:
     packet.others += event_commands(run, events)
 
@@ -296,6 +311,9 @@ WRITES: Final[Mapping[str, Writer]] = {
     "run_receipts": _run_receipts,
     "signals": _signals,
     "talk": _talk,
+    "growth": _growth,
+    "units": _units,
+    "agents": _agents,
 }
 """Writer of each row of `Changes`, in the order of writing."""
 
