@@ -1,4 +1,4 @@
-"""The words of the profile `midex` for runs, units and projects of dcf, and which moves of executions there are. Pure."""
+"""The words of the profile `midex` for runs, units and projects of dcf, and the moves that executions make. Pure."""
 
 import hashlib
 from collections.abc import Mapping
