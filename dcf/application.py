@@ -27,6 +27,7 @@ from dcf.runs.export import Exports
 from dcf.runs.growing import Growing
 from dcf.runs.health import Health
 from dcf.runs.histories import Histories
+from dcf.runs.journal import Journal
 from dcf.runs.lanes import Lanes
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
@@ -60,6 +61,7 @@ from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
 from dcf.store.inspection import ServerFacts, inspect_server
+from dcf.store.journal import JournalReader
 from dcf.store.lease_secret import LeaseSecret
 from dcf.store.listings import Listings
 from dcf.store.opening import opened
@@ -86,7 +88,7 @@ class Application:
 
     `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on Tasks that wait
     for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `talking`
-    has notes, questions, answers and corrections of results. `starting`
+    has notes, questions, answers and corrections of results, `journal` what else agents write down. `starting`
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
     `run_list` lists them, `projects` are what they belong to, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platforms`,
@@ -101,6 +103,7 @@ class Application:
     lifecycle: Lifecycle
     callbacks: Callbacks
     talking: Talking
+    journal: Journal
     people: People
     starting: Starting
     retrying: RunRetrying
@@ -201,6 +204,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             lifecycle=Lifecycle(plane),
             callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
             talking=Talking(plane),
+            journal=Journal(plane, JournalReader(connections)),
             people=People(plane, parts.history, HumanTasks(connections)),
             starting=parts.starting,
             retrying=RunRetrying(plane),

@@ -29,6 +29,7 @@ from dcf.cli import (
     graphs,
     hosting,
     init,
+    journal,
     keys,
     language,
     lifecycle,
@@ -382,6 +383,6 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
-    *(retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(journal, retention, signals, diagnosis, events, export, watching, init, hosting),
 ):
     part.mount(app)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from dcf.client import outside, people, registering, scheduling, talk, verbs, watching
+from dcf.client import journal, outside, people, registering, scheduling, talk, verbs, watching
 from dcf.client.exchange import (
     AwaitedTransport,
     BlockingTransport,
@@ -64,6 +64,9 @@ class Client:
     ask_question = blocking(talk.ask_question)
     answer_question = blocking(talk.answer_question)
     correct_result = blocking(talk.correct_result)
+    add_journal_entry = blocking(journal.add_journal_entry)
+    read_journal = iterating(journal.read_journal)
+    resolve_issue = blocking(journal.resolve_issue)
     signal = blocking(outside.signal)
     send_task_success = blocking(outside.send_task_success)
     send_task_failure = blocking(outside.send_task_failure)
@@ -167,6 +170,9 @@ class AsyncClient:
     ask_question = awaited(talk.ask_question)
     answer_question = awaited(talk.answer_question)
     correct_result = awaited(talk.correct_result)
+    add_journal_entry = awaited(journal.add_journal_entry)
+    read_journal = iterating_async(journal.read_journal)
+    resolve_issue = awaited(journal.resolve_issue)
     signal = awaited(outside.signal)
     send_task_success = awaited(outside.send_task_success)
     send_task_failure = awaited(outside.send_task_failure)

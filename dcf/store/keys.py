@@ -298,6 +298,16 @@ class RunKeys:
         """The questions that were asked, and how many notes were left."""
         return self.of("talk")
 
+    @cached_property
+    def journal(self) -> str:
+        """The entries of the journal."""
+        return self.of("journal")
+
+    @cached_property
+    def journalorder(self) -> str:
+        """The entries of the journal in order, by list."""
+        return self.of("journalorder")
+
     def state(self, path: str) -> str:
         """Return the key of a state's document."""
         return f"{self._beginnings['state']}:{encode_state(path)}"

@@ -23,6 +23,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     files,
     growing,
     health,
+    journal,
     language,
     leases,
     lifecycle,
