@@ -217,6 +217,7 @@ def test_refusals_of_the_core_are_made_in_one_place() -> None:
     places = {"refusals", "outside_refusals", "human_refusals", "talk_refusals", "schedule_refusals", "run_edits"}
     places |= {"answers", "halt_refusals", "journal_refusals"}
     places |= {"answers", "unit_refusals"}
+    places |= {"answers", "project_refusals"}
     assert makers <= {f"dcf.core.{name}" for name in places}
 
 
