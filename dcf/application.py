@@ -26,6 +26,7 @@ from dcf.runs.editing import JsonDocuments
 from dcf.runs.export import Exports
 from dcf.runs.health import Health
 from dcf.runs.histories import Histories
+from dcf.runs.knowledge import Knowledge
 from dcf.runs.lanes import Lanes
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
@@ -84,7 +85,8 @@ class Application:
     for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `talking`
     has notes, questions, answers and corrections of results. `starting`
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
-    `run_list` lists them, `projects` are what they belong to, `exports` explains and exports them, and
+    `run_list` lists them, `projects` are what they belong to, `knowledge` is what outlives them, `exports` explains and
+    exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platforms`,
     `registration` knows those that are made elsewhere, `closing` closes a run together with them, `equipment` gives
     them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what tools may change
@@ -104,6 +106,7 @@ class Application:
     runs: RunViews
     run_list: RunList
     projects: Projects
+    knowledge: Knowledge
     retention: Retention
     platforms: Platforms
     workers: Workers
@@ -197,6 +200,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
             projects=Projects(ProjectStore(connections)),
+            knowledge=Knowledge(connections, wait_replicas=settings.wait_replicas),
             platforms=platforms,
             workers=crew.workers,
             registration=Registration(platforms, found.webhooks, Poster(settings.webhook_endpoints)),

@@ -10,6 +10,7 @@
     ├── NotFound
     │   ├── UnknownRun         unknown_run
     │   ├── UnknownDefinition  unknown_definition
+    │   ├── UnknownFinding     unknown_finding
     │   ├── UnknownSchedule    unknown_schedule
     │   ├── UnknownState       unknown_state
     │   ├── AgentUnknown       unknown_agent
@@ -162,6 +163,16 @@ class UnknownSchedule(NotFound):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"There is no schedule '{name}'.")
+
+
+class UnknownFinding(NotFound):
+    """No finding has this id."""
+
+    code = "unknown_finding"
+    default_hint = "Find it with search_findings (`dcf findings search`), which shows the ids."
+
+    def __init__(self, finding_id: str) -> None:
+        super().__init__(f"There is no finding '{finding_id}'.")
 
 
 class UnknownState(NotFound):

@@ -22,6 +22,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     execution,
     files,
     health,
+    knowledge,
     language,
     leases,
     lifecycle,
