@@ -10,6 +10,7 @@
     ├── NotFound
     │   ├── UnknownRun         unknown_run
     │   ├── UnknownDefinition  unknown_definition
+    │   ├── NotInCatalogue     not_in_catalogue
     │   ├── UnknownFinding     unknown_finding
     │   ├── UnknownSchedule    unknown_schedule
     │   ├── UnknownState       unknown_state
@@ -163,6 +164,16 @@ class UnknownSchedule(NotFound):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"There is no schedule '{name}'.")
+
+
+class NotInCatalogue(NotFound):
+    """The catalogue has no such definition, or not in this version."""
+
+    code = "not_in_catalogue"
+    default_hint = "Find its kind and name with search_definitions (`dcf catalogue search`)."
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"The catalogue has no {kind} '{name}' in this version.")
 
 
 class UnknownFinding(NotFound):

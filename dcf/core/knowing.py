@@ -14,6 +14,7 @@ from dcf.core.knowledge import (
     FindingStatus,
     LastingFinding,
     Severity,
+    check_label,
     check_labels,
     check_text,
 )
@@ -124,7 +125,7 @@ def new_finding(wish: NewFinding, now: int) -> LastingFinding:
     """Return the finding that is to be kept, without the secrets in it; raise InvalidArgument for what is none."""
     clean = redact(
         {
-            "category": check_text(wish.category, "category", LONGEST_CATEGORY),
+            "category": check_label(wish.category, "category", LONGEST_CATEGORY),
             "title": check_text(wish.title, "title", LONGEST_TITLE),
             "text": check_text(wish.text, "text", LONGEST_TEXT),
             "tags": list(check_labels(wish.tags, "tags")),
@@ -168,7 +169,7 @@ def changed(finding: LastingFinding, wish: FindingWish, now: int) -> LastingFind
         "status": status,
         "superseded_by": wish.superseded_by,
         "severity": wish.severity,
-        "category": category if category is None else check_text(category, "category", LONGEST_CATEGORY),
+        "category": category if category is None else check_label(category, "category", LONGEST_CATEGORY),
         "title": title if title is None else check_text(title, "title", LONGEST_TITLE),
         "text": text if text is None else check_text(text, "text", LONGEST_TEXT),
         "tags": None if wish.tags is None else check_labels(tags, "tags"),

@@ -210,6 +210,13 @@ def check_text(value: str, name: str, longest: int) -> str:
     return value
 
 
+def check_label(value: str, name: str, longest: int) -> str:
+    """Return a text of one line that is not too long; raise InvalidArgument for any other."""
+    if not value.isprintable():
+        raise InvalidArgument(f"{name} has a character that nobody sees.", "Leave the character out.")
+    return check_text(value, name, longest)
+
+
 def check_labels(tags: Json, name: str) -> tuple[str, ...]:
     """Return tags, each once; raise InvalidArgument where one is no short text."""
     if not isinstance(tags, list | tuple) or not all(_is_label(one) for one in tags):

@@ -1,4 +1,4 @@
-"""Refusals about findings, with their codes.
+"""Refusals about findings and definitions of the catalogue, with their codes.
 
 finding_exists      finding_exists        the key stands for a finding that says something else
 too_many_findings   too_many_findings     no more are kept
@@ -50,4 +50,31 @@ def superseding_unknown(finding_id: str) -> Refusal:
         code="not_superseded",
         message=f"There is no finding '{finding_id}' that could supersede it.",
         hint="Add the better finding first, and send its finding_id as superseded_by.",
+    )
+
+
+def version_exists(name: str, version: str) -> Refusal:
+    """Refuse to give the label of a version to other content."""
+    return Refusal(
+        code="version_exists",
+        message=f"Version '{version}' of '{name}' says something else.",
+        hint="Send another version, or leave it out: then the next number is taken.",
+    )
+
+
+def catalogue_full(most: int) -> Refusal:
+    """Refuse to keep one more definition."""
+    return Refusal(
+        code="catalogue_full",
+        message=f"The catalogue has {most} definitions and older versions, and no more are kept.",
+        hint="An operator may delete some with delete_definition.",
+    )
+
+
+def kept_elsewhere() -> Refusal:
+    """Refuse to put a skill into the catalogue."""
+    return Refusal(
+        code="kept_elsewhere",
+        message="Skills are made from the server's files; the catalogue shows them and keeps none.",
+        hint="Write its source and generate it: `dcf skills generate`.",
     )

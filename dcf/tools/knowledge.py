@@ -42,12 +42,12 @@ from dcf.values.json_text import parse
 from dcf.values.refusal import Refusal
 
 SeverityName = Literal["info", "low", "medium", "high", "critical"]
+Severities = Annotated[list[SeverityName], Field(min_length=1)]
 StatusName = Literal["active", "deprecated", "superseded"]
 FindingId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the finding.", examples=["f-0123456789abcdef"])]
-_LABEL = r"^[^\x00-\x1f\x7f]+$"
 Category = Annotated[
     str,
-    Field(pattern=_LABEL, max_length=LONGEST_CATEGORY, description="What it is about.", examples=["security"]),
+    Field(min_length=1, max_length=LONGEST_CATEGORY, description="What it is about.", examples=["security"]),
 ]
 Title = Annotated[
     str, Field(min_length=1, max_length=LONGEST_TITLE, description="It in a line.", examples=["Prices lack a currency"])
@@ -111,8 +111,7 @@ class FindingShown(Answer):
 def add_finding(app: Application, args: AddFinding) -> FindingShown:
     """Keep the finding."""
     caller = current_caller()
-    if args.workflow_id is not None:
-        app.runs.read(args.workflow_id)  # raises for a run that does not exist
+    location, metadata = _object(args.location_json, "location_json"), _object(args.metadata_json, "metadata_json")
     project = args.project or (None if args.workflow_id is None else app.projects.of_run(args.workflow_id))
     if args.scope == "project" and project is None:
         raise InvalidArgument("A finding of a project needs the project.", "Pass project, or scope global.")
@@ -127,9 +126,9 @@ def add_finding(app: Application, args: AddFinding) -> FindingShown:
         tags=() if args.tags_json is None else check_labels(parse(args.tags_json, name="tags_json"), "tags_json"),
         project=None if args.scope == "global" else project,
         run=args.workflow_id,
-        state=args.state,
-        location=_object(args.location_json, "location_json"),
-        metadata=_object(args.metadata_json, "metadata_json"),
+        state=_state(app, args),
+        location=location,
+        metadata=metadata,
         key=args.key,
     )
     return _told(app.knowledge.add(wish), "is kept", "was kept before")
@@ -144,12 +143,14 @@ class SearchFindings(Arguments):
     scope: Literal["project", "global"] | None = Field(
         default=None, description="Only these.", json_schema_extra=UNLISTED
     )
-    workflow_id: WorkflowId | None = Field(default=None, description="Of this run.")
-    severity: SeverityName | list[SeverityName] | None = Field(default=None, description="One, or several.")
+    run: str | None = Field(default=None, pattern=ID_PATTERN, description="From this run, which may be gone.")
+    severity: SeverityName | Severities | None = Field(default=None, description="One, or several.")
     category: str | None = Field(default=None, max_length=LONGEST_CATEGORY, description="Of this category.")
     tags_json: JsonArray | None = Field(default=None, description="With one of these tags.")
     every_tag: bool = Field(default=False, description="With all of them.")
-    status: StatusName | Literal["any"] = Field(default="active", description="Which findings.")
+    status: Literal["active", "deprecated", "superseded", "any"] = Field(
+        default="active", description="Which findings."
+    )
     limit: int = Field(default=20, ge=1, le=100, description="Findings of one page.")
     offset: int = Field(
         default=0, ge=0, le=MOST_SKIPPED, description="So many are skipped.", json_schema_extra=UNLISTED
@@ -158,7 +159,7 @@ class SearchFindings(Arguments):
 
 
 class FindingsFound(Answer):
-    """Findings with their scores; `text` is cut unless `is_whole`. `total` in all: at least, unless `total_is_exact`."""
+    """Findings with their scores; `text` is cut unless `is_whole`. `total` is at least so many, or `total_is_exact`."""
 
     findings: list[dict[str, Any]] = Field(default_factory=list)
     total: int | None = None
@@ -174,7 +175,6 @@ class FindingsFound(Answer):
     answer=FindingsFound,
     read_only=True,
     of_no_run=True,
-    runs_named=lambda _: (),
 )
 def search_findings(app: Application, args: SearchFindings) -> FindingsFound:
     """Return a page of findings."""
@@ -183,7 +183,7 @@ def search_findings(app: Application, args: SearchFindings) -> FindingsFound:
         project=args.project,
         include_global=args.include_global,
         scope=args.scope,
-        run=args.workflow_id,
+        run=args.run,
         severities=tuple(dict.fromkeys(map(Severity, severities))),
         category=args.category,
         tags=() if args.tags_json is None else check_labels(parse(args.tags_json, name="tags_json"), "tags_json"),
@@ -250,9 +250,6 @@ class UpdateFinding(Arguments):
 def update_finding(app: Application, args: UpdateFinding) -> FindingShown:
     """Change the finding: a worker its own, a planner any."""
     caller = current_caller()
-    _visible(app, args.finding_id)
-    if args.superseded_by is not None and caller.project is not None:
-        _visible(app, args.superseded_by)
     wish = FindingWish(
         by=args.agent_id or caller.agent_id or caller.name,
         status=None if args.status is None else FindingStatus(args.status),
@@ -264,6 +261,9 @@ def update_finding(app: Application, args: UpdateFinding) -> FindingShown:
         tags=None if args.tags_json is None else check_labels(parse(args.tags_json, name="tags_json"), "tags_json"),
         reason=args.reason,
     )
+    _visible(app, args.finding_id)
+    if args.superseded_by is not None and caller.project is not None:
+        _visible(app, args.superseded_by)
     return _told(app.knowledge.update(args.finding_id, wish, may=_may_change), "is changed", "was so before")
 
 
@@ -299,6 +299,16 @@ def delete_finding(app: Application, args: DeleteFinding) -> FindingDeleted:
     return FindingDeleted(
         status="deleted" if existed else "was gone already", finding_id=args.finding_id, existed=existed
     )
+
+
+def _state(app: Application, args: AddFinding) -> str | None:
+    """Return the path of the state that a finding came from; raise for a run or state that is not there."""
+    if args.workflow_id is None:
+        if args.state is not None:
+            raise InvalidArgument("A state belongs to a run.", "Pass workflow_id too, or leave out state.")
+        return None
+    app.runs.read(args.workflow_id)
+    return None if args.state is None else app.control_plane.path(args.workflow_id, args.state)
 
 
 def _visible(app: Application, finding_id: str) -> LastingFinding:

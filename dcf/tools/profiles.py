@@ -16,6 +16,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     awaiting,
     callbacks,
     catalog,
+    catalogue,
     completion,
     corrections,
     diagnosis,

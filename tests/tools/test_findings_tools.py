@@ -38,7 +38,7 @@ async def test_a_finding_is_kept_once_found_read_and_deleted(tools: Tools, opera
     assert (made["existed"], made["changed"]) == (False, True)
     again = await tools.ok("add_finding", **asked)
     assert (again["existed"], again["changed"], again["finding"]) == (True, False, made["finding"])
-    found = await tools.ok("search_findings", project=project, text="currency")
+    found = await tools.ok("search_findings", project=project, text="currency", include_global=False)
     assert titles(found) == [asked["title"]]
     assert (found["total"], found["total_is_exact"], found["next_cursor"]) == (1, True, None)
     one = await tools.ok("get_finding", finding_id=made["finding"]["finding_id"])
@@ -48,7 +48,7 @@ async def test_a_finding_is_kept_once_found_read_and_deleted(tools: Tools, opera
     assert (await operator.ok("delete_finding", finding_id=finding_id, reason="a test"))["existed"]
     assert not (await operator.ok("delete_finding", finding_id=finding_id))["existed"]
     await tools.refused("unknown_finding", "get_finding", finding_id=finding_id)
-    assert titles(await tools.ok("search_findings", project=project)) == []
+    assert titles(await tools.ok("search_findings", project=project, include_global=False)) == []
 
 
 async def test_a_key_stands_for_one_finding(tools: Tools, project: str) -> None:
@@ -116,7 +116,7 @@ async def test_filters_are_met_all_together(tools: Tools, project: str) -> None:
         ({"tags_json": ["a", "b"]}, ["three", "two", "one"]),
         ({"tags_json": ["a", "b"], "every_tag": True}, ["two"]),
         ({"tags_json": '["a"]', "severity": ["low"], "category": "speed"}, ["two"]),
-        ({"workflow_id": run}, ["one"]),
+        ({"run": run}, ["one"]),
         ({"status": "deprecated"}, []),
     ):
         found = await tools.ok("search_findings", project=project, include_global=False, **asked)

@@ -28,6 +28,8 @@ SECRETS = {
     "npm_token": "npm_" + drawn(36),
     "pypi_token": "pypi-AgEIcHlwaS5vcmc" + drawn(70),
     "jwt": f"eyJ{drawn(20)}.eyJ{drawn(40)}.{drawn(43)}",
+    "dcf_lease": "lease-" + drawn(32, "0123456789abcdef"),
+    "url_password": f"redis://dcf:{drawn(16)}@h",
     "dcf_key": f"dcf_{drawn(12, '0123456789abcdef')}_{drawn(43)}",
     "private_key": f"-----BEGIN RSA PRIVATE KEY-----\n{drawn(200)}\n-----END RSA PRIVATE KEY-----",
 }
@@ -45,7 +47,7 @@ def test_a_secret_of_a_known_shape_is_taken_out_and_counted(kind: str) -> None:
     assert found.counts == {kind: 2}
     assert SECRETS[kind][-12:] not in str(found.value)
     assert found.value["list"] == [1, None, True]
-    assert found.value["text"].startswith("it says: [redacted ")
+    assert found.value["text"].count("[redacted ") == 2
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ def test_a_secret_of_a_known_shape_is_taken_out_and_counted(kind: str) -> None:
         "ghp_short xoxb- AKIA eyJ.eyJ.x",
         "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
         "dcf/store/text_index_scripts.py:123",
-        "lease-0123456789abcdef0123456789abcdef",
+        "see https://example.org:8080/a@b and lease-holders",
     ],
 )
 def test_redaction_eats_identifiers(text: str) -> None:
