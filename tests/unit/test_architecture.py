@@ -218,6 +218,16 @@ def test_refusals_of_the_core_are_made_in_one_place() -> None:
     places |= {"answers", "halt_refusals", "journal_refusals"}
     places |= {"answers", "unit_refusals"}
     places |= {"answers", "project_refusals"}
+    places = {
+        "refusals",
+        "outside_refusals",
+        "human_refusals",
+        "talk_refusals",
+        "schedule_refusals",
+        "knowledge_refusals",
+        "run_edits",
+    }
+    places |= {"answers"}
     assert makers <= {f"dcf.core.{name}" for name in places}
 
 
