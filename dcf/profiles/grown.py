@@ -24,6 +24,7 @@ class Unit:
     run: str
     name: str
     doc: Mapping[str, Json]
+    facts: Mapping[str, Json]
     given: Json = None
     output: Json = None
 
@@ -35,7 +36,7 @@ class Unit:
     @property
     def is_group(self) -> bool:
         """True for a group of units."""
-        return self._unit.get("kind") == "group"
+        return self.facts.get("kind") == "group"
 
     @property
     def has_ended(self) -> bool:
@@ -56,27 +57,27 @@ class Unit:
     @property
     def title(self) -> str:
         """What people call it."""
-        return str(self._unit.get("title") or self.name)
+        return str(self.facts.get("title") or self.name)
 
     @property
     def group(self) -> str | None:
         """The group that it is in."""
-        return self._unit.get("group")
+        return self.facts.get("group")
 
     @property
     def parent(self) -> str | None:
         """The unit that it is a part of."""
-        return self._unit.get("parent")
+        return self.facts.get("parent")
 
     @property
     def areas(self) -> list[str]:
         """What it changes."""
-        return list(self._unit.get("areas") or ())
+        return list(self.facts.get("areas") or ())
 
     @property
     def depends_on(self) -> list[str]:
         """What it waits for."""
-        return list(self._unit.get("depends_on") or ())
+        return list(self.facts.get("depends_on") or ())
 
     @property
     def started_at(self) -> str | None:
@@ -91,11 +92,6 @@ class Unit:
     def input(self, name: str) -> Json:
         """Return a member of its input."""
         return self.given.get(name) if isinstance(self.given, Mapping) else None
-
-    @property
-    def _unit(self) -> Mapping[str, Json]:
-        found: Mapping[str, Json] = self.doc.get("unit") or {}
-        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +150,14 @@ async def _pages(native: Native, run: str) -> AsyncIterator[Mapping[str, Json]]:
 def _units(run: str, page: Mapping[str, Json]) -> dict[str, Unit]:
     inputs, outputs = page.get("inputs") or {}, page.get("outputs") or {}
     return {
-        name: Unit(run=run, name=name, doc=doc, given=inputs.get(name), output=outputs.get(name))
+        name: Unit(
+            run=run,
+            name=name,
+            doc=doc,
+            facts=(page.get("units") or {}).get(name) or {},
+            given=inputs.get(name),
+            output=outputs.get(name),
+        )
         for name, doc in page["states"].items()
     }
 
