@@ -296,6 +296,16 @@ class RunKeys:
         """The questions that were asked, and how many notes were left."""
         return self.of("talk")
 
+    @cached_property
+    def growth(self) -> str:
+        """Of a run that grows: what is open in it, and what is sealed."""
+        return self.of("growth")
+
+    @cached_property
+    def units(self) -> str:
+        """Of a run that grows: its units, in the order in which they were added."""
+        return self.of("units")
+
     def state(self, path: str) -> str:
         """Return the key of a state's document."""
         return f"{self._beginnings['state']}:{encode_state(path)}"
