@@ -67,7 +67,7 @@ def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool,
     if here is None:
         return Reads()
     if definition.units is not None:
-        return _to_end_unit(definition, path, fails, has_output, most)
+        return _to_end_unit(definition, path, fails=fails, has_output=has_output, most=most)
     needed = to_leave(
         definition,
         here,
@@ -81,7 +81,7 @@ def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool,
     return needed
 
 
-def _to_end_unit(definition: Definition, path: str, fails: bool, has_output: bool, most: int) -> Reads:
+def _to_end_unit(definition: Definition, path: str, *, fails: bool, has_output: bool, most: int) -> Reads:
     """Return what the end of a unit needs to read: who waits for it, its group, and the counts of the run."""
     assert definition.units is not None, "just looked"
     group = definition.units.by_name[path].group
@@ -111,6 +111,8 @@ def to_end(definition: Definition, path: str, size: int | None = None) -> Reads:
     here = place_of(definition, path)
     if here is None:
         return Reads()
+    if definition.units is not None:
+        return replace(_to_end_unit(definition, path, fails=False, has_output=True, most=0), entries=(path,))
     return to_leave(definition, here, fails=True, entries=(path,), opened=_inside(definition, here, size))
 
 

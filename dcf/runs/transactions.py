@@ -94,6 +94,10 @@ class Transactions:
         """Cache the fixed part of a run that was just created."""
         self._add(request.workflow_id, request.definition, {**created.meta, "secret": request.secret})
 
+    def forget(self, workflow_id: str) -> None:
+        """Read the fixed part of a run anew next time: this process has changed it."""
+        self._runs.pop(workflow_id, None)
+
     def path(self, workflow_id: str, state: str) -> str:
         """Return the path that a caller means. A state's name is its path, unless the name looks like a path."""
         return state if "/" not in state and "%" not in state else self.place(workflow_id, state).path

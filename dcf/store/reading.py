@@ -353,9 +353,9 @@ def _kept(kind: str, read: Callable[[Json], object]) -> Ask:
 
 
 def _growth(asked: Asked, run: RunKeys, _: bool) -> Understand:
-    keys = {"growth": run.of("growth")}
+    keys = {"growth": run.growth}
     asked.documents(keys)
-    asked.watched.append(run.of("growth"))
+    asked.watched.append(run.growth)
     return lambda found: read_growth(found.present(keys).get("growth"))
 
 

@@ -165,7 +165,7 @@ class RunStore:
         `after` is the id of the last one that is known.
         """
         start = "-" if after is None else f"({after}"
-        (found,) = self._connections.send(("XRANGE", self.keys(workflow_id).of("units"), start, "+"))
+        (found,) = self._connections.send(("XRANGE", self.keys(workflow_id).units, start, "+"))
         return [(entry.decode(), read_unit(load(fields[1]))) for entry, fields in found]
 
     def _timed(self, snapshot: Snapshot) -> Snapshot:

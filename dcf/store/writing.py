@@ -205,11 +205,11 @@ def _journal(packet: Packet, run: RunKeys, entries: Sequence[JournalEntry]) -> N
 
 
 def _growth(packet: Packet, run: RunKeys, growth: Sequence[Growth]) -> None:
-    packet.documents += (run.of("growth"), "$", dump_bytes(write_growth(growth[-1])))
+    packet.documents += (run.growth, "$", dump_bytes(write_growth(growth[-1])))
 
 
 def _units(packet: Packet, run: RunKeys, units: Sequence[Unit]) -> None:
-    packet.others += [("XADD", run.of("units"), "*", "unit", dump(write_unit(one))) for one in units]
+    packet.others += [("XADD", run.units, "*", "unit", dump(write_unit(one))) for one in units]
 
 
 def _agents(packet: Packet, run: RunKeys, agents: Mapping[str, Json]) -> None:
