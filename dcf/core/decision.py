@@ -13,6 +13,7 @@ from dcf.asl.steps import Entry
 from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.signals import Signals
 from dcf.core.talk import Talk
+from dcf.core.usage import Charge
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 
@@ -45,8 +46,8 @@ class Reads:
 
     Of a Parallel or Map: `scopes` asks for its recorded entry, `items` for single items by index, `tallies` for the
     counts of ended branches. `receipts` asks for older receipts by state and request, `run_receipts` for those of
-    requests about the whole run; the snapshot has each, None if there is none. `signals` and `talk`, which are watched
-    too, are those of the run.
+    requests about the whole run; the snapshot has each, None if there is none. `signals`, `talk` and the sums of
+    `usage`, which are watched too, are those of the run.
     """
 
     states: tuple[str, ...] = ()
@@ -65,6 +66,7 @@ class Reads:
     claims: tuple[str, ...] = ()
     signals: bool = False
     talk: bool = False
+    usage: bool = False
     whole_meta: bool = False
     audit: bool = False
 
@@ -117,6 +119,7 @@ class Snapshot:
     audit: Mapping[str, Json] | None = None
     signals: Signals | None = None
     talk: Talk | None = None
+    usage: Mapping[str, int] | None = None
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -166,7 +169,7 @@ class Changes:
     the fingerprint of a claiming token to the claimed state, so that a repeated claim finds it; None removes it.
     `receipts` are older ones, by state and request; `run_receipts` those of requests about the whole run. `forgotten`
     are states of which nothing else is kept. `signals` are the run's as each step left them; the last are written.
-    `talk` are its notes and questions.
+    `talk` are its notes and questions. `usage` are reports of what work used up, to be added to the run's sums.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
@@ -201,6 +204,7 @@ class Changes:
     run_receipts: dict[str, RunReceipt] = field(default_factory=dict)
     signals: list[Signals] = field(default_factory=list)
     talk: Talk | None = None
+    usage: list[Charge] = field(default_factory=list)
     listed: bool = False
     assigned: tuple[str, ...] = ()
 
@@ -256,6 +260,7 @@ class More:
     scopes: tuple[str, ...] = ()
     items: tuple[tuple[str, int], ...] = ()
     receipts: tuple[tuple[str, str], ...] = ()
+    usage: bool = False
     page: bool = False
     seeker: Seeker | None = None
 

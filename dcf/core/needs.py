@@ -211,6 +211,7 @@ def add(reads: Reads, more: More) -> Reads:
         scopes=tuple(dict.fromkeys((*reads.scopes, *more.scopes))),
         items=tuple(dict.fromkeys((*reads.items, *more.items))),
         receipts=tuple(dict.fromkeys((*reads.receipts, *more.receipts))),
+        usage=reads.usage or more.usage,
     )
 
 

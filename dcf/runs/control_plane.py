@@ -75,6 +75,7 @@ class ControlPlane:
         self.follow_ups = FollowUps(self.transactions, items)
         self._claims = Claims(self.transactions, self.acquire)
         self._known = KnownReady()
+        self.after_usage: Callable[[str], object] | None = None
 
     def hand_over_to(self, hand_over: Callable[[str], object]) -> None:
         """From now on call this with a run's id whenever a commit owes notifications; it must return at once.
@@ -203,6 +204,8 @@ class ControlPlane:
             ahead=lambda run, answers: needs.to_update_next(run.definition, asked, answers),
         )
         self._known.keep(workflow_id, owner, committed.answer)
+        if self.after_usage is not None and any(request.usage is not None for request in asked):
+            self.after_usage(workflow_id)
         return self._followed_up(workflow_id, asked, committed)
 
     def exhaust(self, workflow_id: str, path: str) -> None:
@@ -271,7 +274,7 @@ class ControlPlane:
         """Close the run and write its audit record, once. A repetition closes what a crashed server left open."""
 
         def reads(run: Run) -> Reads:
-            return Reads(states=run.definition.paths, whole_meta=True, audit=True)
+            return Reads(states=run.definition.paths, whole_meta=True, audit=True, usage=True)
 
         def decide(_: Run, snapshot: Snapshot) -> Decision[Finalized]:
             return finalization.finalize(snapshot, request)
