@@ -41,6 +41,7 @@ from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
 from dcf.runs.talk import Talking
 from dcf.runs.task_log import TaskLog
+from dcf.runs.upkeep import Upkeep
 from dcf.runs.usage import Usages
 from dcf.runs.views import RunViews
 from dcf.runs.work_finding import WorkFinding
@@ -267,8 +268,8 @@ def _clock(
     connections: Connections,
 ) -> RunClock:
     time, lists = ServerTime(connections), (parts.run_index, parts.due, parts.outbox)
-    books = UsageBooks(connections)
-    return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, parts.schedules, books)
+    upkeep = Upkeep(UsageBooks(connections), parts.plane.limits)
+    return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, parts.schedules, upkeep)
 
 
 def _json_documents(settings: Settings, connections: Connections, plane: ControlPlane) -> JsonDocuments:

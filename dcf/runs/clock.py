@@ -14,19 +14,15 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.retention import Retention
 from dcf.runs.schedules import Schedules
+from dcf.runs.upkeep import Upkeep
 from dcf.store.due import DueRuns
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Attention, Outbox
 from dcf.store.server_time import ServerTime
-from dcf.store.usage import UsageBooks
-from dcf.values.instants import SECOND
 
 _log = logging.getLogger(__name__)
 
 _HEALER: Final = "clock"
-
-_SETTLED_EVERY: Final = 30 * SECOND
-"""How often the clock has the books of usage brought up to date, for processes that died before they did it."""
 
 
 class RunClock:
@@ -46,7 +42,7 @@ class RunClock:
         time: ServerTime,
         activity: Activity | None = None,
         schedules: Schedules | None = None,
-        books: UsageBooks | None = None,
+        upkeep: Upkeep | None = None,
     ) -> None:
         self._plane = plane
         self._index = index
@@ -58,8 +54,7 @@ class RunClock:
         self._is_first = True
         self._activity = activity
         self._schedules = schedules
-        self._books = books
-        self._settled_at = 0
+        self._upkeep = upkeep
 
     def pulse(self) -> int:
         """Look once at every run and every schedule that is due. Return how many things were done."""
@@ -71,9 +66,8 @@ class RunClock:
             self._begin_anew(instant.now)
         if self._activity is not None:
             self._activity.write()
-        if self._books is not None and instant.now - self._settled_at > _SETTLED_EVERY:
-            self._books.settle_owed(instant.now)
-            self._settled_at = instant.now
+        if self._upkeep is not None:
+            self._upkeep.look(instant.now)
         due = self._due.at(instant.now)
         done = sum(self._try(self._tick, workflow_id) for workflow_id in due.runs)
         if self._schedules is None:
