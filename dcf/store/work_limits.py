@@ -138,8 +138,12 @@ end
 for _, book in ipairs(KEYS) do
   for i = 5, 4 + gone do
     local value = redis.call('HGET', book, ARGV[i])
-    if value and value:match('[^|]*$') == mark and not is_held(ARGV[i]) then
-      redis.call('HDEL', book, ARGV[i])
+    if value and value:match('[^|]*$') == mark then
+      if is_held(ARGV[i]) then
+        redis.call('HSET', book, ARGV[i], owner .. '|0|' .. mark)
+      else
+        redis.call('HDEL', book, ARGV[i])
+      end
     end
   end
   for i = 5 + gone, #ARGV do
