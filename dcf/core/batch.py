@@ -17,7 +17,7 @@ from dcf.core.definition import Definition
 from dcf.core.model import Meta, RunStatus
 from dcf.core.progress import Update
 from dcf.core.scopes import fenced
-from dcf.core.usage import plus
+from dcf.core.usage import plus, stored_budget
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
@@ -97,6 +97,8 @@ def _after_charges(sums: Mapping[str, int] | None, changes: Changes) -> Mapping[
 def _after_patch(meta: Meta, patch: Mapping[str, Json]) -> Meta:
     if "blocked_by" in patch:
         meta = replace(meta, blocked_by=read_blockers(patch["blocked_by"]))
+    if "budget" in patch:
+        meta = replace(meta, budget=stored_budget(patch["budget"]))
     return replace(meta, status=RunStatus(patch["status"])) if "status" in patch else meta
 
 

@@ -6,18 +6,19 @@ watched, so that the very write that reaches it blocks the run, and leases nothi
 
 from typing import Final
 
-from dcf.core.blockers import Blocker
-from dcf.core.blocking import block, has_room
+from dcf.core.blocking import has_room
 from dcf.core.decision import Changes, More, Snapshot
-from dcf.core.usage import Charge, Usage, plus
+from dcf.core.journaling import open_issue
+from dcf.core.model import Meta
+from dcf.core.usage import Budget, Charge, Usage, plus
 from dcf.values.instants import to_text
 from dcf.values.records import record, replace
 
 _DAY: Final = 10
 """Characters of the day in the text of an instant."""
 
-BUDGET_ISSUE: Final = "budget"
-"""How the id of the issue begins that a used up budget is blocked by."""
+AUTHOR: Final = "dcf"
+"""Who writes the issue of a used up budget into the journal."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -39,13 +40,29 @@ def charge(snapshot: Snapshot, state: str, usage: Usage) -> Charged | More:
         return Charged(snapshot=snapshot, charges=[report], changes=changes)
     if snapshot.usage is None:
         return More(usage=True)
-    sums = plus(snapshot.usage, usage)
-    reached = meta.budget.reached(sums)
-    if reached is not None and not any(one.issue.startswith(BUDGET_ISSUE) for one in meta.blocked_by):
-        text = f"The budget of the run is used up: {reached}. Raise it with set_budget, or cancel the run."
-        issue = Blocker(issue=f"{BUDGET_ISSUE}-{snapshot.now}", text=text, since=snapshot.now)
-        meta = block(changes, meta, issue, state=state, budget=meta.budget.as_json()) if has_room(meta) else meta
+    sums, budget = plus(snapshot.usage, usage), meta.budget
+    reached = budget.reached(sums)
+    is_blocked = any(one.issue == budget.issue for one in meta.blocked_by)
+    if reached is not None and not is_blocked and has_room(meta):
+        meta = _used_up(changes, snapshot, meta, budget, reached, state)
     return Charged(snapshot=replace(snapshot, meta=meta, usage=sums), charges=[report], changes=changes)
+
+
+def _used_up(changes: Changes, snapshot: Snapshot, meta: Meta, budget: Budget, reached: str, state: str) -> Meta:
+    """Open the issue that asks a person; the budget names it, so that a higher one resolves it."""
+    text = f"The budget of the run is used up: {reached}. Set a higher one (set_budget), or cancel the run."
+    issue, after = open_issue(
+        changes,
+        snapshot,
+        meta,
+        key=f"budget:{snapshot.now}",
+        text=text,
+        by=AUTHOR,
+        state=state,
+        details={"budget": budget.as_json(), "reached": reached},
+    )
+    changes.meta["budget"] = {**budget.as_json(), "issue": issue}
+    return after
 
 
 def with_charge(changes: Changes, charged: Charged) -> Changes:
@@ -57,4 +74,6 @@ def with_charge(changes: Changes, charged: Charged) -> Changes:
         usage=charged.charges,
         meta={**changes.meta, **charged.changes.meta},
         events=[*changes.events, *charged.changes.events],
+        notices=[*changes.notices, *charged.changes.notices],
+        journal=[*changes.journal, *charged.changes.journal],
     )

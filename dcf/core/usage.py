@@ -11,7 +11,7 @@ from typing import Final
 from dcf.errors import InvalidArgument
 from dcf.values.identifiers import check_name
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 
 MOST_TOKENS: Final = 10**12
 MOST_SECONDS: Final = 10**8
@@ -59,12 +59,16 @@ class Charge:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What a run or a project may use up: tokens in and out together, money of one currency, time of work."""
+    """What a run or a project may use up: tokens in and out together, money of one currency, time of work.
+
+    `issue` is the one in the run's journal that was opened when it was used up.
+    """
 
     tokens: int | None = None
     nanos: int | None = None
     currency: str | None = None
     ms: int | None = None
+    issue: str | None = None
 
     def reached(self, sums: Mapping[str, int]) -> str | None:
         """Return which part of the budget is used up, in words; None if none is."""
@@ -118,10 +122,14 @@ def read_budget(given: Json, name: str = "budget_json") -> Budget | None:
 
 def stored_budget(found: Json) -> Budget | None:
     """Return the budget that a document has; None if it has none, or one that somebody damaged."""
+    if not isinstance(found, dict):
+        return None
+    issue = found.get("issue")
     try:
-        return None if found is None else read_budget(found)
+        budget = read_budget({name: value for name, value in found.items() if name != "issue"})
     except InvalidArgument:
         return None
+    return None if budget is None else replace(budget, issue=issue if isinstance(issue, str) else None)
 
 
 def plus(sums: Mapping[str, int], more: Usage) -> dict[str, int]:

@@ -5,12 +5,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from dcf.core import budgets
+from dcf.core.charging import AUTHOR
 from dcf.core.decision import More, Reads
 from dcf.core.operations import RunAnswer
 from dcf.core.usage import Budget
 from dcf.errors import InvalidArgument
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
+from dcf.store.authors import current_author
 from dcf.store.usage import Kind, UsageBooks
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
@@ -76,10 +78,15 @@ class Usages:
         """Say what a run may use up. One that is blocked by its budget goes on, if the new one is not used up."""
         told = None if budget is None else budget.as_json()
         request = run_request("set_budget", reason, request_id, {"budget": told})
-        reads = Reads(run_receipts=(request.key,), open_states=(0, _ALL), usage=True)
+        meta = self._plane.read(workflow_id, (), whole_meta=False).meta
+        issue = None if meta is None or meta.budget is None else meta.budget.issue
+        journal = () if issue is None else (issue,)
+        reads = Reads(run_receipts=(request.key,), open_states=(0, _ALL), usage=True, journal=journal)
 
         committed = self._plane.transactions.on_run(
-            workflow_id, reads, lambda snapshot: budgets.set_budget(snapshot, request, budget)
+            workflow_id,
+            reads,
+            lambda snapshot: budgets.set_budget(snapshot, request, budget, current_author() or AUTHOR),
         )
         self._plane.follow_ups.after(workflow_id, committed)
         assert not isinstance(committed.answer, More), "it knows what it reads"

@@ -20,6 +20,7 @@ from dcf.core.signals import read_signals
 from dcf.core.talk import read_talk
 from dcf.store.connection import Command, Reply
 from dcf.store.guards import Unchanged
+from dcf.store.journal_entries import ask_journal
 from dcf.store.key_parts import encode_state, receipt_field
 from dcf.store.keys import RunKeys
 from dcf.store.open_states import add_page, assigned, page_command, ready_in, texts_of
@@ -330,18 +331,16 @@ def _run_receipts(asked: Asked, run: RunKeys, requests: tuple[str, ...]) -> Unde
     return understand
 
 
-def _signals(asked: Asked, run: RunKeys, _: bool) -> Understand:
-    keys = {"signals": run.signals}
-    asked.documents(keys)
-    asked.watched.append(run.signals)
-    return lambda found: read_signals(found.present(keys).get("signals"))
+def _kept(kind: str, read: Callable[[Json], object]) -> Ask:
+    """Read a document of the run, which is watched."""
 
+    def ask(asked: Asked, run: RunKeys, _: bool) -> Understand:
+        keys = {kind: run.of(kind)}
+        asked.documents(keys)
+        asked.watched += keys.values()
+        return lambda found: read(found.present(keys).get(kind))
 
-def _talk(asked: Asked, run: RunKeys, _: bool) -> Understand:
-    keys = {"talk": run.talk}
-    asked.documents(keys)
-    asked.watched.append(run.talk)
-    return lambda found: read_talk(found.present(keys).get("talk"))
+    return ask
 
 
 def _usage(asked: Asked, run: RunKeys, _: bool) -> Understand:
@@ -363,8 +362,9 @@ READS: Final[Mapping[str, Ask]] = {
     "tallies": _tallies,
     "receipts": _receipts,
     "run_receipts": _run_receipts,
-    "signals": _signals,
-    "talk": _talk,
+    "signals": _kept("signals", read_signals),
+    "talk": _kept("talk", read_talk),
+    "journal": ask_journal,
     "usage": _usage,
 }
 """Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""

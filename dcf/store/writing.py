@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from dcf.core import catalog, codec, entry_codec
 from dcf.core.attention import stuck_mark
 from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
+from dcf.core.journal import JournalEntry
 from dcf.core.model import Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.operations import write_run_receipt
 from dcf.core.signals import Signals, write_signals
@@ -20,6 +21,7 @@ from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
 from dcf.store.event_fields import write_events
+from dcf.store.journal_entries import entry_commands
 from dcf.store.key_parts import encode_state, receipt_field
 from dcf.store.keys import RunKeys
 from dcf.store.people_keys import opened_commands
@@ -196,6 +198,10 @@ def _talk(packet: Packet, run: RunKeys, talk: Talk) -> None:
     packet.documents += (run.talk, "$", dump_bytes(write_talk(talk)))
 
 
+def _journal(packet: Packet, run: RunKeys, entries: Sequence[JournalEntry]) -> None:
+    packet.others += [command for entry in entries for command in entry_commands(run, entry)]
+
+
 def _events(packet: Packet, run: RunKeys, events: Sequence[Event]) -> None:
     packet.others += event_commands(run, events)
 
@@ -300,6 +306,7 @@ WRITES: Final[Mapping[str, Writer]] = {
     "signals": _signals,
     "talk": _talk,
     "usage": lambda packet, run, charges: packet.others.extend(charge_commands(run, charges)),
+    "journal": _journal,
 }
 """Writer of each row of `Changes`, in the order of writing."""
 
