@@ -19,6 +19,10 @@
 | `cp:wf:<id>:scopes` | sorted set | opening a Parallel or Map; all that ever were, by their largest size | the run's retention |
 | `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
 | `cp:wf:<id>:receipts` | hash | requests that displace another's receipt, and requests about the whole run: what older requests were told | the run's retention |
+| `cp:wf:<id>:usage`, `:usageparts` | hash | completions that report usage: sums of the run; after the commit, those by state, agent and model | the run's retention |
+| `cp:wf:<id>:spent` | stream | the same: reports that are owed to the books (`store/usage.py`) | until they are in the books, a moment later |
+| `cp:idx:usage:owed` | sorted set | the same (before the run's keys): runs that owe reports, by when | a minute after the last report |
+| `cp:idx:usage:<agent or project>:<id>`, and with `:<day>` | hash | moving reports to the books: sums of all time, and of a day | 400 days after the last report |
 | `cp:idx:runs`, `cp:idx:live` | sorted set | creation and start (before the run's keys); finalizing | `live` until the run is over, `runs` until a sweep finds it gone |
 | `cp:idx:runs:<facet>:<value>` | sorted set | a run's transactions (before the run's keys): runs by creation time that have a status, workflow, version, agent or tag, or that nobody takes (`stuck`) | until the run is deleted, or a sweep finds it gone |
 | `cp:idx:due:<shard>` | sorted set | a run's transactions (before the run's keys), the clock: live runs by when the clock must look at them, at the latest | until the run is over |
@@ -315,6 +319,18 @@ class RunKeys:
     def units(self) -> str:
         """Of a run that grows: its units, in the order in which they were added."""
         return self.of("units")
+
+    def usage(self) -> str:
+        """Sums of what the run's work used up."""
+        return self.of("usage")
+
+    def usage_parts(self) -> str:
+        """The same by state, agent and model."""
+        return self.of("usageparts")
+
+    def spent(self) -> str:
+        """Reports of usage that are owed to the books."""
+        return self.of("spent")
 
     def state(self, path: str) -> str:
         """Return the key of a state's document."""
