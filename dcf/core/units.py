@@ -166,9 +166,9 @@ def read_unit(document: Json) -> Unit:
 
 
 def shown_unit(unit: Unit, *, whole: bool = False) -> dict[str, Json]:
-    """Return what views tell of a unit beside its state: what it is, what it belongs to, and what its worker is told."""
+    """Return what views tell of a unit beside its state; `whole`: also what its worker is told."""
     written = write_unit(unit)
-    shown = {
+    shown: dict[str, Json] = {
         name: written[name] for name in ("kind", "title", "group", "parent", "depends_on", "areas") if name in written
     }
     told = {name: unit.told[field] for name, field in BRIEF_FIELDS.items() if field in unit.told}
