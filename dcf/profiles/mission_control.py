@@ -11,7 +11,7 @@ from dcf.profiles import grown
 from dcf.profiles import mission_control_calls as calls
 from dcf.profiles.grown import Grown, Unit, read_run, read_unit
 from dcf.profiles.ids import digest_of, id_of, place_of, slug_of
-from dcf.profiles.mission_control_context import context_of, note, notes_of
+from dcf.profiles.mission_control_context import context_of, is_open, note, notes_of
 from dcf.profiles.mission_control_words import (
     PHASE_BEGUN,
     PHASE_ENDED,
@@ -178,7 +178,7 @@ async def complete_task(native: Native, args: calls.CompleteTaskCall) -> Json:
     failed = args.status == "failed"
     error = (_FAILED, dump(output)) if failed else None
     usage = tokens_of(output)
-    await grown.end(native, task, output, error, usage=usage)
+    await grown.end(native, task, output, error, usage_json=usage)
     done = await read_unit(native, run, name)
     return {
         "task_id": args.task_id,
@@ -229,8 +229,9 @@ async def complete_workflow(native: Native, args: calls.CompleteWorkflowCall) ->
         "achievements": args.achievements or [],
         "limitations": args.limitations or [],
     }
-    status = _RUN_STATUSES[args.status]
-    await native.call("close_run", workflow_id=args.workflow_id, status=status, **said)
+    read = await read_run(native, args.workflow_id)
+    force = args.status == "failed" or not await is_open(native, read)
+    await native.call("close_run", workflow_id=args.workflow_id, status=_RUN_STATUSES[args.status], force=force, **said)
     read = await read_run(native, args.workflow_id)
     tasks = [one for one in read.units.values() if not one.is_group]
     spent = sum(grown.seconds_between(one.started_at, one.finished_at) for one in tasks)

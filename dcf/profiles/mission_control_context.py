@@ -101,6 +101,15 @@ async def journal(native: Native, run: str, **wanted: Json) -> AsyncIterator[Ent
             return
 
 
+async def is_open(native: Native, run: Grown) -> bool:
+    """Return True if a task or phase of the run is in progress. Failed tasks are not."""
+    if any(task_status(one) == "IN_PROGRESS" for one in run.units.values() if not one.is_group):
+        return True
+    entries = [one async for one in journal(native, run.run, kind="note")]
+    groups = [one for one in run.units.values() if one.is_group]
+    return any(phase_status(one, _notes(entries, one.name)) == "IN_PROGRESS" for one in groups)
+
+
 async def notes_of(native: Native, run: str, phase: str) -> dict[str, Entry]:
     """Return the entries that say how a phase was begun, and how it ended."""
     return _notes([one async for one in journal(native, run, kind="note", state=phase)], phase)

@@ -187,8 +187,6 @@ class Transactions:
         # Runs of the same workflow share one definition, and with it what was worked out for its states.
         known_by = (definition.sha256, definition.workflow_id)
         shared = definition if definition.units is not None else self._definitions.setdefault(known_by, definition)
-        run = Run(definition=shared, sha256=sha256, created_at=created_at, context=context)
-        shared = self._definitions.setdefault((definition.sha256, definition.workflow_id), definition)
         project = facts.get("project")
         run = Run(definition=shared, sha256=sha256, created_at=created_at, context=context, project=project)
         self._runs[workflow_id] = run

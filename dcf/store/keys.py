@@ -1,4 +1,4 @@
-"""All Redis keys of dcf, but for those of schedules (`schedule_keys`) and text indexes (`text_keys`). No other module makes one.
+"""All Redis keys of dcf, but for those of schedules (`schedule_keys`) and text indexes (`text_keys`).
 
 | key | type | writer | lifetime |
 |---|---|---|---|
@@ -233,122 +233,106 @@ class RunKeys:
     workflow_id: str
 
     @cached_property
-    @property
     def meta(self) -> str:
         """Facts about the run, and its status."""
         return self.of("meta")
 
     @cached_property
-    @property
     def definition(self) -> str:
         """The workflow as it was when the run was created."""
         return self.of("definition")
 
     @cached_property
-    @property
     def events(self) -> str:
         """The run's history."""
         return self.of("events")
 
     @cached_property
-    @property
     def outbox(self) -> str:
         """Outbox: the notifications owed."""
         return self.of("outbox")
 
     @cached_property
-    @property
     def told(self) -> str:
         """How the agents of each state were notified."""
         return self.of("told")
 
     @cached_property
-    @property
     def timers(self) -> str:
         """Open states by when they next need attention."""
         return self.of("timers")
 
     @cached_property
-    @property
     def scopes(self) -> str:
         """Every Parallel and Map that was opened, by the most branches or iterations it had."""
         return self.of("scopes")
 
     @cached_property
-    @property
     def claims(self) -> str:
         """States by the token that claimed them."""
         return self.of("claims")
 
     @cached_property
-    @property
     def receipts(self) -> str:
         """Receipts of older requests, by state and request."""
         return self.of("receipts")
 
     @cached_property
-    @property
     def secret(self) -> str:
         """What the run's task tokens are made with."""
         return self.of("secret")
 
     @cached_property
-    @property
     def barrier(self) -> str:
         """Small write before WAIT, which waits for replicas."""
         return self.of("barrier")
 
     @cached_property
-    @property
     def audit(self) -> str:
         """The audit record that finalizing writes."""
         return self.of("audit")
 
     @cached_property
-    @property
     def signals(self) -> str:
         """The signals that no state has taken yet."""
         return self.of("signals")
 
     @cached_property
-    @property
     def talk(self) -> str:
         """The questions that were asked, and how many notes were left."""
         return self.of("talk")
 
     @cached_property
-    @property
     def journal(self) -> str:
         """The entries of the journal."""
         return self.of("journal")
 
     @cached_property
-    @property
     def journalorder(self) -> str:
         """The entries of the journal in order, by list."""
         return self.of("journalorder")
 
-    @property
+    @cached_property
     def growth(self) -> str:
         """Of a run that grows: what is open in it, and what is sealed."""
         return self.of("growth")
 
-    @property
+    @cached_property
     def units(self) -> str:
         """Of a run that grows: its units, in the order in which they were added."""
         return self.of("units")
 
-    @property
+    @cached_property
     def usage(self) -> str:
         """Sums of what the run's work used up."""
         return self.of("usage")
 
-    @property
+    @cached_property
     def usage_parts(self) -> str:
         """The same by state, agent and model."""
         return self.of("usageparts")
 
-    @property
+    @cached_property
     def spent(self) -> str:
         """Reports of usage that are owed to the books."""
         return self.of("spent")
