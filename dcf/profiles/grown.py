@@ -16,6 +16,9 @@ READ: Final = "read_workflow_control_plane"
 _ENDED: Final = frozenset({"succeeded", "failed", "skipped", "cancelled"})
 _PAGE: Final = 500
 
+TAKEN_FROM: Final = "taken_over_from"
+"""Member of the answer to `begin` that names the holder before, whose lease had expired."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
@@ -177,24 +180,25 @@ async def add(native: Native, run: str, unit: Mapping[str, Json], agent: str, re
 
 
 async def begin(native: Native, unit: Unit, agent: str) -> Mapping[str, Json]:
-    """Take the lease on a unit for its next attempt, or find that the caller has it."""
-    current = native.token(unit.run, unit.name, unit.attempts)
+    """Take the lease on a unit for its next attempt, or find that the caller has it.
+
+    The answer says whose lease had expired and was taken over.
+    """
     if unit.status == "running" and unit.holder == agent:
         try:
             return await renew(native, unit)
         except NotDone as refused:
             if refused.failure.code not in {"lease_lost", "lease_expired"}:
                 raise
-    token = native.token(unit.run, unit.name, unit.attempts + 1)
-    assert token != current, "each attempt has its own"
-    return await native.call(
+    taken = await native.call(
         "acquire_state_lease",
         workflow_id=unit.run,
         state=unit.name,
         owner_agent_id=agent,
-        lease_token=token,
+        lease_token=native.token(unit.run, unit.name, unit.attempts + 1),
         lease_ttl_s=native.ttl_s,
     )
+    return taken if unit.holder is None else {**taken, TAKEN_FROM: unit.holder}
 
 
 async def renew(native: Native, unit: Unit) -> Mapping[str, Json]:

@@ -120,6 +120,8 @@ async def start_task(native: Native, args: calls.StartTaskCall) -> Json:
         added = await grown.add(native, run, unit, agent, "start_task")
     task = await read_unit(native, run, name)
     warnings = list(added.get("warnings") or ())
+    if grown.TAKEN_FROM in added:
+        warnings.append(f"The task is taken over from '{added[grown.TAKEN_FROM]}', whose lease had expired.")
     return {
         "task_id": id_of(run, name),
         "workflow_id": run,
