@@ -1,5 +1,7 @@
 """A run that grows and has a time limit is paused when it has passed; its time begins anew when it is resumed."""
 
+import secrets
+
 from dcf.core.creation import Create
 from dcf.core.grown import grown_definition
 from dcf.core.model import RunStatus
@@ -11,8 +13,9 @@ from tests.support.world import World
 
 
 def _opened(world: World, timeout_s: int) -> str:
+    run = f"limited-{secrets.token_hex(4)}"
     wish = Create(
-        workflow_id="limited",
+        workflow_id=run,
         definition=grown_definition("work"),
         run_input={},
         agents={},
@@ -23,19 +26,19 @@ def _opened(world: World, timeout_s: int) -> str:
         tags=(),
     )
     Growing(world.plane).open_run(OpenRequest(wish=wish, timeout_s=timeout_s))
-    return "limited"
+    return run
 
 
-def _pass(world: World, seconds: int) -> None:
+def _pass(world: World, run: str, seconds: int) -> None:
     let_pass(world, seconds)
-    world.plane.time_out("limited")
+    world.plane.time_out(run)
 
 
 def test_a_run_is_paused_when_its_time_has_passed_and_not_failed(timely: World) -> None:
     run = _opened(timely, 60)
-    _pass(timely, 59)
+    _pass(timely, run, 59)
     assert timely.meta(run).get("paused_at") is None
-    _pass(timely, 2)
+    _pass(timely, run, 2)
     assert timely.run_status(run) is RunStatus.RUNNING
     assert timely.meta(run)["paused_at"] is not None
     assert timely.meta(run)["paused_because"] == "timeout"
@@ -44,20 +47,20 @@ def test_a_run_is_paused_when_its_time_has_passed_and_not_failed(timely: World) 
 
 def test_clock_restarts(timely: World) -> None:
     run = _opened(timely, 60)
-    _pass(timely, 61)
+    _pass(timely, run, 61)
     assert isinstance(timely.lifecycle.resume(run), RunAnswer)
-    _pass(timely, 59)
+    _pass(timely, run, 59)
     assert timely.meta(run).get("paused_at") is None, "its time began anew"
-    _pass(timely, 2)
+    _pass(timely, run, 2)
     assert timely.meta(run)["paused_because"] == "timeout"
 
 
 def test_while_a_run_is_paused_its_time_stands_still(timely: World) -> None:
     run = _opened(timely, 60)
     assert isinstance(timely.lifecycle.pause(run, reason="pending"), RunAnswer)
-    _pass(timely, 600)
+    _pass(timely, run, 600)
     assert timely.meta(run)["paused_because"] == "pending"
     assert isinstance(timely.lifecycle.resume(run), RunAnswer)
     assert timely.meta(run).get("paused_at") is None
-    _pass(timely, 61)
+    _pass(timely, run, 61)
     assert timely.meta(run)["paused_because"] == "timeout"
