@@ -27,6 +27,7 @@ from dcf.cli import (
     export,
     front_page,
     graphs,
+    growing,
     hosting,
     init,
     keys,
@@ -379,6 +380,6 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
-    *(retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(growing, retention, signals, diagnosis, events, export, watching, init, hosting),
 ):
     part.mount(app)

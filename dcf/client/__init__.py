@@ -6,6 +6,7 @@
 from dcf.client.arguments import Agents, Moment, Workflow
 from dcf.client.clients import AsyncClient, Client
 from dcf.client.connecting import connect, connect_async
+from dcf.client.growing_records import AddedUnits, ClosedRun, OpenedRun, ReopenedUnit, SealedGroup
 from dcf.client.outside_records import EndedTask, LivingTask, SentSignal
 from dcf.client.people_records import (
     AnsweredTask,
@@ -52,6 +53,7 @@ from dcf.client.serving import Serving
 from dcf.client.talk_records import AnsweredQuestion, AskedQuestion, CorrectedResult, LeftNote
 
 __all__ = [
+    "AddedUnits",
     "Agents",
     "AnsweredQuestion",
     "AnsweredTask",
@@ -59,6 +61,7 @@ __all__ = [
     "AsyncClient",
     "CatchUpName",
     "Client",
+    "ClosedRun",
     "CorrectedResult",
     "CreatedSchedule",
     "DefinitionName",
@@ -76,12 +79,14 @@ __all__ = [
     "Moment",
     "NotifiedAgent",
     "NotifiedAgents",
+    "OpenedRun",
     "OperatedRun",
     "OperatedSchedule",
     "OverlapName",
     "ParentState",
     "RegisteredAgent",
     "ReleasedState",
+    "ReopenedUnit",
     "ResolvedState",
     "RetriedRun",
     "RunDetails",
@@ -89,6 +94,7 @@ __all__ = [
     "RunExport",
     "RunStatusName",
     "ScheduleDetails",
+    "SealedGroup",
     "SentSignal",
     "Serving",
     "StartedRun",

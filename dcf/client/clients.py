@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from dcf.client import outside, people, registering, scheduling, talk, verbs, watching
+from dcf.client import growing, outside, people, registering, scheduling, talk, verbs, watching
 from dcf.client.exchange import (
     AwaitedTransport,
     BlockingTransport,
@@ -64,6 +64,12 @@ class Client:
     ask_question = blocking(talk.ask_question)
     answer_question = blocking(talk.answer_question)
     correct_result = blocking(talk.correct_result)
+    open_run = blocking(growing.open_run)
+    add_units = blocking(growing.add_units)
+    seal_group = blocking(growing.seal_group)
+    retry_unit = blocking(growing.retry_unit)
+    rewind_unit = blocking(growing.rewind_unit)
+    close_run = blocking(growing.close_run)
     signal = blocking(outside.signal)
     send_task_success = blocking(outside.send_task_success)
     send_task_failure = blocking(outside.send_task_failure)
@@ -167,6 +173,12 @@ class AsyncClient:
     ask_question = awaited(talk.ask_question)
     answer_question = awaited(talk.answer_question)
     correct_result = awaited(talk.correct_result)
+    open_run = awaited(growing.open_run)
+    add_units = awaited(growing.add_units)
+    seal_group = awaited(growing.seal_group)
+    retry_unit = awaited(growing.retry_unit)
+    rewind_unit = awaited(growing.rewind_unit)
+    close_run = awaited(growing.close_run)
     signal = awaited(outside.signal)
     send_task_success = awaited(outside.send_task_success)
     send_task_failure = awaited(outside.send_task_failure)

@@ -12,7 +12,7 @@ import redis
 
 from dcf.application import Application
 from dcf.asl import brief_syntax, parsing, pausing, schema_check, schema_syntax
-from dcf.core import parents, schedules, signals, talk, ticks
+from dcf.core import parents, schedules, signals, talk, ticks, units
 from dcf.core.access import Scope
 from dcf.runs import histories
 from dcf.settings import Settings
@@ -35,7 +35,7 @@ from tests.tools import (
 )
 from tests.tools.calls import Tools, new_run
 from tests.unit.asl import test_json_schemas
-from tests.unit.core import test_core_briefs, test_scheduling, test_ticks
+from tests.unit.core import test_core_briefs, test_growing, test_scheduling, test_ticks
 
 pytestmark = pytest.mark.anyio
 
@@ -211,6 +211,14 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "unread events of runs of one creator in an inbox": (
         inbox.MOST_UNREAD,
         test_fair_inbox.test_one_creator_has_only_so_many_unread_events_and_others_still_have_room,
+    ),
+    "units and groups of a run that grows": (
+        units.MOST_UNITS,
+        test_growing.test_a_run_takes_only_so_many_units_and_a_call_only_so_many,
+    ),
+    "units that wait for one unit or group": (
+        units.MOST_FOLLOWERS,
+        test_growing.test_only_so_many_units_wait_for_one,
     ),
     "notes of a run": (talk.MOST_NOTES, test_talk.test_notes_are_bounded_in_length_and_number_and_end_with_the_run),
     "questions that a run keeps": (
