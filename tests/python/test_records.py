@@ -12,6 +12,7 @@ from dcf import client as package
 from dcf.client import (
     AsyncClient,
     Client,
+    growing,
     growing_records,
     outside,
     outside_records,
