@@ -16,9 +16,9 @@ from dcf.core.operations import RunAnswer
 from dcf.core.run_closing import LONGEST_POINT, LONGEST_SUMMARY, MAX_METRICS, MOST_POINTS, Close, Seal
 from dcf.core.starting import check_tags
 from dcf.core.unit_syntax import read_units
-from dcf.errors import InvalidArgument
+from dcf.errors import Forbidden, InvalidArgument
 from dcf.runs.growing import id_for_opening
-from dcf.tools.callers import current_caller, require_planner
+from dcf.tools.callers import bound_to, current_caller, require_planner
 from dcf.tools.leases import new_token
 from dcf.tools.lifecycle import Reason, RequestId
 from dcf.tools.registry import (
@@ -145,6 +145,16 @@ class AddUnitsToRun(Arguments):
     reason: Reason = None
 
 
+def _require_member(app: Application, workflow_id: str) -> None:
+    """Raise Forbidden for a key bound to an agent that has no part in the run."""
+    agent_id = bound_to()
+    if agent_id is not None and not app.growing.is_member(workflow_id, agent_id):
+        raise Forbidden(
+            f"Agent '{agent_id}', which this key is bound to, has no part in run '{workflow_id}'.",
+            "Its planner, and agents that have a unit of it, change its units; the planner can add one for you.",
+        )
+
+
 class UnitsAdded(Answer):
     """The units that are new (`added`), those that were there, and which can be taken; `work` of those you took."""
 
@@ -161,6 +171,7 @@ class UnitsAdded(Answer):
 @tool(toolset="growing", scope=Scope.PLAN, profiles=("member", "operator"), arguments=AddUnitsToRun, answer=UnitsAdded)
 def add_units(app: Application, args: AddUnitsToRun) -> UnitsAdded:
     """Add units to a run that grows."""
+    _require_member(app, args.workflow_id)
     units = read_units(parse(args.units, name="units"))
     if any(one.claim for one in units) and args.agent_id is None:
         raise InvalidArgument("A unit is to be claimed, and agent_id is missing.", "Pass your agent id as agent_id.")
@@ -205,6 +216,7 @@ class GroupWasSealed(Answer):
 @tool(toolset="growing", scope=Scope.PLAN, profiles=("member", "operator"), arguments=SealGroup, answer=GroupWasSealed)
 def seal_group(app: Application, args: SealGroup) -> GroupWasSealed:
     """Seal a group or a run."""
+    _require_member(app, args.workflow_id)
     wish = Seal(group=args.group, only_if_done=args.only_if_done, force=args.force)
     answer = app.growing.seal_group(args.workflow_id, wish, reason=args.reason, request_id=args.request_id)
     if isinstance(answer, Refusal):
@@ -244,6 +256,7 @@ class RetryUnit(_OnUnit):
 @tool(toolset="growing", scope=Scope.PLAN, profiles=("member", "operator"), arguments=RetryUnit, answer=UnitReopened)
 def retry_unit(app: Application, args: RetryUnit) -> UnitReopened:
     """Try a unit again."""
+    _require_member(app, args.workflow_id)
     answer = app.growing.retry_unit(args.workflow_id, args.unit, reason=args.reason, request_id=args.request_id)
     return _reopened(args, answer)
 
@@ -262,6 +275,7 @@ class RewindUnit(_OnUnit):
 )
 def rewind_unit(app: Application, args: RewindUnit) -> UnitReopened:
     """Take a unit back."""
+    _require_member(app, args.workflow_id)
     answer = app.growing.rewind_unit(args.workflow_id, args.unit, reason=args.reason, request_id=args.request_id)
     return _reopened(args, answer)
 
