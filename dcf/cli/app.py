@@ -27,6 +27,7 @@ from dcf.cli import (
     export,
     front_page,
     graphs,
+    growing,
     hosting,
     init,
     journal,
@@ -386,5 +387,6 @@ for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
     *(journal, retention, signals, diagnosis, events, export, watching, init, hosting),
     *(projects, retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(growing, retention, signals, diagnosis, events, export, watching, init, hosting),
 ):
     part.mount(app)

@@ -6,6 +6,7 @@
 from dcf.client.arguments import Agents, Moment, Workflow
 from dcf.client.clients import AsyncClient, Client
 from dcf.client.connecting import connect, connect_async
+from dcf.client.growing_records import AddedUnits, ClosedRun, OpenedRun, ReopenedUnit, SealedGroup
 from dcf.client.outside_records import EndedTask, LivingTask, SentSignal
 from dcf.client.people_records import (
     AnsweredTask,
@@ -61,6 +62,7 @@ from dcf.client.serving import Serving
 from dcf.client.talk_records import AnsweredQuestion, AskedQuestion, CorrectedResult, LeftNote
 
 __all__ = [
+    "AddedUnits",
     "Agents",
     "AnsweredQuestion",
     "AnsweredTask",
@@ -68,6 +70,7 @@ __all__ = [
     "AsyncClient",
     "CatchUpName",
     "Client",
+    "ClosedRun",
     "CorrectedResult",
     "CreatedSchedule",
     "DefinitionName",
@@ -88,6 +91,7 @@ __all__ = [
     "Moment",
     "NotifiedAgent",
     "NotifiedAgents",
+    "OpenedRun",
     "OperatedRun",
     "OperatedSchedule",
     "OverlapName",
@@ -98,6 +102,7 @@ __all__ = [
     "ReadProject",
     "RegisteredAgent",
     "ReleasedState",
+    "ReopenedUnit",
     "ResolvedState",
     "RetriedRun",
     "RunDetails",
@@ -105,6 +110,7 @@ __all__ = [
     "RunExport",
     "RunStatusName",
     "ScheduleDetails",
+    "SealedGroup",
     "SentSignal",
     "Serving",
     "StartedRun",

@@ -12,6 +12,8 @@ from dcf import client as package
 from dcf.client import (
     AsyncClient,
     Client,
+    growing,
+    growing_records,
     outside,
     outside_records,
     people,
@@ -64,6 +66,11 @@ OF_TOOLS = {
     talk_records.AnsweredQuestion: ("answer_question", set()),
     talk_records.CorrectedResult: ("correct_result", {"problems"}),
     registered_records.RegisteredAgent: ("register_agent", set()),
+    growing_records.OpenedRun: ("open_run", set()),
+    growing_records.AddedUnits: ("add_units", {"problems"}),
+    growing_records.SealedGroup: ("seal_group", set()),
+    growing_records.ReopenedUnit: ("rewind_unit", set()),
+    growing_records.ClosedRun: ("close_run", set()),
     schedule_records.CreatedSchedule: ("create_schedule", set()),
     schedule_records.OperatedSchedule: ("operate_schedule", {"warnings"}),
     schedule_records.DeletedSchedule: ("delete_schedule", set()),
@@ -151,6 +158,7 @@ def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation()
     described = {
         name: function
         for module in (verbs, watching, outside, people, projects, registering, scheduling, talk)
+        for module in (verbs, watching, outside, people, registering, scheduling, talk, growing)
         for name, function in vars(module).items()
         if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     }
