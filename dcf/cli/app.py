@@ -21,10 +21,12 @@ from dcf.cli import (
     audit,
     callbacks,
     catalog,
+    catalogue,
     diagnosis,
     events,
     exit_codes,
     export,
+    findings,
     front_page,
     graphs,
     hosting,
@@ -379,6 +381,6 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
-    *(retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(retention, signals, diagnosis, events, export, watching, init, hosting, findings, catalogue),
 ):
     part.mount(app)

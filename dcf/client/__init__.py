@@ -6,6 +6,18 @@
 from dcf.client.arguments import Agents, Moment, Workflow
 from dcf.client.clients import AsyncClient, Client
 from dcf.client.connecting import connect, connect_async
+from dcf.client.knowledge_records import (
+    DefinitionDetails,
+    DefinitionKindName,
+    DeletedDefinition,
+    DeletedFinding,
+    FindingDetails,
+    FindingEdit,
+    FindingStatusName,
+    SeverityName,
+    ShownDefinition,
+    ShownFinding,
+)
 from dcf.client.outside_records import EndedTask, LivingTask, SentSignal
 from dcf.client.people_records import (
     AnsweredTask,
@@ -61,13 +73,20 @@ __all__ = [
     "Client",
     "CorrectedResult",
     "CreatedSchedule",
+    "DefinitionDetails",
+    "DefinitionKindName",
     "DefinitionName",
+    "DeletedDefinition",
+    "DeletedFinding",
     "DeletedRun",
     "DeletedSchedule",
     "EndedTask",
     "ExplainedCause",
     "ExplainedRun",
     "FinalizedRun",
+    "FindingDetails",
+    "FindingEdit",
+    "FindingStatusName",
     "HeldRun",
     "LeftNote",
     "ListedRun",
@@ -91,6 +110,9 @@ __all__ = [
     "ScheduleDetails",
     "SentSignal",
     "Serving",
+    "SeverityName",
+    "ShownDefinition",
+    "ShownFinding",
     "StartedRun",
     "StateDetails",
     "StateStatusName",

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from dcf.client import outside, people, registering, scheduling, talk, verbs, watching
+from dcf.client import knowledge, outside, people, registering, scheduling, talk, verbs, watching
 from dcf.client.exchange import (
     AwaitedTransport,
     BlockingTransport,
@@ -74,6 +74,15 @@ class Client:
     list_schedules = iterating(scheduling.list_schedules)
     operate_schedule = blocking(scheduling.operate_schedule)
     delete_schedule = blocking(scheduling.delete_schedule)
+    add_finding = blocking(knowledge.add_finding)
+    search_findings = iterating(knowledge.search_findings)
+    get_finding = blocking(knowledge.get_finding)
+    update_finding = blocking(knowledge.update_finding)
+    delete_finding = blocking(knowledge.delete_finding)
+    put_definition = blocking(knowledge.put_definition)
+    get_definition = blocking(knowledge.get_definition)
+    search_definitions = iterating(knowledge.search_definitions)
+    delete_definition = blocking(knowledge.delete_definition)
 
     def serve(
         self,
@@ -177,6 +186,15 @@ class AsyncClient:
     list_schedules = iterating_async(scheduling.list_schedules)
     operate_schedule = awaited(scheduling.operate_schedule)
     delete_schedule = awaited(scheduling.delete_schedule)
+    add_finding = awaited(knowledge.add_finding)
+    search_findings = iterating_async(knowledge.search_findings)
+    get_finding = awaited(knowledge.get_finding)
+    update_finding = awaited(knowledge.update_finding)
+    delete_finding = awaited(knowledge.delete_finding)
+    put_definition = awaited(knowledge.put_definition)
+    get_definition = awaited(knowledge.get_definition)
+    search_definitions = iterating_async(knowledge.search_definitions)
+    delete_definition = awaited(knowledge.delete_definition)
 
     def serve(
         self,

@@ -14,11 +14,12 @@ from typing import Final
 from dcf.core.text_entries import FacetFilter, TextEntry
 from dcf.core.text_tokens import read_words
 from dcf.errors import InvalidArgument, TooLarge
-from dcf.values.digest import content_fingerprint, definition_sha256
+from dcf.values.digest import content_fingerprint, definition_sha256, fingerprint
 from dcf.values.identifiers import check_name
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json, byte_length, dump
 from dcf.values.records import replace
+from dcf.values.secret_shapes import redact
 
 MOST_DEFINITIONS: Final = 10_000
 """Definitions and kept older versions of one Redis."""
@@ -73,7 +74,7 @@ class Owner:
     def key(self) -> str:
         """The value of its facet."""
         if self.session is not None:
-            return f"session {self.session} of {self.project or 'nobody'}"
+            return f"session {fingerprint(self.session)} of {self.project or 'nobody'}"
         return "global" if self.project is None else f"project {self.project}"
 
 
@@ -280,13 +281,14 @@ def outside_definition(
 
 
 def as_definition_entry(found: CataloguedDefinition, content: Json, revision: int) -> TextEntry:
-    """Return the entry of the text index that a definition is."""
+    """Return the entry of the text index that a definition is. No secret of a known shape is among its words."""
     texts = [
         (found.name, _NAME_WEIGHT),
         (" ".join((*found.tags, *found.keywords)), _LABEL_WEIGHT),
         (found.description, _DESCRIPTION_WEIGHT),
         (" ".join(_texts(content)), _CONTENT_WEIGHT),
     ]
+    texts = [(redact(text).value, weight) for text, weight in texts]
     facets = {
         "kind": (str(found.kind),),
         "of": (found.owner.key,),

@@ -307,8 +307,8 @@ def _state(app: Application, args: AddFinding) -> str | None:
         if args.state is not None:
             raise InvalidArgument("A state belongs to a run.", "Pass workflow_id too, or leave out state.")
         return None
-    app.runs.read(args.workflow_id)
-    return None if args.state is None else app.control_plane.path(args.workflow_id, args.state)
+    app.runs.read(args.workflow_id)  # raises for a run that is not there
+    return None if args.state is None else app.control_plane.place(args.workflow_id, args.state).path
 
 
 def _visible(app: Application, finding_id: str) -> LastingFinding:
