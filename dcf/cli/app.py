@@ -21,10 +21,12 @@ from dcf.cli import (
     audit,
     callbacks,
     catalog,
+    catalogue,
     diagnosis,
     events,
     exit_codes,
     export,
+    findings,
     front_page,
     graphs,
     growing,
@@ -388,5 +390,6 @@ for part in (
     *(journal, retention, signals, diagnosis, events, export, watching, init, hosting),
     *(projects, retention, signals, diagnosis, events, export, watching, init, hosting),
     *(growing, retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(retention, signals, diagnosis, events, export, watching, init, hosting, findings, catalogue),
 ):
     part.mount(app)

@@ -7,6 +7,18 @@ from dcf.client.arguments import Agents, Moment, Workflow
 from dcf.client.clients import AsyncClient, Client
 from dcf.client.connecting import connect, connect_async
 from dcf.client.growing_records import AddedUnits, ClosedRun, OpenedRun, ReopenedUnit, SealedGroup
+from dcf.client.knowledge_records import (
+    DefinitionDetails,
+    DefinitionKindName,
+    DeletedDefinition,
+    DeletedFinding,
+    FindingDetails,
+    FindingEdit,
+    FindingStatusName,
+    SeverityName,
+    ShownDefinition,
+    ShownFinding,
+)
 from dcf.client.outside_records import EndedTask, LivingTask, SentSignal
 from dcf.client.people_records import (
     AnsweredTask,
@@ -73,7 +85,11 @@ __all__ = [
     "ClosedRun",
     "CorrectedResult",
     "CreatedSchedule",
+    "DefinitionDetails",
+    "DefinitionKindName",
     "DefinitionName",
+    "DeletedDefinition",
+    "DeletedFinding",
     "DeletedProject",
     "DeletedRun",
     "DeletedSchedule",
@@ -81,6 +97,9 @@ __all__ = [
     "ExplainedCause",
     "ExplainedRun",
     "FinalizedRun",
+    "FindingDetails",
+    "FindingEdit",
+    "FindingStatusName",
     "HeldRun",
     "LeftNote",
     "ListedProject",
@@ -113,6 +132,9 @@ __all__ = [
     "SealedGroup",
     "SentSignal",
     "Serving",
+    "SeverityName",
+    "ShownDefinition",
+    "ShownFinding",
     "StartedRun",
     "StateDetails",
     "StateStatusName",

@@ -14,6 +14,8 @@ from dcf.client import (
     Client,
     growing,
     growing_records,
+    knowledge,
+    knowledge_records,
     outside,
     outside_records,
     people,
@@ -71,6 +73,10 @@ OF_TOOLS = {
     growing_records.SealedGroup: ("seal_group", set()),
     growing_records.ReopenedUnit: ("rewind_unit", set()),
     growing_records.ClosedRun: ("close_run", set()),
+    knowledge_records.ShownFinding: ("add_finding", set()),
+    knowledge_records.DeletedFinding: ("delete_finding", set()),
+    knowledge_records.ShownDefinition: ("put_definition", set()),
+    knowledge_records.DeletedDefinition: ("delete_definition", set()),
     schedule_records.CreatedSchedule: ("create_schedule", set()),
     schedule_records.OperatedSchedule: ("operate_schedule", {"warnings"}),
     schedule_records.DeletedSchedule: ("delete_schedule", set()),
@@ -159,6 +165,7 @@ def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation()
         name: function
         for module in (verbs, watching, outside, people, projects, registering, scheduling, talk)
         for module in (verbs, watching, outside, people, registering, scheduling, talk, growing)
+        for module in (verbs, watching, outside, people, registering, scheduling, talk, knowledge)
         for name, function in vars(module).items()
         if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     }
