@@ -124,7 +124,7 @@ class Upload:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ArtifactLimits:
     """How much an artifact, and all of a run, may have, and how long content in Redis may be."""
 
     one: int
@@ -193,7 +193,7 @@ class ArtifactChange:
     event: Event | None = None
 
 
-def whole(found: ArtifactFound, wish: ArtifactPut, limits: Limits) -> ArtifactChange:
+def whole(found: ArtifactFound, wish: ArtifactPut, limits: ArtifactLimits) -> ArtifactChange:
     """Keep an artifact that comes in one piece."""
     known = _known(found, wish, wish.part.sha256)
     if known is not None:
@@ -214,7 +214,7 @@ def whole(found: ArtifactFound, wish: ArtifactPut, limits: Limits) -> ArtifactCh
     )
 
 
-def begin(found: ArtifactFound, wish: ArtifactPut, limits: Limits) -> ArtifactChange:
+def begin(found: ArtifactFound, wish: ArtifactPut, limits: ArtifactLimits) -> ArtifactChange:
     """Begin the upload that a part belongs to, unless it is under way; its answer says whether the part is there."""
     known = _known(found, wish, wish.whole)
     if known is not None:
@@ -243,7 +243,7 @@ def begin(found: ArtifactFound, wish: ArtifactPut, limits: Limits) -> ArtifactCh
     return ArtifactChange(answer=ArtifactStands(upload=upload) if refusal is None else refusal)
 
 
-def add_part(found: ArtifactFound, wish: ArtifactPut, limits: Limits, upload_id: str) -> ArtifactChange:
+def add_part(found: ArtifactFound, wish: ArtifactPut, limits: ArtifactLimits, upload_id: str) -> ArtifactChange:
     """Note that a part is kept, in the upload under whose id it was; refuse where that is not under way any more."""
     begun = begin(found, wish, limits)
     upload = found.upload
@@ -309,7 +309,7 @@ def _unless_admitted(found: ArtifactFound, wish: ArtifactPut) -> Refusal | None:
 
 
 def _unless_room(
-    found: ArtifactFound, part: ArtifactPart, size: int, limits: Limits, *, adds: int = 0
+    found: ArtifactFound, part: ArtifactPart, size: int, limits: ArtifactLimits, *, adds: int = 0
 ) -> Refusal | None:
     """Refuse what is too much; `size` is that of the artifact with this part."""
     if size > limits.one:

@@ -22,10 +22,10 @@ from dcf.core.artifacts import (
     ArtifactChange,
     ArtifactFound,
     ArtifactKind,
+    ArtifactLimits,
     ArtifactPart,
     ArtifactPut,
     ArtifactStands,
-    Limits,
     Upload,
     Where,
 )
@@ -82,7 +82,9 @@ class ArtifactPage:
 class Artifacts:
     """The artifacts of runs."""
 
-    def __init__(self, plane: ControlPlane, store: ArtifactStore, blobs: BlobStore | None, limits: Limits) -> None:
+    def __init__(
+        self, plane: ControlPlane, store: ArtifactStore, blobs: BlobStore | None, limits: ArtifactLimits
+    ) -> None:
         self._plane = plane
         self._store = store
         self._blobs = blobs
@@ -225,7 +227,7 @@ class Artifacts:
         add = partial(decide.add_part, wish=wish, limits=self.limits, upload_id=upload_id)
         if wish.part.where is Where.REDIS:
             return self._counted(given, wish, add, (name, given.data))
-        prefix = self._prefix_of(given.workflow_id)
+        prefix = self._store.blobs_of_run(given.workflow_id)
         if prefix is None:
             raise UnknownRun(given.workflow_id)
         self._write(prefix, f"{prefix}/{name}", given.data)
@@ -233,7 +235,7 @@ class Artifacts:
 
     def _finish(self, given: PartGiven, upload: Upload) -> ArtifactStands | Refusal:
         """Work out the digest of the whole, part by part, and make the artifact."""
-        prefix = self._prefix_of(given.workflow_id) or ""
+        prefix = self._store.blobs_of_run(given.workflow_id) or ""
         digest = hashlib.sha256()
         for number in range(1, upload.of + 1):
             data = self._bytes_of(given.workflow_id, prefix, given.artifact_id, upload.upload_id, upload.parts[number])
@@ -265,7 +267,7 @@ class Artifacts:
         self, given: PartGiven, wish: ArtifactPut, made: Decide, content: tuple[str, bytes] | None
     ) -> ArtifactStands | Refusal:
         """Carry out a decision that keeps bytes, counted for the caller's key before."""
-        prefix = self._prefix_of(given.workflow_id)
+        prefix = self._store.blobs_of_run(given.workflow_id)
         if prefix is None:
             raise UnknownRun(given.workflow_id)
         full = self._store.reserve(prefix, wish.part.size)
@@ -319,10 +321,6 @@ class Artifacts:
         else:
             data = self._blobs.read(f"{prefix}/{name}")
         return data if data is not None and hashlib.sha256(data).hexdigest() == part.sha256 else None
-
-    def _prefix_of(self, workflow_id: str) -> str | None:
-        found = self._store.read(workflow_id, "")
-        return None if found is None else found[0]
 
 
 def _with_state(given: PartGiven, path: str | None) -> PartGiven:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from dcf.adapters.blobs import open_blob_store
-from dcf.core.artifacts import Limits
+from dcf.core.artifacts import ArtifactLimits
 from dcf.runs.artifacts import Artifacts
 from dcf.runs.composition import PartsOfRuns
 from dcf.settings import Settings
@@ -20,7 +20,7 @@ def artifacts_of(settings: Settings, connections: Connections, parts: PartsOfRun
     where = settings.artifact_store
     if where is None and settings.redis_url is None:
         where = f"dir:{(settings.data_dir / 'artifacts').absolute()}"
-    limits = Limits(
+    limits = ArtifactLimits(
         one=settings.artifact_max_bytes,
         run=settings.artifact_run_bytes,
         inline=settings.artifact_inline_bytes,

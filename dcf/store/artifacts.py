@@ -93,6 +93,11 @@ class ArtifactStore:
 
         return self._attempts.until_done(once)
 
+    def blobs_of_run(self, workflow_id: str) -> str | None:
+        """Return what a run's bytes are kept under; None if there is no such run."""
+        (meta,) = self._connections.send(("JSON.GET", keys_of(workflow_id).meta, "$.created_at"))
+        return None if meta is None else blobs_of(workflow_id, load(meta)[0])
+
     def read(self, workflow_id: str, artifact_id: str) -> tuple[str, Artifact | None] | None:
         """Return what a run's bytes are kept under, and an artifact of it; None if there is no such run."""
         run = keys_of(workflow_id)

@@ -26,7 +26,7 @@ class DirectoryBlobs:
 
     def _make_home(self) -> None:
         """Make the directory, unless it is there; raise StoreUnavailable if others may look into it."""
-        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make(self._home)
         found = self._home.stat()
         if stat.S_IMODE(found.st_mode) & 0o077 or found.st_uid != os.getuid():
             raise StoreUnavailable(
@@ -41,7 +41,7 @@ class DirectoryBlobs:
         with _told(self._home):
             if not self._is_checked:
                 self._make_home()
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make(path.parent)
             unfinished = path.parent / f"{_UNFINISHED}{secrets.token_hex(8)}"
             try:
                 _write(unfinished, data)
@@ -76,6 +76,13 @@ class DirectoryBlobs:
         parts = name.split("/")
         assert all(part and part not in {".", ".."} and not part.startswith(_UNFINISHED) for part in parts), name
         return self._home.joinpath(*parts)
+
+
+def _make(directory: Path) -> None:
+    """Make a directory that only this user may look into, and those above it; with parents=True those would be open."""
+    for one in (*reversed(directory.parents), directory):
+        if not one.exists():
+            one.mkdir(mode=0o700, exist_ok=True)
 
 
 def _write(path: Path, data: bytes) -> None:
