@@ -228,6 +228,7 @@ def test_refusals_of_the_core_are_made_in_one_place() -> None:
         "run_edits",
     }
     places |= {"answers"}
+    places |= {"answers", "artifact_refusals", "project_refusals"}
     assert makers <= {f"dcf.core.{name}" for name in places}
 
 
