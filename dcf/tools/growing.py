@@ -28,6 +28,7 @@ from dcf.tools.registry import (
     JsonArray,
     JsonObject,
     LeaseToken,
+    ProjectId,
     StateName,
     Ttl,
     WorkflowId,
@@ -60,6 +61,7 @@ class OpenRun(Arguments):
     tags_json: JsonArray | None = Field(
         default=None, description="Short names to find the run by.", json_schema_extra=UNLISTED
     )
+    project: ProjectId | None = Field(default=None, description="Project that it belongs to.")
     parent_run: WorkflowId | None = Field(default=None, description="Run that this one is a part of.")
     parent_unit: StateName | None = Field(default=None, description="Unit of that run.")
     timeout_s: int | None = Field(
@@ -105,6 +107,7 @@ def open_run(app: Application, args: OpenRun) -> RunOpened:
         max_attempts=args.max_attempts,
         created_by=caller.name,
         tags=() if args.tags_json is None else check_tags(parse(args.tags_json, name="tags_json"), name="tags_json"),
+        project=args.project,
     )
     asked = OpenRequest(
         wish=wish,

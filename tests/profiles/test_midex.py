@@ -273,6 +273,26 @@ async def test_content_comes_from_the_catalogue(client: ProfileClient, site: App
     }
 
 
+async def test_artifacts_are_kept_as_they_are(client: ProfileClient) -> None:
+    run = await started(client)
+    step = await client.ok("start_step", executionId=run, stepName="write")
+    told = {"executionId": run, "stepId": step["id"], "name": "report.md", "contentType": "markdown"}
+    text = await client.twice("store_artifact", **told, content="# Report", metadata={"pages": 1})
+    assert MIDEX["store_artifact"].answer <= set(text)
+    assert (text["sizeBytes"], text["contentType"], text["stepId"]) == (8, "markdown", step["id"])
+    assert text["metadata"] == {"pages": 1}
+    plain = await client.ok("store_artifact", executionId=run, name="a.bin", contentType="binary", content="AAEC")
+    assert (plain["sizeBytes"], plain["contentType"]) == (3, "binary")
+    await client.failed("store_artifact", executionId=run, name="b.bin", contentType="binary", content="no base64!")
+    await kept(client, run, "Found")
+    read = await client.ok(
+        "get_execution_details", executionId=run, includeLogs=True, includeArtifacts=True, includeFindings=True
+    )
+    assert [one["name"] for one in read["artifacts"]] == ["report.md", "a.bin"]
+    assert [one["title"] for one in read["findings"]] == ["Found"]
+    assert read["logs"] == []
+
+
 async def test_redaction_eats_identifiers(client: ProfileClient, site: Application) -> None:
     name = "a_very_long_identifier_that_is_no_secret_at_all"
     secret = "ghp_" + "a1B2" * 9

@@ -12,10 +12,22 @@ import redis
 
 from dcf.application import Application
 from dcf.asl import brief_syntax, parsing, pausing, schema_check, schema_syntax
-from dcf.core import blockers, journal, journal_query, parents, projects, schedules, signals, talk, ticks
-from dcf.core import parents, schedules, signals, talk, ticks, units
-from dcf.core import catalogue_definitions, knowledge, parents, schedules, signals, talk, text_tokens, ticks
-from dcf.core import artifacts, parents, projects, schedules, signals, talk, ticks
+from dcf.core import (
+    artifacts,
+    blockers,
+    catalogue_definitions,
+    journal,
+    journal_query,
+    knowledge,
+    parents,
+    projects,
+    schedules,
+    signals,
+    talk,
+    text_tokens,
+    ticks,
+    units,
+)
 from dcf.core.access import Scope
 from dcf.runs import histories
 from dcf.settings import Settings
@@ -33,7 +45,6 @@ from tests.runs import (
     test_signals,
     test_talk,
 )
-from tests.store import test_audit_trail, test_fair_inbox
 from tests.store import test_audit_trail, test_fair_inbox, test_text_index
 from tests.tools import (
     test_artifacts,
@@ -52,8 +63,7 @@ from tests.tools import (
 )
 from tests.tools.calls import Tools, new_run
 from tests.unit.asl import test_json_schemas
-from tests.unit.core import test_core_briefs, test_growing, test_scheduling, test_ticks
-from tests.unit.core import test_core_briefs, test_scheduling, test_text_query, test_ticks
+from tests.unit.core import test_core_briefs, test_growing, test_scheduling, test_text_query, test_ticks
 
 pytestmark = pytest.mark.anyio
 
@@ -283,9 +293,11 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "entries of one page of a journal": (
         journal_query.LONGEST_PAGE,
         test_journal_tools.test_a_page_has_so_many_at_most,
+    ),
     "units and groups of a run that grows": (
         units.MOST_UNITS,
         test_growing.test_a_run_takes_only_so_many_units_and_a_call_only_so_many,
+    ),
     "units that wait for one unit or group": (
         units.MOST_FOLLOWERS,
         test_growing.test_only_so_many_units_wait_for_one,
