@@ -11,6 +11,7 @@
     │   ├── UnknownRun         unknown_run
     │   ├── UnknownDefinition  unknown_definition
     │   ├── UnknownSchedule    unknown_schedule
+    │   ├── UnknownProject     unknown_project
     │   ├── UnknownState       unknown_state
     │   ├── AgentUnknown       unknown_agent
     │   ├── SkillUnknown       unknown_skill
@@ -162,6 +163,16 @@ class UnknownSchedule(NotFound):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"There is no schedule '{name}'.")
+
+
+class UnknownProject(NotFound):
+    """No project has this id, or this path."""
+
+    code = "unknown_project"
+    default_hint = "List the projects with list_projects (`dcf projects list`), or make one with put_project."
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no project '{name}'.")
 
 
 class UnknownState(NotFound):

@@ -36,6 +36,7 @@ from dcf.cli import (
     opening,
     panels,
     people,
+    projects,
     reference,
     retention,
     running,
@@ -381,5 +382,6 @@ def _print_done(done: int, *, as_json: bool) -> None:
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
     *(journal, retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(projects, retention, signals, diagnosis, events, export, watching, init, hosting),
 ):
     part.mount(app)

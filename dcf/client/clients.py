@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from dcf.client import journal, outside, people, registering, scheduling, talk, verbs, watching
+from dcf.client import journal, outside, people, projects, registering, scheduling, talk, verbs, watching
 from dcf.client.exchange import (
     AwaitedTransport,
     BlockingTransport,
@@ -77,6 +77,10 @@ class Client:
     list_schedules = iterating(scheduling.list_schedules)
     operate_schedule = blocking(scheduling.operate_schedule)
     delete_schedule = blocking(scheduling.delete_schedule)
+    put_project = blocking(projects.put_project)
+    get_project = blocking(projects.get_project)
+    list_projects = iterating(projects.list_projects)
+    delete_project = blocking(projects.delete_project)
 
     def serve(
         self,
@@ -183,6 +187,10 @@ class AsyncClient:
     list_schedules = iterating_async(scheduling.list_schedules)
     operate_schedule = awaited(scheduling.operate_schedule)
     delete_schedule = awaited(scheduling.delete_schedule)
+    put_project = awaited(projects.put_project)
+    get_project = awaited(projects.get_project)
+    list_projects = iterating_async(projects.list_projects)
+    delete_project = awaited(projects.delete_project)
 
     def serve(
         self,

@@ -25,6 +25,7 @@ from dcf.store.journal_entries import entry_commands
 from dcf.store.key_parts import encode_state, receipt_field
 from dcf.store.keys import RunKeys
 from dcf.store.people_keys import opened_commands
+from dcf.store.projects import used_command
 from dcf.store.state_texts import write_text
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, dump_bytes
@@ -88,6 +89,8 @@ def facet_commands(run: RunKeys, meta: Mapping[str, Json], at: int) -> Iterator[
     """Yield the commands that list a run, created at this time, under what these fields of its meta say."""
     for facet, value in catalog.facets_of(meta):
         yield ("ZADD", keys.runs_by(facet, value), at, run.workflow_id)
+        if facet is catalog.Facet.PROJECT:
+            yield used_command(value, at)
 
 
 def due_command(run: RunKeys, at: int) -> Command:

@@ -29,6 +29,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     notification,
     people,
     planning,
+    projects,
     redis_json,
     registering,
     retention,

@@ -12,7 +12,7 @@ import redis
 
 from dcf.application import Application
 from dcf.asl import brief_syntax, parsing, pausing, schema_check, schema_syntax
-from dcf.core import blockers, journal, journal_query, parents, schedules, signals, talk, ticks
+from dcf.core import blockers, journal, journal_query, parents, projects, schedules, signals, talk, ticks
 from dcf.core.access import Scope
 from dcf.runs import histories
 from dcf.settings import Settings
@@ -38,6 +38,7 @@ from tests.tools import (
     test_journal_tools,
     test_limits,
     test_output_schemas,
+    test_projects,
     test_quotas,
     test_run_watch,
     test_schedule_tools,
@@ -197,6 +198,10 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         schedules.MOST_OF_ONE,
         test_schedule_tools.test_a_key_creates_a_hundred_schedules_at_most,
     ),
+    "projects": (projects.MOST_PROJECTS, test_projects.test_there_are_no_more_projects_than_may_be),
+    "projects that one key created": (projects.MOST_OF_ONE, test_projects.test_there_are_no_more_projects_than_may_be),
+    "paths of a project": (projects.MOST_PATHS, test_projects.test_what_is_no_project_is_refused),
+    "what a project says of itself": (projects.MOST_BYTES, test_projects.test_what_is_no_project_is_refused),
     "seconds between two ticks of a schedule, at least": (
         ticks.LEAST_EVERY_S,
         test_ticks.test_a_schedule_ticks_every_ten_seconds_at_most,
