@@ -16,6 +16,7 @@ from dcf.runs.activity import Activity
 from dcf.runs.breaker import Breaker, GuardedDeliverer
 from dcf.runs.callbacks import Callbacks
 from dcf.runs.catalog import RunList
+from dcf.runs.catalogue import DefinitionCatalogue
 from dcf.runs.clock import RunClock
 from dcf.runs.composition import PartsOfRuns, parts_of_runs
 from dcf.runs.control_plane import ControlPlane
@@ -27,6 +28,7 @@ from dcf.runs.export import Exports
 from dcf.runs.health import Health
 from dcf.runs.histories import Histories
 from dcf.runs.journal import Journal
+from dcf.runs.knowledge import Knowledge
 from dcf.runs.lanes import Lanes
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
@@ -86,7 +88,8 @@ class Application:
     for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `talking`
     has notes, questions, answers and corrections of results, `journal` what else agents write down. `starting`
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
-    `run_list` lists them, `projects` are what they belong to, `exports` explains and exports them, and
+    `run_list` lists them, `projects` are what they belong to, `knowledge` is what outlives them, `catalogue` has
+    what agents work by, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platforms`,
     `registration` knows those that are made elsewhere, `closing` closes a run together with them, `equipment` gives
     them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what tools may change
@@ -107,6 +110,8 @@ class Application:
     runs: RunViews
     run_list: RunList
     projects: Projects
+    knowledge: Knowledge
+    catalogue: DefinitionCatalogue
     retention: Retention
     platforms: Platforms
     workers: Workers
@@ -201,6 +206,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
             projects=Projects(ProjectStore(connections)),
+            knowledge=Knowledge(connections, wait_replicas=settings.wait_replicas),
+            catalogue=_catalogue(settings, connections, parts, crew.library),
             platforms=platforms,
             workers=crew.workers,
             registration=Registration(platforms, found.webhooks, Poster(settings.webhook_endpoints)),
@@ -269,6 +276,15 @@ def _clock(
 def _json_documents(settings: Settings, connections: Connections, plane: ControlPlane) -> JsonDocuments:
     edits = Edits(connections, wait_replicas=settings.wait_replicas, keep_s=settings.json_life_s)
     return JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes)
+
+
+def _catalogue(
+    settings: Settings, connections: Connections, parts: PartsOfRuns, skills: Library
+) -> DefinitionCatalogue:
+    """Return the catalogue; from now on it lists the workflows that runs are started from."""
+    found = DefinitionCatalogue(connections, parts.definitions, skills, wait_replicas=settings.wait_replicas)
+    parts.definitions.after_keeping(found.list_kept)
+    return found
 
 
 def _exports(settings: Settings, parts: PartsOfRuns, connections: Connections, kinds_of: KindsOf) -> Exports:

@@ -10,6 +10,8 @@
     ├── NotFound
     │   ├── UnknownRun         unknown_run
     │   ├── UnknownDefinition  unknown_definition
+    │   ├── NotInCatalogue     not_in_catalogue
+    │   ├── UnknownFinding     unknown_finding
     │   ├── UnknownSchedule    unknown_schedule
     │   ├── UnknownProject     unknown_project
     │   ├── UnknownState       unknown_state
@@ -173,6 +175,26 @@ class UnknownProject(NotFound):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"There is no project '{name}'.")
+
+
+class NotInCatalogue(NotFound):
+    """The catalogue has no such definition, or not in this version."""
+
+    code = "not_in_catalogue"
+    default_hint = "Find its kind and name with search_definitions (`dcf catalogue search`)."
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"The catalogue has no {kind} '{name}' in this version.")
+
+
+class UnknownFinding(NotFound):
+    """No finding has this id."""
+
+    code = "unknown_finding"
+    default_hint = "Find it with search_findings (`dcf findings search`), which shows the ids."
+
+    def __init__(self, finding_id: str) -> None:
+        super().__init__(f"There is no finding '{finding_id}'.")
 
 
 class UnknownState(NotFound):
