@@ -25,6 +25,7 @@ from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis, KindsOf
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.export import Exports
+from dcf.runs.growing import Growing
 from dcf.runs.health import Health
 from dcf.runs.histories import Histories
 from dcf.runs.journal import Journal
@@ -148,6 +149,11 @@ class Application:
     def task_log(self) -> TaskLog:
         """What functions log."""
         return TaskLog(self.control_plane)
+
+    @property
+    def growing(self) -> Growing:
+        """The operations on runs that grow."""
+        return Growing(self.control_plane)
 
     @property
     def signals(self) -> SignalSending:

@@ -308,6 +308,14 @@ class RunKeys:
         """The entries of the journal in order, by list."""
         return self.of("journalorder")
 
+    def growth(self) -> str:
+        """Of a run that grows: what is open in it, and what is sealed."""
+        return self.of("growth")
+
+    def units(self) -> str:
+        """Of a run that grows: its units, in the order in which they were added."""
+        return self.of("units")
+
     def state(self, path: str) -> str:
         """Return the key of a state's document."""
         return f"{self._beginnings['state']}:{encode_state(path)}"

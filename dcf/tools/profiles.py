@@ -22,6 +22,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     diagnosis,
     execution,
     files,
+    growing,
     health,
     journal,
     knowledge,
