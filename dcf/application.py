@@ -45,7 +45,10 @@ from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
 from dcf.runs.talk import Talking
 from dcf.runs.task_log import TaskLog
+from dcf.runs.upkeep import Upkeep
+from dcf.runs.usage import Usages
 from dcf.runs.views import RunViews
+from dcf.runs.work_finding import WorkFinding
 from dcf.settings import Settings
 from dcf.skills.library import Library
 from dcf.store.access_keys import AccessKeys
@@ -70,8 +73,10 @@ from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.run_signs import RunSignsReader
 from dcf.store.server_time import ServerTime
+from dcf.store.usage import UsageBooks
 from dcf.store.vitals import VitalSigns
 from dcf.store.webhooks import Webhooks
+from dcf.store.work_list import WorkList
 from dcf.workforce.assignment import Desk
 from dcf.workforce.composition import Workforce, workforce
 from dcf.workforce.crew.closing import Closing
@@ -137,6 +142,8 @@ class Application:
     handed: HandedOut
     records: AgentRecords
     reader: InboxReader
+    work: WorkFinding
+    usages: Usages
     server: ServerFacts
     redis_url: str
 
@@ -235,7 +242,9 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             audit=(audit := AuditTrail(connections)),
             refusals=RefusalNotes(audit, parts.keys),
             inbox=inbox,
-            handed=HandedOut(connections),
+            handed=(handed := HandedOut(connections)),
+            usages=Usages(plane, UsageBooks(connections)),
+            work=WorkFinding(plane, WorkList(connections), handed),
             records=found.records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,
@@ -276,7 +285,8 @@ def _clock(
     connections: Connections,
 ) -> RunClock:
     time, lists = ServerTime(connections), (parts.run_index, parts.due, parts.outbox)
-    return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, parts.schedules)
+    upkeep = Upkeep(UsageBooks(connections), parts.plane.limits)
+    return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, parts.schedules, upkeep)
 
 
 def _json_documents(settings: Settings, connections: Connections, plane: ControlPlane) -> JsonDocuments:

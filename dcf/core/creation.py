@@ -217,6 +217,8 @@ def _rare(request: Create) -> dict[str, Json]:
     """Return the fields that few runs have."""
     rare: dict[str, Json] = {"tags": list(request.tags)} if request.tags else {}
     rare |= {} if request.rerun_of is None else {"rerun_of": request.rerun_of}
+    assigned = {**request.definition.bound, **request.agents}
+    rare |= {"for_anybody": True} if any(not assigned.get(task) for task in request.definition.skills) else {}
     rare |= {} if request.project is None else {"project": request.project}
     return rare if request.parent is None else {**rare, "parent": request.parent.as_json()}
 

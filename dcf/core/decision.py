@@ -16,6 +16,7 @@ from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.signals import Signals
 from dcf.core.talk import Talk
 from dcf.core.units import Unit
+from dcf.core.usage import Charge
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 
@@ -52,6 +53,8 @@ class Reads:
     too, are those of the run; so is the journal, of which these entries are read (`journal.TAIL`: none of them).
     requests about the whole run; the snapshot has each, None if there is none. `signals`, `talk` and `growth` are
     watched too; they are those of the run.
+    too, are those of the run; so are the sums of `usage`, and the journal, of which these entries are read
+    (`journal.TAIL`: none of them).
     """
 
     states: tuple[str, ...] = ()
@@ -70,6 +73,7 @@ class Reads:
     claims: tuple[str, ...] = ()
     signals: bool = False
     talk: bool = False
+    usage: bool = False
     journal: tuple[str, ...] = ()
     growth: bool = False
     whole_meta: bool = False
@@ -127,6 +131,7 @@ class Snapshot:
     audit: Mapping[str, Json] | None = None
     signals: Signals | None = None
     talk: Talk | None = None
+    usage: Mapping[str, int] | None = None
     journal: JournalSeen | None = None
     growth: Growth | None = None
 
@@ -181,6 +186,8 @@ class Changes:
     `talk` are its notes and questions, `journal` entries that are new or whose issue was resolved.
     `talk` are its notes and questions. Of a run that grows, `units` are added, with the agents in `agents`;
     `growth` are its counts as each step left them.
+    `talk` are its notes and questions, `journal` entries that are new or whose issue was resolved. `usage`
+    are reports of what work used up, to be added to the run's sums.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
@@ -215,6 +222,7 @@ class Changes:
     run_receipts: dict[str, RunReceipt] = field(default_factory=dict)
     signals: list[Signals] = field(default_factory=list)
     talk: Talk | None = None
+    usage: list[Charge] = field(default_factory=list)
     journal: list[JournalEntry] = field(default_factory=list)
     growth: list[Growth] = field(default_factory=list)
     units: list[Unit] = field(default_factory=list)
@@ -275,6 +283,7 @@ class More:
     items: tuple[tuple[str, int], ...] = ()
     receipts: tuple[tuple[str, str], ...] = ()
     states: tuple[str, ...] = ()
+    usage: bool = False
     page: bool = False
     seeker: Seeker | None = None
 

@@ -230,6 +230,7 @@ def add(reads: Reads, more: More) -> Reads:
         items=tuple(dict.fromkeys((*reads.items, *more.items))),
         receipts=tuple(dict.fromkeys((*reads.receipts, *more.receipts))),
         states=tuple(dict.fromkeys((*reads.states, *more.states))) if more.states else reads.states,
+        usage=reads.usage or more.usage,
     )
 
 

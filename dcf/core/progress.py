@@ -12,6 +12,7 @@ from dcf.asl.surroundings import Clock
 from dcf.core import receipts, refusals, unit_progress
 from dcf.core.advancing import epoch_of, open_transition, take, visits_to_leave
 from dcf.core.answers import Leased, Updated
+from dcf.core.charging import charge, with_charge
 from dcf.core.claim import claim_ready, look_for
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
@@ -21,6 +22,7 @@ from dcf.core.notices import lost_notices, stop_children
 from dcf.core.outputs import TO_HOLDER, output_refusal
 from dcf.core.repetitions import repeat
 from dcf.core.transition import Claimant, Transition, clock_of
+from dcf.core.usage import Usage
 from dcf.core.waiting import await_callback
 from dcf.values.digest import content_fingerprint
 from dcf.values.instants import from_text
@@ -38,7 +40,8 @@ class Update:
     `request_id` is the idempotency key of a partial write; a completion needs none, since a token completes once.
     `error` and `cause` are the ASL error of a failure. `claim_ttl_s` asks to lease next states for `owner` in the same
     transaction, at most `claim_most` of them; `only_entered`: of those that this write enters. `is_partial`: the write
-    leaves the state running. `key` is that of the receipt, by which a repetition is found; None if there is none.
+    leaves the state running. `usage` is what the work used up. `key` is that of the receipt, by which a repetition is
+    found; None if there is none.
     """
 
     state: str
@@ -56,6 +59,7 @@ class Update:
     claim_most: int = 1
     only_entered: bool = False
     request_id: str | None = None
+    usage: Usage | None = None
     is_partial: bool = field(init=False)
     key: str | None = field(init=False)
 
@@ -102,6 +106,20 @@ def update(
     stopped = _unless_new(snapshot, request)
     if stopped is not None:
         return stopped
+    if request.usage is None:
+        return _apply(snapshot, request, definition, context)
+    charged = charge(snapshot, request.state, request.usage)
+    if isinstance(charged, More):
+        return Decision(answer=charged)
+    decision = _apply(charged.snapshot, request, definition, context)
+    if decision.changes is None:
+        return decision
+    return replace(decision, changes=with_charge(decision.changes, charged))
+
+
+def _apply(
+    snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
+) -> Decision[Updated | Refusal | More]:
     doc = snapshot.states[request.state]
     if request.status in _SETTLING:
         refusal = _unfit(snapshot, request, definition)

@@ -42,6 +42,7 @@ class Run:
     sha256: str
     created_at: str
     context: RunContext
+    project: str | None = None
 
     def is_that_of(self, meta: Meta) -> bool:
         """Return True if `meta` is of this very run, not of a later one created under the same name."""
@@ -180,7 +181,8 @@ class Transactions:
         # Runs of the same workflow share one definition, and with it what was worked out for its states.
         known_by = (definition.sha256, definition.workflow_id)
         shared = definition if definition.units is not None else self._definitions.setdefault(known_by, definition)
-        run = Run(definition=shared, sha256=sha256, created_at=created_at, context=context)
+        project = facts.get("project")
+        run = Run(definition=shared, sha256=sha256, created_at=created_at, context=context, project=project)
         self._runs[workflow_id] = run
         return run
 

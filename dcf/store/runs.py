@@ -145,7 +145,7 @@ class RunStore:
         The fact `secret` is what its task tokens are made with, if it has any.
         """
         run = self.keys(workflow_id)
-        facts = ("$.definition_sha256", "$.input", "$.created_at")
+        facts = ("$.definition_sha256", "$.input", "$.created_at", "$.project")
         commands: list[Command] = [
             ("JSON.GET", run.definition, "$"),
             ("JSON.GET", run.meta, *facts),

@@ -29,6 +29,7 @@ from dcf.store.keys import RunKeys
 from dcf.store.people_keys import opened_commands
 from dcf.store.projects import used_command
 from dcf.store.state_texts import write_text
+from dcf.store.usage import charge_commands, owed_command
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, dump_bytes
 
@@ -83,6 +84,8 @@ def announcements(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Comman
     mark = stuck_mark(seen.states, changes)
     if mark is not None:
         commands.append(_stuck_command(run, seen, is_stuck=mark))
+    if changes.usage:
+        commands.append(owed_command(run, seen.now))
     at = changes.due(seen.now, None if seen.meta is None else seen.meta.clock_due_at)
     return commands if at is None else [*commands, due_command(run, at)]
 
@@ -320,6 +323,7 @@ WRITES: Final[Mapping[str, Writer]] = {
     "run_receipts": _run_receipts,
     "signals": _signals,
     "talk": _talk,
+    "usage": lambda packet, run, charges: packet.others.extend(charge_commands(run, charges)),
     "journal": _journal,
     "growth": _growth,
     "units": _units,

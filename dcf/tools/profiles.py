@@ -42,7 +42,9 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     starting,
     talk,
     task_log,
+    usage,
     validation,
+    work_finding,
 )
 from dcf.tools.registry import TOOLS, Profile, Toolset, ToolSpec
 

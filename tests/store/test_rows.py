@@ -32,6 +32,7 @@ WANTED: dict[str, Any] = {
     "signals": True,
     "talk": True,
     "growth": True,
+    "usage": True,
     "whole_meta": True,
     "audit": True,
 }
