@@ -219,6 +219,7 @@ def test_refusals_of_the_core_are_made_in_one_place() -> None:
         "answers",
         "halt_refusals",
         "journal_refusals",
+        "work_refusals",
         "project_refusals",
         "knowledge_refusals",
         "unit_refusals",
