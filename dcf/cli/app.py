@@ -21,6 +21,7 @@ from dcf.cli import (
     audit,
     callbacks,
     catalog,
+    contexts,
     diagnosis,
     events,
     exit_codes,
@@ -381,7 +382,7 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
-    *(journal, retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(journal, contexts, retention, signals, diagnosis, events, export, watching, init, hosting),
     *(projects, retention, signals, diagnosis, events, export, watching, init, hosting),
 ):
     part.mount(app)
