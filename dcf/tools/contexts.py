@@ -10,18 +10,18 @@ from dcf.core.agent_context import DEFAULT_BYTES, LEAST_BYTES, MOST_BYTES, Conte
 from dcf.core.provenance import marked
 from dcf.tools.callers import current_caller
 from dcf.tools.registry import AgentId, Answer, Arguments, ProjectId, WorkflowId, tool
+from dcf.tools.unlisted import UNLISTED
 
 
 class GetContext(Arguments):
-    """Ask where you are and what is next, after a restart or when your memory was cut: one call shows all of it.
-
-    What you hold with its instructions, issues that block, the last handoffs and decisions, what is ready for you.
-    """
+    """Ask where you are and what is next, after a restart or when your memory was cut: one call shows all of it."""
 
     agent_id: AgentId | None = Field(default=None, description="Your agent id.")
     workflow_id: WorkflowId | None = Field(default=None, description="Only this run.")
     session: str | None = Field(default=None, min_length=1, max_length=100, description="Only runs with this tag.")
-    project: ProjectId | None = Field(default=None, description="Only runs of this project.")
+    project: ProjectId | None = Field(
+        default=None, description="Only runs of this project.", json_schema_extra=UNLISTED
+    )
     max_bytes: int = Field(default=DEFAULT_BYTES, ge=LEAST_BYTES, le=MOST_BYTES, description="Size of the answer.")
 
 
