@@ -21,11 +21,13 @@ from dcf.cli import (
     audit,
     callbacks,
     catalog,
+    catalogue,
     contexts,
     diagnosis,
     events,
     exit_codes,
     export,
+    findings,
     front_page,
     graphs,
     hosting,
@@ -382,7 +384,7 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
-    *(journal, contexts, retention, signals, diagnosis, events, export, watching, init, hosting),
-    *(projects, retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(journal, contexts, retention, signals, diagnosis, events, export, watching, init, hosting, projects),
+    *(findings, catalogue),
 ):
     part.mount(app)
