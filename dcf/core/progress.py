@@ -22,7 +22,7 @@ from dcf.core.notices import lost_notices, stop_children
 from dcf.core.outputs import TO_HOLDER, output_refusal
 from dcf.core.repetitions import repeat
 from dcf.core.transition import Claimant, Transition, clock_of
-from dcf.core.usage import Usage
+from dcf.core.usage import UsageReport
 from dcf.core.waiting import await_callback
 from dcf.values.digest import content_fingerprint
 from dcf.values.instants import from_text
@@ -59,7 +59,7 @@ class Update:
     claim_most: int = 1
     only_entered: bool = False
     request_id: str | None = None
-    usage: Usage | None = None
+    usage: UsageReport | None = None
     is_partial: bool = field(init=False)
     key: str | None = field(init=False)
 

@@ -14,7 +14,7 @@ from dcf.errors import NotFound
 from dcf.jitter import JITTER
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.handed import Handed, HandedOut
-from dcf.store.work_list import Found, WorkList
+from dcf.store.work_list import FoundState, WorkList
 from dcf.values.digest import fingerprint
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
@@ -56,12 +56,14 @@ class WorkFinding:
         """
         given = None if request_id is None else self._handed.find(wish.owner, request_id)
         if given is not None:
-            again = self._try(Found(workflow_id=given.workflow_id, state=given.state), replace(wish, token=given.token))
+            again = self._try(
+                FoundState(workflow_id=given.workflow_id, state=given.state), replace(wish, token=given.token)
+            )
             if isinstance(again, FoundWork):
                 return again
         if self._plane.limits is not None:
             self._plane.limits.freshen()
-        passed: list[Found] = []
+        passed: list[FoundState] = []
         reasons: list[Refusal] = []
         for pause_s in (*_PAUSES_S, 0.0):
             mark = fingerprint(wish.token) if pause_s else ""
@@ -77,7 +79,7 @@ class WorkFinding:
         wish: Acquire,
         request_id: str | None,
         mark: str,
-        passed: list[Found],
+        passed: list[FoundState],
         reasons: list[Refusal],
     ) -> FoundWork | Refusal | None:
         """Look through the list once. Return None if others are about to take all that fits."""
@@ -106,7 +108,7 @@ class WorkFinding:
             return None
         return nothing_found(query.agent or "", [one.message for one in reasons])
 
-    def _try(self, found: Found, wish: Acquire) -> FoundWork | Refusal | None:
+    def _try(self, found: FoundState, wish: Acquire) -> FoundWork | Refusal | None:
         """Lease a state that was found; None if its run is gone."""
         try:
             answer = self._plane.acquire(found.workflow_id, replace(wish, state=found.state))
