@@ -40,6 +40,7 @@ from dcf.runs.projects import Projects
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.schedules import Schedules
+from dcf.runs.searching import Searching
 from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
@@ -72,6 +73,7 @@ from dcf.store.projects import ProjectStore
 from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.run_signs import RunSignsReader
+from dcf.store.run_texts import RunTexts
 from dcf.store.server_time import ServerTime
 from dcf.store.usage import UsageBooks
 from dcf.store.vitals import VitalSigns
@@ -110,6 +112,7 @@ class Application:
     callbacks: Callbacks
     talking: Talking
     journal: Journal
+    texts: RunTexts
     people: People
     starting: Starting
     retrying: RunRetrying
@@ -177,6 +180,11 @@ class Application:
         return SignalSending(self.control_plane)
 
     @property
+    def searching(self) -> Searching:
+        """One search over what is known, and what runs have written."""
+        return Searching(self.run_list, self.journal, self.texts, self.knowledge, self.catalogue)
+
+    @property
     def contexts(self) -> Contexts:
         """Where agents are, and what they do next."""
         return Contexts(self.control_plane, self.runs, self.run_list, self.work, self.journal, self.desk)
@@ -226,6 +234,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
             talking=Talking(plane),
             journal=Journal(plane, JournalReader(connections)),
+            texts=RunTexts(connections),
             people=People(plane, parts.history, HumanTasks(connections)),
             starting=parts.starting,
             retrying=RunRetrying(plane),

@@ -38,6 +38,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     registering,
     retention,
     schedules,
+    searching,
     signals,
     skills,
     starting,
