@@ -44,6 +44,7 @@ from dcf.cli import (
     retention,
     running,
     schedules,
+    searching,
     signals,
     skills,
     starting,
@@ -385,6 +386,6 @@ def _print_done(done: int, *, as_json: bool) -> None:
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
     *(journal, contexts, retention, signals, diagnosis, events, export, watching, init, hosting, projects),
-    *(findings, catalogue),
+    *(findings, catalogue, searching),
 ):
     part.mount(app)

@@ -14,6 +14,7 @@ from dcf.client import (
     projects,
     registering,
     scheduling,
+    searching,
     talk,
     verbs,
     watching,
@@ -77,6 +78,7 @@ class Client:
     answer_question = blocking(talk.answer_question)
     correct_result = blocking(talk.correct_result)
     get_context = blocking(contexts.get_context)
+    search = blocking(searching.search)
     add_journal_entry = blocking(journal.add_journal_entry)
     read_journal = iterating(journal.read_journal)
     resolve_issue = blocking(journal.resolve_issue)
@@ -197,6 +199,7 @@ class AsyncClient:
     answer_question = awaited(talk.answer_question)
     correct_result = awaited(talk.correct_result)
     get_context = awaited(contexts.get_context)
+    search = awaited(searching.search)
     add_journal_entry = awaited(journal.add_journal_entry)
     read_journal = iterating_async(journal.read_journal)
     resolve_issue = awaited(journal.resolve_issue)

@@ -86,3 +86,26 @@ class ContextOfAgent:
     milestones: tuple[Mapping[str, Json], ...] = ()
     inputs: tuple[Mapping[str, Json], ...] = ()
     left_out: tuple[Mapping[str, Json], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchedOne:
+    """One result: what it is, its id where it lives, and a score of at most 1. `workflow_id`, `state`: where it is."""
+
+    type: str
+    id: str
+    title: str
+    snippet: str
+    score: float
+    workflow_id: str | None = None
+    state: str | None = None
+    kind: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchedAll:
+    """Results, best first. `covered` says which runs' journals and outputs were looked through."""
+
+    results: tuple[SearchedOne, ...] = ()
+    covered: Mapping[str, Json] = field(default_factory=dict)

@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "python.md").read_text("utf-8")
 PROGRAMS: list[str] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 ROWS: list[str] = re.findall(r"^\| (`.+?) \|", PAGE, re.MULTILINE)
-LONGEST = 150
+LONGEST = 160
 """Lines of one page."""
 
 
@@ -124,6 +124,7 @@ def test_every_name_of_the_package_and_every_record_of_a_method_is_on_the_page()
     assert not [name for name in dcf.__all__ if not re.search(rf"\b{name}\b", PAGE.replace("dcf.client", ""))]
     returned = {found for row in re.findall(r"\| ([^|]+) \|$", PAGE, re.MULTILINE) for found in re.findall(r"\w+", row)}
     modules = (
+        records,
         journal_records,
         outside_records,
         people_records,
@@ -141,6 +142,7 @@ def test_every_name_of_the_package_and_every_record_of_a_method_is_on_the_page()
         "BlockingIssue",
         "DefinitionName",
         "IssueResolution",
+        "SearchedOne",
         "StateDetails",
         "SuggestedRemedy",
         "ExplainedCause",
