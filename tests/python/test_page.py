@@ -18,6 +18,7 @@ from dcf.client import (
     knowledge_records,
     outside_records,
     people_records,
+    records,
     registered_records,
     schedule_records,
 )
