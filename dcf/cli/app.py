@@ -22,6 +22,7 @@ from dcf.cli import (
     callbacks,
     catalog,
     catalogue,
+    contexts,
     diagnosis,
     events,
     exit_codes,
@@ -44,6 +45,7 @@ from dcf.cli import (
     retention,
     running,
     schedules,
+    searching,
     signals,
     skills,
     starting,
@@ -391,5 +393,7 @@ for part in (
     *(projects, retention, signals, diagnosis, events, export, watching, init, hosting),
     *(growing, retention, signals, diagnosis, events, export, watching, init, hosting),
     *(retention, signals, diagnosis, events, export, watching, init, hosting, findings, catalogue),
+    *(journal, contexts, retention, signals, diagnosis, events, export, watching, init, hosting, projects),
+    *(findings, catalogue, searching),
 ):
     part.mount(app)

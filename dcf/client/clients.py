@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from dcf.client import (
+    contexts,
     growing,
     journal,
     knowledge,
@@ -14,6 +15,7 @@ from dcf.client import (
     projects,
     registering,
     scheduling,
+    searching,
     talk,
     verbs,
     watching,
@@ -76,6 +78,8 @@ class Client:
     ask_question = blocking(talk.ask_question)
     answer_question = blocking(talk.answer_question)
     correct_result = blocking(talk.correct_result)
+    get_context = blocking(contexts.get_context)
+    search = blocking(searching.search)
     add_journal_entry = blocking(journal.add_journal_entry)
     read_journal = iterating(journal.read_journal)
     resolve_issue = blocking(journal.resolve_issue)
@@ -201,6 +205,8 @@ class AsyncClient:
     ask_question = awaited(talk.ask_question)
     answer_question = awaited(talk.answer_question)
     correct_result = awaited(talk.correct_result)
+    get_context = awaited(contexts.get_context)
+    search = awaited(searching.search)
     add_journal_entry = awaited(journal.add_journal_entry)
     read_journal = iterating_async(journal.read_journal)
     resolve_issue = awaited(journal.resolve_issue)

@@ -54,6 +54,8 @@ class Reads:
     requests about the whole run; the snapshot has each, None if there is none. `signals`, `talk` and `growth` are
     watched too; they are those of the run.
     too, are those of the run; so are the sums of `usage`, and the journal, of which these entries are read
+    requests about the whole run; the snapshot has each, None if there is none. `signals`, `talk`, `growth` and the sums
+    of `usage` are watched too; they are those of the run. So is the journal, of which these entries are read
     (`journal.TAIL`: none of them).
     """
 
@@ -188,6 +190,9 @@ class Changes:
     `growth` are its counts as each step left them.
     `talk` are its notes and questions, `journal` entries that are new or whose issue was resolved. `usage`
     are reports of what work used up, to be added to the run's sums.
+    `talk` are its notes and questions, `journal` entries that are new or whose issue was resolved. `usage` are reports
+    of what work used up, to be added to the run's sums. Of a run that grows, `units` are added, with the agents in
+    `agents`; `growth` are its counts as each step left them.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values

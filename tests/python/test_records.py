@@ -166,6 +166,7 @@ def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation()
         for module in (verbs, watching, outside, people, projects, registering, scheduling, talk)
         for module in (verbs, watching, outside, people, registering, scheduling, talk, growing)
         for module in (verbs, watching, outside, people, registering, scheduling, talk, knowledge)
+        for module in (verbs, watching, outside, people, projects, registering, scheduling, talk, knowledge)
         for name, function in vars(module).items()
         if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     }

@@ -224,8 +224,14 @@ def test_refusals_of_the_core_are_made_in_one_place() -> None:
         "human_refusals",
         "talk_refusals",
         "schedule_refusals",
+    places |= {
+        "answers",
+        "halt_refusals",
+        "journal_refusals",
+        "work_refusals",
+        "project_refusals",
         "knowledge_refusals",
-        "run_edits",
+        "unit_refusals",
     }
     places |= {"answers"}
     places |= {"answers", "artifact_refusals", "project_refusals"}
