@@ -13,6 +13,7 @@ from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
 from dcf.core import codec, entry_codec
 from dcf.core.decision import Changes, Reads, Snapshot, Tally
+from dcf.core.gates import GateRecord, read_record
 from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.operations import read_run_receipt
 from dcf.core.scopes import with_scopes
@@ -279,11 +280,16 @@ def _scopes(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     return understand
 
 
-def _audit(asked: Asked, run: RunKeys, _: bool) -> Understand:
-    keys = {"audit": run.audit}
-    asked.documents(keys)
-    asked.watched.append(run.audit)
-    return lambda found: found.present(keys).get("audit")
+def _of_run(key: Callable[[RunKeys], str], read: Callable[[Json], object]) -> Ask:
+    """Read a document of the run, which is watched."""
+
+    def ask(asked: Asked, run: RunKeys, _: bool) -> Understand:
+        keys = {"it": key(run)}
+        asked.documents(keys)
+        asked.watched.append(keys["it"])
+        return lambda found: read(found.present(keys).get("it"))
+
+    return ask
 
 
 def _timers(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
@@ -337,18 +343,15 @@ def _run_receipts(asked: Asked, run: RunKeys, requests: tuple[str, ...]) -> Unde
     return understand
 
 
-def _signals(asked: Asked, run: RunKeys, _: bool) -> Understand:
-    keys = {"signals": run.signals}
-    asked.documents(keys)
-    asked.watched.append(run.signals)
-    return lambda found: read_signals(found.present(keys).get("signals"))
+def _gates(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
+    command: Command = ("HMGET", run.gates, *map(encode_state, paths))
+    asked.add(command)
 
+    def understand(found: Replies) -> dict[str, GateRecord]:
+        kept = zip(paths, found.of[command], strict=True)
+        return {path: read_record(load(reply)) for path, reply in kept if reply is not None}
 
-def _talk(asked: Asked, run: RunKeys, _: bool) -> Understand:
-    keys = {"talk": run.talk}
-    asked.documents(keys)
-    asked.watched.append(run.talk)
-    return lambda found: read_talk(found.present(keys).get("talk"))
+    return understand
 
 
 READS: Final[Mapping[str, Ask]] = {
@@ -356,15 +359,16 @@ READS: Final[Mapping[str, Ask]] = {
     "inputs": _documents(RunKeys.input),
     "entries": _entries,
     "outputs": _documents(RunKeys.output),
-    "audit": _audit,
+    "audit": _of_run(lambda run: run.audit, lambda document: document),
     "scopes": _scopes,
     "timers": _timers,
     "items": _items,
     "tallies": _tallies,
     "receipts": _receipts,
     "run_receipts": _run_receipts,
-    "signals": _signals,
-    "talk": _talk,
+    "signals": _of_run(lambda run: run.signals, read_signals),
+    "talk": _of_run(lambda run: run.talk, read_talk),
+    "gates": _gates,
 }
 """Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""
 
