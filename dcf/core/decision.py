@@ -119,7 +119,7 @@ class Snapshot:
     audit: Mapping[str, Json] | None = None
     signals: Signals | None = None
     talk: Talk | None = None
-    gates: Mapping[str, GateRecord] = field(default_factory=dict)
+    gates: Mapping[str, GateRecord | None] = field(default_factory=dict)
 
 
 @record(frozen=True, slots=True, kw_only=True)

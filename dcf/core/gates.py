@@ -117,7 +117,7 @@ class Judged:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class GateVerdict:
     """One verdict: of which gate, on which content, by whom and when. `facts` are those of a command."""
 
     gate: str
@@ -178,7 +178,7 @@ class GateRecord:
     failed: tuple[Mapping[str, Json], ...] = ()
     failed_gate: str | None = None
     waived: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[GateVerdict, ...] = ()
     contents: int = 0
 
     def of_visit(self, visit: str) -> "GateRecord":
@@ -192,7 +192,7 @@ class GateRecord:
         found = [one for one in self.verdicts if one.gate == gate and one.sha256 == sha256]
         return bool(found) and found[-1].verdict == PASSES
 
-    def with_verdict(self, verdict: Verdict) -> "GateRecord":
+    def with_verdict(self, verdict: GateVerdict) -> "GateRecord":
         """Return the record with one more verdict, without the oldest that has no place."""
         return replace(self, verdicts=(*self.verdicts, verdict)[-MOST_VERDICTS:])
 
@@ -297,8 +297,8 @@ def read_record(document: Json) -> GateRecord:
     )
 
 
-def _read_verdict(one: Mapping[str, Any]) -> Verdict:
-    return Verdict(
+def _read_verdict(one: Mapping[str, Any]) -> GateVerdict:
+    return GateVerdict(
         gate=_text(one.get("gate")),
         sha256=_text(one.get("content_sha256")),
         verdict=_text(one.get("verdict")),

@@ -15,8 +15,8 @@ from dcf.core.answers import Updated
 from dcf.core.briefs import brief_of
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
-from dcf.core.gates import FAILS, MOST_SUBMISSIONS, NO_GATES, PASSES, GateRecord, Judged, Verdict
-from dcf.core.judging import Case, asked_people, counted, decided_event, failure_of, opened, sent_back
+from dcf.core.gates import FAILS, MOST_SUBMISSIONS, NO_GATES, PASSES, GateRecord, GateVerdict, Judged
+from dcf.core.judging import Judgement, asked_people, counted, decided_event, failure_of, opened, sent_back
 from dcf.core.model import Status
 from dcf.core.receipts import token_key
 from dcf.core.scopes import entry_epoch_of
@@ -44,15 +44,15 @@ def visit_of(snapshot: Snapshot, state: str) -> str:
     return f"{entry_epoch_of(state, snapshot.states.get, snapshot.meta)}.{snapshot.states[state].retries}"
 
 
-def case_of(snapshot: Snapshot, state: str, definition: Definition, output: Json) -> Case:
+def case_of(snapshot: Snapshot, state: str, definition: Definition, output: Json) -> Judgement:
     """Return the case of a state as it is."""
     assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
-    return Case(
+    return Judgement(
         state=state,
         doc=snapshot.states[state],
         meta=snapshot.meta,
         gates=definition.gates_of(state),
-        kept=snapshot.gates.get(state, NO_GATES).of_visit(visit_of(snapshot, state)),
+        kept=(snapshot.gates.get(state) or NO_GATES).of_visit(visit_of(snapshot, state)),
         output=output,
         now=snapshot.now,
         instructions=brief_of(definition, state).instructions,
@@ -86,7 +86,7 @@ def unless_judged(snapshot: Snapshot, state: str) -> Refusal | None:
     return refusals.review_running(state, doc, doc.gated) if doc.is_judged and doc.gated is not None else None
 
 
-def _as_before(case: Case, request: "Update") -> Refusal | None:
+def _as_before(case: Judgement, request: "Update") -> Refusal | None:
     """Return how the same submission stands; None if this is another one."""
     kept, doc = case.kept, case.doc
     if not _is_same(kept, request) or doc.gated is None:
@@ -102,13 +102,13 @@ def _is_same(kept: GateRecord, request: "Update") -> bool:
     return told == (request.content, request.request_id, token_key(request.token or ""))
 
 
-def _needs_work(case: Case, gate: Gate) -> Refusal:
+def _needs_work(case: Judgement, gate: Gate) -> Refusal:
     kept = case.kept
     number = kept.attempts.get(gate.name, 0)
     return refusals.needs_work(case.state, case.doc, gate.name, kept.failed, number, gate.max_attempts)
 
 
-def _submitted(case: Case, request: "Update") -> GateRecord:
+def _submitted(case: Judgement, request: "Update") -> GateRecord:
     return replace(
         case.kept,
         number=case.kept.number + 1,
@@ -125,7 +125,7 @@ def _submitted(case: Case, request: "Update") -> GateRecord:
     )
 
 
-def _checked(case: Case) -> tuple[Case, list[Event], tuple[Gate, Verdict] | None]:
+def _checked(case: Judgement) -> tuple[Judgement, list[Event], tuple[Gate, GateVerdict] | None]:
     """Decide the gates that are a schema. Return the case, their events, and the first that failed, if one did."""
     told: list[Event] = []
     for gate in case.gates:
@@ -139,15 +139,15 @@ def _checked(case: Case) -> tuple[Case, list[Event], tuple[Gate, Verdict] | None
     return case, told, None
 
 
-def _by_schema(case: Case, gate: Gate, schema: Mapping[str, Json] | bool) -> Verdict:
+def _by_schema(case: Judgement, gate: Gate, schema: Mapping[str, Json] | bool) -> GateVerdict:
     found = tuple(
         Judged(criterion=one.pointer or "/", passed=False, feedback=one.message) for one in misfits(schema, case.output)
     )
     given = FAILS if found else PASSES
-    return Verdict(gate=gate.name, sha256=case.kept.sha256, verdict=given, by="dcf", at=case.now, criteria=found)
+    return GateVerdict(gate=gate.name, sha256=case.kept.sha256, verdict=given, by="dcf", at=case.now, criteria=found)
 
 
-def _judged(case: Case, request: "Update", told: list[Event]) -> Told:
+def _judged(case: Judgement, request: "Update", told: list[Event]) -> Told:
     """Keep the output until the verdicts have come."""
     changes = opened(case)
     changes.outputs.update({case.state: request.output} if request.has_output else {})
@@ -160,7 +160,9 @@ def _judged(case: Case, request: "Update", told: list[Event]) -> Told:
     )
 
 
-def _broken(case: Case, request: "Update", gate: Gate, verdict: Verdict, told: list[Event], settle: Settle) -> Told:
+def _broken(
+    case: Judgement, request: "Update", gate: Gate, verdict: GateVerdict, told: list[Event], settle: Settle
+) -> Told:
     """Send back an output that does not match, or do what is to be done after so many failures."""
     case, number = counted(case, gate)
     if number >= gate.max_attempts and gate.then == "ask":
@@ -175,7 +177,7 @@ def _broken(case: Case, request: "Update", gate: Gate, verdict: Verdict, told: l
     return Decision(answer=_needs_work(case, gate), changes=replace(changes, events=events))
 
 
-def _with(decision: Told, case: Case, told: list[Event]) -> Told:
+def _with(decision: Told, case: Judgement, told: list[Event]) -> Told:
     """Return the decision with the record of the verdicts beside it."""
     if not isinstance(decision.answer, Updated):
         return decision

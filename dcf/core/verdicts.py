@@ -15,10 +15,10 @@ from dcf.core import receipts
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.ending import End, end
-from dcf.core.gates import FAILS, MOST_UNAVAILABLE, PASSES, UNAVAILABLE, Gated, Judged, OpenGate, Verdict
+from dcf.core.gates import FAILS, MOST_UNAVAILABLE, PASSES, UNAVAILABLE, Gated, GateVerdict, Judged, OpenGate
 from dcf.core.gating import case_of
 from dcf.core.judging import (
-    Case,
+    Judgement,
     asked_people,
     asking,
     counted,
@@ -127,7 +127,7 @@ def _decide(snapshot: Snapshot, ruling: Ruling, definition: Definition, context:
     return _failed(snapshot, case, gate, one, verdict, definition, context)
 
 
-def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tuple[Case, Gate, OpenGate] | Refusal:
+def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tuple[Judgement, Gate, OpenGate] | Refusal:
     """Return the gate that waits for this verdict, or why none does."""
     meta, doc, state = snapshot.meta, snapshot.states[ruling.state], ruling.state
     assert meta is not None, "the control plane checks that the run exists before it decides"
@@ -145,7 +145,7 @@ def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tupl
     return (case, gate, one) if doc.gated.sha256 == ruling.sha256 else refusals.content_changed(state, doc.gated)
 
 
-def _why_not_by(case: Case, gate: Gate, one: OpenGate, judge: Judge) -> Refusal | None:
+def _why_not_by(case: Judgement, gate: Gate, one: OpenGate, judge: Judge) -> Refusal | None:
     if not _is_asked(case, one, judge):
         return refusals.not_a_reviewer(one, judge.name)
     runs_own = gate.kind == "command" and not one.by_people and not gate.reviewers
@@ -158,7 +158,7 @@ def _why_not_by(case: Case, gate: Gate, one: OpenGate, judge: Judge) -> Refusal 
     return None
 
 
-def _is_asked(case: Case, one: OpenGate, judge: Judge) -> bool:
+def _is_asked(case: Judgement, one: OpenGate, judge: Judge) -> bool:
     if not one.by_people:
         return (not one.to or judge.name in one.to) and (judge.may_work or judge.is_person)
     if one.people.is_nobody and judge.may_plan and judge.name == case.meta.planner_agent_id:
@@ -167,7 +167,7 @@ def _is_asked(case: Case, one: OpenGate, judge: Judge) -> bool:
     return judge.is_person and (one.people.is_nobody or is_named)
 
 
-def _verdict(case: Case, gate: Gate, one: OpenGate, ruling: Ruling) -> Verdict | Refusal:
+def _verdict(case: Judgement, gate: Gate, one: OpenGate, ruling: Ruling) -> GateVerdict | Refusal:
     """Return the verdict as it follows from the criteria or the exit code; or why it does not say what it must."""
     given, criteria = ruling.verdict, ruling.criteria
     is_command = gate.kind == "command" and not one.by_people
@@ -186,7 +186,7 @@ def _verdict(case: Case, gate: Gate, one: OpenGate, ruling: Ruling) -> Verdict |
         if passed and given == FAILS:
             return refusals.contradicts(gate.name)
         given = PASSES if passed else FAILS
-    return Verdict(
+    return GateVerdict(
         gate=gate.name,
         sha256=case.kept.sha256,
         verdict=given,
@@ -200,7 +200,7 @@ def _verdict(case: Case, gate: Gate, one: OpenGate, ruling: Ruling) -> Verdict |
 
 def after_pass(
     snapshot: Snapshot,
-    case: Case,
+    case: Judgement,
     event: Event,
     told: Mapping[str, Json],
     definition: Definition,
@@ -221,10 +221,10 @@ def after_pass(
 
 def _failed(
     snapshot: Snapshot,
-    case: Case,
+    case: Judgement,
     gate: Gate,
     one: OpenGate,
-    verdict: Verdict,
+    verdict: GateVerdict,
     definition: Definition,
     context: Mapping[str, Json],
 ) -> RunDecision:
@@ -250,7 +250,7 @@ def _failed(
     return Decision(answer=_answer(case, verdict.as_json()), changes=changes)
 
 
-def _begun_again(case: Case, gate: Gate) -> Case:
+def _begun_again(case: Judgement, gate: Gate) -> Judgement:
     kept = case.kept
     asked = tuple(name for name in kept.asked if name != gate.name)
     attempts = {name: number for name, number in kept.attempts.items() if name != gate.name}
@@ -258,7 +258,7 @@ def _begun_again(case: Case, gate: Gate) -> Case:
     return replace(case, kept=replace(kept, asked=asked, attempts=attempts, unavailable=unavailable))
 
 
-def _unavailable(case: Case, one: OpenGate, verdict: Verdict) -> RunDecision:
+def _unavailable(case: Judgement, one: OpenGate, verdict: GateVerdict) -> RunDecision:
     """Note that a gate could not be judged: it is asked for again after a rest, and people in the end."""
     if one.rests:
         return Decision(answer=_answer(case, verdict.as_json()))
@@ -273,13 +273,13 @@ def _unavailable(case: Case, one: OpenGate, verdict: Verdict) -> RunDecision:
     return Decision(answer=_answer(case, verdict.as_json()), changes=_plus(judged(case, case.doc), changes))
 
 
-def _asked_again(case: Case, one: OpenGate, changes: Changes) -> Case:
+def _asked_again(case: Judgement, one: OpenGate, changes: Changes) -> Judgement:
     """Ask for a verdict that did not come, or that could not be given a while ago."""
     gate = case.gate(one.name)
     assert gate is not None, "it was opened from the gates of the run, which do not change"
     if not one.rests:
         case, count = _counted_unavailable(case, one)
-        verdict = Verdict(gate=one.name, sha256=case.kept.sha256, verdict=UNAVAILABLE, by="dcf", at=case.now)
+        verdict = GateVerdict(gate=one.name, sha256=case.kept.sha256, verdict=UNAVAILABLE, by="dcf", at=case.now)
         changes.events.append(decided_event(case, verdict, reason="no verdict came in time"))
         if count >= MOST_UNAVAILABLE and not one.by_people:
             return _to_people(case, one, changes)
@@ -292,7 +292,7 @@ def _asked_again(case: Case, one: OpenGate, changes: Changes) -> Case:
     return case
 
 
-def _to_people(case: Case, one: OpenGate, changes: Changes) -> Case:
+def _to_people(case: Judgement, one: OpenGate, changes: Changes) -> Judgement:
     gate = case.gate(one.name)
     assert gate is not None, "it was opened from the gates of the run, which do not change"
     case = asked_people(case, gate)
@@ -304,27 +304,27 @@ def _to_people(case: Case, one: OpenGate, changes: Changes) -> Case:
     return case
 
 
-def _counted_unavailable(case: Case, one: OpenGate) -> tuple[Case, int]:
+def _counted_unavailable(case: Judgement, one: OpenGate) -> tuple[Judgement, int]:
     number = case.kept.unavailable.get(one.name, 0) + 1
     return replace(case, kept=replace(case.kept, unavailable={**case.kept.unavailable, one.name: number})), number
 
 
-def _gated(case: Case) -> Gated:
+def _gated(case: Judgement) -> Gated:
     assert case.doc.gated is not None, "the caller looked"
     return case.doc.gated
 
 
-def _with_open(case: Case, one: OpenGate) -> Case:
+def _with_open(case: Judgement, one: OpenGate) -> Judgement:
     return replace(case, doc=replace(case.doc, gated=_gated(case).with_gate(one)))
 
 
-def _without(case: Case, gate: str) -> Case:
+def _without(case: Judgement, gate: str) -> Judgement:
     return replace(case, doc=replace(case.doc, gated=_gated(case).without(gate)))
 
 
 def _ended(
     snapshot: Snapshot,
-    case: Case,
+    case: Judgement,
     wish: End,
     told: Mapping[str, Json],
     definition: Definition,
@@ -344,7 +344,7 @@ def _ended(
     return step.decision(_answer(after, told, step))
 
 
-def _keep_receipt(step: Transition, case: Case) -> None:
+def _keep_receipt(step: Transition, case: Judgement) -> None:
     """Keep the answer for the worker, who may ask by the same call how it ended."""
     doc = step.writes.states[case.state]
     receipt = Receipt(
@@ -362,7 +362,7 @@ def _keep_receipt(step: Transition, case: Case) -> None:
     step.writes.receipts.update(moved)
 
 
-def _answer(case: Case, told: Mapping[str, Json], step: Transition | None = None) -> RunAnswer:
+def _answer(case: Judgement, told: Mapping[str, Json], step: Transition | None = None) -> RunAnswer:
     gated = case.doc.gated
     waits = [one.name for one in gated.open] if gated is not None and case.doc.is_judged else []
     said: dict[str, Json] = {

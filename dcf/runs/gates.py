@@ -10,7 +10,7 @@ from dcf.core import needs, verdicts
 from dcf.core.decision import Decision, Reads, Snapshot
 from dcf.core.gates import NO_GATES
 from dcf.core.gating import case_of
-from dcf.core.judging import Case
+from dcf.core.judging import Judgement
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.refusals import unless_full
 from dcf.core.scopes import fenced, with_scopes
@@ -54,7 +54,7 @@ class Gates:
             lambda run, found: verdicts.decide(found, request, ruling, run.definition, run.context),
         )
 
-    def cases(self, workflow_id: str, states: Sequence[str] | None = None) -> list[Case]:
+    def cases(self, workflow_id: str, states: Sequence[str] | None = None) -> list[Judgement]:
         """Return the states of a run whose output is judged or was sent back, of all that are open or of these."""
         run = self._plane.run(workflow_id)
         if not run.definition.is_gated:
@@ -75,7 +75,7 @@ class Gates:
         """Return the id of a verdict that came without one: that of the submission which it is about."""
         found = self._store.read(workflow_id, Reads(states=with_scopes([ruling.state]), gates=(ruling.state,)))
         doc = found.states.get(ruling.state)
-        kept = found.gates.get(ruling.state, NO_GATES)
+        kept = found.gates.get(ruling.state) or NO_GATES
         one = None if doc is None or doc.gated is None else doc.gated.gate(ruling.gate)
         asks = one.asks if one is not None and ruling.verdict == "unavailable" else 0
         return f"verdict-{content_fingerprint([ruling.arguments(), kept.number, asks])}"

@@ -8,7 +8,7 @@ from dcf.application import Application
 from dcf.asl.gate_syntax import LONGEST_CRITERION, MOST_CRITERIA
 from dcf.core.access import KEY_CALLER, Scope
 from dcf.core.gates import Judged
-from dcf.core.judging import Case, work_of
+from dcf.core.judging import Judgement, work_of
 from dcf.core.verdicts import LONGEST_COMMENT, LONGEST_FEEDBACK, LONGEST_TAIL, Judge, Ruling
 from dcf.errors import Forbidden
 from dcf.tools.callers import current_caller, groups_of_answerer, scope_hint
@@ -56,7 +56,7 @@ def list_gates(app: Application, args: ListGates) -> GatesListed:
     )
 
 
-def rows_of(workflow_id: str, case: Case, *, whole: bool) -> list[dict[str, Json]]:
+def rows_of(workflow_id: str, case: Judgement, *, whole: bool) -> list[dict[str, Json]]:
     """Return what waits at a state, one object for each gate; `whole`: with the output, however large."""
     doc = case.doc
     rows: list[dict[str, Json]] = []
