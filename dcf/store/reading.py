@@ -42,6 +42,7 @@ _META_FIELDS: Final = {
         "created_at",
         "started_at",
         "paused_at",
+        "blocked_by",
         "planner_agent_id",
         "created_by",
         "max_attempts",

@@ -32,7 +32,7 @@ _ASSIGNED_LIFE_S: Final = 30 * 24 * 3600
 
 _ADD: Final = "HINCRBY"
 
-_FACETED: Final = frozenset({"status", "agents", "tags"})
+_FACETED: Final = frozenset({"status", "agents", "tags", "blocked_by"})
 """Fields of meta that change while a run exists, and under which it is listed."""
 
 
