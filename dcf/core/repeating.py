@@ -6,6 +6,7 @@ Pure. What the new run takes over follows from the documents of the earlier one,
 from collections.abc import Mapping
 from typing import Any, Final
 
+from dcf.asl.gate_syntax import read_gates
 from dcf.asl.state_paths import join
 from dcf.core.answers import Linked
 from dcf.core.creation import Beginning, Create
@@ -67,6 +68,7 @@ def repeated(snapshot: Snapshot, of: str, asked: Rerun, definition: Definition) 
         tags=tuple(tag for tag in document.get("tags") or () if isinstance(tag, str)),
         rerun_of=of,
         begin=begin,
+        gates=read_gates(document.get("gates") or [])[0],
     )
 
 

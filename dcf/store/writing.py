@@ -21,6 +21,7 @@ from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
 from dcf.store.event_fields import write_events
+from dcf.store.gate_lists import listed_commands
 from dcf.store.key_parts import encode_state, receipt_field
 from dcf.store.keys import RunKeys
 from dcf.store.people_keys import opened_commands
@@ -76,6 +77,7 @@ def announcements(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Comman
         if found:
             commands += announce(run, found, seen.now)
     commands += opened_commands(run.workflow_id, changes.states)
+    commands += listed_commands(run.workflow_id, changes.states) if changes.gates else ()
     mark = stuck_mark(seen.states, changes)
     if mark is not None:
         commands.append(_stuck_command(run, seen, is_stuck=mark))

@@ -50,6 +50,7 @@ from dcf.store.definitions import KeptDefinitions
 from dcf.store.deletion import Deletion
 from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
+from dcf.store.gate_lists import GateLists
 from dcf.store.history import Happening, History
 from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
@@ -121,7 +122,7 @@ class World:
         self.callbacks = Callbacks(self.plane)
         self.talking = Talking(self.plane)
         self.corrections = self.talking.corrections
-        self.gates = Gates(self.plane)
+        self.gates = Gates(self.plane, GateLists(self.connections))
         self.retrying = RunRetrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.access = AccessKeys(self.connections)
