@@ -105,6 +105,7 @@ class RunDetails:
     blocked_by: tuple[BlockingIssue, ...] = ()
     tags: tuple[str, ...] = ()
     rerun_of: str | None = None
+    project: str | None = None
     parent: ParentState | None = None
     signals: tuple[WaitingSignal, ...] = ()
     planner_agent_id: str | None = None
@@ -132,6 +133,7 @@ class ListedRun:
     states: int | None = None
     tags: tuple[str, ...] = ()
     parent: str | None = None
+    project: str | None = None
     created_at: str | None = None
     finished_at: str | None = None
     finalized: bool = False

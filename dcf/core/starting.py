@@ -75,7 +75,9 @@ def request_to_start(wish: Create, request_id: str) -> RunRequest:
         "retention_s": wish.retention_s,
         "max_attempts": wish.max_attempts,
         "tags": list(wish.tags),
-    } | ({"gates": [gate.as_json() for gate in wish.gates]} if wish.gates else {})
+    }
+    arguments |= {} if wish.project is None else {"project": wish.project}
+    arguments |= {"gates": [gate.as_json() for gate in wish.gates]} if wish.gates else {}
     return RunRequest(verb="start_run", request_id=request_id, arguments=arguments)
 
 

@@ -28,6 +28,7 @@ _MORE_OF_SUMMARY: Final = (
     "blocked_by",
     "tags",
     "rerun_of",
+    "project",
     "parent",
     "signals",
     "planner_agent_id",

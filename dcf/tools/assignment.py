@@ -10,6 +10,7 @@ from dcf.core.access import Scope
 from dcf.core.halt_refusals import run_blocked
 from dcf.core.model import RunStatus, Status
 from dcf.core.provenance import mark_of_input
+from dcf.tools.callers import current_caller
 from dcf.tools.registry import AgentId, Answer, Arguments, StateName, WorkflowId, tool
 from dcf.values.json_text import dump
 from dcf.workforce.assignment import Assignment, SkillAtHand, StateAtHand
@@ -61,10 +62,11 @@ class MyAssignment(Answer):
     arguments=GetMyAssignment,
     answer=MyAssignment,
     read_only=True,
+    of_no_run=True,
 )
 def get_my_assignment(app: Application, args: GetMyAssignment) -> MyAssignment:
     """Return what an agent has to do next."""
-    found = app.desk.ask(args.agent_id, args.workflow_id, args.state)
+    found = app.desk.ask(args.agent_id, args.workflow_id, args.state, current_caller().project)
     return MyAssignment(
         status=_summary(found),
         agent_id=args.agent_id,

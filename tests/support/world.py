@@ -30,6 +30,7 @@ from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis
 from dcf.runs.gates import Gates
 from dcf.runs.histories import Histories
+from dcf.runs.journal import Journal
 from dcf.runs.lanes import Lanes
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
@@ -55,6 +56,7 @@ from dcf.store.history import Happening, History
 from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
+from dcf.store.journal import JournalReader
 from dcf.store.outbox import Outbox
 from dcf.store.run_signs import RunSignsReader
 from dcf.store.runs import RunStore
@@ -123,6 +125,7 @@ class World:
         self.talking = Talking(self.plane)
         self.corrections = self.talking.corrections
         self.gates = Gates(self.plane, GateLists(self.connections))
+        self.journal = Journal(self.plane, JournalReader(self.connections))
         self.retrying = RunRetrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.access = AccessKeys(self.connections)
