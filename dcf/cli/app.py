@@ -29,12 +29,14 @@ from dcf.cli import (
     graphs,
     hosting,
     init,
+    journal,
     keys,
     language,
     lifecycle,
     opening,
     panels,
     people,
+    projects,
     reference,
     retention,
     running,
@@ -379,6 +381,7 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
-    *(retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(journal, retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(projects, retention, signals, diagnosis, events, export, watching, init, hosting),
 ):
     part.mount(app)

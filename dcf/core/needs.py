@@ -67,6 +67,9 @@ def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool,
     if here is None:
         return Reads()
     is_judged = definition.is_gated and bool(definition.gates_of(here.path))  # a gate may fail the state
+    if definition.units is not None:
+        unit = _to_end_unit(definition, path, fails=fails, has_output=has_output, most=most)
+        return replace(unit, gates=(path,)) if is_judged else unit
     needed = to_leave(
         definition,
         here,
@@ -80,6 +83,20 @@ def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool,
     if most > 1 or (most and _may_end_a_branch(definition, here)):
         return replace(needed, open_states=(0, most - 1 + _OTHERS))
     return needed
+
+
+def _to_end_unit(definition: Definition, path: str, *, fails: bool, has_output: bool, most: int) -> Reads:
+    """Return what the end of a unit needs to read: who waits for it, its group, and the counts of the run."""
+    assert definition.units is not None, "just looked"
+    group = definition.units.by_name[path].group
+    followers = () if fails else definition.units.followers_of(path)
+    return Reads(
+        states=(path, *followers, *(() if group is None else (group,))),
+        outputs=() if has_output else (path,),
+        agents=(path, *followers) if most else (),
+        growth=True,
+        open_states=(0, most - 1 + _OTHERS) if most else None,
+    )
 
 
 def _may_end_a_branch(definition: Definition, here: Place) -> bool:
@@ -98,7 +115,11 @@ def to_end(definition: Definition, path: str, size: int | None = None) -> Reads:
     here = place_of(definition, path)
     if here is None:
         return Reads()
-    needed = to_leave(definition, here, fails=True, entries=(path,), opened=_inside(definition, here, size))
+    if definition.units is not None:
+        unit = _to_end_unit(definition, path, fails=False, has_output=True, most=0)
+        needed = replace(unit, entries=(path,))
+    else:
+        needed = to_leave(definition, here, fails=True, entries=(path,), opened=_inside(definition, here, size))
     is_judged = definition.is_gated and definition.gates_of(path)
     return replace(needed, gates=(path,), outputs=(path,)) if is_judged else needed
 
@@ -216,6 +237,8 @@ def add(reads: Reads, more: More) -> Reads:
         scopes=tuple(dict.fromkeys((*reads.scopes, *more.scopes))),
         items=tuple(dict.fromkeys((*reads.items, *more.items))),
         receipts=tuple(dict.fromkeys((*reads.receipts, *more.receipts))),
+        states=tuple(dict.fromkeys((*reads.states, *more.states))) if more.states else reads.states,
+        usage=reads.usage or more.usage,
     )
 
 

@@ -14,6 +14,7 @@ from dcf.asl.steps import Entry
 from dcf.core import codec, entry_codec
 from dcf.core.decision import Changes, Reads, Snapshot, Tally
 from dcf.core.gates import read_record
+from dcf.core.growth import read_growth
 from dcf.core.model import Meta, StateDoc, StateInput
 from dcf.core.operations import read_run_receipt
 from dcf.core.scopes import with_scopes
@@ -22,10 +23,11 @@ from dcf.core.talk import read_talk
 from dcf.store.connection import Command, Reply
 from dcf.store.guards import Unchanged
 from dcf.store.journal_entries import ask_journal
-from dcf.store.key_parts import encode_state, receipt_field
+from dcf.store.key_parts import agent_path, encode_state, receipt_field
 from dcf.store.keys import RunKeys
 from dcf.store.open_states import add_page, assigned, page_command, ready_in, texts_of
 from dcf.store.state_texts import read_text
+from dcf.store.usage import read_sums
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
 from dcf.values.records import replace
@@ -38,17 +40,8 @@ _TALLY: Final = ("done", "failed", "failure")
 _META_FIELDS: Final = {
     f"$.{name}": name  # nosemgrep: jsonpaths-are-not-formatted - fields of our own
     for name in (
-        "status",
-        "definition_sha256",
-        "created_at",
-        "started_at",
-        "paused_at",
-        "blocked_by",
-        "planner_agent_id",
-        "created_by",
-        "max_attempts",
-        "clock_due_at",
-        "parent",
+        *("status", "definition_sha256", "created_at", "started_at", "paused_at", "blocked_by", "planner_agent_id"),
+        *("created_by", "max_attempts", "clock_due_at", "parent", "budget"),
     )
 }
 
@@ -188,7 +181,7 @@ def _meta(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     Each assignment is read by its path, or all of them if that is less work.
     """
     names = dict.fromkeys(map(name_of, paths))
-    agents = ("$.agents",) if len(names) > _FEW else dict.fromkeys(map(_agent_path, names))
+    agents = ("$.agents",) if len(names) > _FEW else dict.fromkeys(map(agent_path, names))
     command: Command = ("JSON.GET", run.meta, *_META_FIELDS, *agents)
     asked.add(command)
     asked.watched.append(run.meta)
@@ -199,7 +192,7 @@ def _meta(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
             return None
         found = load(reply)
         every = found.get("$.agents")
-        own = {name: assigned(every or found.get(_agent_path(name)), name) for name in names}
+        own = {name: assigned(every or found.get(agent_path(name)), name) for name in names}
         return replace(_read_fields([found.get(path) for path in _META_FIELDS]), agents=own)
 
     return understand
@@ -339,6 +332,20 @@ def _kept(kind: str, read: Callable[[Json], object]) -> Ask:
     return ask
 
 
+def _growth(asked: Asked, run: RunKeys, _: bool) -> Understand:
+    keys = {"growth": run.growth}
+    asked.documents(keys)
+    asked.watched.append(run.growth)
+    return lambda found: read_growth(found.present(keys).get("growth"))
+
+
+def _usage(asked: Asked, run: RunKeys, _: bool) -> Understand:
+    command: Command = ("HGETALL", run.usage)
+    asked.add(command)
+    asked.watched.append(run.usage)
+    return lambda found: read_sums(found.of[command])
+
+
 READS: Final[Mapping[str, Ask]] = {
     "states": _states,
     "inputs": _documents(RunKeys.input),
@@ -355,22 +362,12 @@ READS: Final[Mapping[str, Ask]] = {
     "talk": _kept("talk", read_talk),
     "gates": _of_hash(lambda run: run.gates, encode_state, read_record),
     "journal": ask_journal,
+    "growth": _growth,
+    "usage": _usage,
 }
 """Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""
 
 _ROWS: Final = attrgetter(*READS)
-
-
-@lru_cache(maxsize=1024)
-def _agent_path(state: str) -> str:
-    """Return the JSONPath of a state's assignment. RedisJSON understands no other escapes than these two.
-
-    It drops spaces at the beginning of a quoted name (2.8.3), so for such a state all assignments are read.
-    """
-    if state.startswith(" "):
-        return "$.agents"
-    quoted = state.replace("\\", "\\\\").replace('"', '\\"')
-    return f'$.agents["{quoted}"]'  # nosemgrep: jsonpaths-are-not-formatted - quoted just now
 
 
 def _plain(raw: Json) -> Entry:
