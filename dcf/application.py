@@ -108,14 +108,11 @@ class Application:
 
     settings: Settings
     control_plane: ControlPlane
-    lifecycle: Lifecycle
     callbacks: Callbacks
-    talking: Talking
     gates: Gates
     journal: Journal
     people: People
     starting: Starting
-    retrying: RunRetrying
     schedules: Schedules
     runs: RunViews
     run_list: RunList
@@ -150,6 +147,21 @@ class Application:
     usages: Usages
     server: ServerFacts
     redis_url: str
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        """The operations on whole runs."""
+        return Lifecycle(self.control_plane)
+
+    @property
+    def talking(self) -> Talking:
+        """Notes, questions, answers, and corrections of results."""
+        return Talking(self.control_plane)
+
+    @property
+    def retrying(self) -> RunRetrying:
+        """Lets ended runs go on."""
+        return RunRetrying(self.control_plane)
 
     @property
     def outside(self) -> Outside:
@@ -212,14 +224,11 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         yield Application(
             settings=settings,
             control_plane=plane,
-            lifecycle=Lifecycle(plane),
             callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
-            talking=Talking(plane),
             gates=Gates(plane, GateLists(connections)),
             journal=Journal(plane, JournalReader(connections)),
             people=People(plane, parts.history, HumanTasks(connections)),
             starting=parts.starting,
-            retrying=RunRetrying(plane),
             schedules=parts.schedules,
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
