@@ -26,6 +26,7 @@ from dcf.cli import (
     exit_codes,
     export,
     front_page,
+    gates,
     graphs,
     hosting,
     init,
@@ -381,7 +382,6 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
-    *(journal, retention, signals, diagnosis, events, export, watching, init, hosting),
-    *(projects, retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(journal, gates, projects, retention, signals, diagnosis, events, export, watching, init, hosting),
 ):
     part.mount(app)

@@ -6,6 +6,7 @@
 from dcf.client.arguments import Agents, Moment, Workflow
 from dcf.client.clients import AsyncClient, Client
 from dcf.client.connecting import connect, connect_async
+from dcf.client.gate_records import JudgedGate, WaitingGate
 from dcf.client.outside_records import EndedTask, LivingTask, SentSignal
 from dcf.client.people_records import (
     AnsweredTask,
@@ -79,6 +80,7 @@ __all__ = [
     "ExplainedRun",
     "FinalizedRun",
     "HeldRun",
+    "JudgedGate",
     "LeftNote",
     "ListedProject",
     "ListedRun",
@@ -114,6 +116,7 @@ __all__ = [
     "TickOutcome",
     "TroubledSchedule",
     "ValidatedWorkflow",
+    "WaitingGate",
     "WaitingSignal",
     "Workflow",
     "connect",

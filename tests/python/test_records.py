@@ -12,6 +12,9 @@ from dcf import client as package
 from dcf.client import (
     AsyncClient,
     Client,
+    gate_records,
+    gating,
+    journal,
     outside,
     outside_records,
     people,
@@ -63,6 +66,7 @@ OF_TOOLS = {
     talk_records.AskedQuestion: ("ask_question", set()),
     talk_records.AnsweredQuestion: ("answer_question", set()),
     talk_records.CorrectedResult: ("correct_result", {"problems"}),
+    gate_records.JudgedGate: ("decide_gate", set()),
     registered_records.RegisteredAgent: ("register_agent", set()),
     schedule_records.CreatedSchedule: ("create_schedule", set()),
     schedule_records.OperatedSchedule: ("operate_schedule", {"warnings"}),
@@ -150,7 +154,7 @@ def test_both_clients_have_the_same_verbs_with_the_same_parameters() -> None:
 def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation() -> None:
     described = {
         name: function
-        for module in (verbs, watching, outside, people, projects, registering, scheduling, talk)
+        for module in (verbs, watching, gating, journal, outside, people, projects, registering, scheduling, talk)
         for name, function in vars(module).items()
         if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     }
