@@ -26,6 +26,7 @@ from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis, KindsOf
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.export import Exports
+from dcf.runs.gates import Gates
 from dcf.runs.growing import Growing
 from dcf.runs.health import Health
 from dcf.runs.histories import Histories
@@ -62,6 +63,7 @@ from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections, open_async_client
 from dcf.store.edits import Edits
 from dcf.store.expiring import Expiring
+from dcf.store.gate_lists import GateLists
 from dcf.store.handed import HandedOut
 from dcf.store.history import History
 from dcf.store.human_tasks import HumanTasks
@@ -98,7 +100,8 @@ class Application:
 
     `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on Tasks that wait
     for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `talking`
-    has notes, questions, answers and corrections of results, `journal` what else agents write down. `starting`
+    has notes, questions, answers and corrections of results, `gates` the verdicts on outputs, `journal` what else
+    agents write down. `starting`
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
     `run_list` lists them, `projects` are what they belong to, `artifacts` the files that they keep, `knowledge` is
     what outlives them, `catalogue` has what agents work by, `exports` explains and exports them, and
@@ -111,14 +114,12 @@ class Application:
 
     settings: Settings
     control_plane: ControlPlane
-    lifecycle: Lifecycle
     callbacks: Callbacks
-    talking: Talking
+    gates: Gates
     journal: Journal
     texts: RunTexts
     people: People
     starting: Starting
-    retrying: RunRetrying
     schedules: Schedules
     runs: RunViews
     run_list: RunList
@@ -153,6 +154,21 @@ class Application:
     server: ServerFacts
     lease_secret: LeaseSecret
     redis_url: str
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        """The operations on whole runs."""
+        return Lifecycle(self.control_plane)
+
+    @property
+    def talking(self) -> Talking:
+        """Notes, questions, answers, and corrections of results."""
+        return Talking(self.control_plane)
+
+    @property
+    def retrying(self) -> RunRetrying:
+        """Lets ended runs go on."""
+        return RunRetrying(self.control_plane)
 
     @property
     def outside(self) -> Outside:
@@ -235,14 +251,12 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         yield Application(
             settings=settings,
             control_plane=plane,
-            lifecycle=Lifecycle(plane),
             callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
-            talking=Talking(plane),
+            gates=Gates(plane, GateLists(connections)),
             journal=Journal(plane, JournalReader(connections)),
             texts=RunTexts(connections),
             people=People(plane, parts.history, HumanTasks(connections)),
             starting=parts.starting,
-            retrying=RunRetrying(plane),
             schedules=parts.schedules,
             runs=parts.views,
             run_list=RunList(Catalog(connections)),

@@ -29,6 +29,7 @@ from dcf.cli import (
     export,
     findings,
     front_page,
+    gates,
     graphs,
     growing,
     hosting,
@@ -395,5 +396,6 @@ for part in (
     *(retention, signals, diagnosis, events, export, watching, init, hosting, findings, catalogue),
     *(journal, contexts, retention, signals, diagnosis, events, export, watching, init, hosting, projects),
     *(findings, catalogue, searching),
+    *(journal, gates, projects, retention, signals, diagnosis, events, export, watching, init, hosting),
 ):
     part.mount(app)

@@ -6,6 +6,7 @@
 from dcf.client.arguments import Agents, Moment, Workflow
 from dcf.client.clients import AsyncClient, Client
 from dcf.client.connecting import connect, connect_async
+from dcf.client.gate_records import JudgedGate, WaitingGate
 from dcf.client.growing_records import AddedUnits, ClosedRun, OpenedRun, ReopenedUnit, SealedGroup
 from dcf.client.knowledge_records import (
     DefinitionDetails,
@@ -101,6 +102,7 @@ __all__ = [
     "FindingEdit",
     "FindingStatusName",
     "HeldRun",
+    "JudgedGate",
     "LeftNote",
     "ListedProject",
     "ListedRun",
@@ -142,6 +144,7 @@ __all__ = [
     "TickOutcome",
     "TroubledSchedule",
     "ValidatedWorkflow",
+    "WaitingGate",
     "WaitingSignal",
     "Workflow",
     "connect",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from dcf.client import (
     contexts,
+    gating,
     growing,
     journal,
     knowledge,
@@ -99,6 +100,9 @@ class Client:
     list_schedules = iterating(scheduling.list_schedules)
     operate_schedule = blocking(scheduling.operate_schedule)
     delete_schedule = blocking(scheduling.delete_schedule)
+    list_gates = iterating(gating.list_gates)
+    decide_gate = blocking(gating.decide_gate)
+    override_gate = blocking(gating.override_gate)
     put_project = blocking(projects.put_project)
     get_project = blocking(projects.get_project)
     list_projects = iterating(projects.list_projects)
@@ -226,6 +230,9 @@ class AsyncClient:
     list_schedules = iterating_async(scheduling.list_schedules)
     operate_schedule = awaited(scheduling.operate_schedule)
     delete_schedule = awaited(scheduling.delete_schedule)
+    list_gates = iterating_async(gating.list_gates)
+    decide_gate = awaited(gating.decide_gate)
+    override_gate = awaited(gating.override_gate)
     put_project = awaited(projects.put_project)
     get_project = awaited(projects.get_project)
     list_projects = iterating_async(projects.list_projects)

@@ -10,6 +10,7 @@ from dataclasses import field
 from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
+from dcf.core.gates import GateRecord
 from dcf.core.growth import Growth
 from dcf.core.journal import JournalEntry, JournalSeen
 from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
@@ -57,6 +58,8 @@ class Reads:
     requests about the whole run; the snapshot has each, None if there is none. `signals`, `talk`, `growth` and the sums
     of `usage` are watched too; they are those of the run. So is the journal, of which these entries are read
     (`journal.TAIL`: none of them).
+    `usage` are the sums of what its work used up. `gates` are states whose record of verdicts is needed; their
+    documents are watched. `growth` is watched too.
     """
 
     states: tuple[str, ...] = ()
@@ -75,6 +78,7 @@ class Reads:
     claims: tuple[str, ...] = ()
     signals: bool = False
     talk: bool = False
+    gates: tuple[str, ...] = ()
     usage: bool = False
     journal: tuple[str, ...] = ()
     growth: bool = False
@@ -133,6 +137,7 @@ class Snapshot:
     audit: Mapping[str, Json] | None = None
     signals: Signals | None = None
     talk: Talk | None = None
+    gates: Mapping[str, GateRecord | None] = field(default_factory=dict)
     usage: Mapping[str, int] | None = None
     journal: JournalSeen | None = None
     growth: Growth | None = None
@@ -193,6 +198,9 @@ class Changes:
     `talk` are its notes and questions, `journal` entries that are new or whose issue was resolved. `usage` are reports
     of what work used up, to be added to the run's sums. Of a run that grows, `units` are added, with the agents in
     `agents`; `growth` are its counts as each step left them.
+    `talk` are its notes and questions, `journal` entries that are new or whose issue was resolved, `gates` the records
+    of verdicts by state, `usage` reports of what work used up, to be added to the run's sums. Of a run that grows,
+    `units` are added, with the agents in `agents`; `growth` are its counts as each step left them.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
@@ -227,6 +235,7 @@ class Changes:
     run_receipts: dict[str, RunReceipt] = field(default_factory=dict)
     signals: list[Signals] = field(default_factory=list)
     talk: Talk | None = None
+    gates: dict[str, GateRecord] = field(default_factory=dict)
     usage: list[Charge] = field(default_factory=list)
     journal: list[JournalEntry] = field(default_factory=list)
     growth: list[Growth] = field(default_factory=list)

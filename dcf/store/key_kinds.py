@@ -33,6 +33,7 @@ KEY_KINDS: Final[Mapping[str, KeyKind]] = {
     "receipts": KeyKind("cp", ("run",)),
     "barrier": KeyKind("cp", ("run",)),
     "secret": KeyKind("cp", ("run",)),
+    "gates": KeyKind("dp", ("run",)),
     "usage": KeyKind("cp", ("run",)),
     "usageparts": KeyKind("cp", ("run",)),
     "spent": KeyKind("cp", ("run",)),

@@ -12,8 +12,11 @@ from dcf import client as package
 from dcf.client import (
     AsyncClient,
     Client,
+    gate_records,
+    gating,
     growing,
     growing_records,
+    journal,
     knowledge,
     knowledge_records,
     outside,
@@ -67,6 +70,7 @@ OF_TOOLS = {
     talk_records.AskedQuestion: ("ask_question", set()),
     talk_records.AnsweredQuestion: ("answer_question", set()),
     talk_records.CorrectedResult: ("correct_result", {"problems"}),
+    gate_records.JudgedGate: ("decide_gate", set()),
     registered_records.RegisteredAgent: ("register_agent", set()),
     growing_records.OpenedRun: ("open_run", set()),
     growing_records.AddedUnits: ("add_units", {"problems"}),
@@ -167,6 +171,7 @@ def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation()
         for module in (verbs, watching, outside, people, registering, scheduling, talk, growing)
         for module in (verbs, watching, outside, people, registering, scheduling, talk, knowledge)
         for module in (verbs, watching, outside, people, projects, registering, scheduling, talk, knowledge)
+        for module in (verbs, watching, gating, journal, outside, people, projects, registering, scheduling, talk)
         for name, function in vars(module).items()
         if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     }

@@ -86,6 +86,11 @@ def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
         return
     if name in {"achievements", "limitations"}:
         yield from ["[", 7, {}, [7], ["x" * 2_000], ["a"] * 51]
+    if name in ("gates", "criteria"):
+        yield from ["", "x", 7, True, {}, ["a"], [{"a": 1}], [DEEP], [{}] * 200]
+        return
+    if name == "exit_code":
+        yield from [number for number in BAD_NUMBERS if number != -1]
         return
     branches = schema.get("anyOf", [schema])
     types = {branch.get("type") for branch in branches}

@@ -224,6 +224,7 @@ def test_refusals_of_the_core_are_made_in_one_place() -> None:
         "human_refusals",
         "talk_refusals",
         "schedule_refusals",
+    places |= {"answers", "gate_refusals", "halt_refusals", "journal_refusals"}
     places |= {
         "answers",
         "halt_refusals",
