@@ -226,6 +226,7 @@ def test_refusals_of_the_core_are_made_in_one_place() -> None:
         "journal_refusals",
         "knowledge_refusals",
         "project_refusals",
+        "run_edits",
         "schedule_refusals",
         "unit_refusals",
         "work_refusals",
