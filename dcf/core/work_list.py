@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
+from dcf.core.gates import KIND as GATED
 from dcf.core.model import StateDoc, Status
 from dcf.errors import InvalidArgument
 from dcf.values.instants import from_text, to_text
@@ -201,6 +202,8 @@ def item_of(
 def _standing(run: RunFacts, doc: StateDoc, now: int) -> tuple[WorkStatus | None, str | None]:
     if doc.status.is_terminal:
         return (None if doc.is_scope or doc.status is Status.SKIPPED else WorkStatus.DONE), None
+    if doc.kind == GATED:
+        return WorkStatus.REVIEW, None
     if doc.kind is not None:
         return None, None
     if doc.lease.is_live(now):

@@ -6,13 +6,17 @@ from dcf.errors import InvalidArgument
 from dcf.profiles.profile import Profile
 from dcf.values.profile_names import SystemProfile
 
-SERVED: Final[tuple[SystemProfile, ...]] = ("midex", "mission-control")
+SERVED: Final[tuple[SystemProfile, ...]] = ("openfactory", "midex", "mission-control")
 """The profiles that this version serves."""
 
 
 def profile_of(name: SystemProfile) -> Profile:
     """Return the profile of this name."""
     match name:
+        case "openfactory":
+            from dcf.profiles.openfactory import PROFILE as OPENFACTORY  # noqa: PLC0415 - the same
+
+            return OPENFACTORY
         case "midex":
             from dcf.profiles.midex import PROFILE as MIDEX  # noqa: PLC0415 - who is not served it does not load it
 

@@ -90,7 +90,12 @@ local function is_left(key, doc)
 end
 
 local function fits(doc, due)
-  if not doc or doc:find('"type":"', 1, true) then
+  if not doc then
+    return false
+  elseif doc:find('"type":"Gate"', 1, true) then
+    local is_mine = agent == '' or doc:find('"owner_agent_id":"' .. agent .. '"', 1, true)
+    return is_mine and mode ~= 'claim'
+  elseif doc:find('"type":"', 1, true) then
     return false
   end
   local is_held = doc:find('"status":"running"', 1, true) and due > now
