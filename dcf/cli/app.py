@@ -32,6 +32,7 @@ from dcf.cli import (
     keys,
     language,
     lifecycle,
+    local,
     opening,
     panels,
     people,
@@ -379,6 +380,6 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
-    *(retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(retention, signals, diagnosis, events, export, watching, init, hosting, local),
 ):
     part.mount(app)
