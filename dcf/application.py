@@ -32,6 +32,7 @@ from dcf.runs.notifications import Notifications
 from dcf.runs.offers import Offers
 from dcf.runs.outside import Outside
 from dcf.runs.people import People
+from dcf.runs.projects import Projects
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.schedules import Schedules
@@ -59,6 +60,7 @@ from dcf.store.inbox_waits import InboxReader
 from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.listings import Listings
 from dcf.store.opening import opened
+from dcf.store.projects import ProjectStore
 from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.run_signs import RunSignsReader
@@ -82,7 +84,7 @@ class Application:
     for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `talking`
     has notes, questions, answers and corrections of results. `starting`
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
-    `run_list` lists them, `exports` explains and exports them, and
+    `run_list` lists them, `projects` are what they belong to, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platforms`,
     `registration` knows those that are made elsewhere, `closing` closes a run together with them, `equipment` gives
     them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what tools may change
@@ -101,6 +103,7 @@ class Application:
     schedules: Schedules
     runs: RunViews
     run_list: RunList
+    projects: Projects
     retention: Retention
     platforms: Platforms
     workers: Workers
@@ -193,6 +196,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             schedules=parts.schedules,
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
+            projects=Projects(ProjectStore(connections)),
             platforms=platforms,
             workers=crew.workers,
             registration=Registration(platforms, found.webhooks, Poster(settings.webhook_endpoints)),

@@ -73,7 +73,7 @@ class Settings(PlatformSettings):
     toolsets: Names = Field(default=(), description="toolsets served, comma-separated; empty: all")
     read_only: bool = Field(default=False, description="serve only tools that change nothing")
     allow_operator: bool = Field(default=False, description="give the local user the scopes operate and answer")
-    profile: Literal["auto", "worker", "planner", "operator", "person", "all"] = Field(
+    profile: Literal["auto", "worker", "planner", "member", "operator", "person", "all"] = Field(
         default="auto", description="which tools are listed, by who calls; auto: by the scopes of the key"
     )
     auth: Literal["keys", "off"] = Field(

@@ -60,6 +60,7 @@ def list_runs(
     agent: Annotated[str | None, typer.Option(help="Only runs in which this agent is assigned.")] = None,
     tag: Annotated[str | None, typer.Option(help="Only runs with this tag.")] = None,
     parent: Annotated[str | None, typer.Option(help="Only the child runs of this run.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only runs of this project.")] = None,
     since: Annotated[str | None, typer.Option(help="Only created since: 2h, 30d, or 2026-11-22T09:00:00Z.")] = None,
     until: Annotated[str | None, typer.Option(help="Only created before.")] = None,
     stuck: Annotated[bool, typer.Option("--stuck", help="Only those that nobody takes up, or starts.")] = False,
@@ -91,6 +92,7 @@ def list_runs(
         agent=agent,
         tag=tag,
         parent=parent,
+        project=project,
         since=check_time("--since", since, now),
         until=check_time("--until", until, now),
         stuck=stuck,
@@ -165,7 +167,8 @@ def _sums(page: "RunPage", shown: int, query: "RunQuery") -> str:
 def _repeated(query: "RunQuery") -> str:
     """Return the options that the next page needs."""
     words = {"status": query.status, "workflow": query.workflow, "version": query.version, "agent": query.agent}
-    words |= {"tag": query.tag, "parent": query.parent, "since": _time(query.since), "until": _time(query.until)}
+    words |= {"tag": query.tag, "parent": query.parent, "project": query.project}
+    words |= {"since": _time(query.since), "until": _time(query.until)}
     given = [f" --{name} {quote(clean(value))}" for name, value in words.items() if value is not None]
     return "".join(given) + (" --stuck" if query.stuck else "")
 

@@ -53,6 +53,7 @@ def create(
     group: Annotated[
         list[str] | None, typer.Option(help="Group of people that --agent-id belongs to; may be repeated.")
     ] = None,
+    project: Annotated[str | None, typer.Option(help="The only project whose runs the key may see and change.")] = None,
     expires: Annotated[str, typer.Option(help="Life of the key, as 90d, 12h or 30m, or never.")] = _LIFE,
     quota: Annotated[
         list[str] | None,
@@ -70,14 +71,15 @@ def create(
     dcf keys create --scope answer --agent-id alice --group finance
     """
     _check_binding(agent_id, any_agent=any_agent)
+    project = None if project is None else check_id(project, "--project")
     groups = _groups(group or [], agent_id)
     scopes = tuple(one for one in Scope if one is Scope.READ or one in (scope or ()))
     quotas = dict(map(read_quota, quota or ()))
     life_s = None if expires == _NEVER else _seconds(expires)
-    about = {"scopes": ",".join(scopes), **({} if agent_id is None else {"agent_id": agent_id})}
+    about = {"scopes": ",".join(scopes), **_bound(agent_id=agent_id, project=project)}
     with opening.application() as found, recorded(found, "keys create", about) as recording:
         made = found.keys.create(
-            scopes, agent_id=agent_id, label=_label(label), life_s=life_s, quotas=quotas, groups=groups
+            scopes, agent_id=agent_id, label=_label(label), life_s=life_s, quotas=quotas, groups=groups, project=project
         )
         recording.about["key_id"] = made.record.key_id
     if as_json:
@@ -85,6 +87,7 @@ def create(
         return
     typer.echo(made.text)
     who = " of ".join(filter(None, (agent_id or "any agent", ", ".join(groups))))
+    who = who if project is None else f"{who}, in project {project} only"
     life = "for ever" if life_s is None else f"for {expires}"
     say(f"key {made.record.key_id} may {', '.join(scopes)} as {who}, {life}; it is shown only now.")
     say(f"its quotas are {_own(quotas) or 'those of the servers'}")
@@ -163,6 +166,11 @@ def _check_binding(agent_id: str | None, *, any_agent: bool) -> None:
         )
 
 
+def _bound(**named: str | None) -> dict[str, str]:
+    """Return what the key is bound to, by name."""
+    return {name: value for name, value in named.items() if value is not None}
+
+
 def _groups(named: list[str], agent_id: str | None) -> tuple[str, ...]:
     if named and agent_id is None:
         raise InvalidArgument(
@@ -192,6 +200,7 @@ def _row(record: ApiKey, now: int) -> dict[str, Json]:
         "scopes": [scope.value for scope in record.scopes],
         "agent_id": record.agent_id,
         "groups": list(record.groups),
+        "project": record.project,
         "label": record.label,
         "created_at": to_text(record.created_at),
         "expires_at": None if record.expires_at is None else to_text(record.expires_at),
@@ -211,7 +220,8 @@ def _table(rows: list[dict[str, Json]]) -> Table:
 
 def _cells(row: Mapping[str, Json]) -> tuple[str, ...]:
     scopes, expires = ",".join(row["scopes"]), clean(row["expires_at"] or "never", 20)[:19].replace("T", " ")
-    who = ", ".join([row["agent_id"] or "any", *(f"of {group}" for group in row["groups"])])
+    where = [] if row["project"] is None else [f"in {row['project']}"]
+    who = ", ".join([row["agent_id"] or "any", *(f"of {group}" for group in row["groups"]), *where])
     own = _own(row["own_quotas"])
     return row["key_id"], row["standing"], scopes, who, expires, own, clean(row["label"] or "")
 

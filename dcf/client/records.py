@@ -95,6 +95,7 @@ class RunDetails:
     paused_at: str | None = None
     tags: tuple[str, ...] = ()
     rerun_of: str | None = None
+    project: str | None = None
     parent: ParentState | None = None
     signals: tuple[WaitingSignal, ...] = ()
     planner_agent_id: str | None = None
@@ -121,6 +122,7 @@ class ListedRun:
     states: int | None = None
     tags: tuple[str, ...] = ()
     parent: str | None = None
+    project: str | None = None
     created_at: str | None = None
     finished_at: str | None = None
     finalized: bool = False

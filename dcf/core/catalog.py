@@ -1,8 +1,8 @@
 """Decides under what a run is listed, and which runs belong on a page of the list. Pure.
 
-The facets of a run (status, workflow, version, agents, tags, parent) follow from its meta document. For each there is
-an index of runs by creation time (`store/catalog.py`). An entry may be stale, so a page is made from the meta documents
-of the runs that an index names, and `RunQuery.matches` leaves out those that are not wanted.
+The facets of a run (status, workflow, version, agents, tags, parent, project) follow from its meta document. For each
+there is an index of runs by creation time (`store/catalog.py`). An entry may be stale, so a page is made from the meta
+documents of the runs that an index names, and `RunQuery.matches` leaves out those that are not wanted.
 """
 
 import re
@@ -29,7 +29,7 @@ _CURSOR = re.compile(r"([0-9]{1,16}):([A-Za-z0-9][A-Za-z0-9_.-]{0,63})\Z", re.AS
 
 
 class Facet(StrEnum):
-    """What a run is listed under: one status and workflow, a parent at most, and any number of the others."""
+    """What a run is listed under: a status, a workflow, at most one parent and project, any number of the others."""
 
     STATUS = "status"
     WORKFLOW = "workflow"
@@ -37,6 +37,7 @@ class Facet(StrEnum):
     AGENT = "agent"
     TAG = "tag"
     PARENT = "parent"
+    PROJECT = "project"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +81,7 @@ class RunQuery:
     agent: str | None = None
     tag: str | None = None
     parent: str | None = None
+    project: str | None = None
     since: int | None = None
     until: int | None = None
     stuck: bool = False
@@ -95,6 +97,7 @@ class RunQuery:
             Facet.AGENT: self.agent,
             Facet.TAG: self.tag,
             Facet.PARENT: self.parent,
+            Facet.PROJECT: self.project,
         }
         return {facet: value for facet, value in named.items() if value is not None}
 
@@ -107,6 +110,7 @@ class RunQuery:
             and (self.agent is None or self.agent in row.agents)
             and (self.tag is None or self.tag in row.tags)
             and (self.parent is None or row.parent == self.parent)
+            and (self.project is None or row.project == self.project)
             and (not self.stuck or row.stuck)
         )
 
@@ -135,6 +139,7 @@ class RunRow:
     hold: bool = False
     stuck: bool = False
     parent: str | None = None
+    project: str | None = None
 
     def is_of_version(self, version: str) -> bool:
         """Return True if the run is of this version of its workflow."""
@@ -164,6 +169,7 @@ class RunRow:
             "finalized": self.finalized_at is not None,
             "hold": self.hold,
             "parent": self.parent,
+            "project": self.project,
         }
 
 
@@ -215,6 +221,7 @@ def facets_of(meta: Mapping[str, Json]) -> Iterator[tuple[Facet, str]]:
     above = read_parent(meta.get("parent"))
     if above is not None:
         yield Facet.PARENT, above.run
+    yield from ((Facet.PROJECT, project) for project in _texts([meta.get("project")]))
     yield from ((Facet.TAG, tag) for tag in dict.fromkeys(_texts(tags if isinstance(tags, list) else [])))
 
 
@@ -259,6 +266,7 @@ def read_row(found: Mapping[str, Json], workflow_id: str, most_states: int) -> R
         paused_at=_text(found.get("paused_at")),
         hold=found.get("hold") is True,
         parent=None if above is None else above.run,
+        project=_text(found.get("project")),
     )
 
 

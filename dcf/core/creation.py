@@ -51,7 +51,8 @@ class Create:
 
     `retention_s` is how many seconds its keys are kept after its end; None keeps them for good. `created_by` names the
     caller, `rerun_of` the run that it repeats, from its beginning or as `begin` says. `secret` is what its task tokens
-    are made with; it is kept only where the workflow has some. `parent` is the state of another run that starts it.
+    are made with; it is kept only where the workflow has some. `parent` is the state of another run that starts it,
+    `project` what it belongs to, which never changes.
     """
 
     workflow_id: str
@@ -67,6 +68,7 @@ class Create:
     secret: str = ""
     begin: Beginning | None = None
     parent: Parent | None = None
+    project: str | None = None
 
     def size(self) -> int:
         """Return how many bytes of the caller's it stores."""
@@ -145,6 +147,8 @@ def _to_parent(parent: Parent | None) -> list[Notice]:
 
 def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
     sha256 = request.definition.sha256
+    if meta.get("project") != request.project:  # nothing is said of a run that the caller may not see
+        return conflict(f"The id '{request.workflow_id}' is taken by a run outside {_of(request.project)}.")
     if meta.get("definition_sha256") != sha256:
         return conflict(
             f"Run '{request.workflow_id}' exists with another definition "
@@ -211,7 +215,12 @@ def _rare(request: Create) -> dict[str, Json]:
     """Return the fields that few runs have."""
     rare: dict[str, Json] = {"tags": list(request.tags)} if request.tags else {}
     rare |= {} if request.rerun_of is None else {"rerun_of": request.rerun_of}
+    rare |= {} if request.project is None else {"project": request.project}
     return rare if request.parent is None else {**rare, "parent": request.parent.as_json()}
+
+
+def _of(project: str | None) -> str:
+    return "the runs without a project" if project is None else f"the project '{project}'"
 
 
 def _assignment(pool: tuple[str, ...]) -> Json:

@@ -23,7 +23,17 @@ _OUTPUT_SHOWN: Final = 4_000
 """Bytes of a run's output in a summary, as JSON."""
 
 _SUMMARY: Final = ("workflow_id", "workflow_name", "status", "created_at", "started_at", "finished_at", "finalized_at")
-_MORE_OF_SUMMARY: Final = ("paused_at", "tags", "rerun_of", "parent", "signals", "planner_agent_id", "error", "cause")
+_MORE_OF_SUMMARY: Final = (
+    "paused_at",
+    "tags",
+    "rerun_of",
+    "project",
+    "parent",
+    "signals",
+    "planner_agent_id",
+    "error",
+    "cause",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,7 @@ _STATES: Final = "$.states[0:101]"
 
 _FIELDS: Final = (
     *("$.status", "$.workflow_name", "$.workflow_version", "$.definition_sha256", "$.tags", "$.created_at"),
-    *("$.finished_at", "$.finalized_at", "$.paused_at", "$.hold", "$.parent", _STATES),
+    *("$.finished_at", "$.finalized_at", "$.paused_at", "$.hold", "$.parent", "$.project", _STATES),
 )
 _AGENTS: Final = "$.agents"
 

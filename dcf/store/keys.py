@@ -109,7 +109,7 @@ def every_due() -> list[str]:
 
 @lru_cache(maxsize=1024)
 def runs_by(facet: str, value: str) -> str:
-    """Return the key of the index of runs that have this value of a facet: status, workflow, version, agent, tag."""
+    """Return the key of the index of runs that have this value of a facet: status, workflow, version, agent, tag, project."""
     return f"{RUNS}:{facet}:{encode_state(value)}"
 
 

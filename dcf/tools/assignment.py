@@ -56,10 +56,11 @@ class MyAssignment(Answer):
 @tool(
     toolset="agents",
     scope=Scope.READ,
-    profiles=("worker", "operator"),
+    profiles=("worker", "member", "operator"),
     arguments=GetMyAssignment,
     answer=MyAssignment,
     read_only=True,
+    of_no_run=True,
 )
 def get_my_assignment(app: Application, args: GetMyAssignment) -> MyAssignment:
     """Return what an agent has to do next."""

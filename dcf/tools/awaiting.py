@@ -80,10 +80,11 @@ class WorkflowEvent(Answer):
 @tool(
     toolset="notification",
     scope=Scope.WORK,
-    profiles=("worker", "planner"),
+    profiles=("worker", "planner", "member"),
     arguments=AwaitWorkflowEvent,
     answer=WorkflowEvent,
     idempotent=False,
+    of_no_run=True,
 )
 async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> WorkflowEvent:
     """Wait on an agent's inbox (long poll); drop events whose state was completed or taken, or whose run is over."""

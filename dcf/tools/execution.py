@@ -110,7 +110,7 @@ class ControlPlaneRead(Answer):
 @tool(
     toolset="execution",
     scope=Scope.READ,
-    profiles=("planner", "operator"),
+    profiles=("planner", "member", "operator"),
     arguments=ReadWorkflowControlPlane,
     answer=ControlPlaneRead,
     read_only=True,
@@ -261,7 +261,7 @@ class ControlPlaneUpdated(Answer):
 @tool(
     toolset="execution",
     scope=Scope.WORK,
-    profiles=("worker", "operator"),
+    profiles=("worker", "member", "operator"),
     arguments=UpdateWorkflowControlPlane,
     answer=ControlPlaneUpdated,
 )

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import redis
@@ -36,7 +36,7 @@ class Site:
         self.worker = f"worker-{self.run}"
         self._redis = raw_redis
 
-    async def open(self) -> "Site":
+    async def open(self) -> Self:
         await self._did(
             "create_workflow_control_plane",
             workflow_id=self.run,
