@@ -9,8 +9,8 @@ from dcf.values.refusal import Refusal
 
 
 def done(**found: Json) -> dict[str, Json]:
-    """Return the answer of a tool that did what was asked; members that are None are left out."""
-    return {"status": "ok", "error": None, "code": "ok"} | {k: v for k, v in found.items() if v is not None}
+    """Return the answer of a tool that did what was asked."""
+    return {"status": "ok", "error": None, "code": "ok"} | found
 
 
 def refused(refusal: Refusal, **echo: Json) -> dict[str, Json]:

@@ -4,12 +4,12 @@ The SDK's transport ends with all its requests when one connection breaks (measu
 error that says whether it was sent, and all others go on. Nothing of a request, and no key, is in such an error.
 """
 
-import json
 from typing import Any, Final
 
 import httpx2
 
 from dcf.tools.messages import LONGEST_ANSWER_S
+from dcf.values.json_text import dump
 
 FAILED: Final = -32029
 """JSON-RPC code of these errors; their data has a `code` of dcf's, and `sent`."""
@@ -51,5 +51,5 @@ class PatientClient(httpx2.AsyncClient):
 
 def _failure(request: httpx2.Request, code: str, *, sent: bool) -> httpx2.Response:
     error = {"code": FAILED, "message": code, "data": {"code": code, "sent": sent}}
-    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+    body = dump({"jsonrpc": "2.0", "id": None, "error": error}).encode()
     return httpx2.Response(503, headers={"Content-Type": "application/json"}, content=body, request=request)

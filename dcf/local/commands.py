@@ -157,10 +157,10 @@ class _Tail:
         self._cut = False
 
     async def read(self, process: Process) -> None:
-        assert process.stdout is not None
+        output = process.stdout
         with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            while True:
-                whole = self._bytes + await process.stdout.receive()
+            while output is not None:
+                whole = self._bytes + await output.receive()
                 self._cut = self._cut or len(whole) > TAIL_BYTES
                 self._bytes = whole[-TAIL_BYTES:]
 

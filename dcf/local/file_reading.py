@@ -63,7 +63,8 @@ def content(root: Path, file: FoundFile) -> bytes:
     """Return the bytes of a file that was found; raise InvalidArgument if it changed since."""
     with _opened(root, root / file.path, file.path) as opened:
         data: bytes = opened.read(LONGEST + 1)
-    if hashlib.sha256(data).hexdigest() != file.sha256:
+    now = hashlib.sha256(data).hexdigest()
+    if file.sha256 != now:
         raise InvalidArgument(f"'{file.path[:200]}' changed while it was read.", "Call again once it is written.")
     return data
 

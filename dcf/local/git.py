@@ -17,7 +17,7 @@ _CALM: Final = (
     *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"),
     *("-c", "core.pager=cat", "-c", "submodule.recurse=false"),
 )
-_PLACES: Final = {"PATH": os.defpath, "HOME": "/nonexistent", "TMPDIR": "/tmp"}  # noqa: S108 - git's own default
+_KEPT: Final = ("PATH", "HOME", "TMPDIR")
 
 
 class GitRefused(Exception):
@@ -29,7 +29,7 @@ class GitRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class FileChange:
     """One file that differs: how (`added`, `modified`, `deleted`, `renamed`, `untracked`), and where git sees it."""
 
     path: str
@@ -39,22 +39,22 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class WorktreeFacts:
     """A worktree: its top directory, branch (None if detached), commit (None before the first), and what is dirty."""
 
     root: Path
     branch: str | None
     head: str | None
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
 
 
 def run(root: Path, *arguments: str, ok: tuple[int, ...] = (0,), given: bytes | None = None) -> bytes:
     """Return what git prints; raise GitRefused if it is missing, takes too long or fails."""
-    environment = {name: os.environ.get(name, usual) for name, usual in _PLACES.items()}
+    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
     environment |= {"LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
     try:
-        done = subprocess.run(  # nosec B603 # noqa: S603 - words, no shell
-            ["git", *_CALM, *arguments],  # nosec B607 # noqa: S607 - the git of whoever started this
+        done = subprocess.run(  # nosec B603 B607 # noqa: S603 - words and no shell
+            ["git", *_CALM, *arguments],  # noqa: S607 - the git of whoever started this process
             cwd=root,
             env=environment,
             input=given,
@@ -74,7 +74,7 @@ def run(root: Path, *arguments: str, ok: tuple[int, ...] = (0,), given: bytes | 
     return done.stdout
 
 
-def facts(root: Path) -> Facts:
+def facts(root: Path) -> WorktreeFacts:
     """Return what is so now; raise GitRefused if the directory is in no worktree."""
     try:
         top = run(root, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n")
@@ -87,11 +87,11 @@ def facts(root: Path) -> Facts:
     return _status(Path(top))
 
 
-def _status(top: Path) -> Facts:
+def _status(top: Path) -> WorktreeFacts:
     fields = iter(_names(run(top, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--renames")))
     branch: str | None = None
     head: str | None = None
-    changes: list[Change] = []
+    changes: list[FileChange] = []
     for field in fields:
         kind, _, rest = field.partition(" ")
         if field.startswith("# branch.oid "):
@@ -101,24 +101,24 @@ def _status(top: Path) -> Facts:
             name = field.removeprefix("# branch.head ")
             branch = None if name == "(detached)" else name
         elif kind == "?":
-            changes.append(Change(path=rest, change="untracked", where=("untracked",)))
+            changes.append(FileChange(path=rest, change="untracked", where=("untracked",)))
         elif kind == "1":
             changes.append(_plain(rest))
         elif kind == "2":
             marks, *_, path = rest.split(" ", 8)
-            changes.append(Change(path=path, change="renamed", where=_where(marks), old_path=next(fields)))
+            changes.append(FileChange(path=path, change="renamed", where=_where(marks), old_path=next(fields)))
         elif kind == "u":
-            changes.append(Change(path=rest.split(" ", 9)[-1], change="modified", where=("unstaged",)))
-    return Facts(root=top, branch=branch, head=head, changes=tuple(changes))
+            changes.append(FileChange(path=rest.split(" ", 9)[-1], change="modified", where=("unstaged",)))
+    return WorktreeFacts(root=top, branch=branch, head=head, changes=tuple(changes))
 
 
 _WORDS: Final = {"A": "added", "D": "deleted", "R": "renamed", "C": "added"}
 
 
-def _plain(rest: str) -> Change:
+def _plain(rest: str) -> FileChange:
     marks, *_, path = rest.split(" ", 7)
     word = next((_WORDS[mark] for mark in marks[::-1] if mark in _WORDS), "modified")
-    return Change(path=path, change=word, where=_where(marks))
+    return FileChange(path=path, change=word, where=_where(marks))
 
 
 def _where(marks: str) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ def _names(output: bytes) -> list[str]:
     return output.decode("utf-8", "surrogateescape").split("\0")[:-1]
 
 
-def committed(root: Path, start: str, head: str) -> tuple[Change, ...]:
+def committed(root: Path, start: str, head: str) -> tuple[FileChange, ...]:
     """Return what the commits since a start changed; raise GitRefused if there is no such commit any more."""
     commit = commit_of(root, start)
     if commit is None:
@@ -137,17 +137,17 @@ def committed(root: Path, start: str, head: str) -> tuple[Change, ...]:
     return difference(root, commit, head)
 
 
-def difference(root: Path, old: str, new: str) -> tuple[Change, ...]:
+def difference(root: Path, old: str, new: str) -> tuple[FileChange, ...]:
     """Return what differs between two commits or trees."""
     output = run(root, "diff", "--name-status", "-z", "-M", "--no-ext-diff", "--no-textconv", old, new)
     fields = iter(_names(output))
-    found: list[Change] = []
+    found: list[FileChange] = []
     for mark in fields:
         source = next(fields) if mark[:1] in "RC" else None
         path = next(fields)
         kept = source if mark[:1] == "R" else None
         word = _WORDS.get(mark[:1], "modified")
-        found.append(Change(path=path, change=word, where=("committed",), old_path=kept))
+        found.append(FileChange(path=path, change=word, where=("committed",), old_path=kept))
     return tuple(found)
 
 

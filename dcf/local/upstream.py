@@ -136,8 +136,9 @@ class Upstream:
 
     async def _connected(self) -> JSONRPCDispatcher[Any]:
         async with self._connecting:
+            if self._tasks is None:
+                raise RuntimeError("The connection is used before it is opened.")
             if self._dispatcher is None:
-                assert self._tasks is not None
                 self._dispatcher = await self._tasks.start(self._keep)
             return self._dispatcher
 

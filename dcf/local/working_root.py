@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 import anyio
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
+from mcp_types import ListRootsRequest, ListRootsResult
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from dcf.errors import InvalidArgument
@@ -75,7 +76,7 @@ async def _asked(ctx: ServerRequestContext[Any, Any]) -> tuple[Path, ...]:
     """Return the roots of a client of an older revision; none if it does not answer."""
     try:
         with anyio.fail_after(_PATIENCE_S):
-            found = await ctx.session.list_roots()
+            found = await ctx.session.send_request(ListRootsRequest(), ListRootsResult)
     except (MCPError, TimeoutError):
         return ()
     return _paths(found.model_dump(mode="json"))

@@ -13,8 +13,8 @@ from typing import Final
 
 from dcf.local import git
 from dcf.local.areas import outside
-from dcf.local.git import Change, Facts, GitRefused
-from dcf.values.json_text import Json
+from dcf.local.git import FileChange, GitRefused, WorktreeFacts
+from dcf.values.json_text import Json, dump
 
 _EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 MOST_SHOWN: Final = 1000
@@ -22,7 +22,7 @@ MOST_SHOWN: Final = 1000
 LONGEST_PATCH: Final = 65_536
 
 
-def described(facts: Facts) -> dict[str, Json]:
+def described(facts: WorktreeFacts) -> dict[str, Json]:
     """Return the facts as an answer shows them; `dirty` counts untracked files too."""
     return {
         "worktree": str(facts.root),
@@ -41,7 +41,7 @@ def record_start(root: Path, unit: str) -> dict[str, Json]:
     if known is not None:
         return {**_told(known), "existed": True}
     made = {"head": facts.head, "dirty": _digests(facts)}
-    blob = git.run(facts.root, "hash-object", "-w", "--stdin", given=json.dumps(made).encode()).decode().strip()
+    blob = git.run(facts.root, "hash-object", "-w", "--stdin", given=dump(made).encode()).decode().strip()
     git.run(facts.root, "update-ref", _ref(unit), blob)
     return {**_told(made), "existed": False}
 
@@ -59,9 +59,9 @@ def changes_since(root: Path, *, start: str | None, unit: str | None, areas: Seq
     if record is not None:
         old = record["dirty"]
         now = _digests(facts)
-        same = {path for path, digest in old.items() if now.get(path) == digest}
+        same = {path for path, held in old.items() if now.get(path) == held}
         found = [change for change in found if change.path not in same or "committed" in change.where]
-    paths = [path for change in found for path in (change.path, change.old_path) if path is not None]
+    elsewhere = outside(_paths(found), areas)
     return {
         "worktree": str(facts.root),
         "branch": facts.branch,
@@ -69,7 +69,7 @@ def changes_since(root: Path, *, start: str | None, unit: str | None, areas: Seq
         "start": since,
         "files": [_shown(change) for change in found[:MOST_SHOWN]],
         "files_total": len(found),
-        "outside_areas": [_text(path) for path in outside(dict.fromkeys(paths), areas)[:MOST_SHOWN]] if areas else None,
+        **({"outside_areas": [_text(path) for path in elsewhere[:MOST_SHOWN]]} if areas else {}),
     }
 
 
@@ -81,9 +81,9 @@ def patch_of(root: Path, start: str | None) -> dict[str, Json]:
     return {"patch": text, "patch_cut": cut}
 
 
-def united(*parts: Iterable[Change]) -> list[Change]:
+def united(*parts: Iterable[FileChange]) -> list[FileChange]:
     """Return one entry for each path; what several parts tell of it is put together, the last one says how."""
-    found: dict[str, Change] = {}
+    found: dict[str, FileChange] = {}
     for change in (one for part in parts for one in part):
         known = found.pop(change.path, None)
         if known is None and change.old_path is not None and change.change == "renamed":
@@ -92,12 +92,12 @@ def united(*parts: Iterable[Change]) -> list[Change]:
     return sorted(found.values(), key=lambda change: change.path)
 
 
-def _joined(known: Change, later: Change) -> Change:
+def _joined(known: FileChange, later: FileChange) -> FileChange:
     word = later.change
     if known.change in ("added", "renamed") and later.change == "modified":
         word = known.change
     old = known.old_path if known.change == "renamed" else later.old_path
-    return Change(path=later.path, change=word, where=(*known.where, *later.where), old_path=old)
+    return FileChange(path=later.path, change=word, where=(*known.where, *later.where), old_path=old)
 
 
 def make_branch(root: Path, name: str) -> dict[str, Json]:
@@ -131,12 +131,17 @@ def _refuse_operations(top: Path) -> None:
             )
 
 
-def _committed(facts: Facts, since: str | None, *, from_nothing: bool) -> tuple[Change, ...]:
+def _committed(facts: WorktreeFacts, since: str | None, *, from_nothing: bool) -> tuple[FileChange, ...]:
     if facts.head is None or (since is None and not from_nothing):
         return ()
     if since is None:  # the start was before the first commit
         return git.difference(facts.root, _EMPTY_TREE, facts.head)
     return git.committed(facts.root, since, facts.head)
+
+
+def _paths(changes: Iterable[FileChange]) -> dict[str, None]:
+    """Return each path once, the old one of a renamed file too."""
+    return dict.fromkeys(path for one in changes for path in (one.path, one.old_path) if path is not None)
 
 
 def _ref(unit: str) -> str:
@@ -155,7 +160,7 @@ def _told(record: Mapping[str, Json]) -> dict[str, Json]:
     return {"start": record["head"], "dirty_at_start": sorted(record["dirty"])}
 
 
-def _digests(facts: Facts) -> dict[str, str | None]:
+def _digests(facts: WorktreeFacts) -> dict[str, str | None]:
     """Return what each dirty file holds; None for one that is gone."""
     return {change.path: _digest(facts.root / change.path) for change in facts.changes}
 
@@ -169,7 +174,7 @@ def _digest(path: Path) -> str | None:
         return None
 
 
-def _shown(change: Change) -> dict[str, Json]:
+def _shown(change: FileChange) -> dict[str, Json]:
     shown: dict[str, Json] = {"path": _text(change.path), "change": change.change}
     shown["where"] = list(dict.fromkeys(change.where))
     return shown if change.old_path is None else {**shown, "old_path": _text(change.old_path)}

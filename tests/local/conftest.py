@@ -13,7 +13,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.processes.conftest import _site
-from tests.processes.site import ROOT, Server, Site
+from tests.processes.site import Server, Site
 
 Json = Any
 ONE_TASK = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True}}}}
@@ -75,6 +75,12 @@ def repository(tmp_path: Path) -> Repository:
     return found
 
 
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """Data and servers of one test."""
+    yield from _site()
+
+
 @pytest.fixture(scope="session")
 def local_site() -> Iterator[Site]:
     yield from _site()
@@ -124,6 +130,3 @@ def mode(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
-
-
-assert ROOT.is_dir()

@@ -102,7 +102,7 @@ def test_errors_import_nothing_of_dcf() -> None:
     ("library", "places"),
     [
         ("redis", ("dcf.store.",)),
-        ("mcp", ("dcf.tools.", "dcf.stub.server", "dcf.hosting.tool_servers")),
+        ("mcp", ("dcf.tools.", "dcf.stub.server", "dcf.hosting.tool_servers", "dcf.local.")),
         ("yaml", ("dcf.authoring.yaml_text",)),
         ("letta_client", ("dcf.adapters.letta",)),
     ],
