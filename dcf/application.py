@@ -24,6 +24,7 @@ from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis, KindsOf
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.export import Exports
+from dcf.runs.gates import Gates
 from dcf.runs.health import Health
 from dcf.runs.histories import Histories
 from dcf.runs.lanes import Lanes
@@ -135,6 +136,11 @@ class Application:
     def outside(self) -> Outside:
         """The operations on Tasks that wait for something outside of dcf."""
         return Outside(self.control_plane)
+
+    @property
+    def gates(self) -> Gates:
+        """Lists what waits for verdicts, and takes them."""
+        return Gates(self.control_plane)
 
     @property
     def task_log(self) -> TaskLog:

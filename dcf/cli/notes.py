@@ -14,7 +14,13 @@ _DAY_S: Final = 86_400
 _NAMED: Final = 3
 """Agents of a pool that are listed by name."""
 
-_AWAITED: Final = {"Callback": "a callback", "Human": "a person", "Signal": "a signal", "Child": "a child run"}
+_AWAITED: Final = {
+    "Callback": "a callback",
+    "Human": "a person",
+    "Signal": "a signal",
+    "Child": "a child run",
+    "Gate": "a verdict",
+}
 _PARTS: Final = {"Parallel": ("branch", "branches"), "Map": ("iteration", "iterations")}
 
 
@@ -133,6 +139,8 @@ def _unstarted(doc: Mapping[str, Json]) -> str | None:
     """Return what a ready state waits for besides an agent: for the run to be started, or resumed."""
     if doc.get("paused"):
         return f"the run is paused; then{_for_whom(doc)}"
+    if doc.get("blocked"):
+        return f"an issue blocks the run; then{_for_whom(doc)}"
     return f"not started yet;{_for_whom(doc)}" if doc.get("awaits_start") else None
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from dcf.core import progress
 from dcf.core.answers import Updated
+from dcf.core.blockers import read_blockers
 from dcf.core.decision import Changes, Decision, More, Remaining, Snapshot, Tally
 from dcf.core.definition import Definition
 from dcf.core.model import Meta, RunStatus
@@ -86,6 +87,8 @@ def _after(snapshot: Snapshot, changes: Changes) -> Snapshot:
 
 
 def _after_patch(meta: Meta, patch: Mapping[str, Json]) -> Meta:
+    if "blocked_by" in patch:
+        meta = replace(meta, blocked_by=read_blockers(patch["blocked_by"]))
     return replace(meta, status=RunStatus(patch["status"])) if "status" in patch else meta
 
 

@@ -10,6 +10,7 @@ from dataclasses import field
 from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
+from dcf.core.gates import GateRecord
 from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.signals import Signals
 from dcf.core.talk import Talk
@@ -46,7 +47,7 @@ class Reads:
     Of a Parallel or Map: `scopes` asks for its recorded entry, `items` for single items by index, `tallies` for the
     counts of ended branches. `receipts` asks for older receipts by state and request, `run_receipts` for those of
     requests about the whole run; the snapshot has each, None if there is none. `signals` and `talk`, which are watched
-    too, are those of the run.
+    too, are those of the run. `gates` are states whose record of verdicts is needed; their documents are watched.
     """
 
     states: tuple[str, ...] = ()
@@ -65,6 +66,7 @@ class Reads:
     claims: tuple[str, ...] = ()
     signals: bool = False
     talk: bool = False
+    gates: tuple[str, ...] = ()
     whole_meta: bool = False
     audit: bool = False
 
@@ -117,6 +119,7 @@ class Snapshot:
     audit: Mapping[str, Json] | None = None
     signals: Signals | None = None
     talk: Talk | None = None
+    gates: Mapping[str, GateRecord | None] = field(default_factory=dict)
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -166,7 +169,7 @@ class Changes:
     the fingerprint of a claiming token to the claimed state, so that a repeated claim finds it; None removes it.
     `receipts` are older ones, by state and request; `run_receipts` those of requests about the whole run. `forgotten`
     are states of which nothing else is kept. `signals` are the run's as each step left them; the last are written.
-    `talk` are its notes and questions.
+    `talk` are its notes and questions, `gates` the records of verdicts by state.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
@@ -201,6 +204,7 @@ class Changes:
     run_receipts: dict[str, RunReceipt] = field(default_factory=dict)
     signals: list[Signals] = field(default_factory=list)
     talk: Talk | None = None
+    gates: dict[str, GateRecord] = field(default_factory=dict)
     listed: bool = False
     assigned: tuple[str, ...] = ()
 

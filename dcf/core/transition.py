@@ -270,7 +270,7 @@ class Transition:
 
     def _may_claim(self, step: OpenTask, claimant: Claimant) -> bool:
         """Return True if the claimant may lease the state. An assignment that was not read does not count as none."""
-        known = name_of(step.path) in self.meta.agents and not self.meta.is_paused and step.waits_as is None
+        known = name_of(step.path) in self.meta.agents and not self.meta.is_halted and step.waits_as is None
         return known and self.meta.may_take(step.path, claimant.owner)
 
     def _wait(self, step: OpenWait) -> None:

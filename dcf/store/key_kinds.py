@@ -33,6 +33,7 @@ KEY_KINDS: Final[Mapping[str, KeyKind]] = {
     "receipts": KeyKind("cp", ("run",)),
     "barrier": KeyKind("cp", ("run",)),
     "secret": KeyKind("cp", ("run",)),
+    "gates": KeyKind("dp", ("run",)),
     "taking": KeyKind("cp", ()),
     "audit": KeyKind("dp", ("run",), is_document=True, suffix=":finalize"),
     "signals": KeyKind("dp", ("run",), is_document=True),

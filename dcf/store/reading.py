@@ -13,7 +13,8 @@ from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
 from dcf.core import codec, entry_codec
 from dcf.core.decision import Changes, Reads, Snapshot, Tally
-from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
+from dcf.core.gates import read_record
+from dcf.core.model import Meta, StateDoc, StateInput
 from dcf.core.operations import read_run_receipt
 from dcf.core.scopes import with_scopes
 from dcf.core.signals import read_signals
@@ -41,6 +42,7 @@ _META_FIELDS: Final = {
         "created_at",
         "started_at",
         "paused_at",
+        "blocked_by",
         "planner_agent_id",
         "created_by",
         "max_attempts",
@@ -279,11 +281,16 @@ def _scopes(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     return understand
 
 
-def _audit(asked: Asked, run: RunKeys, _: bool) -> Understand:
-    keys = {"audit": run.audit}
-    asked.documents(keys)
-    asked.watched.append(run.audit)
-    return lambda found: found.present(keys).get("audit")
+def _of_run(key: Callable[[RunKeys], str], read: Callable[[Json], object]) -> Ask:
+    """Read a document of the run, which is watched."""
+
+    def ask(asked: Asked, run: RunKeys, _: bool) -> Understand:
+        keys = {"it": key(run)}
+        asked.documents(keys)
+        asked.watched.append(keys["it"])
+        return lambda found: read(found.present(keys).get("it"))
+
+    return ask
 
 
 def _timers(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
@@ -315,40 +322,20 @@ def _tallies(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     return lambda found: {path: _tally(found.of[command]) for path, command in commands.items()}
 
 
-def _receipts(asked: Asked, run: RunKeys, wanted: tuple[tuple[str, str], ...]) -> Understand:
-    command: Command = ("HMGET", run.receipts, *(receipt_field(path, request) for path, request in wanted))
-    asked.add(command)
+def _of_hash(key: Callable[[RunKeys], str], field: Callable[[Any], str], read: Callable[[Json], object]) -> Ask:
+    """Read these fields of a hash, each JSON text."""
 
-    def understand(found: Replies) -> dict[tuple[str, str], Receipt | None]:
-        kept = zip(wanted, found.of[command], strict=True)
-        return {place: None if reply is None else codec.read_receipt(load(reply)) for place, reply in kept}
+    def ask(asked: Asked, run: RunKeys, wanted: tuple[Any, ...]) -> Understand:
+        command: Command = ("HMGET", key(run), *map(field, wanted))
+        asked.add(command)
 
-    return understand
+        def understand(found: Replies) -> dict[Any, object]:
+            kept = zip(wanted, found.of[command], strict=True)
+            return {place: None if reply is None else read(load(reply)) for place, reply in kept}
 
+        return understand
 
-def _run_receipts(asked: Asked, run: RunKeys, requests: tuple[str, ...]) -> Understand:
-    command: Command = ("HMGET", run.receipts, *(receipt_field("", request) for request in requests))
-    asked.add(command)
-
-    def understand(found: Replies) -> dict[str, RunReceipt | None]:
-        kept = zip(requests, found.of[command], strict=True)
-        return {request: None if reply is None else read_run_receipt(load(reply)) for request, reply in kept}
-
-    return understand
-
-
-def _signals(asked: Asked, run: RunKeys, _: bool) -> Understand:
-    keys = {"signals": run.signals}
-    asked.documents(keys)
-    asked.watched.append(run.signals)
-    return lambda found: read_signals(found.present(keys).get("signals"))
-
-
-def _talk(asked: Asked, run: RunKeys, _: bool) -> Understand:
-    keys = {"talk": run.talk}
-    asked.documents(keys)
-    asked.watched.append(run.talk)
-    return lambda found: read_talk(found.present(keys).get("talk"))
+    return ask
 
 
 READS: Final[Mapping[str, Ask]] = {
@@ -356,15 +343,16 @@ READS: Final[Mapping[str, Ask]] = {
     "inputs": _documents(RunKeys.input),
     "entries": _entries,
     "outputs": _documents(RunKeys.output),
-    "audit": _audit,
+    "audit": _of_run(lambda run: run.audit, lambda document: document),
     "scopes": _scopes,
     "timers": _timers,
     "items": _items,
     "tallies": _tallies,
-    "receipts": _receipts,
-    "run_receipts": _run_receipts,
-    "signals": _signals,
-    "talk": _talk,
+    "receipts": _of_hash(lambda run: run.receipts, lambda place: receipt_field(*place), codec.read_receipt),
+    "run_receipts": _of_hash(lambda run: run.receipts, lambda known: receipt_field("", known), read_run_receipt),
+    "signals": _of_run(lambda run: run.signals, read_signals),
+    "talk": _of_run(lambda run: run.talk, read_talk),
+    "gates": _of_hash(lambda run: run.gates, encode_state, read_record),
 }
 """Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""
 

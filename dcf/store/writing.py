@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from dcf.core import catalog, codec, entry_codec
 from dcf.core.attention import stuck_mark
 from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
+from dcf.core.gates import GateRecord, write_record
 from dcf.core.model import Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.operations import write_run_receipt
 from dcf.core.signals import Signals, write_signals
@@ -31,7 +32,7 @@ _ASSIGNED_LIFE_S: Final = 30 * 24 * 3600
 
 _ADD: Final = "HINCRBY"
 
-_FACETED: Final = frozenset({"status", "agents", "tags"})
+_FACETED: Final = frozenset({"status", "agents", "tags", "blocked_by"})
 """Fields of meta that change while a run exists, and under which it is listed."""
 
 
@@ -193,6 +194,11 @@ def _talk(packet: Packet, run: RunKeys, talk: Talk) -> None:
     packet.documents += (run.talk, "$", dump_bytes(write_talk(talk)))
 
 
+def _gates(packet: Packet, run: RunKeys, gates: Mapping[str, GateRecord]) -> None:
+    fields = [part for path, kept in gates.items() for part in (encode_state(path), dump_bytes(write_record(kept)))]
+    packet.others.append(("HSET", run.gates, *fields))
+
+
 def _events(packet: Packet, run: RunKeys, events: Sequence[Event]) -> None:
     packet.others += event_commands(run, events)
 
@@ -296,6 +302,7 @@ WRITES: Final[Mapping[str, Writer]] = {
     "run_receipts": _run_receipts,
     "signals": _signals,
     "talk": _talk,
+    "gates": _gates,
 }
 """Writer of each row of `Changes`, in the order of writing."""
 

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from dcf.core.halt_refusals import run_blocked
 from dcf.core.model import RunStatus, Status
 from dcf.core.provenance import mark_of_input
 from dcf.tools.registry import AgentId, Answer, Arguments, StateName, WorkflowId, tool
@@ -95,8 +96,16 @@ def _summary(found: Assignment) -> str:
         return f"{about}You hold '{held[0]}'."
     if ready:
         return f"{about}'{ready[0]}' is ready for you."
+    return f"{about}{_halted(found)}" if found.is_paused or found.blocked_by else _nothing(about)
+
+
+def _halted(found: Assignment) -> str:
     if found.is_paused:
-        return f"{about}The run is paused: nothing can be taken until it is resumed."
+        return "The run is paused: nothing can be taken until it is resumed."
+    return run_blocked(found.blocked_by).message
+
+
+def _nothing(about: str) -> str:
     return f"{about}Nothing{' else' if about else ''} is ready for you now."
 
 

@@ -106,7 +106,16 @@ _ABOUT: Final[Mapping[str, Callable[[Mapping[str, Json], str], list[Step]]]] = {
 _TO_BE_LEASED: Final = frozenset({"token_required", "token_used"})
 _TO_BE_WAITED_FOR: Final = frozenset(
     {
-        *("terminal", "run_over", "run_paused", "not_ready", "owner_mismatch", "lease_held", "lease_lost"),
+        *(
+            "terminal",
+            "run_over",
+            "run_paused",
+            "run_blocked",
+            "not_ready",
+            "owner_mismatch",
+            "lease_held",
+            "lease_lost",
+        ),
         *("already_completed", "attempts_exhausted", "nothing_ready"),
     }
 )

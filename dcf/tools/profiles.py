@@ -21,6 +21,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     diagnosis,
     execution,
     files,
+    gates,
     health,
     language,
     leases,

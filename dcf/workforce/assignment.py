@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dcf.asl.state_paths import name_of
+from dcf.core.blockers import Blocker
 from dcf.core.briefs import NOTHING, Brief, brief_of
 from dcf.core.definition import Definition
 from dcf.core.inspection import public_state
@@ -72,13 +73,15 @@ class StateAtHand:
 class Assignment:
     """Answer to an agent. If it names no run and several are possible, `candidates` has them.
 
-    While the run `is_paused` it can take nothing. `named` is the path of the state it asked about. If nothing is to be
-    done about that one, `states` has the agent's other states that it holds or can take.
+    While the run `is_paused`, or `blocked_by` names issues, it can take nothing. `named` is the path of the state it
+    asked about. If nothing is to be done about that one, `states` has the agent's other states that it holds or can
+    take.
     """
 
     workflow_id: str | None = None
     run_status: RunStatus | None = None
     is_paused: bool = False
+    blocked_by: tuple[Blocker, ...] = ()
     named: str | None = None
     states: tuple[StateAtHand, ...] = ()
     more: int = 0
@@ -166,6 +169,7 @@ class Desk:
             workflow_id=run.workflow_id,
             run_status=view.status,
             is_paused=view.meta.is_paused,
+            blocked_by=view.meta.blocked_by,
             named=named,
             states=tuple(shown),
             more=max(len(own), len(at_hand)) - len(shown),
@@ -289,7 +293,7 @@ def _first_steps(states: list[StateAtHand], run: Assignments, agent_id: str, vie
     """Return the first steps over all states."""
     if states and (states[0].held or states[0].ready):
         return states[0].steps
-    if not states and view.status is RunStatus.RUNNING and not view.meta.is_paused:
+    if not states and view.status is RunStatus.RUNNING and not view.meta.is_halted:
         arguments: dict[str, Json] = {"workflow_id": run.workflow_id, "owner_agent_id": agent_id}
         why = "No state is assigned to you; this takes one that anybody may do, if there is one."
         return Step(tool="claim_ready_state", arguments=arguments, why=why), wait_for_event(agent_id)

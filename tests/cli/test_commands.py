@@ -92,6 +92,7 @@ def test_a_list_for_programs(dcf: Dcf, seed: Seed) -> None:
         "finished_at": None,
         "version": None,
         "paused": False,
+        "blocked": False,
         "stuck": False,
         "tags": [],
         "finalized": False,

@@ -28,6 +28,7 @@ from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis
+from dcf.runs.gates import Gates
 from dcf.runs.histories import Histories
 from dcf.runs.lanes import Lanes
 from dcf.runs.lifecycle import Lifecycle
@@ -120,6 +121,7 @@ class World:
         self.callbacks = Callbacks(self.plane)
         self.talking = Talking(self.plane)
         self.corrections = self.talking.corrections
+        self.gates = Gates(self.plane)
         self.retrying = RunRetrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.access = AccessKeys(self.connections)
