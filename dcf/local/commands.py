@@ -25,7 +25,7 @@ from dcf.values.json_text import Json
 
 LONGEST_S: Final = 3600.0
 USUAL_S: Final = 600.0
-TAIL_BYTES: Final = 8192
+TAIL_BYTES: Final = 4000
 _DRAIN_S: Final = 1.0
 _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL")
 """Variables that a command gets; those that hold keys of dcf or of anybody else are not among them."""

@@ -8,6 +8,7 @@ import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 from typing import Final
 
 from dcf.values.refusal import Refusal
@@ -52,9 +53,12 @@ def run(root: Path, *arguments: str, ok: tuple[int, ...] = (0,), given: bytes | 
     """Return what git prints; raise GitRefused if it is missing, takes too long or fails."""
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
     environment |= {"LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    git = which("git", path=environment.get("PATH", os.defpath))
+    if git is None:
+        raise GitRefused("git_missing", "git is not installed.", "Install git, or do without it.")
     try:
-        done = subprocess.run(  # nosec B603 B607 # noqa: S603 - words and no shell
-            ["git", *_CALM, *arguments],  # noqa: S607 - the git of whoever started this process
+        done = subprocess.run(  # nosec B603 # noqa: S603 - words of ours and names, no shell
+            [git, *_CALM, *arguments],
             cwd=root,
             env=environment,
             input=given,
@@ -63,8 +67,6 @@ def run(root: Path, *arguments: str, ok: tuple[int, ...] = (0,), given: bytes | 
             timeout=_LONG_S,
             check=False,
         )
-    except FileNotFoundError:
-        raise GitRefused("git_missing", "git is not installed.", "Install git, or do without it.") from None
     except subprocess.TimeoutExpired:
         raise GitRefused("git_slow", f"git took more than {_LONG_S:g} seconds.", "Call again.") from None
     if done.returncode not in ok:

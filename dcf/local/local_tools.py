@@ -115,8 +115,8 @@ async def _files(call: LocalCall) -> dict[str, Json]:
 
 
 async def _gates(call: LocalCall) -> dict[str, Json]:
-    ran = await run_gates(call.server, call.root, call.allowed, call.needed("workflow_id"), call.text("state"))
-    return done(gates=ran)
+    run, state, agent = call.needed("workflow_id"), call.text("state"), call.text("agent_id")
+    return done(gates=await run_gates(call.server, call.root, call.allowed, run, state, agent))
 
 
 TOOLS: Final[Mapping[str, LocalTool]] = {
@@ -169,7 +169,7 @@ TOOLS: Final[Mapping[str, LocalTool]] = {
                 "Run here the commands that open gates of a run wait for, and report what came of them. Only commands "
                 "that a person allowed run."
             ),
-            arguments={"workflow_id": {"type": "string"}, "state": {"type": "string"}},
+            arguments={name: {"type": "string"} for name in ("workflow_id", "state", "agent_id")},
             required=("workflow_id",),
             run=_gates,
         ),

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import anyio
@@ -38,6 +37,7 @@ from dcf.local.answers import as_result, failed, refused
 from dcf.local.broken_connections import FAILED
 from dcf.local.calls import ServerCalls
 from dcf.local.commands import Allowed
+from dcf.local.gate_runs import run_gates
 from dcf.local.git import GitRefused
 from dcf.local.local_tools import TOOLS, LocalCall
 from dcf.local.output_files import COMPLETION, UPLOAD, described, names_files
@@ -151,15 +151,22 @@ class LocalServer:
         return as_result({**answer, "root": str(root)})
 
     async def _at_server(self, ctx: Context, name: str, params: dict[str, Any], server: ServerCalls) -> dict[str, Any]:
-        arguments, root = params["arguments"], None
+        arguments, given = params["arguments"], None
         if name == COMPLETION:
             given, upload = arguments.pop("root", None), arguments.pop(UPLOAD, self.upload)
             if names_files(name, arguments):
                 root = await self.working_root.of(ctx, given)
                 params = {**params, "arguments": await described(arguments, root, server, upload=upload is True)}
-
-        result = await _answered(ctx, partial(server.passed_on, on_progress=_progress(ctx)), params)
-        return result if root is None else _told_root(result, root)
+                given = str(root)
+        once = partial(server.passed_on, on_progress=_progress(ctx))
+        result = await _answered(ctx, once, params)
+        ran: list[dict[str, Json]] = []
+        if name == COMPLETION and self.allowed.patterns and _code(result) == "review_running":
+            root = await self.working_root.of(ctx, given)
+            given, run, state = str(root), str(arguments.get("workflow_id")), str(arguments.get("state"))
+            ran = await run_gates(server, root, self.allowed, run, state)
+            result = await once(params) if ran else result
+        return _told(result, {**({} if given is None else {"root": given}), **({"gates_run": ran} if ran else {})})
 
     async def _listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> Any:
         """Serve a stream of changes; one that outlives a server tells of everything it listens to once, as changed."""
@@ -250,8 +257,14 @@ def _with_root(tool: Mapping[str, Any]) -> dict[str, Any]:
     return {**tool, "inputSchema": {**schema, "properties": {**schema["properties"], **more}}}
 
 
-def _told_root(result: dict[str, Any], root: Path) -> dict[str, Any]:
+def _code(result: Mapping[str, Any]) -> str | None:
     answer = result.get("structuredContent")
-    if not isinstance(answer, dict):
+    return answer.get("code") if isinstance(answer, dict) else None
+
+
+def _told(result: dict[str, Any], more: Mapping[str, Json]) -> dict[str, Any]:
+    """Return a result with what was done here."""
+    answer = result.get("structuredContent")
+    if not more or not isinstance(answer, dict):
         return result
-    return {**result, **as_result({**answer, "root": str(root)}, is_error=bool(result.get("isError")))}
+    return {**result, **as_result({**answer, **more}, is_error=bool(result.get("isError")))}
