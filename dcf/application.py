@@ -53,6 +53,7 @@ from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections, open_async_client
 from dcf.store.edits import Edits
 from dcf.store.expiring import Expiring
+from dcf.store.gate_lists import GateLists
 from dcf.store.handed import HandedOut
 from dcf.store.history import History
 from dcf.store.human_tasks import HumanTasks
@@ -83,7 +84,7 @@ class Application:
 
     `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on Tasks that wait
     for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `talking`
-    has notes, questions, answers and corrections of results. `starting`
+    has notes, questions, answers and corrections of results, `gates` the verdicts on outputs. `starting`
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
     `run_list` lists them, `projects` are what they belong to, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platforms`,
@@ -98,6 +99,7 @@ class Application:
     lifecycle: Lifecycle
     callbacks: Callbacks
     talking: Talking
+    gates: Gates
     people: People
     starting: Starting
     retrying: RunRetrying
@@ -136,11 +138,6 @@ class Application:
     def outside(self) -> Outside:
         """The operations on Tasks that wait for something outside of dcf."""
         return Outside(self.control_plane)
-
-    @property
-    def gates(self) -> Gates:
-        """Lists what waits for verdicts, and takes them."""
-        return Gates(self.control_plane)
 
     @property
     def task_log(self) -> TaskLog:
@@ -196,6 +193,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             lifecycle=Lifecycle(plane),
             callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
             talking=Talking(plane),
+            gates=Gates(plane, GateLists(connections)),
             people=People(plane, parts.history, HumanTasks(connections)),
             starting=parts.starting,
             retrying=RunRetrying(plane),

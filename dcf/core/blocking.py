@@ -7,9 +7,10 @@ finds the reason. They need meta, which every transaction reads and watches; unb
 from typing import Final
 
 from dcf.core.blockers import MOST_BLOCKERS, Blocker, write_blockers
-from dcf.core.decision import Changes, Event, Snapshot
+from dcf.core.decision import Changes, Event, Notice, Snapshot
 from dcf.core.halting import announce_ready
-from dcf.core.model import Meta
+from dcf.core.model import Meta, RunStatus
+from dcf.core.notices import NoticeKind
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 
@@ -22,18 +23,25 @@ def has_room(meta: Meta) -> bool:
     return len(meta.blocked_by) < MOST_BLOCKERS
 
 
-def block(writes: Changes, meta: Meta, blocker: Blocker, **told: Json) -> Meta:
+def block(writes: Changes, meta: Meta, blocker: Blocker, by: str) -> Meta:
     """Let nobody get a lease from now on, until this issue is resolved. Return meta as it is from now on.
 
-    Blocking a run by an issue that blocks it already changes nothing. `told` goes into the history.
+    The planner is told, unless it raised the issue itself. An issue that blocks the run already changes nothing.
     """
     if any(one.issue == blocker.issue for one in meta.blocked_by):
         return meta
     blocked_by = (*meta.blocked_by, blocker)
     writes.meta["blocked_by"] = write_blockers(blocked_by)
-    data: dict[str, Json] = {"issue": blocker.issue, "text": blocker.as_json()["text"], **told}
-    writes.events.append(Event(type="RunBlocked", data=data))
+    data: dict[str, Json] = {"issue": blocker.issue, "text": blocker.as_json()["text"]}
+    writes.events.append(Event(type="RunBlocked", data={**data, "agent": by}))
+    if meta.planner_agent_id not in (None, by):
+        writes.notices.append(_notice(blocker, {**data, "from": by}))
     return replace(meta, blocked_by=blocked_by)
+
+
+def _notice(blocker: Blocker, content: dict[str, Json]) -> Notice:
+    kind = NoticeKind.BLOCKED.value
+    return Notice(type=f"{kind}.{blocker.issue}", state=None, epoch=blocker.since, reason=kind, content=content)
 
 
 def unblock(writes: Changes, snapshot: Snapshot, meta: Meta, issue: str, **told: Json) -> int:
@@ -47,4 +55,8 @@ def unblock(writes: Changes, snapshot: Snapshot, meta: Meta, issue: str, **told:
     writes.meta["blocked_by"] = write_blockers(left)
     writes.events.append(Event(type="RunUnblocked", data={"issue": issue, "still_blocked": bool(left), **told}))
     after = replace(meta, blocked_by=left)
-    return 0 if after.is_halted else announce_ready(writes, snapshot, after, UNBLOCKED)
+    return (
+        0
+        if after.is_halted or meta.status is not RunStatus.RUNNING
+        else announce_ready(writes, snapshot, after, UNBLOCKED)
+    )

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
 from dcf.core.gates import GateRecord
+from dcf.core.journal import JournalEntry, JournalSeen
 from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.signals import Signals
 from dcf.core.talk import Talk
@@ -47,7 +48,8 @@ class Reads:
     Of a Parallel or Map: `scopes` asks for its recorded entry, `items` for single items by index, `tallies` for the
     counts of ended branches. `receipts` asks for older receipts by state and request, `run_receipts` for those of
     requests about the whole run; the snapshot has each, None if there is none. `signals` and `talk`, which are watched
-    too, are those of the run. `gates` are states whose record of verdicts is needed; their documents are watched.
+    too, are those of the run; so is the journal, of which these entries are read (`journal.TAIL`: none of them).
+    `gates` are states whose record of verdicts is needed; their documents are watched.
     """
 
     states: tuple[str, ...] = ()
@@ -67,6 +69,7 @@ class Reads:
     signals: bool = False
     talk: bool = False
     gates: tuple[str, ...] = ()
+    journal: tuple[str, ...] = ()
     whole_meta: bool = False
     audit: bool = False
 
@@ -96,7 +99,8 @@ class Snapshot:
     `inputs` are what workers see, `entries` what was recorded when states were entered, `items` the items of Maps by
     path and index. `void` are the states that are shown as cancelled because the scope around them has ended, as they
     stand. `page` is the number of open states that were looked at, `taken` are those that others are about to take, and
-    `held` those that are leased, by when the clock looks at them. `signals` and `talk` are None if they were not read.
+    `held` those that are leased, by when the clock looks at them. `signals`, `talk` and `journal` are None if they
+    were not read.
     """
 
     now: int
@@ -120,6 +124,7 @@ class Snapshot:
     signals: Signals | None = None
     talk: Talk | None = None
     gates: Mapping[str, GateRecord | None] = field(default_factory=dict)
+    journal: JournalSeen | None = None
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -169,7 +174,8 @@ class Changes:
     the fingerprint of a claiming token to the claimed state, so that a repeated claim finds it; None removes it.
     `receipts` are older ones, by state and request; `run_receipts` those of requests about the whole run. `forgotten`
     are states of which nothing else is kept. `signals` are the run's as each step left them; the last are written.
-    `talk` are its notes and questions, `gates` the records of verdicts by state.
+    `talk` are its notes and questions, `journal` entries that are new or whose issue was resolved, `gates` the records
+    of verdicts by state.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
@@ -205,6 +211,7 @@ class Changes:
     signals: list[Signals] = field(default_factory=list)
     talk: Talk | None = None
     gates: dict[str, GateRecord] = field(default_factory=dict)
+    journal: list[JournalEntry] = field(default_factory=list)
     listed: bool = False
     assigned: tuple[str, ...] = ()
 

@@ -97,7 +97,10 @@ class Definition:
 
     def gates_of(self, path: str) -> tuple[Gate, ...]:
         """Return the gates of a Task: its own, then those of the run that it has none of the same name for."""
-        own = self.gates.get(name_of(path), ())
+        name = name_of(path)
+        own = self.gates.get(name, ())
+        if not self.run_gates or name not in self.skills:  # nobody delivers what nobody works on
+            return own
         return own + tuple(gate for gate in self.run_gates if gate.name not in {one.name for one in own})
 
     def needs_entry(self, here: Place) -> bool:

@@ -9,6 +9,7 @@
     author_may_not_review author_may_not_review        who made the output does not judge it
     invalid_verdict      criteria_missing, contradicts, no_exit_code   the verdict does not say what it must
     too_many             too_many_submissions          a bound of the visit
+    gated                gated_result                  a result that passed gates is not corrected past them
 
 The other refusals are in `refusals`.
 """
@@ -76,6 +77,15 @@ def too_many_submissions(state: str) -> Refusal:
         code="too_many",
         message=f"{MOST_SUBMISSIONS} outputs of '{state}' were submitted to its gates, and no more are taken.",
         hint="Fail the state with an error that says what is in the way, or let an operator resolve it.",
+    )
+
+
+def gated_result(state: str) -> Refusal:
+    """Refuse to correct a result that was judged: the new one would not be."""
+    return Refusal(
+        code="gated",
+        message=f"The result of '{state}' passed its gates, and another one would not have.",
+        hint="rerun begins again from a state, whose gates then judge anew.",
     )
 
 

@@ -50,9 +50,12 @@ _MOST_NAMED: Final = 20
 
 @record(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """Who gives a verdict: by name, with which key (None without keys), for which groups, and as what."""
+    """Who gives a verdict: by name, with which key (None without keys), for which groups, and as what.
 
-    name: str
+    A helper that runs commands where their author works needs no name: it is the author's.
+    """
+
+    name: str | None
     key: str | None = None
     groups: frozenset[str] = frozenset()
     may_work: bool = False
@@ -115,6 +118,10 @@ def _decide(snapshot: Snapshot, ruling: Ruling, definition: Definition, context:
     if isinstance(found, Refusal):
         return Decision(answer=found)
     case, gate, one = found
+    if ruling.by.name is None:
+        if not _runs_own(gate, one):
+            return Decision(answer=refusals.not_a_reviewer(one, "nobody"))
+        ruling = replace(ruling, by=replace(ruling.by, name=case.kept.author))
     verdict = _why_not_by(case, gate, one, ruling.by) or _verdict(case, gate, one, ruling)
     if isinstance(verdict, Refusal):
         return Decision(answer=verdict)
@@ -147,15 +154,19 @@ def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tupl
 
 def _why_not_by(case: Judgement, gate: Gate, one: OpenGate, judge: Judge) -> Refusal | None:
     if not _is_asked(case, one, judge):
-        return refusals.not_a_reviewer(one, judge.name)
-    runs_own = gate.kind == "command" and not one.by_people and not gate.reviewers
-    if gate.author_may_review or runs_own:
+        return refusals.not_a_reviewer(one, judge.name or "nobody")
+    if gate.author_may_review or _runs_own(gate, one):
         return None
     if judge.name == case.kept.author:
         return refusals.author_may_not_review(gate.name, case.kept.author, by_key=False)
     if judge.key is not None and judge.key == case.kept.author_key:
         return refusals.author_may_not_review(gate.name, case.kept.author, by_key=True)
     return None
+
+
+def _runs_own(gate: Gate, one: OpenGate) -> bool:
+    """Return True for a command that runs where the author of the output works: its exit code is the verdict."""
+    return gate.kind == "command" and not one.by_people and not gate.reviewers
 
 
 def _is_asked(case: Judgement, one: OpenGate, judge: Judge) -> bool:
@@ -190,7 +201,7 @@ def _verdict(case: Judgement, gate: Gate, one: OpenGate, ruling: Ruling) -> Gate
         gate=gate.name,
         sha256=case.kept.sha256,
         verdict=given,
-        by=ruling.by.name,
+        by=ruling.by.name or "",
         at=case.now,
         criteria=criteria if gate.criteria else (),
         comment=ruling.comment,

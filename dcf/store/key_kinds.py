@@ -38,6 +38,8 @@ KEY_KINDS: Final[Mapping[str, KeyKind]] = {
     "audit": KeyKind("dp", ("run",), is_document=True, suffix=":finalize"),
     "signals": KeyKind("dp", ("run",), is_document=True),
     "talk": KeyKind("dp", ("run",), is_document=True),
+    "journal": KeyKind("dp", ("run",)),
+    "journalorder": KeyKind("dp", ("run",)),
     "state": KeyKind("cp", ("state",), is_document=True),
     "input": KeyKind("dp", ("state",), is_document=True),
     "entry": KeyKind("dp", ("state",), is_document=True),

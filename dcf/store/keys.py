@@ -1,10 +1,12 @@
-"""All Redis keys of dcf, but for those of schedules (`schedule_keys`). No other module makes one.
+"""All Redis keys of dcf, but for those of schedules (`schedule_keys`) and text indexes (`text_keys`). No other module makes one.
 
 | key | type | writer | lifetime |
 |---|---|---|---|
 | `cp:wf:<id>:meta`, `:definition`, `:state:<s>` | JSON | a run's transactions | the run's retention |
 | `dp:wf:<id>:input:<s>`, `:entry:<s>`, `:output:<s>`, `:audit:finalize` | JSON | a run's transactions | the run's retention |
 | `dp:wf:<id>:signals` | JSON | sending a signal, entering a state that waits for one: those that no state has taken | the run's retention |
+| `dp:wf:<id>:journal` | hash | the journal: its entries by id, and the bytes of all (`#bytes`) | the run's retention |
+| `dp:wf:<id>:journalorder` | sorted set | the same: entries by time, once for each list that has them (all, kind, agent, state, open issues) | the run's retention |
 | `dp:wf:<id>:talk` | JSON | notes, questions and answers: how many notes were left, and the questions | the run's retention |
 | `dp:wf:<id>:gates` | hash | submitting an output to gates, verdicts: by state, what was submitted and decided | the run's retention |
 | `dp:wf:<id>:items:<s>`, `:results:<s>` | JSON | opening a Map; joining one that has a ResultWriter | the run's retention |

@@ -21,6 +21,7 @@ from dcf.core.signals import read_signals
 from dcf.core.talk import read_talk
 from dcf.store.connection import Command, Reply
 from dcf.store.guards import Unchanged
+from dcf.store.journal_entries import ask_journal
 from dcf.store.key_parts import encode_state, receipt_field
 from dcf.store.keys import RunKeys
 from dcf.store.open_states import add_page, assigned, page_command, ready_in, texts_of
@@ -281,18 +282,6 @@ def _scopes(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     return understand
 
 
-def _of_run(key: Callable[[RunKeys], str], read: Callable[[Json], object]) -> Ask:
-    """Read a document of the run, which is watched."""
-
-    def ask(asked: Asked, run: RunKeys, _: bool) -> Understand:
-        keys = {"it": key(run)}
-        asked.documents(keys)
-        asked.watched.append(keys["it"])
-        return lambda found: read(found.present(keys).get("it"))
-
-    return ask
-
-
 def _timers(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     command: Command = ("ZMSCORE", run.timers, *map(encode_state, paths))
     asked.add(command)
@@ -338,21 +327,34 @@ def _of_hash(key: Callable[[RunKeys], str], field: Callable[[Any], str], read: C
     return ask
 
 
+def _kept(kind: str, read: Callable[[Json], object]) -> Ask:
+    """Read a document of the run, which is watched."""
+
+    def ask(asked: Asked, run: RunKeys, _: bool) -> Understand:
+        keys = {kind: run.of(kind)}
+        asked.documents(keys)
+        asked.watched += keys.values()
+        return lambda found: read(found.present(keys).get(kind))
+
+    return ask
+
+
 READS: Final[Mapping[str, Ask]] = {
     "states": _states,
     "inputs": _documents(RunKeys.input),
     "entries": _entries,
     "outputs": _documents(RunKeys.output),
-    "audit": _of_run(lambda run: run.audit, lambda document: document),
+    "audit": _kept("audit", lambda document: document),
     "scopes": _scopes,
     "timers": _timers,
     "items": _items,
     "tallies": _tallies,
     "receipts": _of_hash(lambda run: run.receipts, lambda place: receipt_field(*place), codec.read_receipt),
     "run_receipts": _of_hash(lambda run: run.receipts, lambda known: receipt_field("", known), read_run_receipt),
-    "signals": _of_run(lambda run: run.signals, read_signals),
-    "talk": _of_run(lambda run: run.talk, read_talk),
+    "signals": _kept("signals", read_signals),
+    "talk": _kept("talk", read_talk),
     "gates": _of_hash(lambda run: run.gates, encode_state, read_record),
+    "journal": ask_journal,
 }
 """Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""
 

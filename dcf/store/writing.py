@@ -13,6 +13,7 @@ from dcf.core import catalog, codec, entry_codec
 from dcf.core.attention import stuck_mark
 from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
 from dcf.core.gates import GateRecord, write_record
+from dcf.core.journal import JournalEntry
 from dcf.core.model import Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.operations import write_run_receipt
 from dcf.core.signals import Signals, write_signals
@@ -21,6 +22,8 @@ from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
 from dcf.store.event_fields import write_events
+from dcf.store.gate_lists import listed_commands
+from dcf.store.journal_entries import entry_commands
 from dcf.store.key_parts import encode_state, receipt_field
 from dcf.store.keys import RunKeys
 from dcf.store.people_keys import opened_commands
@@ -76,6 +79,7 @@ def announcements(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Comman
         if found:
             commands += announce(run, found, seen.now)
     commands += opened_commands(run.workflow_id, changes.states)
+    commands += listed_commands(run.workflow_id, changes.states) if changes.gates else ()
     mark = stuck_mark(seen.states, changes)
     if mark is not None:
         commands.append(_stuck_command(run, seen, is_stuck=mark))
@@ -199,6 +203,10 @@ def _gates(packet: Packet, run: RunKeys, gates: Mapping[str, GateRecord]) -> Non
     packet.others.append(("HSET", run.gates, *fields))
 
 
+def _journal(packet: Packet, run: RunKeys, entries: Sequence[JournalEntry]) -> None:
+    packet.others += [command for entry in entries for command in entry_commands(run, entry)]
+
+
 def _events(packet: Packet, run: RunKeys, events: Sequence[Event]) -> None:
     packet.others += event_commands(run, events)
 
@@ -303,6 +311,7 @@ WRITES: Final[Mapping[str, Writer]] = {
     "signals": _signals,
     "talk": _talk,
     "gates": _gates,
+    "journal": _journal,
 }
 """Writer of each row of `Changes`, in the order of writing."""
 

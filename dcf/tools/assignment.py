@@ -10,6 +10,7 @@ from dcf.core.access import Scope
 from dcf.core.halt_refusals import run_blocked
 from dcf.core.model import RunStatus, Status
 from dcf.core.provenance import mark_of_input
+from dcf.tools.callers import current_caller
 from dcf.tools.registry import AgentId, Answer, Arguments, StateName, WorkflowId, tool
 from dcf.values.json_text import dump
 from dcf.workforce.assignment import Assignment, SkillAtHand, StateAtHand
@@ -65,7 +66,7 @@ class MyAssignment(Answer):
 )
 def get_my_assignment(app: Application, args: GetMyAssignment) -> MyAssignment:
     """Return what an agent has to do next."""
-    found = app.desk.ask(args.agent_id, args.workflow_id, args.state)
+    found = app.desk.ask(args.agent_id, args.workflow_id, args.state, current_caller().project)
     return MyAssignment(
         status=_summary(found),
         agent_id=args.agent_id,
@@ -142,10 +143,13 @@ def _states(app: Application, found: Assignment) -> Iterator[dict[str, Any]]:
 
 
 def _asked(app: Application, found: Assignment, one: StateAtHand) -> dict[str, Any]:
-    """Return the questions that were asked about the state in this visit, with their answers."""
-    if one.doc.questions is None or found.workflow_id is None:
+    """Return what was said of the state in this visit: questions with their answers, and why a gate sent it back."""
+    if found.workflow_id is None:
         return {}
-    return {"questions": app.talking.questions_of(found.workflow_id, one.state, one.doc)}
+    failed = {} if one.doc.gated is None else app.gates.sent_back(found.workflow_id, one.state)
+    if one.doc.questions is None:
+        return failed
+    return failed | {"questions": app.talking.questions_of(found.workflow_id, one.state, one.doc)}
 
 
 def _mark(one: StateAtHand) -> dict[str, Any]:

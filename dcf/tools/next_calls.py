@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias, TypeGuard
 
 from dcf.values.json_text import Json
 from dcf.workforce.steps import Step, to_complete, wait_for_event
-from dcf.workforce.talk_steps import TOO_LATE, to_answer, to_go_on, to_tell
+from dcf.workforce.talk_steps import TOO_LATE, to_answer, to_go_on, to_judge, to_mend, to_tell
 
 Call: TypeAlias = dict[str, Json]
 Named: TypeAlias = Callable[[str], Json]
@@ -81,6 +81,15 @@ def _stalled(event: Mapping[str, Json], _: str) -> list[Step]:
     return [Step(tool="explain_run", arguments=run, why="It says why the run stands, and what to do about it.")]
 
 
+def _blocked(event: Mapping[str, Json], agent_id: str) -> list[Step]:
+    run: dict[str, Json] = {"workflow_id": event.get("workflow_id")}
+    resolved = run | {"issue": event.get("issue"), "how": "<how it was resolved>", "agent_id": agent_id}
+    return [
+        Step(tool="read_journal", arguments=run | {"open": True}, why="It shows the issue whole."),
+        Step(tool="resolve_issue", arguments=resolved, why="Nobody gets a lease until it is resolved."),
+    ]
+
+
 def _asked(event: Mapping[str, Json], agent_id: str) -> list[Step]:
     where: dict[str, Json] = {"workflow_id": event.get("workflow_id"), "state": event.get("target_state")}
     answer = where | {"choice": "<one of its choices>", "epoch": event.get("epoch"), "agent_id": agent_id}
@@ -99,8 +108,11 @@ _ABOUT: Final[Mapping[str, Callable[[Mapping[str, Json], str], list[Step]]]] = {
     "run_finished": _finished,
     "run_stalled": _stalled,
     "human_task": _asked,
+    "run_blocked": _blocked,
     "question": to_answer,
     "question_answered": to_go_on,
+    "gate_opened": to_judge,
+    "needs_work": to_mend,
 }
 
 _TO_BE_LEASED: Final = frozenset({"token_required", "token_used"})

@@ -111,12 +111,14 @@ class Desk:
         self._records = records
         self._library = library
 
-    def ask(self, agent_id: str, workflow_id: str | None = None, state: str | None = None) -> Assignment:
-        """Return the agent's assignment. Raise UnknownRun, UnknownState or InvalidArgument."""
+    def ask(
+        self, agent_id: str, workflow_id: str | None = None, state: str | None = None, project: str | None = None
+    ) -> Assignment:
+        """Return the agent's assignment, in any project or one. Raise UnknownRun, UnknownState or InvalidArgument."""
         if workflow_id is None:
             if state is not None:
                 raise InvalidArgument("state was given without workflow_id.", "Pass workflow_id as well.")
-            found = self._live_runs(agent_id)
+            found = self._live_runs(agent_id, project)
             if len(found) != 1:
                 return self._nowhere(agent_id, found)
             run = found[0]
@@ -137,10 +139,10 @@ class Desk:
         runs = self._assignments.read(self._assignments.newest_live())
         return tuple(dict.fromkeys(one for run in runs for pool in run.agents.values() for one in pool))
 
-    def _live_runs(self, agent_id: str) -> list[Assignments]:
+    def _live_runs(self, agent_id: str, project: str | None) -> list[Assignments]:
         near = self._assignments.read(self._assignments.runs_of(agent_id))
-        found = _live(near, agent_id)
-        return found or _live(self._assignments.read(self._assignments.newest_live()), agent_id)
+        found = _live(near, agent_id, project)
+        return found or _live(self._assignments.read(self._assignments.newest_live()), agent_id, project)
 
     def _nowhere(self, agent_id: str, found: list[Assignments]) -> Assignment:
         context, tools = self._context(agent_id, ())
@@ -239,8 +241,9 @@ _LOOKED_AT: Final = 200
 """Most states of one agent in one run that are read."""
 
 
-def _live(runs: Iterable[Assignments], agent_id: str) -> list[Assignments]:
-    return [one for one in runs if one.status == RunStatus.RUNNING.value and one.of(agent_id)]
+def _live(runs: Iterable[Assignments], agent_id: str, project: str | None) -> list[Assignments]:
+    near = (one for one in runs if project in (None, one.project))
+    return [one for one in near if one.status == RunStatus.RUNNING.value and one.of(agent_id)]
 
 
 def _at_hand(

@@ -22,7 +22,7 @@ def blocked(world: World, run: str, issue: str = "i-1", text: str = "The key is 
     def decide(snapshot: Snapshot) -> Decision[None]:
         assert snapshot.meta is not None
         writes = Changes()
-        block(writes, snapshot.meta, Blocker(issue=issue, text=text, since=snapshot.now))
+        block(writes, snapshot.meta, Blocker(issue=issue, text=text, since=snapshot.now), by="somebody")
         return Decision(answer=None, changes=writes)
 
     world.plane.transactions.on_run(run, Reads(), decide)

@@ -4,15 +4,24 @@ from typing import Any
 
 import pytest
 
+from dcf.asl.gate_syntax import gates_given
+from dcf.core import needs
 from dcf.core.answers import Updated
+from dcf.core.corrections import Correct
+from dcf.core.decision import Reads
+from dcf.core.findings import Cause
+from dcf.core.gate_list import GateQuery
 from dcf.core.gate_refusals import GateRefusal
 from dcf.core.gates import Judged
 from dcf.core.gating import content_sha256
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer
+from dcf.core.overriding import Override
 from dcf.core.verdicts import Judge, Ruling
+from dcf.errors import InvalidArgument
+from dcf.store import gate_lists, people_keys
 from dcf.values.refusal import Refusal
-from tests.support.machines import Document, workflow
+from tests.support.machines import Document, chain, workflow
 from tests.support.world import World
 
 CRITERIA = ("Every claim has a source.", "It is at most a page.")
@@ -280,3 +289,264 @@ def test_a_command_that_could_not_be_run_is_asked_for_again_and_people_in_the_en
     assert one.by_people
     assert code(judge(world, run, "tests", by="ann")) == "not_a_reviewer"
     assert ok(judge(world, run, "tests", judge=Judge(name="pam", is_person=True)))["state_status"] == "succeeded"
+
+
+# Overrides
+
+
+def override(world: World, run: str, gate: str | None = None, **more: Any) -> RunAnswer | Refusal:
+    request_id = more.pop("request_id", None)
+    wish = Override(state="A", by="olga", reason=more.pop("reason", "checked by phone"), gate=gate, caller="key:1")
+    return world.gates.override(run, wish, request_id=request_id)
+
+
+def test_override_reason_lost(world: World) -> None:
+    """The reason of an override stands in the history and in the record, with who gave it."""
+    run, token = begun(world, REVIEW)
+    submit(world, run, token)
+    told = ok(override(world, run, "review"))
+    assert (told["verdict"], told["state_status"], told["next_states"]) == ("override", "succeeded", ["B"])
+    (event,) = [event for event in world.events(run) if event.type == "GateOverridden"]
+    assert (event.data["reason"], event.data["by"], event.data["gate"]) == ("checked by phone", "olga", "review")
+    assert event.data["content_sha256"] == content_sha256(GOOD)
+    kept = world.store.read(run, Reads(states=("A",), gates=("A",))).gates["A"]
+    assert kept is not None
+    assert kept.waived["review"]["reason"] == "checked by phone"
+
+
+def test_an_override_without_a_reason_is_none(world: World) -> None:
+    run, _ = begun(world, REVIEW)
+    with pytest.raises(InvalidArgument):
+        override(world, run, reason=" ")
+
+
+def test_an_override_of_what_was_sent_back_takes_the_output_as_it_was_submitted(world: World) -> None:
+    run, token = begun(world, REVIEW)
+    submit(world, run, token)
+    judge(world, run, verdict="fail")
+    assert ok(override(world, run))["state_status"] == "succeeded"
+    assert world.output(run, "A") == GOOD
+    answer = submit(world, run, token, {"text": "too late"})
+    assert code(answer) == "already_completed"
+
+
+def test_an_override_beforehand_holds_for_this_visit_only(world: World) -> None:
+    run, token = begun(world, REVIEW, COMMAND)
+    assert ok(override(world, run, "review"))["state_status"] == "running"
+    submit(world, run, token)
+    (case,) = world.gates.cases(run)
+    assert case.doc.gated is not None
+    assert [one.name for one in case.doc.gated.open] == ["tests"]
+    assert code(override(world, run, "nothing")) == "no_such_gate"
+
+
+def test_an_override_of_one_gate_leaves_the_others(world: World) -> None:
+    run, token = begun(world, REVIEW, COMMAND)
+    submit(world, run, token)
+    assert ok(override(world, run, "review"))["waits_for"] == ["tests"]
+    (case,) = world.gates.cases(run)
+    assert [one.name for one in case.doc.gated.open] == ["tests"]  # type: ignore[union-attr]
+    assert code(judge(world, run)) == "not_judged"
+
+
+# Commands, people, consequences
+
+
+def test_people_are_asked_only_once_commands_and_reviews_have_passed(world: World) -> None:
+    person = {"name": "boss", "kind": "person", "people": ["bo", {"group": "leads"}], "criteria": list(CRITERIA)}
+    run, token = begun(world, person, COMMAND)
+    submit(world, run, token)
+    assert code(judge(world, run, "boss")) == "not_judged"
+    assert ok(judge(world, run, "tests", by="ann", facts={"exit_code": 0}))["waits_for"] == ["boss"]
+    world.notifications.pulse()
+    assert [one["type"] for one in world.messages("bo")] == ["gate_opened"]
+    assert [one["type"] for one in world.messages("leads")] == ["gate_opened"]
+    criteria = tuple(Judged(criterion=one, passed=True) for one in CRITERIA)
+    assert code(judge(world, run, "boss", by="bo", criteria=criteria)) == "not_a_reviewer"  # an agent of that name
+    somebody = Judge(name="lea", is_person=True, groups=frozenset({"leads"}))
+    assert ok(judge(world, run, "boss", judge=somebody, criteria=criteria))["state_status"] == "succeeded"
+
+
+def test_the_exit_code_is_the_verdict_of_a_command(world: World) -> None:
+    run, token = begun(world, COMMAND)
+    submit(world, run, token)
+    assert code(judge(world, run, "tests", "pass", by="ann")) == "invalid_verdict"
+    told = ok(judge(world, run, "tests", "pass", by="ann", facts={"exit_code": 2, "output_tail": "2 failed"}))
+    assert (told["verdict"], told["state_status"]) == ("fail", "running")
+    answer = submit(world, run, token)
+    assert isinstance(answer, GateRefusal)
+    assert answer.failed_criteria[0]["output_tail"] == "2 failed"
+
+
+def test_a_helper_without_a_name_runs_the_authors_commands_and_judges_nothing_else(world: World) -> None:
+    run, token = begun(world, COMMAND, {"name": "open", "kind": "review"})
+    submit(world, run, token)
+    nobody = Judge(name=None, may_work=True)
+    assert code(judge(world, run, "open", judge=nobody)) == "not_a_reviewer"
+    assert ok(judge(world, run, "tests", judge=nobody, facts={"exit_code": 0}))["verdict"] == "pass"
+
+
+def test_after_the_last_failure_people_are_asked_and_their_no_begins_the_tries_again(world: World) -> None:
+    run, token = begun(world, {**REVIEW, "max_attempts": 1, "then": "ask", "people": ["pam"]})
+    submit(world, run, token)
+    assert ok(judge(world, run, verdict="fail"))["waits_for"] == ["review"]
+    pam = Judge(name="pam", is_person=True)
+    assert code(judge(world, run, by="rob")) == "not_a_reviewer"
+    assert ok(judge(world, run, verdict="fail", judge=pam))["state_status"] == "running"
+    better = {"text": "better"}
+    assert code(submit(world, run, token, better)) == "review_running"
+    assert ok(judge(world, run, output=better, by="rob"))["state_status"] == "succeeded"
+
+
+def test_a_verdict_that_does_not_come_in_time_is_asked_for_again(world: World) -> None:
+    run, token = begun(world, REVIEW)
+    submit(world, run, token)
+    world.notifications.pulse()
+    key, long_ago = world.store.keys(run).state("A"), '"2001-01-01T00:00:00.000000Z"'
+    for asks in (2, 3):
+        world.ask("JSON.SET", key, "$.gated.open[0].due", long_ago)
+        world.make_due(run, "A")
+        world.notifications.pulse()
+        gated = world.doc(run, "A").gated
+        assert gated is not None
+        assert (gated.open[0].asks, gated.open[0].by_people) == (asks, False)
+        assert [one["event_id"] for one in world.messages("rita")][-1].count(f"gate_opened.1-{asks}-") == 2
+    world.ask("JSON.SET", key, "$.gated.open[0].due", long_ago)
+    world.make_due(run, "A")
+    world.notifications.pulse()
+    gated = world.doc(run, "A").gated
+    assert gated is not None
+    assert gated.open[0].by_people
+    assert [one["type"] for one in world.messages("pat")] == ["gate_opened"]  # nobody is named: the planner
+    assert ok(judge(world, run, judge=Judge(name="pat", may_plan=True)))["state_status"] == "succeeded"
+
+
+def test_the_timeout_of_the_state_ends_what_is_judged(world: World) -> None:
+    run, token = begun(world, REVIEW, TimeoutSeconds=60)
+    submit(world, run, token)
+    key, long_ago = world.store.keys(run).state("A"), '"2001-01-01T00:00:00.000000Z"'
+    world.ask("JSON.SET", key, "$.deadline", long_ago)
+    world.make_due(run, "A")
+    world.notifications.pulse()
+    assert world.statuses(run)["A"] == "failed"
+    assert code(judge(world, run)) in ("run_over", "terminal")
+
+
+def test_no_heartbeat_is_missed_while_others_judge(world: World) -> None:
+    run, token = begun(world, REVIEW, HeartbeatSeconds=5)
+    submit(world, run, token)
+    world.ask("JSON.SET", world.store.keys(run).state("A"), "$.lease.ts", '"2001-01-01T00:00:00.000000Z"')
+    world.make_due(run, "A")
+    world.notifications.pulse()
+    assert world.doc(run, "A").is_judged
+
+
+def test_a_cancelled_run_takes_no_verdict(world: World) -> None:
+    run, token = begun(world, REVIEW)
+    submit(world, run, token)
+    world.lifecycle.cancel(run)
+    assert code(judge(world, run)) == "run_over"
+
+
+def test_a_forced_release_withdraws_what_was_submitted(world: World) -> None:
+    run, token = begun(world, REVIEW)
+    submit(world, run, token)
+    world.release(run, "A", None, force=True)
+    assert code(judge(world, run)) == "not_judged"
+    again = world.acquire(run, "A", "ann")
+    assert code(submit(world, run, again)) == "review_running"
+
+
+def test_a_result_that_passed_gates_is_not_corrected_past_them(world: World) -> None:
+    run, token = begun(world, REVIEW)
+    submit(world, run, token)
+    judge(world, run)
+    answer = world.corrections.correct_result(run, Correct(state="A", output={"text": "sly"}, token=token))
+    assert code(answer) == "gated"
+    assert world.output(run, "A") == GOOD
+
+
+def test_gates_of_a_run_are_those_of_each_of_its_tasks(world: World) -> None:
+    gates = gates_given([SHAPE])
+    run = world.create(gated(COMMAND), agents={"A": "ann", "B": "ben"}, gates=gates)
+    plain = world.create(gated(COMMAND), agents={"A": "ann", "B": "ben"})
+    assert code(submit(world, run, world.acquire(run, "A", "ann"), {"txt": "x"})) == "needs_work"
+    assert code(submit(world, plain, world.acquire(plain, "A", "ann"), {"txt": "x"})) == "review_running"
+    other = world.plane.create(world.wish(gated(COMMAND), run, agents={"A": "ann", "B": "ben"}))
+    assert code(other) == "conflict"
+
+
+def test_gates_inside_a_map_are_of_each_iteration(world: World) -> None:
+    inside = {"StartAt": "Rate", "States": {"Rate": {"Type": "Task", "Gates": [REVIEW], "End": True}}}
+    each = {"Type": "Map", "ItemProcessor": inside, "End": True}
+    run = world.create(workflow({"Each": each}), run_input=[1, 2], agents={"Rate": "ann"})
+    tokens = [world.acquire(run, f"Each/{number}/Rate", "ann") for number in range(2)]
+    for number, token in enumerate(tokens):
+        answer = world.try_complete(run, f"Each/{number}/Rate", token, output=GOOD)
+        assert code(answer) == "review_running"
+    for number in range(2):
+        criteria = tuple(Judged(criterion=one, passed=True) for one in CRITERIA)
+        ruling = Ruling(
+            state=f"Each/{number}/Rate",
+            gate="review",
+            verdict="pass",
+            sha256=content_sha256(GOOD),
+            by=Judge(name="rita", may_work=True),
+            criteria=criteria,
+        )
+        assert ok(world.gates.decide(run, ruling))["state_status"] == "succeeded"
+    assert world.run_status(run) is RunStatus.SUCCEEDED
+    assert world.meta(run)["output"] == [GOOD, GOOD]
+
+
+# Lists, reasons, cost
+
+
+def waiting(world: World, name: str, *groups: str) -> list[tuple[str, str]]:
+    page = world.gates.waiting_for(GateQuery(limit=100, name=name, groups=groups))
+    return [(run, case.state) for run, case in page.rows if run in world.runs]
+
+
+def test_reviewers_find_what_waits_for_them_across_runs(world: World) -> None:
+    name = f"rita-{world.name()}"
+    runs = []
+    for _ in range(3):
+        run, token = begun(world, {**REVIEW, "reviewers": [name]})
+        submit(world, run, token)
+        runs.append(run)
+    assert waiting(world, name) == [(run, "A") for run in runs]
+    judge(world, runs[1], by=name)
+    assert waiting(world, name) == [(runs[0], "A"), (runs[2], "A")]
+    first = world.gates.waiting_for(GateQuery(limit=1, name=name))
+    assert [run for run, _ in first.rows] == runs[:1]
+    rest = world.gates.waiting_for(GateQuery(limit=5, name=name, place=first.next_place))
+    assert [run for run, _ in rest.rows] == [runs[2]]
+
+
+def test_an_entry_that_is_not_true_any_more_is_taken_off_by_a_reader(world: World) -> None:
+    name = f"rita-{world.name()}"
+    run, _ = begun(world, {**REVIEW, "reviewers": [name]})
+    key = f"{gate_lists.WAITING}agent:{name}"
+    world.ask("ZADD", key, 1, people_keys.member(run, "A"))
+    assert waiting(world, name) == []
+    assert world.ask("EXISTS", key) == 0
+
+
+def test_the_reason_why_a_run_waits_names_gate_and_judge(world: World) -> None:
+    run, token = begun(world, REVIEW)
+    submit(world, run, token)
+    (finding,) = [one for one in world.diagnosis.explain(run).findings if one.state == "A"]
+    assert finding.cause is Cause.WAITING_FOR_VERDICT
+    assert "gate 'review' (by 'rita' or 'rob')" in finding.sentence
+    assert finding.remedy.tool == "list_gates"
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_a_run_without_gates_sends_no_further_command(world: World, writes: bool) -> None:
+    run = world.create(chain("A", "B"), agents={"A": "ann", "B": "ben"})
+    token = world.acquire(run, "A", "ann")
+    if writes:
+        world.update(run, "A", token, output=1)
+    world.complete(run, "A", token, GOOD)
+    assert world.ask("EXISTS", world.store.keys(run).gates) == 0
+    assert needs.to_end(world.plane.run(run).definition, "A").gates == ()

@@ -30,6 +30,7 @@ from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis
 from dcf.runs.gates import Gates
 from dcf.runs.histories import Histories
+from dcf.runs.journal import Journal
 from dcf.runs.lanes import Lanes
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
@@ -50,10 +51,12 @@ from dcf.store.definitions import KeptDefinitions
 from dcf.store.deletion import Deletion
 from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
+from dcf.store.gate_lists import GateLists
 from dcf.store.history import Happening, History
 from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
+from dcf.store.journal import JournalReader
 from dcf.store.outbox import Outbox
 from dcf.store.run_signs import RunSignsReader
 from dcf.store.runs import RunStore
@@ -121,7 +124,8 @@ class World:
         self.callbacks = Callbacks(self.plane)
         self.talking = Talking(self.plane)
         self.corrections = self.talking.corrections
-        self.gates = Gates(self.plane)
+        self.gates = Gates(self.plane, GateLists(self.connections))
+        self.journal = Journal(self.plane, JournalReader(self.connections))
         self.retrying = RunRetrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.access = AccessKeys(self.connections)

@@ -38,7 +38,7 @@ async def test_a_worker_delivers_a_reviewer_sends_back_and_then_lets_pass(tools:
     answer = await tools.refused("review_running", "update_workflow_control_plane", **done, output_json=GOOD)
     assert answer["retry_after_s"]
     (waiting,) = (await tools.ok("list_gates", workflow_id=run))["gates"]
-    assert (waiting["gate"], waiting["criteria"], waiting["output"]) == ("review", [CRITERION], GOOD)
+    assert (waiting["name"], waiting["criteria"], waiting["output"]) == ("review", [CRITERION], GOOD)
     verdict = {"workflow_id": run, "state": "Write", "gate": "review", "content_sha256": waiting["content_sha256"]}
     bad = {"criterion": CRITERION, "passed": False, "feedback": "The second has none."}
     told = await tools.ok("decide_gate", **verdict, verdict="pass", agent_id="rita", criteria=[bad])
