@@ -16,6 +16,7 @@ from dcf.runs.activity import Activity
 from dcf.runs.breaker import Breaker, GuardedDeliverer
 from dcf.runs.callbacks import Callbacks
 from dcf.runs.catalog import RunList
+from dcf.runs.catalogue import DefinitionCatalogue
 from dcf.runs.clock import RunClock
 from dcf.runs.composition import PartsOfRuns, parts_of_runs
 from dcf.runs.control_plane import ControlPlane
@@ -25,8 +26,11 @@ from dcf.runs.diagnosis import Diagnosis, KindsOf
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.export import Exports
 from dcf.runs.gates import Gates
+from dcf.runs.growing import Growing
 from dcf.runs.health import Health
 from dcf.runs.histories import Histories
+from dcf.runs.journal import Journal
+from dcf.runs.knowledge import Knowledge
 from dcf.runs.lanes import Lanes
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
@@ -43,6 +47,7 @@ from dcf.runs.sweep import Sweep
 from dcf.runs.talk import Talking
 from dcf.runs.task_log import TaskLog
 from dcf.runs.views import RunViews
+from dcf.runs.work_finding import WorkFinding
 from dcf.settings import Settings
 from dcf.skills.library import Library
 from dcf.store.access_keys import AccessKeys
@@ -60,6 +65,8 @@ from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
 from dcf.store.inspection import ServerFacts, inspect_server
+from dcf.store.journal import JournalReader
+from dcf.store.lease_secret import LeaseSecret
 from dcf.store.listings import Listings
 from dcf.store.opening import opened
 from dcf.store.projects import ProjectStore
@@ -69,6 +76,7 @@ from dcf.store.run_signs import RunSignsReader
 from dcf.store.server_time import ServerTime
 from dcf.store.vitals import VitalSigns
 from dcf.store.webhooks import Webhooks
+from dcf.store.work_list import WorkList
 from dcf.workforce.assignment import Desk
 from dcf.workforce.composition import Workforce, workforce
 from dcf.workforce.crew.closing import Closing
@@ -84,9 +92,11 @@ class Application:
 
     `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on Tasks that wait
     for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `talking`
-    has notes, questions, answers and corrections of results, `gates` the verdicts on outputs. `starting`
+    has notes, questions, answers and corrections of results, `gates` the verdicts on outputs, `journal` what else
+    agents write down. `starting`
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
-    `run_list` lists them, `projects` are what they belong to, `exports` explains and exports them, and
+    `run_list` lists them, `projects` are what they belong to, `knowledge` is what outlives them, `catalogue` has
+    what agents work by, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platforms`,
     `registration` knows those that are made elsewhere, `closing` closes a run together with them, `equipment` gives
     them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what tools may change
@@ -100,6 +110,7 @@ class Application:
     callbacks: Callbacks
     talking: Talking
     gates: Gates
+    journal: Journal
     people: People
     starting: Starting
     retrying: RunRetrying
@@ -107,6 +118,8 @@ class Application:
     runs: RunViews
     run_list: RunList
     projects: Projects
+    knowledge: Knowledge
+    catalogue: DefinitionCatalogue
     retention: Retention
     platforms: Platforms
     workers: Workers
@@ -131,7 +144,9 @@ class Application:
     handed: HandedOut
     records: AgentRecords
     reader: InboxReader
+    work: WorkFinding
     server: ServerFacts
+    lease_secret: LeaseSecret
     redis_url: str
 
     @property
@@ -143,6 +158,11 @@ class Application:
     def task_log(self) -> TaskLog:
         """What functions log."""
         return TaskLog(self.control_plane)
+
+    @property
+    def growing(self) -> Growing:
+        """The operations on runs that grow."""
+        return Growing(self.control_plane)
 
     @property
     def signals(self) -> SignalSending:
@@ -194,6 +214,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
             talking=Talking(plane),
             gates=Gates(plane, GateLists(connections)),
+            journal=Journal(plane, JournalReader(connections)),
             people=People(plane, parts.history, HumanTasks(connections)),
             starting=parts.starting,
             retrying=RunRetrying(plane),
@@ -201,6 +222,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
             projects=Projects(ProjectStore(connections)),
+            knowledge=Knowledge(connections, wait_replicas=settings.wait_replicas),
+            catalogue=_catalogue(settings, connections, parts, crew.library),
             platforms=platforms,
             workers=crew.workers,
             registration=Registration(platforms, found.webhooks, Poster(settings.webhook_endpoints)),
@@ -222,10 +245,12 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             audit=(audit := AuditTrail(connections)),
             refusals=RefusalNotes(audit, parts.keys),
             inbox=inbox,
-            handed=HandedOut(connections),
+            handed=(handed := HandedOut(connections)),
+            work=WorkFinding(plane, WorkList(connections), handed),
             records=found.records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,
+            lease_secret=LeaseSecret(connections),
             redis_url=url,
         )
 
@@ -269,6 +294,15 @@ def _clock(
 def _json_documents(settings: Settings, connections: Connections, plane: ControlPlane) -> JsonDocuments:
     edits = Edits(connections, wait_replicas=settings.wait_replicas, keep_s=settings.json_life_s)
     return JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes)
+
+
+def _catalogue(
+    settings: Settings, connections: Connections, parts: PartsOfRuns, skills: Library
+) -> DefinitionCatalogue:
+    """Return the catalogue; from now on it lists the workflows that runs are started from."""
+    found = DefinitionCatalogue(connections, parts.definitions, skills, wait_replicas=settings.wait_replicas)
+    parts.definitions.after_keeping(found.list_kept)
+    return found
 
 
 def _exports(settings: Settings, parts: PartsOfRuns, connections: Connections, kinds_of: KindsOf) -> Exports:

@@ -48,7 +48,7 @@ from dcf.values.json_text import Json
 R = TypeVar("R")
 
 
-def ask(kind: type[R], tool: str, **arguments: Json) -> Conversation[R]:
+def ask(kind: type[R], tool: str, /, **arguments: Json) -> Conversation[R]:
     """Call one tool, leaving out arguments that are None, and return its answer as a record."""
     answer = yield ToolCall(tool, given(**arguments))
     return read(kind, accepted(answer))

@@ -81,6 +81,7 @@ def _after(snapshot: Snapshot, changes: Changes) -> Snapshot:
             tallies=counted,
             receipts={**snapshot.receipts, **changes.receipts},
             signals=changes.signals[-1] if changes.signals else snapshot.signals,
+            growth=changes.growth[-1] if changes.growth else snapshot.growth,
         )
     )
     return replace(found, void={**snapshot.void, **found.void})

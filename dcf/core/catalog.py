@@ -29,6 +29,9 @@ BY_ISSUE: Final = "issue"
 """What the runs are listed under that an issue blocks."""
 
 _SHA = re.compile(r"[0-9a-f]{8,64}\Z")
+FOR_ANYBODY: Final = "*"
+"""Stands among the agents of a run, in the lists by agent, for a Task that any agent may take. No id has it."""
+
 _CURSOR = re.compile(r"([0-9]{1,16}):([A-Za-z0-9][A-Za-z0-9_.-]{0,63})\Z", re.ASCII)
 
 
@@ -41,8 +44,8 @@ class Facet(StrEnum):
     AGENT = "agent"
     TAG = "tag"
     PARENT = "parent"
-    BLOCKED = "blocked"
     PROJECT = "project"
+    BLOCKED = "blocked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +107,8 @@ class RunQuery:
             Facet.AGENT: self.agent,
             Facet.TAG: self.tag,
             Facet.PARENT: self.parent,
-            Facet.BLOCKED: BY_ISSUE if self.blocked else None,
             Facet.PROJECT: self.project,
+            Facet.BLOCKED: BY_ISSUE if self.blocked else None,
         }
         return {facet: value for facet, value in named.items() if value is not None}
 
@@ -228,6 +231,8 @@ def facets_of(meta: Mapping[str, Json]) -> Iterator[tuple[Facet, str]]:
     sha, version = meta.get("definition_sha256"), meta.get("workflow_version")
     yield from ((Facet.VERSION, _version_key(value)) for value in dict.fromkeys(_texts([sha, version])))
     yield from ((Facet.AGENT, agent) for agent in agents_in(meta.get("agents")))
+    if meta.get("for_anybody") is True:
+        yield Facet.AGENT, FOR_ANYBODY
     if meta.get("blocked_by"):
         yield Facet.BLOCKED, BY_ISSUE
     tags = meta.get("tags")
@@ -251,7 +256,13 @@ def reassigned(meta: Mapping[str, Json], agents: Mapping[str, Json]) -> dict[str
     """
     now = set(agents_in(agents))
     former = [agent for agent in agents_ever(meta) if agent not in now]
-    return {"agents": dict(agents)} | ({"former_agents": former} if former else {})
+    assigned = meta.get("agents")
+    freed = isinstance(assigned, dict) and any(not read_assignment(agents.get(name)) for name in assigned)
+    return (
+        {"agents": dict(agents)}
+        | ({"former_agents": former} if former else {})
+        | ({"for_anybody": True} if freed else {})
+    )
 
 
 def agents_ever(meta: Mapping[str, Json]) -> tuple[str, ...]:

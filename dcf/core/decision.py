@@ -11,10 +11,12 @@ from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
 from dcf.core.gates import GateRecord
+from dcf.core.growth import Growth
 from dcf.core.journal import JournalEntry, JournalSeen
 from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.signals import Signals
 from dcf.core.talk import Talk
+from dcf.core.units import Unit
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 
@@ -49,7 +51,7 @@ class Reads:
     counts of ended branches. `receipts` asks for older receipts by state and request, `run_receipts` for those of
     requests about the whole run; the snapshot has each, None if there is none. `signals` and `talk`, which are watched
     too, are those of the run; so is the journal, of which these entries are read (`journal.TAIL`: none of them).
-    `gates` are states whose record of verdicts is needed; their documents are watched.
+    `gates` are states whose record of verdicts is needed; their documents are watched. So is `growth`, of the run.
     """
 
     states: tuple[str, ...] = ()
@@ -70,6 +72,7 @@ class Reads:
     talk: bool = False
     gates: tuple[str, ...] = ()
     journal: tuple[str, ...] = ()
+    growth: bool = False
     whole_meta: bool = False
     audit: bool = False
 
@@ -101,6 +104,8 @@ class Snapshot:
     stand. `page` is the number of open states that were looked at, `taken` are those that others are about to take, and
     `held` those that are leased, by when the clock looks at them. `signals`, `talk` and `journal` are None if they
     were not read.
+    `held` those that are leased, by when the clock looks at them. `signals`, `talk` and `growth` are None if they were
+    not read.
     """
 
     now: int
@@ -125,6 +130,7 @@ class Snapshot:
     talk: Talk | None = None
     gates: Mapping[str, GateRecord | None] = field(default_factory=dict)
     journal: JournalSeen | None = None
+    growth: Growth | None = None
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -175,7 +181,8 @@ class Changes:
     `receipts` are older ones, by state and request; `run_receipts` those of requests about the whole run. `forgotten`
     are states of which nothing else is kept. `signals` are the run's as each step left them; the last are written.
     `talk` are its notes and questions, `journal` entries that are new or whose issue was resolved, `gates` the records
-    of verdicts by state.
+    of verdicts by state. Of a run that grows, `units` are added, with the agents in `agents`; `growth` are its counts
+    as each step left them.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
@@ -212,6 +219,9 @@ class Changes:
     talk: Talk | None = None
     gates: dict[str, GateRecord] = field(default_factory=dict)
     journal: list[JournalEntry] = field(default_factory=list)
+    growth: list[Growth] = field(default_factory=list)
+    units: list[Unit] = field(default_factory=list)
+    agents: dict[str, Json] = field(default_factory=dict)
     listed: bool = False
     assigned: tuple[str, ...] = ()
 
@@ -260,13 +270,14 @@ class Remaining:
 class More:
     """Returned instead of an answer if the decision needs more than was read; nothing is written.
 
-    `page`: of the open states, in place of single ones that were thought to be ready and are not. `seeker` says for
-    whom, if what was read first was not for a claim of ready states.
+    `states` are further documents to read. `page`: of the open states, in place of single ones that were thought to be
+    ready and are not. `seeker` says for whom, if what was read first was not for a claim of ready states.
     """
 
     scopes: tuple[str, ...] = ()
     items: tuple[tuple[str, int], ...] = ()
     receipts: tuple[tuple[str, str], ...] = ()
+    states: tuple[str, ...] = ()
     page: bool = False
     seeker: Seeker | None = None
 

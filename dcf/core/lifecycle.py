@@ -19,6 +19,9 @@ from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 
+BECAUSE = "paused_because"
+"""The field of meta that says why a run is paused, if whoever paused it said so."""
+
 RESUMED = "resumed"
 """Reason of the notices that a resumed run sends."""
 
@@ -70,7 +73,7 @@ def _pause(snapshot: Snapshot, request: RunRequest) -> RunDecision:
         return _answer(now, answer)
     return Decision(
         answer=RunAnswer(answer=answer, at=now),
-        changes=Changes(meta={"paused_at": since}, events=[Event(type="RunPaused", data=request.told())]),
+        changes=Changes(meta=paused(since, request.reason), events=[Event(type="RunPaused", data=request.told())]),
     )
 
 
@@ -81,11 +84,16 @@ def _resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     if not meta.is_paused:
         return _answer(now, {"run_status": meta.status.value, "paused_at": None, "announced": 0, "hint": _RESUMED})
     running = replace(meta, is_paused=False)
-    writes = Changes(meta={"paused_at": None}, events=[Event(type="RunResumed", data=request.told())])
+    writes = Changes(meta={"paused_at": None, BECAUSE: None}, events=[Event(type="RunResumed", data=request.told())])
     announced = 0 if running.is_halted else announce_ready(writes, snapshot, running, RESUMED)
     hint = _STILL_BLOCKED if running.is_halted else _RESUMED
     answer = {"run_status": meta.status.value, "paused_at": None, "announced": announced, "hint": hint}
     return Decision(answer=RunAnswer(answer=answer, at=now), changes=writes)
+
+
+def paused(since: Json, reason: str | None) -> dict[str, Json]:
+    """Return the fields of meta of a run that is paused."""
+    return {"paused_at": since} | ({} if reason is None else {BECAUSE: reason})
 
 
 def _answer(now: int, answer: Mapping[str, Json]) -> RunDecision:

@@ -9,7 +9,7 @@ from dataclasses import field
 from dcf.asl import engine
 from dcf.asl.steps import Advance
 from dcf.asl.surroundings import Clock
-from dcf.core import receipts, refusals
+from dcf.core import receipts, refusals, unit_progress
 from dcf.core.advancing import epoch_of, open_transition, take, visits_to_leave
 from dcf.core.answers import Leased, Updated
 from dcf.core.claim import claim_ready, look_for
@@ -108,7 +108,7 @@ def update(  # noqa: PLR0911 - one line for each kind of write reads best
         return stopped
     doc = snapshot.states[request.state]
     if request.status in _SETTLING:
-        refusal = _output_refusal(snapshot, request, definition) if definition.output_schemas else None
+        refusal = _unfit(snapshot, request, definition)
         if refusal is None and definition.is_gated and request.status is Status.SUCCEEDED:
             return through_gates(snapshot, request, definition, lambda one: _settle(snapshot, one, definition, context))
         return _settle(snapshot, request, definition, context) if refusal is None else Decision(answer=refusal)
@@ -191,7 +191,9 @@ def _end_by_itself(
     epoch = doc.lease.next_epoch(now)
     visits = visits_to_leave(snapshot, state)
     clock = clock_of(now, epoch, snapshot.signals)
-    if failure is None:
+    if definition.units is not None and failure is not None:
+        advance = unit_progress.failed(state, *failure)
+    elif failure is None:
         advance = engine.wake(definition.machine, state, visits, context, clock)
     else:
         advance = engine.fail(definition.machine, state, visits, *failure, context, clock)
@@ -228,6 +230,8 @@ def _settle(
         if request.has_output:
             step.writes.outputs[state] = request.output
         more = take(step, snapshot, state, advance, definition, context, claimant)
+        if more is None and definition.units is not None and request.status is Status.SUCCEEDED:
+            more = unit_progress.settle(step, snapshot, definition.units, (state,), claimant)
         if more is not None:
             return Decision(answer=more)
     claims = step.claims() if step.claimed else ()
@@ -247,6 +251,15 @@ def _settle(
     return step.decision(answer)
 
 
+def _unfit(snapshot: Snapshot, request: Update, definition: Definition) -> Refusal | None:
+    """Refuse an end that what is known of the state does not allow."""
+    if definition.units is not None and request.status is Status.SUCCEEDED:
+        refusal = unit_progress.unless_children(snapshot.growth, request.state)
+        if refusal is not None:
+            return refusal
+    return _output_refusal(snapshot, request, definition) if definition.output_schemas else None
+
+
 def _output_refusal(snapshot: Snapshot, request: Update, definition: Definition) -> Refusal | None:
     """Refuse an output that does not match its schema; what a holder says who hands a task token out is no output."""
     doc = snapshot.states[request.state]
@@ -260,9 +273,16 @@ def _advance(
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json], clock: Clock
 ) -> Advance:
     state = request.state
+    result = request.output if request.has_output else snapshot.outputs.get(state)
+    if definition.units is not None:
+        is_well = request.status is Status.SUCCEEDED
+        return (
+            unit_progress.succeeded(state, result)
+            if is_well
+            else unit_progress.failed(state, request.error, request.cause)
+        )
     visits = visits_to_leave(snapshot, state)
     if request.status is Status.SUCCEEDED:
-        result = request.output if request.has_output else snapshot.outputs.get(state)
         return engine.complete(definition.machine, state, visits, result, context, clock)
     return engine.fail(definition.machine, state, visits, request.error, request.cause, context, clock)
 

@@ -23,7 +23,8 @@ _LONGEST_CURSOR: Final = 600
 class TextEntry:
     """A document that is found by its words and facets. `at` orders entries of the same rank, the latest first.
 
-    `until` is when it goes by itself. Times are in server microseconds. `revision` grows with each change.
+    `until` is when it goes by itself. Times are in server microseconds. `revision` grows with each change. `body` is
+    kept beside the document, and read only by who asks for it.
     """
 
     entry_id: str
@@ -33,6 +34,7 @@ class TextEntry:
     facets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     until: int | None = None
     revision: int = 1
+    body: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -97,9 +97,13 @@ class Transition:
             self._take(step, claimant)
         match advance.outcome:
             case Succeeded() as end:
-                self._end(RunStatus.SUCCEEDED, {"output": end.output}, Event(type="RunSucceeded"))
+                self.succeed_run(end.output)
             case Failed() as failure:
                 self.fail_run(failure.error, failure.cause, failure.state)
+
+    def succeed_run(self, output: Json) -> None:
+        """Record that the run succeeded."""
+        self._end(RunStatus.SUCCEEDED, {"output": output}, Event(type="RunSucceeded"))
 
     def fail_run(self, error: str | None, cause: str | None, state: str | None = None) -> None:
         """Record that the run failed, and in which state, if it was one."""

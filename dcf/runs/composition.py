@@ -38,6 +38,7 @@ class PartsOfRuns:
     views: RunViews
     retention: Retention
     keys: AccessKeys
+    definitions: KeptDefinitions
     starting: Starting
     schedules: Schedules
     children: Children
@@ -65,6 +66,7 @@ def parts_of_runs(settings: Settings, connections: Connections) -> PartsOfRuns:
         views=RunViews(plane, store, told),
         retention=Retention(plane, store, outbox, Deletion(connections), policy),
         keys=keys,
+        definitions=definitions,
         starting=starting,
         schedules=Schedules(ScheduleStore(connections, wait_replicas=replicas), starting, keys),
         children=Children(plane, starting, keys.account_of),

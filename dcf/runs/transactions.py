@@ -20,10 +20,12 @@ from dcf.core.context import context_of
 from dcf.core.creation import Create
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition, gives_tokens, read_definition
+from dcf.core.grown import is_grown
 from dcf.core.model import Meta, StateDoc
 from dcf.core.scopes import fenced
 from dcf.errors import StoreUnsuitable, UnknownRun, UnknownState
 from dcf.runs.kept_scopes import KeptScopes
+from dcf.runs.kept_units import KeptUnits
 from dcf.store.runs import Committed, RunStore
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json
@@ -69,6 +71,7 @@ class Transactions:
         self._runs: dict[str, Run] = {}
         self._definitions: dict[tuple[str, str | None], Definition] = {}
         self._scopes = KeptScopes()
+        self._units = KeptUnits(store)
 
     def run(self, workflow_id: str) -> Run:
         """Return the fixed part of a run, from the cache or the store. Compare it with `meta` before using it."""
@@ -158,6 +161,8 @@ class Transactions:
             self._runs.pop(workflow_id, None)
             raise UnknownRun(workflow_id)
         document, facts = found
+        if is_grown(document):
+            return self._add(workflow_id, self._units.definition(workflow_id, document, facts), facts)
         name = document.get("workflow_id") if isinstance(document, dict) else None
         known = self._definitions.get((str(facts.get("definition_sha256")), name))
         is_known = known is not None and known.document == document  # parsing one of 1,000 states takes 50 ms
@@ -173,7 +178,8 @@ class Transactions:
             self._definitions.clear()
         # Runs of the same workflow share one definition, and with it what was worked out for its states.
         definition, known_by = _with_gates(definition, facts.get("gates"))
-        shared = self._definitions.setdefault((known_by, definition.workflow_id), definition)
+        place = (known_by, definition.workflow_id)
+        shared = definition if definition.units is not None else self._definitions.setdefault(place, definition)
         run = Run(definition=shared, sha256=sha256, created_at=created_at, context=context)
         self._runs[workflow_id] = run
         return run

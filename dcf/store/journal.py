@@ -79,7 +79,7 @@ class JournalReader:
         run, lists = keys_of(workflow_id), _lists(query)
         low = "" if query.since is None else f"{max(0, query.since):016d}"
         high = AFTER_ALL if query.until is None else f"{max(0, query.until):016d}"
-        script: Command = ("EVAL", _PAGE, 2, run.of("journalorder"), run.of("journal"))
+        script: Command = ("EVAL", _PAGE, 2, run.journalorder, run.journal)
         wanted = (0 if query.oldest_first else 1, low, high, query.cursor or "", query.limit, _LOOKED_AT, PAGE_BYTES)
         exists, (total, last, found) = self._connections.send(("EXISTS", run.meta), (*script, *wanted, *lists))
         if not exists:

@@ -44,21 +44,21 @@ def of_state(path: str) -> str:
 
 def entry_commands(run: RunKeys, entry: JournalEntry) -> list[Command]:
     """Return the commands that write an entry: a new one, or one whose issue was resolved."""
-    text, order = dump_bytes(write_entry(entry)), run.of("journalorder")
-    kept: Command = ("HSET", run.of("journal"), entry.entry_id, text)
+    text, order = dump_bytes(write_entry(entry)), run.journalorder
+    kept: Command = ("HSET", run.journal, entry.entry_id, text)
     if entry.resolution is not None:
         return [kept, ("ZREM", order, OPEN + entry.place)]
     lists = [ALL, of_kind(entry.kind), of_agent(entry.agent)]
     lists += [] if entry.state is None else [of_state(entry.state)]
     lists += [OPEN] if entry.is_open else []
     members = [part for name in lists for part in (0, name + entry.place)]
-    return [kept, ("HINCRBY", run.of("journal"), BYTES, len(text)), ("ZADD", order, *members)]
+    return [kept, ("HINCRBY", run.journal, BYTES, len(text)), ("ZADD", order, *members)]
 
 
 def ask_journal(asked: "Asked", run: RunKeys, wanted: tuple[str, ...]) -> "Callable[[Replies], JournalSeen]":
     """Ask for these entries, how full the journal is, and its last entry. The journal is watched."""
-    order, names = run.of("journalorder"), [name for name in wanted if name != TAIL]
-    entries: Command = ("HMGET", run.of("journal"), BYTES, *names)
+    order, names = run.journalorder, [name for name in wanted if name != TAIL]
+    entries: Command = ("HMGET", run.journal, BYTES, *names)
     count: Command = ("ZLEXCOUNT", order, f"[{ALL}", f"({ALL}{AFTER_ALL}")
     last: Command = ("ZRANGE", order, f"({ALL}{AFTER_ALL}", f"[{ALL}", "BYLEX", "REV", "LIMIT", 0, 1)
     for command in (entries, count, last):

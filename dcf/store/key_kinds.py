@@ -40,6 +40,8 @@ KEY_KINDS: Final[Mapping[str, KeyKind]] = {
     "talk": KeyKind("dp", ("run",), is_document=True),
     "journal": KeyKind("dp", ("run",)),
     "journalorder": KeyKind("dp", ("run",)),
+    "growth": KeyKind("cp", ("run",), is_document=True),
+    "units": KeyKind("cp", ("run",)),
     "state": KeyKind("cp", ("state",), is_document=True),
     "input": KeyKind("dp", ("state",), is_document=True),
     "entry": KeyKind("dp", ("state",), is_document=True),

@@ -304,6 +304,16 @@ class RunKeys:
         """By state, what was submitted to its gates, and the verdicts."""
         return self.of("gates")
 
+    @cached_property
+    def journal(self) -> str:
+        """The entries of the journal."""
+        return self.of("journal")
+
+    @cached_property
+    def journalorder(self) -> str:
+        """The entries of the journal in order, by list."""
+        return self.of("journalorder")
+
     def state(self, path: str) -> str:
         """Return the key of a state's document."""
         return f"{self._beginnings['state']}:{encode_state(path)}"

@@ -14,6 +14,7 @@ from dcf.asl.steps import Entry
 from dcf.core import codec, entry_codec
 from dcf.core.decision import Changes, Reads, Snapshot, Tally
 from dcf.core.gates import read_record
+from dcf.core.growth import read_growth
 from dcf.core.model import Meta, StateDoc, StateInput
 from dcf.core.operations import read_run_receipt
 from dcf.core.scopes import with_scopes
@@ -22,7 +23,7 @@ from dcf.core.talk import read_talk
 from dcf.store.connection import Command, Reply
 from dcf.store.guards import Unchanged
 from dcf.store.journal_entries import ask_journal
-from dcf.store.key_parts import encode_state, receipt_field
+from dcf.store.key_parts import agent_path, encode_state, receipt_field
 from dcf.store.keys import RunKeys
 from dcf.store.open_states import add_page, assigned, page_command, ready_in, texts_of
 from dcf.store.state_texts import read_text
@@ -188,7 +189,7 @@ def _meta(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     Each assignment is read by its path, or all of them if that is less work.
     """
     names = dict.fromkeys(map(name_of, paths))
-    agents = ("$.agents",) if len(names) > _FEW else dict.fromkeys(map(_agent_path, names))
+    agents = ("$.agents",) if len(names) > _FEW else dict.fromkeys(map(agent_path, names))
     command: Command = ("JSON.GET", run.meta, *_META_FIELDS, *agents)
     asked.add(command)
     asked.watched.append(run.meta)
@@ -199,7 +200,7 @@ def _meta(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
             return None
         found = load(reply)
         every = found.get("$.agents")
-        own = {name: assigned(every or found.get(_agent_path(name)), name) for name in names}
+        own = {name: assigned(every or found.get(agent_path(name)), name) for name in names}
         return replace(_read_fields([found.get(path) for path in _META_FIELDS]), agents=own)
 
     return understand
@@ -339,6 +340,13 @@ def _kept(kind: str, read: Callable[[Json], object]) -> Ask:
     return ask
 
 
+def _growth(asked: Asked, run: RunKeys, _: bool) -> Understand:
+    keys = {"growth": run.of("growth")}
+    asked.documents(keys)
+    asked.watched.append(run.of("growth"))
+    return lambda found: read_growth(found.present(keys).get("growth"))
+
+
 READS: Final[Mapping[str, Ask]] = {
     "states": _states,
     "inputs": _documents(RunKeys.input),
@@ -355,22 +363,11 @@ READS: Final[Mapping[str, Ask]] = {
     "talk": _kept("talk", read_talk),
     "gates": _of_hash(lambda run: run.gates, encode_state, read_record),
     "journal": ask_journal,
+    "growth": _growth,
 }
 """Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""
 
 _ROWS: Final = attrgetter(*READS)
-
-
-@lru_cache(maxsize=1024)
-def _agent_path(state: str) -> str:
-    """Return the JSONPath of a state's assignment. RedisJSON understands no other escapes than these two.
-
-    It drops spaces at the beginning of a quoted name (2.8.3), so for such a state all assignments are read.
-    """
-    if state.startswith(" "):
-        return "$.agents"
-    quoted = state.replace("\\", "\\\\").replace('"', '\\"')
-    return f'$.agents["{quoted}"]'  # nosemgrep: jsonpaths-are-not-formatted - quoted just now
 
 
 def _plain(raw: Json) -> Entry:

@@ -9,7 +9,7 @@ It may not decide what an entry says or who may see it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from dcf.core.access import LOCAL
 from dcf.core.refusals import quota_exceeded
@@ -45,6 +45,7 @@ class Stored:
 
     revision: int
     document: dict[str, Json]
+    body: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,18 +80,25 @@ class TextIndex:
 
     def get(self, entry_id: str) -> tuple[Stored | None, int]:
         """Return an entry, None if there is none, and the server's time in microseconds."""
-        asked: Command = ("HMGET", text_keys.entry(self._name, entry_id), "revision", "document")
-        clock, (revision, document) = self._attempts.surely((("TIME",), asked), keys.BARRIER)
-        if document is None:
-            return None, micros(clock)
-        return Stored(revision=int(revision), document=load(document)), micros(clock)
+        (found,), now = self.get_all([entry_id])
+        return found, now
 
-    def put(self, entry: TextEntry, *, replaces: int | None = None) -> Full | Differs | Refusal | None:
+    def get_all(self, entry_ids: Sequence[str]) -> tuple[list[Stored | None], int]:
+        """Return entries with their bodies, None for those that are not there, and the server's time."""
+        fields = ("revision", "document", "body")
+        asked: list[Command] = [("HMGET", text_keys.entry(self._name, one), *fields) for one in entry_ids]
+        clock, *replies = self._attempts.surely((("TIME",), *asked), keys.BARRIER)
+        return list(map(_stored, replies)), micros(clock)
+
+    def put(
+        self, entry: TextEntry, *, replaces: int | Literal["any"] | None = None, is_counted: bool = True
+    ) -> Full | Differs | Refusal | None:
         """Write an entry in place of the revision that it `replaces`; None: it must be new.
 
         Return why not. A repetition after a lost reply finds the entry with the revision that it wrote (`Differs`).
+        Its bytes count for the key of the author, unless it is not `is_counted`.
         """
-        (reply,) = self._attempts.surely((self._putting(entry, replaces),), keys.BARRIER)
+        (reply,) = self._attempts.surely((self._putting(entry, replaces, is_counted),), keys.BARRIER)
         kind = reply[0]
         if kind == _PUT:
             return None
@@ -124,8 +132,8 @@ class TextIndex:
     def _pruning(self) -> Command:
         return ("EVAL", PRUNE, 1, keys.DOCUMENTS, self._prefix, *_OWNERS)
 
-    def _putting(self, entry: TextEntry, replaces: int | None) -> Command:
-        account = current_account()
+    def _putting(self, entry: TextEntry, replaces: int | str | None, is_counted: bool) -> Command:
+        account = current_account() if is_counted else None
         owner = LOCAL if account is None else account.key_id
         most = (NO_QUOTA, NO_QUOTA) if account is None else (account.quotas.documents, account.quotas.stored_bytes)
         at, until = entry.at // _MS, "" if entry.until is None else entry.until // _MS
@@ -133,8 +141,8 @@ class TextIndex:
         lists |= {text_keys.facet(name, one): at for name, values in entry.facets.items() for one in values}
         return (
             *("EVAL", PUT, 1, keys.DOCUMENTS, self._prefix, entry.entry_id, at, entry.revision),
-            *(dump(entry.document), _sequence(entry.words.sequence), "\n".join(lists), until, self._most),
-            *(owner, *most, *_OWNERS, "" if replaces is None else replaces),
+            *(dump(entry.document), entry.body, _sequence(entry.words.sequence), "\n".join(lists), until, self._most),
+            *(owner, *most, *_OWNERS, "" if replaces is None else _ANY if replaces == "any" else replaces),
             *(part for one in lists.items() for part in one),
         )
 
@@ -153,7 +161,15 @@ class TextIndex:
         )
 
 
+_ANY: Final = "*"
 _OWNERS: Final = (keys.quota(""), keys.quota("", "docs"))
+
+
+def _stored(reply: Reply) -> Stored | None:
+    revision, document, body = reply
+    if document is None:
+        return None
+    return Stored(revision=int(revision), document=load(document), body=body.decode())
 
 
 def _groups(search: Search) -> list[tuple[str | int, ...]]:

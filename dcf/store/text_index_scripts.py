@@ -37,15 +37,15 @@ PUT: Final = (
     + RECEIPTS
     + _FORGET
     + """
-local prefix, id, at, revision, text = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local sequence, lists, ends, most = ARGV[6], ARGV[7], ARGV[8], tonumber(ARGV[9])
-local owner, most_documents, most_bytes = ARGV[10], tonumber(ARGV[11]), tonumber(ARGV[12])
-local register, quota, docs, expected = KEYS[1], ARGV[13], ARGV[14], ARGV[15]
+local prefix, id, at, revision, text, body = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local sequence, lists, ends, most = ARGV[7], ARGV[8], ARGV[9], tonumber(ARGV[10])
+local owner, most_documents, most_bytes = ARGV[11], tonumber(ARGV[12]), tonumber(ARGV[13])
+local register, quota, docs, expected = KEYS[1], ARGV[14], ARGV[15], ARGV[16]
 local entry, account, mine = prefix .. 'entry:' .. id, quota .. owner, docs .. owner
 forget_expired(prefix, register, quota, docs, now_ms(), 100)
 local found = redis.call('HMGET', entry, 'revision', 'document', 'lists')
-if (found[1] or '') ~= expected then return {'differs', found[2] or ''} end
-local size = #text + #sequence + 100 * (#ARGV - 15) / 2
+if expected ~= '*' and (found[1] or '') ~= expected then return {'differs', found[2] or ''} end
+local size = #text + #body + #sequence + 100 * (#ARGV - 16) / 2
 local record = redis.call('HGET', register, entry)
 local its_owner, before = owner, 0
 if record then its_owner, before = string.match(record, '^(%S+) (%d+)') end
@@ -58,15 +58,15 @@ if most_documents >= 0 then
 end
 if found[3] then
   local kept = {}
-  for at = 16, #ARGV, 2 do kept[ARGV[at]] = true end
+  for one = 17, #ARGV, 2 do kept[ARGV[one]] = true end
   for list in string.gmatch(found[3], '[^\\n]+') do
     if not kept[list] then redis.call('ZREM', prefix .. list, id) end
   end
 end
-for at = 16, #ARGV, 2 do redis.call('ZADD', prefix .. ARGV[at], ARGV[at + 1], id) end
+for one = 17, #ARGV, 2 do redis.call('ZADD', prefix .. ARGV[one], ARGV[one + 1], id) end
 redis.call('ZADD', prefix .. 'all', at, id)
 if ends ~= '' then redis.call('ZADD', prefix .. 'until', ends, id) else redis.call('ZREM', prefix .. 'until', id) end
-redis.call('HSET', entry, 'revision', revision, 'document', text, 'sequence', sequence, 'lists', lists)
+redis.call('HSET', entry, 'revision', revision, 'document', text, 'body', body, 'sequence', sequence, 'lists', lists)
 give_back(register, quota, docs, entry)
 redis.call('HSET', register, entry, its_owner .. ' ' .. size .. ' 0')
 redis.call('ZADD', docs .. its_owner, 9007199254740992, entry)

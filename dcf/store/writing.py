@@ -13,20 +13,23 @@ from dcf.core import catalog, codec, entry_codec
 from dcf.core.attention import stuck_mark
 from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
 from dcf.core.gates import GateRecord, write_record
+from dcf.core.growth import Growth, write_growth
 from dcf.core.journal import JournalEntry
 from dcf.core.model import Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.operations import write_run_receipt
 from dcf.core.signals import Signals, write_signals
 from dcf.core.talk import Talk, write_talk
+from dcf.core.units import Unit, write_unit
 from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
 from dcf.store.event_fields import write_events
 from dcf.store.gate_lists import listed_commands
 from dcf.store.journal_entries import entry_commands
-from dcf.store.key_parts import encode_state, receipt_field
+from dcf.store.key_parts import agent_path, encode_state, receipt_field
 from dcf.store.keys import RunKeys
 from dcf.store.people_keys import opened_commands
+from dcf.store.projects import used_command
 from dcf.store.state_texts import write_text
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, dump_bytes
@@ -91,6 +94,8 @@ def facet_commands(run: RunKeys, meta: Mapping[str, Json], at: int) -> Iterator[
     """Yield the commands that list a run, created at this time, under what these fields of its meta say."""
     for facet, value in catalog.facets_of(meta):
         yield ("ZADD", keys.runs_by(facet, value), at, run.workflow_id)
+        if facet is catalog.Facet.PROJECT:
+            yield used_command(value, at)
 
 
 def due_command(run: RunKeys, at: int) -> Command:
@@ -207,6 +212,19 @@ def _journal(packet: Packet, run: RunKeys, entries: Sequence[JournalEntry]) -> N
     packet.others += [command for entry in entries for command in entry_commands(run, entry)]
 
 
+def _growth(packet: Packet, run: RunKeys, growth: Sequence[Growth]) -> None:
+    packet.documents += (run.of("growth"), "$", dump_bytes(write_growth(growth[-1])))
+
+
+def _units(packet: Packet, run: RunKeys, units: Sequence[Unit]) -> None:
+    packet.others += [("XADD", run.of("units"), "*", "unit", dump(write_unit(one))) for one in units]
+
+
+def _agents(packet: Packet, run: RunKeys, agents: Mapping[str, Json]) -> None:
+    for name, pool in agents.items():
+        packet.documents += (run.meta, agent_path(name), dump_bytes(pool))
+
+
 def _events(packet: Packet, run: RunKeys, events: Sequence[Event]) -> None:
     packet.others += event_commands(run, events)
 
@@ -312,6 +330,9 @@ WRITES: Final[Mapping[str, Writer]] = {
     "talk": _talk,
     "gates": _gates,
     "journal": _journal,
+    "growth": _growth,
+    "units": _units,
+    "agents": _agents,
 }
 """Writer of each row of `Changes`, in the order of writing."""
 

@@ -86,6 +86,7 @@ def test_a_list_for_programs(dcf: Dcf, seed: Seed) -> None:
         "workflow_id": run_id,
         "workflow_name": "Sample",
         "parent": None,
+        "project": None,
         "status": "running",
         "states_done": 0,
         "states": 1,

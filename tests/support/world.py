@@ -43,6 +43,7 @@ from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.runs.talk import Talking
 from dcf.runs.views import RunViews
+from dcf.runs.work_finding import WorkFinding
 from dcf.store import key_parts, keys
 from dcf.store.access_keys import AccessKeys
 from dcf.store.agents import AgentRecords
@@ -52,6 +53,7 @@ from dcf.store.deletion import Deletion
 from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
 from dcf.store.gate_lists import GateLists
+from dcf.store.handed import HandedOut
 from dcf.store.history import Happening, History
 from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
@@ -63,6 +65,7 @@ from dcf.store.runs import RunStore
 from dcf.store.schedules import ScheduleStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
+from dcf.store.work_list import WorkList
 from dcf.values.refusal import Refusal
 from tests.support.ahead import Ahead
 from tests.support.machines import Document
@@ -145,6 +148,7 @@ class World:
         self.histories = Histories(self.plane, self.history)
         self.diagnosis = Diagnosis(self.plane, RunSignsReader(self.connections), 1.0)
         self.inbox = Inbox(self.connections)
+        self.work = WorkFinding(self.plane, WorkList(self.connections), HandedOut(self.connections))
         self.records = AgentRecords(self.connections)
         self.documents = Documents(self.connections)
         self.mailbox = Mailbox(self.inbox, self.records)
