@@ -33,7 +33,7 @@ async def run_gates(
         began = anyio.current_time()
         outcome = await run(gate["command"], root, allowed, gate.get("timeout_s"))
         lasted = round(anyio.current_time() - began, 3)
-        told = {"state": gate["state"], "gate": gate["gate"], "command": gate["command"], **outcome.as_json()}
+        told = {"state": gate["state"], "gate": gate["name"], "command": gate["command"], **outcome.as_json()}
         ran.append({**told, "decided": await _decided(server, gate, str(agent), outcome, lasted)})
     return ran
 
@@ -45,7 +45,7 @@ async def _decided(server: ServerCalls, gate: Mapping[str, Any], agent_id: str, 
             "decide_gate",
             workflow_id=gate["workflow_id"],
             state=gate["state"],
-            gate=gate["gate"],
+            gate=gate["name"],
             verdict=outcome.verdict,
             content_sha256=gate["content_sha256"],
             agent_id=agent_id,
