@@ -46,6 +46,8 @@ from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
 from dcf.runs.talk import Talking
 from dcf.runs.task_log import TaskLog
+from dcf.runs.upkeep import Upkeep
+from dcf.runs.usage import Usages
 from dcf.runs.views import RunViews
 from dcf.runs.work_finding import WorkFinding
 from dcf.settings import Settings
@@ -74,6 +76,7 @@ from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.run_signs import RunSignsReader
 from dcf.store.server_time import ServerTime
+from dcf.store.usage import UsageBooks
 from dcf.store.vitals import VitalSigns
 from dcf.store.webhooks import Webhooks
 from dcf.store.work_list import WorkList
@@ -145,6 +148,7 @@ class Application:
     records: AgentRecords
     reader: InboxReader
     work: WorkFinding
+    usages: Usages
     server: ServerFacts
     lease_secret: LeaseSecret
     redis_url: str
@@ -246,6 +250,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             refusals=RefusalNotes(audit, parts.keys),
             inbox=inbox,
             handed=(handed := HandedOut(connections)),
+            usages=Usages(plane, UsageBooks(connections)),
             work=WorkFinding(plane, WorkList(connections), handed),
             records=found.records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
@@ -288,7 +293,8 @@ def _clock(
     connections: Connections,
 ) -> RunClock:
     time, lists = ServerTime(connections), (parts.run_index, parts.due, parts.outbox)
-    return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, parts.schedules)
+    upkeep = Upkeep(UsageBooks(connections), parts.plane.limits)
+    return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, parts.schedules, upkeep)
 
 
 def _json_documents(settings: Settings, connections: Connections, plane: ControlPlane) -> JsonDocuments:

@@ -27,6 +27,7 @@ from dcf.core.model import (
 from dcf.core.parents import read_parent
 from dcf.core.stored_values import count_of, object_of
 from dcf.core.talk import read_asked_of, write_asked_of
+from dcf.core.usage import stored_budget
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json, dump, load
 
@@ -205,6 +206,7 @@ def read_meta(document: Json, agents: Mapping[str, tuple[str, ...]] | None = Non
         max_attempts=count_of(found.get("max_attempts")) or DEFAULT_MAX_ATTEMPTS,
         clock_due_at=from_text(found.get("clock_due_at")),
         parent=read_parent(found.get("parent")),
+        budget=stored_budget(found.get("budget")),
     )
 
 

@@ -17,6 +17,7 @@ from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.signals import Signals
 from dcf.core.talk import Talk
 from dcf.core.units import Unit
+from dcf.core.usage import Charge
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 
@@ -51,7 +52,8 @@ class Reads:
     counts of ended branches. `receipts` asks for older receipts by state and request, `run_receipts` for those of
     requests about the whole run; the snapshot has each, None if there is none. `signals` and `talk`, which are watched
     too, are those of the run; so is the journal, of which these entries are read (`journal.TAIL`: none of them).
-    `gates` are states whose record of verdicts is needed; their documents are watched. So is `growth`, of the run.
+    `usage` are the sums of what its work used up. `gates` are states whose record of verdicts is needed; their
+    documents are watched. `growth` is watched too.
     """
 
     states: tuple[str, ...] = ()
@@ -71,6 +73,7 @@ class Reads:
     signals: bool = False
     talk: bool = False
     gates: tuple[str, ...] = ()
+    usage: bool = False
     journal: tuple[str, ...] = ()
     growth: bool = False
     whole_meta: bool = False
@@ -129,6 +132,7 @@ class Snapshot:
     signals: Signals | None = None
     talk: Talk | None = None
     gates: Mapping[str, GateRecord | None] = field(default_factory=dict)
+    usage: Mapping[str, int] | None = None
     journal: JournalSeen | None = None
     growth: Growth | None = None
 
@@ -181,8 +185,8 @@ class Changes:
     `receipts` are older ones, by state and request; `run_receipts` those of requests about the whole run. `forgotten`
     are states of which nothing else is kept. `signals` are the run's as each step left them; the last are written.
     `talk` are its notes and questions, `journal` entries that are new or whose issue was resolved, `gates` the records
-    of verdicts by state. Of a run that grows, `units` are added, with the agents in `agents`; `growth` are its counts
-    as each step left them.
+    of verdicts by state, `usage` reports of what work used up, to be added to the run's sums. Of a run that grows,
+    `units` are added, with the agents in `agents`; `growth` are its counts as each step left them.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
@@ -218,6 +222,7 @@ class Changes:
     signals: list[Signals] = field(default_factory=list)
     talk: Talk | None = None
     gates: dict[str, GateRecord] = field(default_factory=dict)
+    usage: list[Charge] = field(default_factory=list)
     journal: list[JournalEntry] = field(default_factory=list)
     growth: list[Growth] = field(default_factory=list)
     units: list[Unit] = field(default_factory=list)
@@ -278,6 +283,7 @@ class More:
     items: tuple[tuple[str, int], ...] = ()
     receipts: tuple[tuple[str, str], ...] = ()
     states: tuple[str, ...] = ()
+    usage: bool = False
     page: bool = False
     seeker: Seeker | None = None
 

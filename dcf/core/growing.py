@@ -19,7 +19,7 @@ from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.refusals import run_closed
 from dcf.core.transition import Transition
 from dcf.core.unit_checks import first_wrong, in_order
-from dcf.core.unit_progress import GROUP, WELL, open_unit
+from dcf.core.unit_progress import GROUP, open_unit, settled
 from dcf.core.unit_refusals import not_growing, refused_units
 from dcf.core.units import NewUnit, Units, write_unit
 from dcf.values.digest import next_token
@@ -132,7 +132,7 @@ def _write(step: Transition, new: Sequence[NewUnit], units: Units, growth: Growt
         growth = growth.opened(unit.group, unit.parent)
         if unit.is_group:
             growth = growth.with_count(unit.name, growth.of(unit.name))
-        waits = {name: _settled(step, name) for name in added.waits[unit.name]}
+        waits = {name: settled(step.current(name)) for name in added.waits[unit.name]}
         kind = GROUP if unit.is_group else None
         doc = StateDoc(lease=Lease(epoch=step.now), waits_for=waits, kind=kind)
         step.writes.states[unit.name] = doc
@@ -151,12 +151,6 @@ def _write(step: Transition, new: Sequence[NewUnit], units: Units, growth: Growt
     step.writes.meta["definition_sha256"] = following_sha256(step.meta.definition_sha256, step.writes.units)
     agents = dict.fromkeys(agent for one in new for agent in one.agents)
     step.writes = replace(step.writes, assigned=tuple(agents))
-
-
-def _settled(step: Transition, name: str) -> int:
-    """Return the epoch of the end of a dependency, 0 while it has not ended well."""
-    doc = step.current(name)
-    return max(doc.lease.epoch, 1) if doc is not None and doc.status in WELL else 0
 
 
 def _told(one: NewUnit, request: RunRequest) -> dict[str, Json]:

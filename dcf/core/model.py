@@ -18,6 +18,7 @@ from dcf.core.gates import KIND as GATE
 from dcf.core.gates import Gated
 from dcf.core.parents import Parent
 from dcf.core.talk import Questioned
+from dcf.core.usage import Budget
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -304,7 +305,7 @@ class Meta:
     `agents` has only the states that were read, by name. An empty tuple means that any agent may take the state.
     `clock_due_at` is when the clock will look at the run at the latest, None if that is not known. While the run is
     `is_paused`, or an issue in `blocked_by` is open, nobody gets a lease. `parent` is the state of another run that
-    started this one.
+    started this one. `budget` is what the run may use up.
     """
 
     status: RunStatus
@@ -319,6 +320,7 @@ class Meta:
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
     clock_due_at: int | None = None
     parent: Parent | None = None
+    budget: Budget | None = None
 
     @property
     def is_halted(self) -> bool:

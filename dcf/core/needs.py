@@ -66,9 +66,10 @@ def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool,
     here = place_of(definition, path)
     if here is None:
         return Reads()
-    if definition.units is not None:
-        return _to_end_unit(definition, path, fails, has_output, most)
     is_judged = definition.is_gated and bool(definition.gates_of(here.path))  # a gate may fail the state
+    if definition.units is not None:
+        unit = _to_end_unit(definition, path, fails=fails, has_output=has_output, most=most)
+        return replace(unit, gates=(path,)) if is_judged else unit
     needed = to_leave(
         definition,
         here,
@@ -84,7 +85,7 @@ def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool,
     return needed
 
 
-def _to_end_unit(definition: Definition, path: str, fails: bool, has_output: bool, most: int) -> Reads:
+def _to_end_unit(definition: Definition, path: str, *, fails: bool, has_output: bool, most: int) -> Reads:
     """Return what the end of a unit needs to read: who waits for it, its group, and the counts of the run."""
     assert definition.units is not None, "just looked"
     group = definition.units.by_name[path].group
@@ -114,7 +115,11 @@ def to_end(definition: Definition, path: str, size: int | None = None) -> Reads:
     here = place_of(definition, path)
     if here is None:
         return Reads()
-    needed = to_leave(definition, here, fails=True, entries=(path,), opened=_inside(definition, here, size))
+    if definition.units is not None:
+        unit = _to_end_unit(definition, path, fails=False, has_output=True, most=0)
+        needed = replace(unit, entries=(path,))
+    else:
+        needed = to_leave(definition, here, fails=True, entries=(path,), opened=_inside(definition, here, size))
     is_judged = definition.is_gated and definition.gates_of(path)
     return replace(needed, gates=(path,), outputs=(path,)) if is_judged else needed
 
@@ -233,6 +238,7 @@ def add(reads: Reads, more: More) -> Reads:
         items=tuple(dict.fromkeys((*reads.items, *more.items))),
         receipts=tuple(dict.fromkeys((*reads.receipts, *more.receipts))),
         states=tuple(dict.fromkeys((*reads.states, *more.states))) if more.states else reads.states,
+        usage=reads.usage or more.usage,
     )
 
 

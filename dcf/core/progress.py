@@ -11,7 +11,8 @@ from dcf.asl.steps import Advance
 from dcf.asl.surroundings import Clock
 from dcf.core import receipts, refusals, unit_progress
 from dcf.core.advancing import epoch_of, open_transition, take, visits_to_leave
-from dcf.core.answers import Leased, Updated
+from dcf.core.answers import Updated
+from dcf.core.charging import charge, with_charge
 from dcf.core.claim import claim_ready, look_for
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
@@ -22,7 +23,9 @@ from dcf.core.notices import lost_notices, stop_children
 from dcf.core.outputs import TO_HOLDER, output_refusal
 from dcf.core.repetitions import repeat
 from dcf.core.transition import Claimant, Transition, clock_of
+from dcf.core.usage import Usage
 from dcf.core.waiting import await_callback
+from dcf.core.write_answers import answer_to, error_text, receipt_of
 from dcf.values.digest import content_fingerprint
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
@@ -39,8 +42,9 @@ class Update:
     `request_id` is the idempotency key of a partial write; a completion needs none, since a token completes once.
     `error` and `cause` are the ASL error of a failure. `claim_ttl_s` asks to lease next states for `owner` in the same
     transaction, at most `claim_most` of them; `only_entered`: of those that this write enters. `is_partial`: the write
-    leaves the state running. `key` is that of the receipt, by which a repetition is found; None if there is none.
-    `caller` is who sent it, where the state has gates; `given` is what a holder sent in whose place this request is.
+    leaves the state running. `usage` is what the work used up. `key` is that of the receipt, by which a repetition is
+    found; None if there is none. `caller` is who sent it, where the state has gates; `given` is what a holder sent in
+    whose place this request is.
     """
 
     state: str
@@ -60,6 +64,7 @@ class Update:
     request_id: str | None = None
     caller: str | None = None
     given: "Update | None" = None
+    usage: Usage | None = None
     is_partial: bool = field(init=False)
     key: str | None = field(init=False)
 
@@ -95,7 +100,7 @@ def _key(token: str | None, request_id: str | None, *, is_partial: bool) -> str 
     return None if request_id is None else receipts.write_key(token, request_id)
 
 
-def update(  # noqa: PLR0911 - one line for each kind of write reads best
+def update(
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[Updated | Refusal | More]:
     """Apply a holder's write; return the stored answer if the same request was applied before.
@@ -106,6 +111,20 @@ def update(  # noqa: PLR0911 - one line for each kind of write reads best
     stopped = _unless_new(snapshot, request)
     if stopped is not None:
         return stopped
+    if request.usage is None:
+        return _apply(snapshot, request, definition, context)
+    charged = charge(snapshot, request.state, request.usage)
+    if isinstance(charged, More):
+        return Decision(answer=charged)
+    decision = _apply(charged.snapshot, request, definition, context)
+    if decision.changes is None:
+        return decision
+    return replace(decision, changes=with_charge(decision.changes, charged))
+
+
+def _apply(
+    snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
+) -> Decision[Updated | Refusal | More]:
     doc = snapshot.states[request.state]
     if request.status in _SETTLING:
         refusal = _unfit(snapshot, request, definition)
@@ -242,9 +261,9 @@ def _settle(
         page = look_for(step, snapshot, len(others), still, inside=not claims and "/" in state)
         if page is not None:
             return Decision(answer=page)
-    answer = _answer(step, request, closed, doc.lease.owner_agent_id, claims)
+    answer = answer_to(step, request, closed, doc.lease.owner_agent_id, claims)
     mine, moved = receipts.keep(
-        state, step.writes.states[state], _receipt(request.given or request, answer, snapshot.now)
+        state, step.writes.states[state], receipt_of(request.given or request, answer, snapshot.now)
     )
     step.writes.states[state] = mine
     step.writes.receipts.update(moved)
@@ -297,7 +316,7 @@ def _closed(doc: StateDoc, request: Update, now: int) -> StateDoc:
         finished_at=now,
         kind=None,
         gated=None,
-        last_error=_error_text(request) if request.status is Status.FAILED else doc.last_error,
+        last_error=error_text(request) if request.status is Status.FAILED else doc.last_error,
         claim=None,
         reminders=0,
     )
@@ -309,39 +328,6 @@ def claimant_of(request: Update, holder: str | None) -> Claimant | None:
     if request.claim_ttl_s is None or owner is None or request.token is None:
         return None
     return Claimant(owner=owner, token=request.token, ttl_s=request.claim_ttl_s, most=request.claim_most)
-
-
-def _answer(
-    step: Transition, request: Update, closed: StateDoc, holder: str | None, claims: tuple[Leased, ...]
-) -> Updated:
-    failed = step.run_status is RunStatus.FAILED
-    doc = step.writes.states[request.state] if failed else closed
-    return Updated(
-        status=doc.status,
-        doc=doc,
-        output_written=request.has_output and not doc.waits_outside,
-        run_status=step.run_status,
-        next_states=step.entered,
-        claims=claims,
-        left=step.left,
-        owner=holder,
-        retry_at=step.writes.states[request.state].not_before if request.status is Status.FAILED else None,
-    )
-
-
-def _receipt(request: Update, answer: Updated, now: int) -> Receipt:
-    assert request.key is not None, "the fence lets nobody write without a token"
-    return Receipt(
-        request=request.key,
-        operation=request.operation,
-        at=now,
-        status=answer.status,
-        content=request.content,
-        output_written=answer.output_written,
-        run_status=answer.run_status,
-        next_states=answer.next_states,
-        claimed=tuple(lease.state for lease in answer.claims),
-    )
 
 
 def _unless_new(snapshot: Snapshot, request: Update) -> Decision[Updated | Refusal | More] | None:
@@ -375,12 +361,12 @@ def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refus
         attempts=doc.attempts + request.attempts,
         started_at=now if request.set_started_at else doc.started_at,
         finished_at=now if request.set_finished_at else doc.finished_at,
-        last_error=_error_text(request) or doc.last_error,
+        last_error=error_text(request) or doc.last_error,
     )
     moved: dict[receipts.Place, Receipt] = {}
     if request.key is not None:
         told = Updated(status=status, doc=written, output_written=request.has_output)
-        written, moved = receipts.keep(request.state, written, _receipt(request, told, now))
+        written, moved = receipts.keep(request.state, written, receipt_of(request, told, now))
     event = Event(
         type="StateUpdated",
         state=request.state,
@@ -395,10 +381,6 @@ def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refus
             receipts=moved,
         ),
     )
-
-
-def _error_text(request: Update) -> str | None:
-    return ": ".join(filter(None, (request.error, request.cause))) or None
 
 
 def _owner_refusal(doc: StateDoc, request: Update) -> Refusal | None:

@@ -95,6 +95,11 @@ def close_group(step: Transition, group: str, doc: StateDoc) -> None:
     step.writes.events.append(Event(type="StateSucceeded", state=group, data={"epoch": step.epoch}))
 
 
+def settled(doc: StateDoc | None) -> int:
+    """Return the epoch with which a dependency was settled; 0 while it has not ended well."""
+    return max(doc.lease.epoch, 1) if doc is not None and doc.status in WELL else 0
+
+
 def open_unit(step: Transition, name: str, doc: StateDoc, source: str | None, claimant: Claimant | None = None) -> None:
     """Write that a unit can be taken: lease it to the claimant if that may take it, or tell its agents."""
     doc = replace(doc, status=Status.PENDING, lease=Lease(epoch=max(doc.lease.epoch, step.epoch)))
@@ -118,7 +123,7 @@ def _release(step: Transition, follower: str, name: str, claimant: Claimant | No
     doc = replace(doc, waits_for={**doc.waits_for, name: step.epoch})
     if doc.is_ready and doc.kind is None and doc.status is Status.PENDING:
         open_unit(step, follower, doc, name, claimant)
-    else:
+    elif not doc.status.is_terminal:
         step.writes.states[follower] = doc
 
 

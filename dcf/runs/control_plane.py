@@ -31,7 +31,7 @@ from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Ow
 from dcf.core.batch import Answers
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
-from dcf.core.joining import NOTHING_JOINED, Joined, completer_of
+from dcf.core.joining import completer_of, with_joined
 from dcf.core.model import RunStatus
 from dcf.core.refusals import unless_full
 from dcf.core.scopes import fenced, with_scopes
@@ -41,6 +41,7 @@ from dcf.runs.claims import Claims
 from dcf.runs.follow_ups import FollowUps
 from dcf.runs.known_ready import KnownReady
 from dcf.runs.transactions import Run, Transactions, with_secret
+from dcf.runs.work_limits import WorkLimiting
 from dcf.store.authors import current_account, current_author
 from dcf.store.index import RunIndex
 from dcf.store.runs import Committed, RunStore
@@ -70,12 +71,17 @@ class ControlPlane:
     Operations elsewhere (`lifecycle`) use its `transactions` and `follow_ups`, and with them that cache.
     """
 
+    limits: WorkLimiting | None = None
+    """Limits of work in progress, if this process enforces any."""
+    after_usage: Callable[[str], object] | None = None
+    """What is called with a run's id after a commit that reported usage."""
+
     def __init__(self, store: RunStore, index: RunIndex, items: ItemSource = _NO_ITEMS) -> None:
         self._store = store
         self._index = index
         self.transactions = Transactions(store)
         self.follow_ups = FollowUps(self.transactions, items)
-        self._claims = Claims(self.transactions, self.acquire)
+        self._claims = Claims(self.transactions, self._acquire)
         self._known = KnownReady()
 
     def hand_over_to(self, hand_over: Callable[[str], object]) -> None:
@@ -141,6 +147,13 @@ class ControlPlane:
 
     def acquire(self, workflow_id: str, request: lease.Acquire) -> Leased | Refusal:
         """Grant the lease on a state, or refuse it."""
+        if self.limits is None or not self.limits.are_any:
+            return self._acquire(workflow_id, request)
+        found = replace(request, state=self.path(workflow_id, request.state))
+        project = self.transactions.run(workflow_id).project
+        return self.limits.acquire(workflow_id, project, found, lambda: self._acquire(workflow_id, found))
+
+    def _acquire(self, workflow_id: str, request: lease.Acquire) -> Leased | Refusal:
         path = self.path(workflow_id, request.state)
         used_before = ((path, receipts.token_key(request.token)),)
         reads = Reads(states=with_scopes([path]), inputs=(path,), agents=(path,), receipts=used_before)
@@ -171,7 +184,10 @@ class ControlPlane:
 
     def claim(self, workflow_id: str, wish: lease.Acquire) -> Leased | NothingReady | Refusal:
         """Claim: lease the next ready states that this agent may take, as many as it wishes for."""
-        return self._claims.claim(workflow_id, wish)
+        if self.limits is None or not self.limits.are_any:
+            return self._claims.claim(workflow_id, wish)
+        project = self.transactions.run(workflow_id).project
+        return self.limits.claim(workflow_id, project, wish, partial(self._claims.claim, workflow_id))
 
     def update(self, workflow_id: str, request: progress.Update) -> Updated | Refusal:
         """Apply a lease holder's write. A completion also enters the next states, in the same transaction."""
@@ -183,6 +199,12 @@ class ControlPlane:
 
         Each is answered as if it came alone; what follow-up work brought is part of the last answer.
         """
+        if self.limits is None or requests[-1].claim_ttl_s is None or not self.limits.are_any:
+            return self._update_all(workflow_id, requests)
+        project, claim = self.transactions.run(workflow_id).project, partial(self.claim, workflow_id)
+        return self.limits.update_all(project, requests, partial(self._update_all, workflow_id), claim)
+
+    def _update_all(self, workflow_id: str, requests: Sequence[progress.Update]) -> Answers:
         asked = [self._identified(workflow_id, request) for request in requests]
         owner = asked[-1].owner or ""
 
@@ -205,6 +227,8 @@ class ControlPlane:
             ahead=lambda run, answers: needs.to_update_next(run.definition, asked, answers),
         )
         self._known.keep(workflow_id, owner, committed.answer)
+        if self.after_usage is not None and any(request.usage is not None for request in asked):
+            self.after_usage(workflow_id)
         return self._followed_up(workflow_id, asked, committed)
 
     def exhaust(self, workflow_id: str, path: str) -> None:
@@ -273,7 +297,7 @@ class ControlPlane:
         """Close the run and write its audit record, once. A repetition closes what a crashed server left open."""
 
         def reads(run: Run) -> Reads:
-            return Reads(states=run.definition.paths, whole_meta=True, audit=True)
+            return Reads(states=run.definition.paths, whole_meta=True, audit=True, usage=True)
 
         def decide(_: Run, snapshot: Snapshot) -> Decision[Finalized]:
             return finalization.finalize(snapshot, request)
@@ -320,11 +344,11 @@ class ControlPlane:
         if applied and (committed.owes or not committed.remaining.is_nothing):
             last, taken = applied[-1], batch.claims_of(committed.answer)
             joined = self.follow_ups.after(workflow_id, committed, completer_of(requests[last], answers[last], taken))
-            answers[last] = _joined(answers[last], joined)
+            answers[last] = with_joined(answers[last], joined)
         for at in applied:
             if _may_have_died(answers[at]) and "/" in requests[at].state:
                 by = completer_of(requests[at], answers[at], batch.claims_of(answers))
-                answers[at] = _joined(answers[at], self.follow_ups.look_around(workflow_id, requests[at].state, by))
+                answers[at] = with_joined(answers[at], self.follow_ups.look_around(workflow_id, requests[at].state, by))
         return tuple(answers)
 
     def _paths(self, workflow_id: str, run: Run, states: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -363,18 +387,6 @@ def _update(requests: Sequence[progress.Update], run: Run, snapshot: Snapshot) -
 def _may_have_died(answer: Updated | Refusal) -> bool:
     """Return True for a repetition: whoever made the first call may have died before the follow-up work."""
     return isinstance(answer, Updated) and answer.repeated
-
-
-def _joined(answer: Updated | Refusal, joined: Joined) -> Updated | Refusal:
-    """Add what follow-up work brought to an answer."""
-    if joined == NOTHING_JOINED or isinstance(answer, Refusal):
-        return answer
-    return replace(
-        answer,
-        run_status=answer.run_status if joined.run_status is RunStatus.RUNNING else joined.run_status,
-        next_states=(*answer.next_states, *joined.next_states),
-        claims=(*answer.claims, *joined.claims),
-    )
 
 
 def _at(path: str, request: Request) -> Request:

@@ -45,6 +45,7 @@ class Run:
     sha256: str
     created_at: str
     context: RunContext
+    project: str | None = None
 
     def is_that_of(self, meta: Meta) -> bool:
         """Return True if `meta` is of this very run, not of a later one created under the same name."""
@@ -90,6 +91,10 @@ class Transactions:
     def keep(self, request: Create, created: Created) -> None:
         """Cache the fixed part of a run that was just created."""
         self._add(request.workflow_id, request.definition, {**created.meta, "secret": request.secret})
+
+    def forget(self, workflow_id: str) -> None:
+        """Read the fixed part of a run anew next time: this process has changed it."""
+        self._runs.pop(workflow_id, None)
 
     def path(self, workflow_id: str, state: str) -> str:
         """Return the path that a caller means. A state's name is its path, unless the name looks like a path."""
@@ -178,9 +183,11 @@ class Transactions:
             self._definitions.clear()
         # Runs of the same workflow share one definition, and with it what was worked out for its states.
         definition, known_by = _with_gates(definition, facts.get("gates"))
-        place = (known_by, definition.workflow_id)
-        shared = definition if definition.units is not None else self._definitions.setdefault(place, definition)
-        run = Run(definition=shared, sha256=sha256, created_at=created_at, context=context)
+        shared = definition
+        if definition.units is None:
+            shared = self._definitions.setdefault((known_by, definition.workflow_id), definition)
+        project = facts.get("project")
+        run = Run(definition=shared, sha256=sha256, created_at=created_at, context=context, project=project)
         self._runs[workflow_id] = run
         return run
 

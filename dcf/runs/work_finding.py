@@ -59,6 +59,8 @@ class WorkFinding:
             again = self._try(Found(workflow_id=given.workflow_id, state=given.state), replace(wish, token=given.token))
             if isinstance(again, FoundWork):
                 return again
+        if self._plane.limits is not None:
+            self._plane.limits.freshen()
         passed: list[Found] = []
         reasons: list[Refusal] = []
         for pause_s in (*_PAUSES_S, 0.0):
@@ -89,6 +91,8 @@ class WorkFinding:
                     self._handed.note(wish.owner, request_id, given)
                 answer = self._try(one, wish)
                 if isinstance(answer, FoundWork):
+                    return answer
+                if answer is not None and answer.code == "work_limit_reached":
                     return answer
                 passed.append(one)
                 reasons += [] if answer is None else [answer]

@@ -27,6 +27,7 @@ from dcf.store.key_parts import agent_path, encode_state, receipt_field
 from dcf.store.keys import RunKeys
 from dcf.store.open_states import add_page, assigned, page_command, ready_in, texts_of
 from dcf.store.state_texts import read_text
+from dcf.store.usage import read_sums
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
 from dcf.values.records import replace
@@ -39,17 +40,8 @@ _TALLY: Final = ("done", "failed", "failure")
 _META_FIELDS: Final = {
     f"$.{name}": name  # nosemgrep: jsonpaths-are-not-formatted - fields of our own
     for name in (
-        "status",
-        "definition_sha256",
-        "created_at",
-        "started_at",
-        "paused_at",
-        "blocked_by",
-        "planner_agent_id",
-        "created_by",
-        "max_attempts",
-        "clock_due_at",
-        "parent",
+        *("status", "definition_sha256", "created_at", "started_at", "paused_at", "blocked_by", "planner_agent_id"),
+        *("created_by", "max_attempts", "clock_due_at", "parent", "budget"),
     )
 }
 
@@ -341,10 +333,17 @@ def _kept(kind: str, read: Callable[[Json], object]) -> Ask:
 
 
 def _growth(asked: Asked, run: RunKeys, _: bool) -> Understand:
-    keys = {"growth": run.of("growth")}
+    keys = {"growth": run.growth}
     asked.documents(keys)
-    asked.watched.append(run.of("growth"))
+    asked.watched.append(run.growth)
     return lambda found: read_growth(found.present(keys).get("growth"))
+
+
+def _usage(asked: Asked, run: RunKeys, _: bool) -> Understand:
+    command: Command = ("HGETALL", run.usage)
+    asked.add(command)
+    asked.watched.append(run.usage)
+    return lambda found: read_sums(found.of[command])
 
 
 READS: Final[Mapping[str, Ask]] = {
@@ -364,6 +363,7 @@ READS: Final[Mapping[str, Ask]] = {
     "gates": _of_hash(lambda run: run.gates, encode_state, read_record),
     "journal": ask_journal,
     "growth": _growth,
+    "usage": _usage,
 }
 """Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""
 

@@ -146,7 +146,7 @@ class RunStore:
         The fact `secret` is what its task tokens are made with, if it has any; `gates` those of all of its Tasks.
         """
         run = self.keys(workflow_id)
-        facts = ("$.definition_sha256", "$.input", "$.created_at", "$.gates")
+        facts = ("$.definition_sha256", "$.input", "$.created_at", "$.project", "$.gates")
         commands: list[Command] = [
             ("JSON.GET", run.definition, "$"),
             ("JSON.GET", run.meta, *facts),
@@ -166,7 +166,7 @@ class RunStore:
         `after` is the id of the last one that is known.
         """
         start = "-" if after is None else f"({after}"
-        (found,) = self._connections.send(("XRANGE", self.keys(workflow_id).of("units"), start, "+"))
+        (found,) = self._connections.send(("XRANGE", self.keys(workflow_id).units, start, "+"))
         return [(entry.decode(), read_unit(load(fields[1]))) for entry, fields in found]
 
     def _timed(self, snapshot: Snapshot) -> Snapshot:

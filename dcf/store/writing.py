@@ -31,6 +31,7 @@ from dcf.store.keys import RunKeys
 from dcf.store.people_keys import opened_commands
 from dcf.store.projects import used_command
 from dcf.store.state_texts import write_text
+from dcf.store.usage import charge_commands, owed_command
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, dump_bytes
 
@@ -86,6 +87,8 @@ def announcements(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Comman
     mark = stuck_mark(seen.states, changes)
     if mark is not None:
         commands.append(_stuck_command(run, seen, is_stuck=mark))
+    if changes.usage:
+        commands.append(owed_command(run, seen.now))
     at = changes.due(seen.now, None if seen.meta is None else seen.meta.clock_due_at)
     return commands if at is None else [*commands, due_command(run, at)]
 
@@ -213,11 +216,11 @@ def _journal(packet: Packet, run: RunKeys, entries: Sequence[JournalEntry]) -> N
 
 
 def _growth(packet: Packet, run: RunKeys, growth: Sequence[Growth]) -> None:
-    packet.documents += (run.of("growth"), "$", dump_bytes(write_growth(growth[-1])))
+    packet.documents += (run.growth, "$", dump_bytes(write_growth(growth[-1])))
 
 
 def _units(packet: Packet, run: RunKeys, units: Sequence[Unit]) -> None:
-    packet.others += [("XADD", run.of("units"), "*", "unit", dump(write_unit(one))) for one in units]
+    packet.others += [("XADD", run.units, "*", "unit", dump(write_unit(one))) for one in units]
 
 
 def _agents(packet: Packet, run: RunKeys, agents: Mapping[str, Json]) -> None:
@@ -329,6 +332,7 @@ WRITES: Final[Mapping[str, Writer]] = {
     "signals": _signals,
     "talk": _talk,
     "gates": _gates,
+    "usage": lambda packet, run, charges: packet.others.extend(charge_commands(run, charges)),
     "journal": _journal,
     "growth": _growth,
     "units": _units,

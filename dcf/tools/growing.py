@@ -1,6 +1,6 @@
-"""Tools for runs that grow: open one, add units to it. They only parse arguments, call and format."""
+"""Tools for runs that grow: open one, add units, seal, take back, close. They only parse arguments, call and format."""
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -12,11 +12,13 @@ from dcf.core.growing import AddUnits
 from dcf.core.grown import grown_definition
 from dcf.core.model import RunStatus
 from dcf.core.opening import LONGEST_TITLE, OpenRequest
+from dcf.core.operations import RunAnswer
+from dcf.core.run_closing import LONGEST_POINT, LONGEST_SUMMARY, MAX_METRICS, MOST_POINTS, Close, Seal
 from dcf.core.starting import check_tags
 from dcf.core.unit_syntax import read_units
 from dcf.errors import InvalidArgument
 from dcf.runs.growing import id_for_opening
-from dcf.tools.callers import current_caller
+from dcf.tools.callers import current_caller, require_planner
 from dcf.tools.leases import new_token
 from dcf.tools.lifecycle import Reason, RequestId
 from dcf.tools.registry import (
@@ -24,6 +26,7 @@ from dcf.tools.registry import (
     Answer,
     Arguments,
     JsonArray,
+    JsonObject,
     LeaseToken,
     StateName,
     Ttl,
@@ -124,8 +127,8 @@ class AddUnitsToRun(Arguments):
     """Add units of work, and groups of them, to a run that grows: all of them or, if something is wrong, none.
 
     A unit: {"name", "depends_on"?: [names], "group"?, "parent"?, "title"?, "instructions"?, "input"?,
-    "output_schema"?, "skills"?, "agents"?, "areas"?, "claim"?: true to take it at once}. A group: {"name", "kind":
-    "group", "depends_on"?}; what depends on it waits for all that is in it, once it is sealed.
+    "output_schema"?, "skills"?, "gates"?, "agents"?, "areas"?, "claim"?: true to take it at once}. A group: {"name",
+    "kind": "group", "depends_on"?}; what depends on it waits for all that is in it, once it is sealed.
     """
 
     workflow_id: WorkflowId
@@ -148,6 +151,7 @@ class UnitsAdded(Answer):
     ready: list[str] = Field(default_factory=list)
     units: int | None = None
     work: list[dict[str, Any]] = Field(default_factory=list)
+    problems: list[dict[str, str]] = Field(default_factory=list)
     repeated: bool | None = None
 
 
@@ -170,3 +174,177 @@ def add_units(app: Application, args: AddUnitsToRun) -> UnitsAdded:
         repeated=answer.outcome.repeated,
         **answer.outcome.answer,
     )
+
+
+class SealGroup(Arguments):
+    """Say that nothing more comes into a group, or into the run: it ends once all that is in it has ended well."""
+
+    workflow_id: WorkflowId
+    group: StateName | None = Field(default=None, description="The group; default: the whole run.")
+    only_if_done: bool = Field(default=False, description="Refuse while something in it is open.")
+    force: bool = Field(default=False, description="Skip what has not ended well.", json_schema_extra=UNLISTED)
+    request_id: RequestId = None
+    reason: Reason = None
+
+
+class GroupWasSealed(Answer):
+    """How many units of it are `open`; `next_states` can be taken now. `sealed` is false if it was sealed before."""
+
+    workflow_id: str | None = None
+    group: str | None = None
+    sealed: bool | None = None
+    open: int | None = None
+    run_status: RunStatus | None = None
+    next_states: list[str] = Field(default_factory=list)
+    repeated: bool | None = None
+
+
+@tool(toolset="growing", scope=Scope.PLAN, profiles=("member", "operator"), arguments=SealGroup, answer=GroupWasSealed)
+def seal_group(app: Application, args: SealGroup) -> GroupWasSealed:
+    """Seal a group or a run."""
+    wish = Seal(group=args.group, only_if_done=args.only_if_done, force=args.force)
+    answer = app.growing.seal_group(args.workflow_id, wish, reason=args.reason, request_id=args.request_id)
+    if isinstance(answer, Refusal):
+        return refused(GroupWasSealed, answer, workflow_id=args.workflow_id, group=args.group)
+    what = "The run" if args.group is None else "The group"
+    return GroupWasSealed(
+        status=f"{what} is sealed.", workflow_id=args.workflow_id, repeated=answer.repeated, **answer.answer
+    )
+
+
+class _OnUnit(Arguments):
+    """What every operation on a unit is told."""
+
+    workflow_id: WorkflowId
+    unit: StateName
+    request_id: RequestId = None
+    reason: Reason = None
+
+
+class UnitReopened(Answer):
+    """The unit as it is now. `rewound` are those that were taken back with it."""
+
+    workflow_id: str | None = None
+    unit: str | None = None
+    unit_status: str | None = None
+    retries: int | None = None
+    ready: bool | None = None
+    rewound: list[str] = Field(default_factory=list)
+    rewound_count: int | None = None
+    repeated: bool | None = None
+
+
+class RetryUnit(_OnUnit):
+    """Let a failed unit of a run that grows be taken again, as a new attempt of the same unit."""
+
+
+@tool(toolset="growing", scope=Scope.PLAN, profiles=("member", "operator"), arguments=RetryUnit, answer=UnitReopened)
+def retry_unit(app: Application, args: RetryUnit) -> UnitReopened:
+    """Try a unit again."""
+    answer = app.growing.retry_unit(args.workflow_id, args.unit, reason=args.reason, request_id=args.request_id)
+    return _reopened(args, answer)
+
+
+class RewindUnit(_OnUnit):
+    """Reopen a unit of a run that grows, and all that followed it: their holders must stop, and outputs are gone."""
+
+
+@tool(
+    toolset="growing",
+    scope=Scope.PLAN,
+    profiles=("member", "operator"),
+    arguments=RewindUnit,
+    answer=UnitReopened,
+    destructive=True,
+)
+def rewind_unit(app: Application, args: RewindUnit) -> UnitReopened:
+    """Take a unit back."""
+    answer = app.growing.rewind_unit(args.workflow_id, args.unit, reason=args.reason, request_id=args.request_id)
+    return _reopened(args, answer)
+
+
+def _reopened(args: _OnUnit, answer: RunAnswer | Refusal) -> UnitReopened:
+    if isinstance(answer, Refusal):
+        return refused(UnitReopened, answer, workflow_id=args.workflow_id, unit=args.unit)
+    return UnitReopened(
+        status=f"Unit '{args.unit}' can be taken again.",
+        workflow_id=args.workflow_id,
+        repeated=answer.repeated,
+        **answer.answer,
+    )
+
+
+class CloseRun(Arguments):
+    """End a run that grows, with a summary. Refused while units have not ended well, unless forced."""
+
+    workflow_id: WorkflowId
+    status: Literal["succeeded", "failed", "partial", "cancelled"] = Field(
+        default="succeeded", description="How it ended."
+    )
+    summary: str | None = Field(default=None, max_length=LONGEST_SUMMARY, description="What was done.")
+    achievements: JsonArray | None = Field(default=None, description="List of texts.", json_schema_extra=UNLISTED)
+    limitations: JsonArray | None = Field(default=None, description="List of texts.", json_schema_extra=UNLISTED)
+    metrics_json: JsonObject | None = Field(default=None, description="Any numbers.", json_schema_extra=UNLISTED)
+    force: bool = Field(default=False, description="Although units are open: they are cancelled.")
+    request_id: RequestId = None
+    reason: Reason = None
+
+
+class RunWasClosed(Answer):
+    """How the run ended, how many units it has, and how many of them had not ended well (`left`)."""
+
+    workflow_id: str | None = None
+    run_status: RunStatus | None = None
+    units: int | None = None
+    left: int | None = None
+    repeated: bool | None = None
+
+
+@tool(
+    toolset="growing",
+    scope=Scope.PLAN,
+    profiles=("member", "operator"),
+    arguments=CloseRun,
+    answer=RunWasClosed,
+    destructive=True,
+)
+def close_run(app: Application, args: CloseRun) -> RunWasClosed:
+    """Close a run that grows."""
+    require_planner(app, args.workflow_id)
+    wish = Close(
+        status=RunStatus(args.status),
+        summary=args.summary,
+        achievements=read_points(args.achievements, name="achievements"),
+        limitations=read_points(args.limitations, name="limitations"),
+        metrics=None if args.metrics_json is None else read_metrics(args.metrics_json),
+        force=args.force,
+    )
+    answer = app.growing.close_run(args.workflow_id, wish, reason=args.reason, request_id=args.request_id)
+    if isinstance(answer, Refusal):
+        return refused(RunWasClosed, answer, workflow_id=args.workflow_id)
+    return RunWasClosed(
+        status=f"Run '{args.workflow_id}' is closed.",
+        workflow_id=args.workflow_id,
+        repeated=answer.repeated,
+        **answer.answer,
+    )
+
+
+def read_points(given: JsonArray | None, *, name: str) -> tuple[str, ...]:
+    """Read a list of texts."""
+    found = [] if given is None else parse(given, name=name)
+    fits = isinstance(found, list) and len(found) <= MOST_POINTS
+    if not fits or not all(isinstance(one, str) and 0 < len(one) <= LONGEST_POINT for one in found):
+        raise InvalidArgument(
+            f"{name} is no list of at most {MOST_POINTS} texts of up to {LONGEST_POINT} characters.",
+            f'Send {name} as ["A", "B"].',
+        )
+    return tuple(found)
+
+
+def read_metrics(given: JsonObject) -> dict[str, Any]:
+    """Read the metrics of a close."""
+    found = parse(given, name="metrics_json", max_bytes=MAX_METRICS)
+    if not isinstance(found, dict):
+        raise InvalidArgument("metrics_json is not an object.", 'Send {"tests": 12}.')
+    return found

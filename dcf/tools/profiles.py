@@ -43,6 +43,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     starting,
     talk,
     task_log,
+    usage,
     validation,
     work_finding,
 )

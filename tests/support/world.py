@@ -42,8 +42,10 @@ from dcf.runs.schedules import ScheduleMade, Schedules
 from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.runs.talk import Talking
+from dcf.runs.usage import Usages
 from dcf.runs.views import RunViews
 from dcf.runs.work_finding import WorkFinding
+from dcf.runs.work_limits import WorkLimiting
 from dcf.store import key_parts, keys
 from dcf.store.access_keys import AccessKeys
 from dcf.store.agents import AgentRecords
@@ -65,6 +67,8 @@ from dcf.store.runs import RunStore
 from dcf.store.schedules import ScheduleStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
+from dcf.store.usage import UsageBooks
+from dcf.store.work_limits import WorkLimits
 from dcf.store.work_list import WorkList
 from dcf.values.refusal import Refusal
 from tests.support.ahead import Ahead
@@ -147,6 +151,9 @@ class World:
         self.views = RunViews(self.plane, self.store, self.told)
         self.histories = Histories(self.plane, self.history)
         self.diagnosis = Diagnosis(self.plane, RunSignsReader(self.connections), 1.0)
+        self.limits = WorkLimiting(WorkLimits(self.connections))
+        self.books = UsageBooks(self.connections)
+        self.usages = Usages(self.plane, self.books)
         self.inbox = Inbox(self.connections)
         self.work = WorkFinding(self.plane, WorkList(self.connections), HandedOut(self.connections))
         self.records = AgentRecords(self.connections)

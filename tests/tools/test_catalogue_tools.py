@@ -1,4 +1,4 @@
-"""Tools on the catalogue, as an MCP client calls them: versions, hashes, whose definitions come first, search."""
+"""The tools on the catalogue, as an MCP client calls them: versions, hashes, whose definition comes first, search."""
 
 import secrets
 from collections.abc import Callable
