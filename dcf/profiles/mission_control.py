@@ -9,9 +9,9 @@ from typing import Any, Final
 from dcf.core.access import Scope
 from dcf.profiles import grown
 from dcf.profiles import mission_control_calls as calls
-from dcf.profiles.grown import Grown, Unit, read_run, read_unit
+from dcf.profiles.grown import Grown, RunUnit, read_run, read_unit
 from dcf.profiles.ids import digest_of, id_of, place_of, slug_of
-from dcf.profiles.mission_control_context import context_of, note, notes_of
+from dcf.profiles.mission_control_context import context_of, is_open, note, notes_of
 from dcf.profiles.mission_control_words import (
     PHASE_BEGUN,
     PHASE_ENDED,
@@ -120,6 +120,8 @@ async def start_task(native: Native, args: calls.StartTaskCall) -> Json:
         added = await grown.add(native, run, unit, agent, "start_task")
     task = await read_unit(native, run, name)
     warnings = list(added.get("warnings") or ())
+    if grown.TAKEN_FROM in added:
+        warnings.append(f"The task is taken over from '{added[grown.TAKEN_FROM]}', whose lease had expired.")
     return {
         "task_id": id_of(run, name),
         "workflow_id": run,
@@ -178,7 +180,7 @@ async def complete_task(native: Native, args: calls.CompleteTaskCall) -> Json:
     failed = args.status == "failed"
     error = (_FAILED, dump(output)) if failed else None
     usage = tokens_of(output)
-    await grown.end(native, task, output, error, usage=usage)
+    await grown.end(native, task, output, error, usage_json=usage)
     done = await read_unit(native, run, name)
     return {
         "task_id": args.task_id,
@@ -229,8 +231,9 @@ async def complete_workflow(native: Native, args: calls.CompleteWorkflowCall) ->
         "achievements": args.achievements or [],
         "limitations": args.limitations or [],
     }
-    status = _RUN_STATUSES[args.status]
-    await native.call("close_run", workflow_id=args.workflow_id, status=status, **said)
+    read = await read_run(native, args.workflow_id)
+    force = args.status == "failed" or not await is_open(native, read)
+    await native.call("close_run", workflow_id=args.workflow_id, status=_RUN_STATUSES[args.status], force=force, **said)
     read = await read_run(native, args.workflow_id)
     tasks = [one for one in read.units.values() if not one.is_group]
     spent = sum(grown.seconds_between(one.started_at, one.finished_at) for one in tasks)
@@ -280,7 +283,7 @@ async def _log(
     return {named: added["entry"], "created_at": added["at"]}
 
 
-def _phase(read: Grown, name: str, *, ended: bool = False) -> Unit:
+def _phase(read: Grown, name: str, *, ended: bool = False) -> RunUnit:
     phase = read.units.get(name)
     if phase is None or not phase.is_group:
         raise refuse("unknown_state", "There is no such phase.", "Pass the id exactly as you got it.", "phase_id")
@@ -291,7 +294,7 @@ def _phase(read: Grown, name: str, *, ended: bool = False) -> Unit:
     return phase
 
 
-def _task(read: Grown, task_id: str) -> Unit:
+def _task(read: Grown, task_id: str) -> RunUnit:
     run, name = place_of(task_id, "parent_task_id")
     found = read.units.get(name)
     if run != read.run or found is None or found.is_group:

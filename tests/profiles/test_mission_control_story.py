@@ -112,6 +112,6 @@ async def _read_with_dcf(site: Site, workflow: str) -> None:
         assert read["meta"]["title"] == "Shop"
         journal = await tools.ok("read_journal", workflow_id=workflow)
         assert {one["kind"] for one in journal["entries"]} >= {"milestone", "decision", "issue"}
-    output, code = finish(site.dcf("status", workflow, "--json"))
+    output, code = finish(site.dcf("show", workflow, "--json"))
     assert code == 0
-    assert json.loads(output)["status"] == "partial"
+    assert json.loads(output)["meta"]["status"] == "partial", output
