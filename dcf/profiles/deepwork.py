@@ -46,8 +46,8 @@ async def get_workflows(native: Native, args: calls.GetWorkflowsCall) -> Json:
             return {"jobs": jobs}
 
 
-@_BOX.tool(calls.StartWorkflowCall, Scope.PLAN, Scope.WORK)
-async def start_workflow(native: Native, args: calls.StartWorkflowCall) -> Json:
+@_BOX.tool(calls.StartJobWorkflowCall, Scope.PLAN, Scope.WORK)
+async def start_workflow(native: Native, args: calls.StartJobWorkflowCall) -> Json:
     """Start a run of the workflow, unless the same one has just been started."""
     session = await session_of(native, args.session_id)
     job = await job_of(native, args.job_name, session.tag)

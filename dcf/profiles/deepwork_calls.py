@@ -21,7 +21,7 @@ class GetWorkflowsCall(ProfileArguments):
     session_id: QuietSession = None
 
 
-class StartWorkflowCall(ProfileArguments):
+class StartJobWorkflowCall(ProfileArguments):
     """Start a workflow; returns its first step. One that is under way goes on when this one is complete."""
 
     goal: str = Field(description="What the user wants to accomplish.")

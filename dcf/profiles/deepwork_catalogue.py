@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dcf.profiles.deepwork_jobs import Job, JobWorkflow, read_job
+from dcf.profiles.deepwork_jobs import DeepWorkJob, JobWorkflow, read_job
 from dcf.profiles.profile import Native, NotDone, refuse
 from dcf.values.json_text import Json
 
@@ -17,13 +17,13 @@ async def definition_of(native: Native, name: str, session: str) -> Mapping[str,
     return content if isinstance(content, Mapping) else {}
 
 
-async def job_of(native: Native, name: str, session: str) -> Job:
+async def job_of(native: Native, name: str, session: str) -> DeepWorkJob:
     """Return a job; raise NotDone if there is none, or it is wrong."""
     content = await definition_of(native, name, session)
     return read_job(content["job"] if isinstance(content.get("job"), Mapping) else content)
 
 
-def readable(content: Json) -> Job | None:
+def readable(content: Json) -> DeepWorkJob | None:
     """Return a job of the catalogue; None for one that is none, which nobody can start."""
     try:
         return read_job(content["job"] if isinstance(content.get("job"), Mapping) else content)
@@ -31,7 +31,7 @@ def readable(content: Json) -> Job | None:
         return None
 
 
-def workflow_of(job: Job, name: str) -> JobWorkflow:
+def workflow_of(job: DeepWorkJob, name: str) -> JobWorkflow:
     """Return a workflow of a job; where it has only one, any name means that."""
     if name in job.workflows:
         return job.workflows[name]
@@ -41,7 +41,7 @@ def workflow_of(job: Job, name: str) -> JobWorkflow:
     raise refuse("invalid_argument", f"Job '{job.name}' has no such workflow.", f"It has: {known}.", "workflow_name")
 
 
-def shown_of(job: Job) -> dict[str, Json]:
+def shown_of(job: DeepWorkJob) -> dict[str, Json]:
     """Return a job as it is listed."""
     shown = [{"name": one.name, "summary": one.summary} for one in job.workflows.values()]
     return {"name": job.name, "summary": job.summary, "description": job.description, "workflows": shown}

@@ -25,7 +25,7 @@ _LONGEST: Final = 15_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class JobStep:
     """One step of a job."""
 
     id: str
@@ -49,13 +49,13 @@ class JobWorkflow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class DeepWorkJob:
     """A job."""
 
     name: str
     summary: str
     description: str | None
-    steps: Mapping[str, Step]
+    steps: Mapping[str, JobStep]
     workflows: Mapping[str, JobWorkflow]
     reviewers: tuple[str, ...] = ()
 
@@ -73,7 +73,7 @@ def document_of(text: str) -> dict[str, Json]:
     return document
 
 
-def read_job(document: Mapping[str, Json]) -> Job:
+def read_job(document: Mapping[str, Json]) -> DeepWorkJob:
     """Return a job; raise NotDone with what is wrong with it."""
     name = _named(document.get("name"), "name")
     has_steps = isinstance(document.get("steps"), list)
@@ -93,7 +93,7 @@ def read_job(document: Mapping[str, Json]) -> Job:
         if wrong is not None or not used:
             raise _wrong(f"workflow '{one.name}' has no step, or '{wrong}' twice or without its description")
     told = document.get("description") or document.get("common_job_info_provided_to_all_steps_at_runtime")
-    return Job(
+    return DeepWorkJob(
         name=name,
         summary=_text(document, "summary"),
         description=told if isinstance(told, str) else None,
@@ -103,7 +103,7 @@ def read_job(document: Mapping[str, Json]) -> Job:
     )
 
 
-def machine_of(job: Job, workflow: JobWorkflow) -> dict[str, Json]:
+def machine_of(job: DeepWorkJob, workflow: JobWorkflow) -> dict[str, Json]:
     """Return the workflow as a document of dcf, in which each step is a Task with its instructions and its gate."""
     order = order_of(workflow)
     states: dict[str, Json] = {}
@@ -121,7 +121,7 @@ def order_of(workflow: JobWorkflow) -> list[str]:
     return [step for group in workflow.groups for step in group]
 
 
-def _gate(step: Step, reviewers: Sequence[str]) -> dict[str, Json]:
+def _gate(step: JobStep, reviewers: Sequence[str]) -> dict[str, Json]:
     gate: dict[str, Json] = {"name": GATE, "kind": "review", "criteria": list(step.criteria)}
     gate |= {"max_attempts": MOST_ATTEMPTS, "then": "ask"}
     return gate | ({"reviewers": list(reviewers)} if reviewers else {})
@@ -141,12 +141,12 @@ def _workflows(given: Json, document: Mapping[str, Json]) -> Iterator[tuple[str,
         yield name, JobWorkflow(name=name, summary=_text(one, "summary"), groups=groups)
 
 
-def _seed_steps(document: Mapping[str, Json]) -> Iterator[Step]:
+def _seed_steps(document: Mapping[str, Json]) -> Iterator[JobStep]:
     for one in _objects(document.get("steps")):
         outputs = [
             part["file"] if isinstance(part, Mapping) and "file" in part else part for part in _list(one.get("outputs"))
         ]
-        yield Step(
+        yield JobStep(
             id=_named(one.get("id"), "step"),
             instructions=_text(one, "instructions") or _text(one, "description"),
             outputs=tuple(map(str, outputs)),
@@ -154,7 +154,7 @@ def _seed_steps(document: Mapping[str, Json]) -> Iterator[Step]:
         )
 
 
-def _inline_steps(document: Mapping[str, Json]) -> Iterator[Step]:
+def _inline_steps(document: Mapping[str, Json]) -> Iterator[JobStep]:
     """Yield the steps of the form in which each workflow has its own."""
     for name, one in _object(document.get("workflows")).items():
         for step in _objects(_object(one).get("steps")):
@@ -163,7 +163,7 @@ def _inline_steps(document: Mapping[str, Json]) -> Iterator[Step]:
                 told = f"Start the workflow {sub.get('workflow_name')} of job {sub.get('workflow_job', 'this one')}."
             else:
                 told = _text(step, "instructions")
-            yield Step(
+            yield JobStep(
                 id=_id_of(name, step, document),
                 instructions=told,
                 outputs=tuple(_object(step.get("outputs"))),
