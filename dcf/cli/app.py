@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from dcf import __version__
 from dcf.cli import (
+    artifacts,
     audit,
     callbacks,
     catalog,
@@ -385,6 +386,6 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
-    *(journal, projects, retention, signals, diagnosis, events, export, watching, init, hosting, local),
+    *(journal, projects, artifacts, retention, signals, diagnosis, events, export, watching, init, hosting, local),
 ):
     part.mount(app)

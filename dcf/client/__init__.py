@@ -4,6 +4,7 @@
 """
 
 from dcf.client.arguments import Agents, Moment, Workflow
+from dcf.client.artifact_records import KeptArtifact, ReadArtifact
 from dcf.client.clients import AsyncClient, Client
 from dcf.client.connecting import connect, connect_async
 from dcf.client.outside_records import EndedTask, LivingTask, SentSignal
@@ -79,6 +80,7 @@ __all__ = [
     "ExplainedRun",
     "FinalizedRun",
     "HeldRun",
+    "KeptArtifact",
     "LeftNote",
     "ListedProject",
     "ListedRun",
@@ -95,6 +97,7 @@ __all__ = [
     "ProjectDetails",
     "ProjectOverview",
     "ProjectPath",
+    "ReadArtifact",
     "ReadProject",
     "RegisteredAgent",
     "ReleasedState",

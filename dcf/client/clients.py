@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from dcf.client import journal, outside, people, projects, registering, scheduling, talk, verbs, watching
+from dcf.client import artifacts, journal, outside, people, projects, registering, scheduling, talk, verbs, watching
 from dcf.client.exchange import (
     AwaitedTransport,
     BlockingTransport,
@@ -81,6 +81,9 @@ class Client:
     get_project = blocking(projects.get_project)
     list_projects = iterating(projects.list_projects)
     delete_project = blocking(projects.delete_project)
+    put_artifact = blocking(artifacts.put_artifact)
+    get_artifact = blocking(artifacts.get_artifact)
+    list_artifacts = iterating(artifacts.list_artifacts)
 
     def serve(
         self,
@@ -191,6 +194,9 @@ class AsyncClient:
     get_project = awaited(projects.get_project)
     list_projects = iterating_async(projects.list_projects)
     delete_project = awaited(projects.delete_project)
+    put_artifact = awaited(artifacts.put_artifact)
+    get_artifact = awaited(artifacts.get_artifact)
+    list_artifacts = iterating_async(artifacts.list_artifacts)
 
     def serve(
         self,

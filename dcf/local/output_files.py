@@ -6,6 +6,7 @@ there too. What is missing is refused before anything is sent.
 """
 
 import base64
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,7 @@ from dcf.values.json_text import Json, parse
 FIELD: Final = "files"
 HASHES: Final = "file_hashes"
 UPLOAD: Final = "upload_files"
+_LONGEST_NAME: Final = 200
 _PART: Final = 512 * 1024
 """Bytes of one part of an artifact, before they are base64."""
 
@@ -53,17 +55,20 @@ async def _artifacts(server: ServerCalls, root: Path, workflow_id: str, files: l
     ids: dict[str, str] = {}
     for file in files:
         data = await anyio.to_thread.run_sync(content, root, file)
-        name = f"file-{file.sha256[:32]}"
+        path = hashlib.sha256(file.path.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        name = f"file-{file.sha256[:32]}-{path}"
         parts = [data[start : start + _PART] for start in range(0, len(data), _PART)] or [b""]
         for number, part in enumerate(parts, 1):
             await server.call(
                 "put_artifact",
                 workflow_id=workflow_id,
                 artifact_id=name,
-                name=file.path,
-                content_base64=base64.b64encode(part).decode(),
-                part=number if len(parts) > 1 else None,
-                of=len(parts) if len(parts) > 1 else None,
+                name=file.path[-_LONGEST_NAME:],
+                content=base64.b64encode(part).decode(),
+                content_type="binary",
+                encoding="base64",
+                part=number,
+                of=len(parts),
                 sha256=file.sha256,
             )
         ids[file.path] = name

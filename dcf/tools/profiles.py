@@ -11,6 +11,7 @@ from dcf.core.access import Caller, Scope
 from dcf.errors import InvalidArgument
 from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     agents,
+    artifacts,
     assignment,
     authoring,
     awaiting,

@@ -76,3 +76,24 @@ async def test_an_output_that_names_no_files_needs_no_root_and_is_left_as_it_is(
         done = await agent.ok("update_workflow_control_plane", **mine, output_json={"files": [], "n": 1})
         assert "root" not in done
         assert await output_of(agent, mine) == {"files": [], "n": 1}
+
+
+async def test_contents_become_artifacts_of_the_run_where_that_is_asked_for(
+    connecting: Connecting, repository: Repository
+) -> None:
+    """A long one goes in parts; the same call again keeps nothing twice."""
+    repository.write("small.txt", "small")
+    (repository / "large.bin").write_bytes(bytes(range(256)) * 4000)
+    async with connecting("--root", str(repository.root)) as agent:
+        mine = await work(agent)
+        run = mine["workflow_id"]
+        paths = ["small.txt", "large.bin"]
+        kept = await agent.ok("local_files", paths=paths, workflow_id=run)
+        assert (await agent.ok("local_files", paths=paths, workflow_id=run))["files"] == kept["files"]
+        listed = (await agent.ok("list_artifacts", workflow_id=run))["artifacts"]
+        assert {one["name"]: one["sha256"] for one in listed} == {one["path"]: one["sha256"] for one in kept["files"]}
+        await agent.ok("update_workflow_control_plane", **mine, output_json={"files": paths}, upload_files=True)
+        ids = {path: one["artifact_id"] for path, one in (await output_of(agent, mine))["file_hashes"].items()}
+        assert ids == {one["path"]: one["artifact_id"] for one in kept["files"]}
+        read = await agent.ok("get_artifact", workflow_id=run, artifact_id=ids["small.txt"])
+        assert "small" in str(read) or "c21hbGw=" in str(read)

@@ -12,7 +12,7 @@ import redis
 
 from dcf.application import Application
 from dcf.asl import brief_syntax, parsing, pausing, schema_check, schema_syntax
-from dcf.core import blockers, journal, journal_query, parents, projects, schedules, signals, talk, ticks
+from dcf.core import artifacts, blockers, journal, journal_query, parents, projects, schedules, signals, talk, ticks
 from dcf.core.access import Scope
 from dcf.runs import histories
 from dcf.settings import Settings
@@ -31,6 +31,7 @@ from tests.runs import (
 )
 from tests.store import test_audit_trail, test_fair_inbox
 from tests.tools import (
+    test_artifacts,
     test_bodies,
     test_connections,
     test_floods,
@@ -202,6 +203,26 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "projects that one key created": (projects.MOST_OF_ONE, test_projects.test_there_are_no_more_projects_than_may_be),
     "paths of a project": (projects.MOST_PATHS, test_projects.test_what_is_no_project_is_refused),
     "what a project says of itself": (projects.MOST_BYTES, test_projects.test_what_is_no_project_is_refused),
+    "an artifact": (DEFAULTS["artifact_max_bytes"].default, test_artifacts.test_what_is_no_artifact_is_refused),
+    "bytes of the artifacts of a run": (
+        DEFAULTS["artifact_run_bytes"].default,
+        test_artifacts.test_a_run_has_no_more_bytes_of_artifacts_than_it_may,
+    ),
+    "artifacts of a run": (artifacts.MOST_ARTIFACTS, test_artifacts.test_a_run_has_a_thousand_artifacts_at_most),
+    "parts of an artifact": (artifacts.MOST_PARTS, test_artifacts.test_what_is_no_artifact_is_refused),
+    "an artifact that is kept in Redis": (
+        DEFAULTS["artifact_inline_bytes"].default,
+        test_artifacts.test_without_a_store_only_short_content_is_kept,
+    ),
+    "seconds after its last part that an unfinished upload is kept": (
+        artifacts.UPLOAD_LIFE_S,
+        test_artifacts.test_an_upload_that_nobody_finishes_is_dropped,
+    ),
+    "the metadata of an artifact": (artifacts.MOST_METADATA, test_artifacts.test_what_is_no_artifact_is_refused),
+    "bytes of artifacts that one key holds": (
+        DEFAULTS["quota_artifact_bytes"].default,
+        test_artifacts.test_a_key_holds_no_more_bytes_of_artifacts_than_its_quota,
+    ),
     "seconds between two ticks of a schedule, at least": (
         ticks.LEAST_EVERY_S,
         test_ticks.test_a_schedule_ticks_every_ten_seconds_at_most,

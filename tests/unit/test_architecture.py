@@ -225,6 +225,7 @@ def test_refusals_of_the_core_are_made_in_one_place() -> None:
         "knowledge_refusals",
         "unit_refusals",
     }
+    places |= {"artifact_refusals"}
     assert makers <= {f"dcf.core.{name}" for name in places}
 
 
