@@ -258,3 +258,29 @@ async def test_an_edit_of_the_job_does_not_change_a_workflow_that_goes_on(worker
     await worker.ok("register_session_job", job_name="small_job", job_definition_yaml=changed)
     after = await worker.ok("finished_step", outputs=["a.md"])
     assert after["begin_step"]["step_instructions"] == "Do two."
+
+
+async def test_a_failed_review_comes_back_with_the_failed_criteria_only(
+    site: Application, connect: Connect, worker: ProfileClient
+) -> None:
+    await start(worker)
+    await worker.ok("finished_step", outputs=["competitors.md"])
+    await worker.ok("finished_step", outputs=["interviews.md"])
+    reviewer = f"agent-{secrets.token_hex(4)}"
+    async with connect(key(site, agent=reviewer), "deepwork") as other:
+        await pass_review(other, worker)
+    await worker.ok("finished_step", outputs=["interviews.md"])
+    await worker.ok("finished_step", outputs=["numbers.csv"])
+    async with connect(key(site, agent=reviewer), "deepwork") as other:
+        told = (await other.answer("get_review_instructions")).text
+        run, state, gate, content = re.findall(r"Review (\S+)", told)[-1].split(":")
+    async with connect(key(site, agent=reviewer)) as native:
+        good = {"criterion": "Sums are right.", "passed": True}
+        bad = {"criterion": "Each number has a source.", "passed": False, "feedback": "The third has none."}
+        here = {"workflow_id": run, "state": state, "gate": gate, "content_sha256": content, "agent_id": reviewer}
+        await native.ok("decide_gate", **here, verdict="fail", criteria=[good, bad])
+    waits = await worker.twice("finished_step", outputs=["numbers.csv"])
+    assert waits["failed_criteria"] == [bad]
+    assert "The third has none." in waits["feedback"]
+    mended = await worker.ok("finished_step", outputs=["numbers.csv"], notes="With sources.")
+    assert (mended["status"], mended["failed_criteria"]) == ("needs_work", [])
