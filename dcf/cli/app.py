@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from dcf import __version__
 from dcf.cli import (
+    artifacts,
     audit,
     callbacks,
     catalog,
@@ -38,6 +39,7 @@ from dcf.cli import (
     keys,
     language,
     lifecycle,
+    local,
     opening,
     panels,
     people,
@@ -397,5 +399,6 @@ for part in (
     *(journal, contexts, retention, signals, diagnosis, events, export, watching, init, hosting, projects),
     *(findings, catalogue, searching),
     *(journal, gates, projects, retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(journal, projects, artifacts, retention, signals, diagnosis, events, export, watching, init, hosting, local),
 ):
     part.mount(app)

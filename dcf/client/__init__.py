@@ -4,6 +4,7 @@
 """
 
 from dcf.client.arguments import Agents, Moment, Workflow
+from dcf.client.artifact_records import KeptArtifact, ReadArtifact
 from dcf.client.clients import AsyncClient, Client
 from dcf.client.connecting import connect, connect_async
 from dcf.client.gate_records import JudgedGate, WaitingGate
@@ -103,6 +104,7 @@ __all__ = [
     "FindingStatusName",
     "HeldRun",
     "JudgedGate",
+    "KeptArtifact",
     "LeftNote",
     "ListedProject",
     "ListedRun",
@@ -120,6 +122,7 @@ __all__ = [
     "ProjectDetails",
     "ProjectOverview",
     "ProjectPath",
+    "ReadArtifact",
     "ReadProject",
     "RegisteredAgent",
     "ReleasedState",

@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from dcf.client import (
+    artifacts,
     contexts,
     gating,
     growing,
@@ -116,6 +117,9 @@ class Client:
     get_definition = blocking(knowledge.get_definition)
     search_definitions = iterating(knowledge.search_definitions)
     delete_definition = blocking(knowledge.delete_definition)
+    put_artifact = blocking(artifacts.put_artifact)
+    get_artifact = blocking(artifacts.get_artifact)
+    list_artifacts = iterating(artifacts.list_artifacts)
 
     def serve(
         self,
@@ -246,6 +250,9 @@ class AsyncClient:
     get_definition = awaited(knowledge.get_definition)
     search_definitions = iterating_async(knowledge.search_definitions)
     delete_definition = awaited(knowledge.delete_definition)
+    put_artifact = awaited(artifacts.put_artifact)
+    get_artifact = awaited(artifacts.get_artifact)
+    list_artifacts = iterating_async(artifacts.list_artifacts)
 
     def serve(
         self,

@@ -7,6 +7,7 @@ from dcf.profiles.profile import Profile
 from dcf.values.profile_names import SystemProfile
 
 SERVED: Final[tuple[SystemProfile, ...]] = ("openfactory", "midex", "mission-control")
+SERVED: Final[tuple[SystemProfile, ...]] = ("midex", "mission-control", "deepwork")
 """The profiles that this version serves."""
 
 
@@ -23,6 +24,10 @@ def profile_of(name: SystemProfile) -> Profile:
             return MIDEX
         case "mission-control":
             from dcf.profiles.mission_control import PROFILE  # noqa: PLC0415 - who is not served it does not load it
+
+            return PROFILE
+        case "deepwork":
+            from dcf.profiles.deepwork import PROFILE  # noqa: PLC0415 - the same
 
             return PROFILE
         case _:

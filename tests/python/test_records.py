@@ -12,6 +12,7 @@ from dcf import client as package
 from dcf.client import (
     AsyncClient,
     Client,
+    artifacts,
     gate_records,
     gating,
     growing,
@@ -172,6 +173,7 @@ def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation()
         for module in (verbs, watching, outside, people, registering, scheduling, talk, knowledge)
         for module in (verbs, watching, outside, people, projects, registering, scheduling, talk, knowledge)
         for module in (verbs, watching, gating, journal, outside, people, projects, registering, scheduling, talk)
+        for module in (verbs, watching, outside, people, artifacts, projects, registering, scheduling, talk)
         for name, function in vars(module).items()
         if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     }

@@ -102,7 +102,7 @@ def test_errors_import_nothing_of_dcf() -> None:
     ("library", "places"),
     [
         ("redis", ("dcf.store.",)),
-        ("mcp", ("dcf.tools.", "dcf.stub.server", "dcf.hosting.tool_servers")),
+        ("mcp", ("dcf.tools.", "dcf.stub.server", "dcf.hosting.tool_servers", "dcf.local.")),
         ("yaml", ("dcf.authoring.yaml_text",)),
         ("letta_client", ("dcf.adapters.letta",)),
     ],
@@ -224,6 +224,11 @@ def test_refusals_of_the_core_are_made_in_one_place() -> None:
         "gate_refusals",
         "halt_refusals",
         "journal_refusals",
+    places = {"refusals", "outside_refusals", "human_refusals", "talk_refusals", "schedule_refusals", "run_edits"}
+    places |= {"answers", "gate_refusals", "halt_refusals", "journal_refusals"}
+    places |= {
+        "work_refusals",
+        "project_refusals",
         "knowledge_refusals",
         "project_refusals",
         "run_edits",
@@ -231,6 +236,7 @@ def test_refusals_of_the_core_are_made_in_one_place() -> None:
         "unit_refusals",
         "work_refusals",
     }
+    places |= {"artifact_refusals"}
     assert makers <= {f"dcf.core.{name}" for name in places}
 
 

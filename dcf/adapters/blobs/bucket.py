@@ -9,6 +9,7 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, Final
 
 from dcf.errors import InvalidArgument, StoreUnavailable
@@ -16,6 +17,7 @@ from dcf.errors import InvalidArgument, StoreUnavailable
 _log = logging.getLogger(__name__)
 
 _TIMEOUT: Final = "30s"
+_RETRIED_FOR: Final = timedelta(seconds=30)
 _LISTED_AT_ONCE: Final = 1000
 
 
@@ -40,7 +42,12 @@ class BucketBlobs:
         options: dict[str, Any] = {"timeout": _TIMEOUT}
         if os.environ.get("AWS_ALLOW_HTTP", "").lower() == "true":
             options["allow_http"] = True
-        self._opened = obstore, S3Store.from_url(self._url, client_options=options)
+        self._opened = (
+            obstore,
+            S3Store.from_url(
+                self._url, client_options=options, retry_config={"max_retries": 3, "retry_timeout": _RETRIED_FOR}
+            ),
+        )
         return self._opened
 
     def write(self, name: str, data: bytes) -> None:

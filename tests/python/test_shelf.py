@@ -1,0 +1,71 @@
+"""Projects and artifacts, from Python."""
+
+import hashlib
+import secrets
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from dcf.client import Client, KeptArtifact, ListedProject, ProjectDetails, ProjectOverview
+from dcf.errors import InvalidArgument, NotFound, Refused
+from tests.python.workflows import EMPTY
+
+
+def test_a_project_is_made_found_listed_and_deleted(client: Client, run_id: str) -> None:
+    made = client.put_project(run_id, name="Shop", paths=[f"/srv/{run_id}"], git={"branch": "main"})
+    assert (made.existed, made.changed, made.project.paths[0].path) == (False, True, f"/srv/{run_id}")
+    assert not client.put_project(run_id, name="Shop").changed
+    with pytest.raises(Refused):
+        client.put_project(run_id, name="Store")
+    run = client.start(EMPTY, project=run_id)
+    found = client.get_project(path=f"/srv/{run_id}")
+    assert (found.project.project, found.overview.newest_runs) == (run_id, (run.workflow_id,))
+    assert [one.workflow_id for one in client.list(project=run_id)] == [run.workflow_id]
+    assert run_id in [one.project for one in client.list_projects()]
+    assert client.get(run.workflow_id).project == run_id
+    assert client.delete_project(run_id).existed
+    with pytest.raises(NotFound):
+        client.get_project(run_id)
+
+
+def test_bytes_texts_and_files_come_back_as_they_were(client: Client, run_id: str, tmp_path: Path) -> None:
+    client.start(EMPTY, workflow_id=run_id)
+    file = tmp_path / "report.bin"
+    file.write_bytes(data := secrets.token_bytes(50_000))
+    kept = client.put_artifact(run_id, file)
+    assert (kept.name, kept.size, kept.sha256) == ("report.bin", 50_000, hashlib.sha256(data).hexdigest())
+    assert client.put_artifact(run_id, data, name="report.bin") == kept
+    assert client.get_artifact(run_id, kept.artifact_id).content == data
+    assert client.get_artifact(run_id, kept.artifact_id, offset=100, length=7).content == data[100:107]
+    text = client.put_artifact(run_id, "Grüße", name="hello.txt", metadata={"a": 1})
+    assert client.get_artifact(run_id, text.artifact_id).text == "Grüße"
+    assert [one.artifact_id for one in client.list_artifacts(run_id)] == [kept.artifact_id, text.artifact_id]
+
+
+def test_what_cannot_be_kept_is_refused(client: Client, run_id: str, tmp_path: Path) -> None:
+    client.start(EMPTY, workflow_id=run_id)
+    with pytest.raises(InvalidArgument):
+        client.put_artifact(run_id, b"nameless")
+    with pytest.raises(InvalidArgument):
+        client.put_artifact(run_id, tmp_path / "missing")
+    client.put_artifact(run_id, b"one", name="a", artifact_id="a")
+    with pytest.raises(Refused):
+        client.put_artifact(run_id, b"two", name="a", artifact_id="a")
+    with pytest.raises(Refused):
+        client.get_artifact(run_id, "missing")
+    with pytest.raises(NotFound):
+        client.put_artifact("nowhere", b"one", name="a")
+
+
+def test_no_field_of_what_is_on_the_shelf_is_left_out(served: Client, run_id: str) -> None:
+    served.put_project(run_id)
+    shown = served._tools.call("get_project", project=run_id)
+    assert set(shown["project"]) == {one.name for one in fields(ProjectDetails)}
+    assert set(shown["overview"]) == {one.name for one in fields(ProjectOverview)}
+    listed = served._tools.call("list_projects", limit=1)["projects"][0]
+    assert set(listed) == {one.name for one in fields(ListedProject)}
+    served.start(EMPTY, workflow_id=run_id)
+    served.put_artifact(run_id, "x", name="x")
+    (one,) = served._tools.call("list_artifacts", workflow_id=run_id)["artifacts"]
+    assert set(one) == {one.name for one in fields(KeptArtifact)}
