@@ -24,6 +24,16 @@ GROUPS = ("G", "H")
 
 names = st.sampled_from(NAMES)
 groups = st.sampled_from(GROUPS)
+BEGINNING: tuple[dict[str, Any], ...] = (
+    {"name": "H", "kind": "group"},
+    {"name": "U0"},
+    {"name": "U1", "depends_on": ["U0"]},
+    {"name": "U2", "depends_on": ["U1"], "group": "H"},
+    {"name": "U3", "depends_on": ["H"]},
+    {"name": "U4", "parent": "U0"},
+)
+"""A chain, part of it in a group, and a unit below the first."""
+
 units = st.fixed_dictionaries(
     {"name": names},
     optional={
@@ -54,7 +64,7 @@ class Members(RuleBasedStateMachine):
         worlds = [World(connections=self.connections, onlooker=self.onlooker) for _ in range(2)]
         self.world = worlds[0]
         self.servers = [Server(world) for world in worlds]
-        self.run = self.servers[0].open(max_attempts=4)
+        self.run = self.servers[0].open(*BEGINNING, max_attempts=4)
         self.holds: list[Hold] = []
         self.known: dict[str, dict[str, Any]] = {}
 
@@ -128,6 +138,19 @@ class Members(RuleBasedStateMachine):
         hold = data.draw(st.sampled_from(self.holds), label="hold")
         self.server(data).world.release(self.run, hold.unit, hold.token)
 
+    @rule(data=st.data(), count=st.integers(1, 4))
+    def work(self, data: st.DataObject, count: int) -> None:
+        """Do what is ready, a few units on."""
+        world = self.server(data).world
+        for _ in range(count):
+            answer = world.claim(self.run, "w", new_token())
+            if not isinstance(answer, Leased):
+                return
+            self.remember(answer)
+            done = world.try_complete(self.run, answer.state, answer.doc.lease.token, {"n": 1})
+            if isinstance(done, Updated):
+                self.holds[-1].answer = done
+
     def existing(self, data: st.DataObject) -> str | None:
         found = sorted(self.docs())
         return data.draw(st.sampled_from(found), label="unit") if found else None
@@ -196,14 +219,14 @@ class Members(RuleBasedStateMachine):
             self.world.close()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_whatever_members_do_a_run_that_grows_is_sound(real_connections: Connections, onlooker: Connections) -> None:
     class OnRealServer(Members):
         connections = real_connections
 
     OnRealServer.onlooker = onlooker
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-    options = settings(max_examples=40, stateful_step_count=30, suppress_health_check=checks, database=None)
+    options = settings(max_examples=10, stateful_step_count=15, suppress_health_check=checks, database=None)
     run_state_machine_as_test(OnRealServer, settings=options)
 
 
