@@ -18,7 +18,7 @@ from dcf.store.run_texts import RunTexts
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
-_RUNS: Final = 20
+MOST_RUNS: Final = 20
 """Runs whose journals and outputs are looked through: the newest that the filters leave."""
 
 _PAGES: Final = 10
@@ -88,7 +88,7 @@ class Searching:
     def _runs(self, request: SearchRequest) -> tuple[list[str], bool]:
         if request.run is not None:
             return [request.run], True
-        page = self._run_list.list_runs(RunQuery(limit=_RUNS, project=request.project))
+        page = self._run_list.list_runs(RunQuery(limit=MOST_RUNS, project=request.project))
         return [row.workflow_id for row in page.rows], page.next_cursor is None
 
     def _entries(self, run: str, query: TextQuery, pages: int, hits: list[SearchHit]) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dcf.core.agent_context import MOST_BYTES
 from tests.tools.calls import Tools, new_run
 
 pytestmark = pytest.mark.anyio
@@ -137,7 +138,8 @@ async def test_the_answer_has_the_size_that_was_asked_for_and_says_what_was_left
     assert all(one["see"] for one in found.get("left_out", ()))
 
 
-async def test_nothing_is_said_about_whom(operator: Tools) -> None:
+async def test_a_context_says_whose_it_is_and_has_a_size(operator: Tools) -> None:
     refused = await operator.refused("invalid_argument", "get_context")
     assert "agent_id" in refused["hint"]
+    await operator.refused("invalid_argument", "get_context", agent_id="ann", max_bytes=MOST_BYTES + 1)
     await operator.refused("unknown_run", "get_context", workflow_id="no-such-run")

@@ -14,6 +14,7 @@ from dcf.application import Application
 from dcf.asl import brief_syntax, parsing, pausing, schema_check, schema_syntax
 from dcf.core import (
     artifacts,
+    agent_context,
     blockers,
     catalogue_definitions,
     journal,
@@ -22,6 +23,7 @@ from dcf.core import (
     parents,
     projects,
     schedules,
+    searching,
     signals,
     talk,
     text_tokens,
@@ -30,6 +32,7 @@ from dcf.core import (
 )
 from dcf.core.access import Scope
 from dcf.runs import histories
+from dcf.runs import searching as run_searching
 from dcf.settings import Settings
 from dcf.store import audit_trail, inbox, keys, run_signs, text_index
 from dcf.tools import notification, run_watch
@@ -51,6 +54,7 @@ from tests.tools import (
     test_bodies,
     test_catalogue_tools,
     test_connections,
+    test_context_tool,
     test_floods,
     test_http,
     test_journal_tools,
@@ -60,6 +64,7 @@ from tests.tools import (
     test_quotas,
     test_run_watch,
     test_schedule_tools,
+    test_search_tool,
 )
 from tests.tools.calls import Tools, new_run
 from tests.unit.asl import test_json_schemas
@@ -301,6 +306,13 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "units that wait for one unit or group": (
         units.MOST_FOLLOWERS,
         test_growing.test_only_so_many_units_wait_for_one,
+    "bytes of a context": (agent_context.MOST_BYTES, test_context_tool.test_a_context_says_whose_it_is_and_has_a_size),
+    "runs whose journals and outputs one search looks through": (
+        run_searching.MOST_RUNS,
+        test_search_tool.test_the_newest_runs_are_looked_through_and_the_answer_says_that_there_are_more,
+    "results of one search over everything": (
+        searching.MOST_HITS,
+        test_search_tool.test_a_search_has_so_many_results_at_most,
     ),
     "notes of a run": (talk.MOST_NOTES, test_talk.test_notes_are_bounded_in_length_and_number_and_end_with_the_run),
     "questions that a run keeps": (

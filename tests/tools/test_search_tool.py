@@ -9,6 +9,8 @@ import pytest
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from dcf.core.searching import MOST_HITS
+from dcf.runs import searching
 from tests.tools.access import ask, key_of
 from tests.tools.calls import TWO_TASKS, Tools, new_run
 
@@ -96,3 +98,25 @@ async def test_a_secret_in_an_output_is_not_shown(operator: Tools) -> None:
     await complete(operator, run, {"note": mark, "key": "AKIAIOSFODNN7EXAMPLE"})
     (found,) = (await operator.ok("search", query=mark, workflow_id=run))["results"]
     assert "AKIAIOSFODNN7EXAMPLE" not in found["snippet"]
+
+
+async def test_the_newest_runs_are_looked_through_and_the_answer_says_that_there_are_more(operator: Tools) -> None:
+    mark, project = word(), f"p-{secrets.token_hex(4)}"
+    oldest = await started(operator, project=project)
+    await write(operator, oldest, mark)
+    newer = [await started(operator, project=project) for _ in range(searching.MOST_RUNS)]
+    await write(operator, newer[0], mark)
+    found = (await operator.ok("search", query=mark, project=project)).payload
+    assert [one["workflow_id"] for one in found["results"]] == [newer[0]]
+    assert (found["covered"]["runs"], found["covered"]["all_runs"]) == (searching.MOST_RUNS, False)
+    named = await operator.ok("search", query=mark, workflow_id=oldest)
+    assert [one["workflow_id"] for one in named["results"]] == [oldest]
+
+
+async def test_a_search_has_so_many_results_at_most(operator: Tools) -> None:
+    mark, run = word(), await started(operator)
+    for number in range(MOST_HITS + 1):
+        await write(operator, run, f"{mark} {number}")
+    found = await operator.ok("search", query=mark, workflow_id=run, limit=MOST_HITS)
+    assert len(found["results"]) == MOST_HITS
+    await operator.refused("invalid_argument", "search", query=mark, limit=MOST_HITS + 1)
