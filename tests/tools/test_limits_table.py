@@ -13,8 +13,8 @@ import redis
 from dcf.application import Application
 from dcf.asl import brief_syntax, parsing, pausing, schema_check, schema_syntax
 from dcf.core import (
-    artifacts,
     agent_context,
+    artifacts,
     blockers,
     catalogue_definitions,
     journal,
@@ -306,10 +306,12 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "units that wait for one unit or group": (
         units.MOST_FOLLOWERS,
         test_growing.test_only_so_many_units_wait_for_one,
+    ),
     "bytes of a context": (agent_context.MOST_BYTES, test_context_tool.test_a_context_says_whose_it_is_and_has_a_size),
     "runs whose journals and outputs one search looks through": (
         run_searching.MOST_RUNS,
         test_search_tool.test_the_newest_runs_are_looked_through_and_the_answer_says_that_there_are_more,
+    ),
     "results of one search over everything": (
         searching.MOST_HITS,
         test_search_tool.test_a_search_has_so_many_results_at_most,
