@@ -152,7 +152,6 @@ class Application:
     reader: InboxReader
     work: WorkFinding
     server: ServerFacts
-    lease_secret: LeaseSecret
     redis_url: str
 
     @property
@@ -169,6 +168,11 @@ class Application:
     def retrying(self) -> RunRetrying:
         """Lets ended runs go on."""
         return RunRetrying(self.control_plane)
+
+    @property
+    def lease_secret(self) -> LeaseSecret:
+        """Derives lease tokens for clients that keep none."""
+        return self.keys.lease_secret
 
     @property
     def outside(self) -> Outside:
@@ -289,7 +293,6 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             records=found.records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,
-            lease_secret=LeaseSecret(connections),
             redis_url=url,
         )
 

@@ -165,11 +165,7 @@ def serve(
     ] = None,
     toolsets: Annotated[str | None, typer.Option(help="Serve only these: planning,execution,... (all).")] = None,
     profile: Annotated[
-        str | None,
-        typer.Option(
-            help="List the tools of a worker, planner, operator, person; or all (default: by the key). Or serve those "
-            "of deepwork, openfactory, midex or mission-control."
-        ),
+        str | None, typer.Option(help="List one caller's tools, or another system's: worker, midex, ... (by the key).")
     ] = None,
     auth: Annotated[str | None, typer.Option(help="keys, or off for loopback without API keys (http).")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,
