@@ -47,7 +47,7 @@ class LeaseCalls:
         self._token = self._token or _new_token()
         only: dict[str, Json] = {}
         if states is not None:
-            only = {"lease_states": list(states)} if len(states) <= _MOST_NAMED else {"lease": False}
+            only = {"lease_states": list(states)} if 0 < len(states) <= _MOST_NAMED else {"lease": False}
         answer = self._tools.call(
             "await_workflow_event",
             agent_id=self.agent_id,

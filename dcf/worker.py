@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from dcf.asl.state_paths import name_of
 from dcf.errors import PASSING, DcfError
@@ -24,9 +24,11 @@ from dcf.task_functions import TaskFunction, TaskPlan, plan_of
 from dcf.task_registry import FUNCTIONS, task
 from dcf.task_results import Result, mismatched
 from dcf.values.json_text import Json
+from dcf.witness import Witness
 
 __all__ = [
     "FUNCTIONS",
+    "Granted",
     "TaskCancelled",
     "TaskContext",
     "TaskFailed",
@@ -56,22 +58,6 @@ _MISMATCH = "output_invalid"
 
 Granted: TypeAlias = Mapping[str, Json] | None
 """The work that the server leased with an event, if it did."""
-
-
-class Witness(Protocol):
-    """Is told what a worker does, from several threads."""
-
-    def taken(self, work: Work) -> None:
-        """Hear that the worker holds the lease of a state."""
-        ...
-
-    def ended(self, work: Work, result: Result) -> None:
-        """Hear that a result was accepted."""
-        ...
-
-    def lost(self, work: Work, why: str) -> None:
-        """Hear that a state was taken and no result of it was accepted."""
-        ...
 
 
 class Worker:

@@ -25,7 +25,7 @@ from dcf.store.inbox import Message
 from dcf.tools.callers import current_caller
 from dcf.tools.leases import new_token
 from dcf.tools.next_calls import calls_about, is_of_ready_state, wait_again
-from dcf.tools.registry import AgentId, Answer, Arguments, Ttl, WholeInput, tool
+from dcf.tools.registry import AgentId, Answer, Arguments, StateName, Ttl, WholeInput, tool
 from dcf.tools.suggestions import closest
 from dcf.tools.unlisted import UNLISTED
 from dcf.tools.work import steps_of, work_shown
@@ -61,8 +61,9 @@ class AwaitWorkflowEvent(Arguments):
         description="Token of the lease; with the same one a repetition finds the lease again.",
         json_schema_extra=UNLISTED,
     )
-    lease_states: list[str] | None = Field(
+    lease_states: list[StateName] | None = Field(
         default=None,
+        min_length=1,
         max_length=200,
         description="Names of the states to lease; of others you are only told.",
         json_schema_extra=UNLISTED,

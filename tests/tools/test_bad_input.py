@@ -84,6 +84,9 @@ def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
     if name == "ask":
         yield from ["", "a b", "[", 7, {}, [], [7], {"group": 7}]  # an array of ids is right
         return
+    if name == "lease_states":
+        yield from ["", "A", 7, {}, [], [7], [""], ["a\nb"], [LONG], ["a"] * 201]  # an array of names is right
+        return
     branches = schema.get("anyOf", [schema])
     types = {branch.get("type") for branch in branches}
     texts = [branch for branch in branches if branch.get("type") == "string" and not {"enum", "const"} & set(branch)]
