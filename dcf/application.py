@@ -42,6 +42,7 @@ from dcf.runs.projects import Projects
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.schedules import Schedules
+from dcf.runs.searching import Searching
 from dcf.runs.shelf import artifacts_of
 from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
@@ -77,6 +78,7 @@ from dcf.store.projects import ProjectStore
 from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.run_signs import RunSignsReader
+from dcf.store.run_texts import RunTexts
 from dcf.store.server_time import ServerTime
 from dcf.store.usage import UsageBooks
 from dcf.store.vitals import VitalSigns
@@ -84,6 +86,7 @@ from dcf.store.webhooks import Webhooks
 from dcf.store.work_list import WorkList
 from dcf.workforce.assignment import Desk
 from dcf.workforce.composition import Workforce, workforce
+from dcf.workforce.contexts import Contexts
 from dcf.workforce.crew.closing import Closing
 from dcf.workforce.crew.workers import Workers
 from dcf.workforce.offered_skills import OfferedSkills
@@ -111,14 +114,12 @@ class Application:
 
     settings: Settings
     control_plane: ControlPlane
-    lifecycle: Lifecycle
     callbacks: Callbacks
-    talking: Talking
     gates: Gates
     journal: Journal
+    texts: RunTexts
     people: People
     starting: Starting
-    retrying: RunRetrying
     schedules: Schedules
     runs: RunViews
     run_list: RunList
@@ -147,19 +148,46 @@ class Application:
     audit: AuditTrail
     refusals: RefusalNotes
     inbox: Inbox
-    handed: HandedOut
     records: AgentRecords
     reader: InboxReader
     work: WorkFinding
-    usages: Usages
     server: ServerFacts
-    lease_secret: LeaseSecret
     redis_url: str
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        """The operations on whole runs."""
+        return Lifecycle(self.control_plane)
+
+    @property
+    def talking(self) -> Talking:
+        """Notes, questions, answers, and corrections of results."""
+        return Talking(self.control_plane)
+
+    @property
+    def retrying(self) -> RunRetrying:
+        """Lets ended runs go on."""
+        return RunRetrying(self.control_plane)
+
+    @property
+    def lease_secret(self) -> LeaseSecret:
+        """Derives lease tokens for clients that keep none."""
+        return self.keys.lease_secret
 
     @property
     def outside(self) -> Outside:
         """The operations on Tasks that wait for something outside of dcf."""
         return Outside(self.control_plane)
+
+    @property
+    def usages(self) -> Usages:
+        """What work used up."""
+        return self.work.usages
+
+    @property
+    def handed(self) -> HandedOut:
+        """What calls were given."""
+        return self.work.handed
 
     @property
     def task_log(self) -> TaskLog:
@@ -175,6 +203,16 @@ class Application:
     def signals(self) -> SignalSending:
         """The sending of signals."""
         return SignalSending(self.control_plane)
+
+    @property
+    def searching(self) -> Searching:
+        """One search over what is known, and what runs have written."""
+        return Searching(self.run_list, self.journal, self.texts, self.knowledge, self.catalogue)
+
+    @property
+    def contexts(self) -> Contexts:
+        """Where agents are, and what they do next."""
+        return Contexts(self.control_plane, self.runs, self.run_list, self.work, self.journal, self.desk)
 
     @property
     def diagnosis(self) -> Diagnosis:
@@ -217,14 +255,12 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         yield Application(
             settings=settings,
             control_plane=plane,
-            lifecycle=Lifecycle(plane),
             callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
-            talking=Talking(plane),
             gates=Gates(plane, GateLists(connections)),
             journal=Journal(plane, JournalReader(connections)),
+            texts=RunTexts(connections),
             people=People(plane, parts.history, HumanTasks(connections)),
             starting=parts.starting,
-            retrying=RunRetrying(plane),
             schedules=parts.schedules,
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
@@ -253,13 +289,10 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             audit=(audit := AuditTrail(connections)),
             refusals=RefusalNotes(audit, parts.keys),
             inbox=inbox,
-            handed=(handed := HandedOut(connections)),
-            usages=Usages(plane, UsageBooks(connections)),
-            work=WorkFinding(plane, WorkList(connections), handed),
+            work=WorkFinding(plane, WorkList(connections), HandedOut(connections), UsageBooks(connections)),
             records=found.records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,
-            lease_secret=LeaseSecret(connections),
             redis_url=url,
         )
 

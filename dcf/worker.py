@@ -54,6 +54,10 @@ _MISMATCH = "output_invalid"
 """Code after which the failure of the function is sent in place of its output, which would not match again."""
 
 
+_JUDGED = "review_running"
+"""Code of a result that is kept: the gates of its state judge it, and an event comes if it is sent back."""
+
+
 class Witness(Protocol):
     """Is told what a worker does, from several threads."""
 
@@ -337,7 +341,7 @@ class Worker:
         if self._witness is None:
             return
         for (work, result), found in zip(results, told, strict=True):
-            if found["code"] == "ok":
+            if found["code"] in ("ok", _JUDGED):
                 self._witness.ended(work, result)
             elif found["code"] not in _WAITED_FOR | {_MISMATCH}:
                 self._witness.lost(work, str(found["error"]))
@@ -351,7 +355,7 @@ class Worker:
         while True:
             try:
                 answer = write()
-                if answer.get("code") in ("ok", _MISMATCH):
+                if answer.get("code") in ("ok", _MISMATCH, _JUDGED):
                     return answer
                 why, code = answer.get("error"), answer.get("code")
             except DcfError as error:
@@ -383,7 +387,7 @@ def _to_send_again(results: Results, told: Sequence[Mapping[str, Json]]) -> Resu
     In place of an output that does not match its schema the failure is sent.
     """
     for (work, _), found in zip(results, told, strict=True):
-        if found["code"] != "ok":
+        if found["code"] not in ("ok", _JUDGED):
             log.warning("%s: the result is not accepted: %s", work.name, found["error"])
     again = [
         (work, mismatched(found["problems"]) if found["code"] == _MISMATCH else result, found["code"])

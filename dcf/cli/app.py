@@ -22,12 +22,17 @@ from dcf.cli import (
     audit,
     callbacks,
     catalog,
+    catalogue,
+    contexts,
     diagnosis,
     events,
     exit_codes,
     export,
+    findings,
     front_page,
+    gates,
     graphs,
+    growing,
     hosting,
     init,
     journal,
@@ -43,6 +48,7 @@ from dcf.cli import (
     retention,
     running,
     schedules,
+    searching,
     signals,
     skills,
     starting,
@@ -159,11 +165,7 @@ def serve(
     ] = None,
     toolsets: Annotated[str | None, typer.Option(help="Serve only these: planning,execution,... (all).")] = None,
     profile: Annotated[
-        str | None,
-        typer.Option(
-            help="List the tools of a worker, planner, operator, person; or all (default: by the key). Or serve those "
-            "of deepwork, openfactory, midex or mission-control."
-        ),
+        str | None, typer.Option(help="List one caller's tools, or another system's: worker, midex, ... (by the key).")
     ] = None,
     auth: Annotated[str | None, typer.Option(help="keys, or off for loopback without API keys (http).")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,
@@ -386,6 +388,13 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
+    *(journal, retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(projects, retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(growing, retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(retention, signals, diagnosis, events, export, watching, init, hosting, findings, catalogue),
+    *(journal, contexts, retention, signals, diagnosis, events, export, watching, init, hosting, projects),
+    *(findings, catalogue, searching),
+    *(journal, gates, projects, retention, signals, diagnosis, events, export, watching, init, hosting),
     *(journal, projects, artifacts, retention, signals, diagnosis, events, export, watching, init, hosting, local),
 ):
     part.mount(app)

@@ -19,7 +19,7 @@ from dcf.core.journaling import open_issue
 from dcf.core.model import Lease, Meta, StateDoc, Status
 from dcf.core.notices import NoticeKind
 from dcf.values.digest import fingerprint
-from dcf.values.instants import SECOND
+from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, byte_length
 from dcf.values.records import record, replace
 
@@ -126,7 +126,8 @@ def blocked(
 def decided_event(case: Submission, verdict: GateVerdict, **more: Json) -> Event:
     """Return the history entry of a verdict, with the criteria that failed and the end of a command's output."""
     told: dict[str, Json] = {"epoch": case.doc.lease.epoch, **verdict.as_json(), **more}
-    told.pop("at", None)
+    del told["at"]
+    told["judged_by"] = told.pop("by")  # who writes an event stands in it as `by`
     failed = [one.as_json() for one in verdict.criteria if not one.passed]
     told |= {"criteria": failed} if failed else {}
     if isinstance(told.get("output_tail"), str):
@@ -180,6 +181,21 @@ def work_of(case: Submission, gate: Gate, one: OpenGate) -> dict[str, Json]:
         "output": None if is_large else case.output,
     }
     return {name: value for name, value in told.items() if value is not None}
+
+
+def rows_of(workflow_id: str, case: Submission, *, whole: bool) -> list[dict[str, Json]]:
+    """Return what waits at a state, one object for each gate; `whole`: with the output, however large."""
+    doc = case.doc
+    rows: list[dict[str, Json]] = []
+    for one in () if doc.gated is None or not doc.is_judged else doc.gated.open:
+        gate = case.gate(one.name)
+        if gate is not None:
+            work = work_of(case, gate, one)
+            del work["from"]
+            told: dict[str, Json] = {"workflow_id": workflow_id, "state": case.state, "name": work.pop("gate"), **work}
+            more: dict[str, Json] = {"output": case.output} if whole else {}
+            rows.append(told | {"asked": one.whom, "since": to_text(one.since)} | more)
+    return rows
 
 
 def _opened(case: Submission, gate: Gate) -> OpenGate:

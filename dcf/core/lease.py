@@ -280,11 +280,18 @@ def _unless_assigned(doc: StateDoc, meta: Meta, request: Acquire) -> Refusal | N
 
 
 def _unless_free(doc: StateDoc, meta: Meta, request: Acquire, now: int) -> Refusal | None:
+    if _was_sent_back(doc, request.owner):
+        return None if doc.tries < meta.max_attempts else refusals.attempts_exhausted(request.state, doc)
     if doc.lease.is_live(now) or (doc.lease.token is not None and not request.may_take_over):
         return refusals.lease_held(request.state, doc, now)
     if doc.tries >= meta.max_attempts:
         return refusals.attempts_exhausted(request.state, doc)
     return None
+
+
+def _was_sent_back(doc: StateDoc, owner: str) -> bool:
+    """Return True if gates sent the output of this very agent back: it may take the state again, token or not."""
+    return doc.gated is not None and not doc.is_judged and doc.lease.owner_agent_id == owner
 
 
 def _heal(mended: StateDoc, state: str, now: int) -> Decision[Leased | Refusal]:

@@ -124,7 +124,7 @@ def _noted(case: Submission, events: list[Event], said: Mapping[str, Json]) -> R
 def _event(case: Submission, wish: Override, gate: str) -> Event:
     told: dict[str, Json] = {
         "gate": gate,
-        "by": wish.by,
+        "overridden_by": wish.by,
         "reason": wish.reason,
         "content_sha256": case.kept.sha256 or None,
         "epoch": case.doc.lease.epoch,

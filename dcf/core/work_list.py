@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
+from dcf.core.gates import KIND as GATED
 from dcf.core.model import StateDoc, Status
 from dcf.errors import InvalidArgument
 from dcf.values.instants import from_text, to_text
@@ -192,7 +193,7 @@ def item_of(
         holder=doc.lease.owner_agent_id if is_held else None,
         expires_at=doc.lease.expires_at if is_held else None,
         agents=agents,
-        skills=skills,
+        skills=skills or _texts(doc.extra.get("skills")),
         outcome=doc.status.value if status is WorkStatus.DONE else None,
         why=why,
     )
@@ -201,6 +202,8 @@ def item_of(
 def _standing(run: RunFacts, doc: StateDoc, now: int) -> tuple[WorkStatus | None, str | None]:
     if doc.status.is_terminal:
         return (None if doc.is_scope or doc.status is Status.SKIPPED else WorkStatus.DONE), None
+    if doc.kind == GATED:
+        return WorkStatus.REVIEW, None
     if doc.kind is not None:
         return None, None
     if doc.lease.is_live(now):
@@ -225,6 +228,10 @@ def _since(run: RunFacts, doc: StateDoc, status: WorkStatus) -> int | None:
     if status is WorkStatus.READY:
         return doc.not_before or doc.entry_epoch or run.created_at
     return None
+
+
+def _texts(value: Json) -> tuple[str, ...]:
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
 
 
 def _text(value: Json) -> str | None:

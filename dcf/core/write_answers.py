@@ -7,7 +7,7 @@ from dcf.core.model import Receipt, RunStatus, StateDoc, Status
 from dcf.core.transition import Transition
 
 if TYPE_CHECKING:
-    from dcf.core.progress import Update
+    from dcf.core.updates import Update
 
 
 def answer_to(

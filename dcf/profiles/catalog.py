@@ -2,28 +2,29 @@
 
 from typing import Final
 
-from dcf.errors import InvalidArgument
 from dcf.profiles.profile import Profile
-from dcf.values.profile_names import SystemProfile
+from dcf.values.profile_names import SYSTEM_PROFILES, SystemProfile
 
-SERVED: Final[tuple[SystemProfile, ...]] = ("midex", "mission-control", "deepwork")
+SERVED: Final[tuple[SystemProfile, ...]] = SYSTEM_PROFILES
 """The profiles that this version serves."""
 
 
 def profile_of(name: SystemProfile) -> Profile:
     """Return the profile of this name."""
     match name:
+        case "deepwork":
+            from dcf.profiles.deepwork import PROFILE as DEEPWORK  # noqa: PLC0415 - who is not served it, loads it not
+
+            return DEEPWORK
+        case "openfactory":
+            from dcf.profiles.openfactory import PROFILE as OPENFACTORY  # noqa: PLC0415 - the same
+
+            return OPENFACTORY
         case "midex":
-            from dcf.profiles.midex import PROFILE as MIDEX  # noqa: PLC0415 - who is not served it does not load it
+            from dcf.profiles.midex import PROFILE as MIDEX  # noqa: PLC0415 - the same
 
             return MIDEX
         case "mission-control":
-            from dcf.profiles.mission_control import PROFILE  # noqa: PLC0415 - who is not served it does not load it
+            from dcf.profiles.mission_control import PROFILE as MISSION_CONTROL  # noqa: PLC0415 - the same
 
-            return PROFILE
-        case "deepwork":
-            from dcf.profiles.deepwork import PROFILE  # noqa: PLC0415 - the same
-
-            return PROFILE
-        case _:
-            raise InvalidArgument(f"This version does not serve the profile '{name}'.")
+            return MISSION_CONTROL

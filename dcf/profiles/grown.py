@@ -213,15 +213,24 @@ async def renew(native: Native, unit: RunUnit) -> Mapping[str, Json]:
     )
 
 
-async def end(native: Native, unit: RunUnit, output: Json, error: tuple[str, str] | None = None, **more: Any) -> Json:
-    """Complete a unit, or fail it with a name and what went wrong. Repeating it is safe."""
+async def end(
+    native: Native,
+    unit: RunUnit,
+    output: Json,
+    error: tuple[str, str] | None = None,
+    *,
+    partial: bool = False,
+    **more: Any,
+) -> Json:
+    """Complete a unit, or fail it with a name and what went wrong; or write its output so far. Repeating it is safe."""
     name, message = error or (None, None)
+    status = None if partial else "succeeded" if error is None else "failed"
     return await native.call(
         "update_workflow_control_plane",
         workflow_id=unit.run,
         state=unit.name,
         lease_token=native.token(unit.run, unit.name, unit.attempts),
-        new_status="succeeded" if error is None else "failed",
+        new_status=status,
         output_json=output if error is None else None,
         error_name=name,
         error_message=message,

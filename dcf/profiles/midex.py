@@ -239,9 +239,9 @@ async def _keep_output(native: Native, run: str, output: Mapping[str, Json]) -> 
         "put_artifact",
         workflow_id=run,
         name="output",
-        content_type="application/json",
+        content_type="json",
         content=dump(dict(output)),
-        key="workflow-output",
+        artifact_id="workflow-output",
     )
 
 

@@ -11,7 +11,7 @@ from dcf.profiles.profile import Native, NotDone, Toolbox, refuse
 from dcf.values.json_text import Json
 
 BOX: Final = Toolbox()
-_NOT_THERE: Final = frozenset({"unknown_definition", "unknown_project", "not_found"})
+_NOT_THERE: Final = frozenset({"not_in_catalogue", "unknown_project"})
 _MOST: Final = 1000
 _PHASE: Final = {"description": "", "dependsOn": [], "allowParallel": True}
 

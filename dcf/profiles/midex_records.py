@@ -51,7 +51,7 @@ async def log_execution(native: Native, args: calls.LogExecutionCall) -> Json:
             key=key,
         )
     except NotDone as refused:
-        if refused.failure.code != "key_used":  # the first line of this layer and layerId stays, as in the original
+        if refused.failure.code != "conflict":  # the first line of this layer and layerId stays, as in the original
             raise
     found = [one async for one in _entries(native, args.execution_id) if one.get("key") == key]
     return _log(args.execution_id, found[0])
@@ -65,9 +65,8 @@ async def store_artifact(native: Native, args: calls.StoreArtifactCall) -> Json:
         "put_artifact",
         workflow_id=args.execution_id,
         name=args.name,
-        content_type=_TYPES[args.content_type],
+        content_type=args.content_type,
         content=args.content,
-        is_base64=args.content_type == "binary",
         state=state,
         agent_id=native.agent(),
         metadata_json=args.metadata,
@@ -112,7 +111,7 @@ async def query_findings(native: Native, args: calls.QueryFindingsCall) -> Json:
         project=project,
         include_global=args.is_global is not False,
         scope="global" if args.is_global else None,
-        workflow_id=args.execution_id,
+        run=args.execution_id,
         severity=args.severity,
         category=args.category,
         tags_json=args.tags,
@@ -139,7 +138,7 @@ async def artifacts_of(native: Native, run: str) -> list[Json]:
 
 async def findings_of(native: Native, run: str) -> list[Json]:
     """Return the findings of a run."""
-    return await _newest(_findings(native, 0, workflow_id=run), _PAGE)
+    return await _newest(_findings(native, 0, run=run), _PAGE)
 
 
 async def _entries(native: Native, run: str) -> AsyncIterator[Mapping[str, Json]]:

@@ -31,6 +31,7 @@ from dcf.errors import StoreUnavailable, UnknownKey
 from dcf.store import keys
 from dcf.store.connection import Command, Connections
 from dcf.store.documents import Documents, Verdict, micros
+from dcf.store.lease_secret import LeaseSecret
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
 from dcf.values.records import replace
@@ -91,6 +92,7 @@ class AccessKeys:
     def __init__(self, connections: Connections, *, wait_replicas: int = 0, quotas: Quotas = DEFAULTS) -> None:
         self._connections = connections
         self._quotas = quotas
+        self.lease_secret = LeaseSecret(connections)
         self._documents = Documents(connections, wait_replicas=wait_replicas)
 
     def create(

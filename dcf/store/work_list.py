@@ -20,7 +20,7 @@ from dcf.store.documents import micros
 from dcf.store.key_parts import decode_state, encode_state
 from dcf.store.keys import RunKeys
 from dcf.store.state_texts import read_text
-from dcf.values.json_text import Json, load
+from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record
 
 _MOST_RUNS: Final = 10_000
@@ -90,7 +90,12 @@ local function is_left(key, doc)
 end
 
 local function fits(doc, due)
-  if not doc or doc:find('"type":"', 1, true) then
+  if not doc then
+    return false
+  elseif doc:find('"type":"Gate"', 1, true) then
+    local is_mine = agent == '' or doc:find('"owner_agent_id":"' .. agent .. '"', 1, true)
+    return is_mine and mode ~= 'claim'
+  elseif doc:find('"type":"', 1, true) then
     return false
   end
   local is_held = doc:find('"status":"running"', 1, true) and due > now
@@ -137,7 +142,9 @@ local function look(run, first)
       local skills = of_name(meta, 'skills', part)
       local is_open = agent == '' or not agents:find('^%[%[?"') or agents:find('"' .. agent .. '"', 1, true)
         or doc:find('"owner_agent_id":"' .. agent .. '"', 1, true)
-      if is_open and (skill == '' or skills:find('"' .. skill .. '"', 1, true))
+      local is_skilled = skill == '' or skills:find('"' .. skill .. '"', 1, true)
+        or doc:find('"' .. skill .. '"', 1, true)
+      if is_open and is_skilled
         and (mode ~= 'claim' or is_left(marks:format(run) .. part, doc)) then
         of_run[#of_run + 1] = {part, doc, agents, skills}
         shown = shown + 1
@@ -156,7 +163,7 @@ end
 
 local function ended(run)
   local facts = told('JSON.GET', metas:format(run), '$.status', '$.workflow_name', '$.project', '$.created_at',
-    '$.paused_at', '$.blocked_by', '$.agents', '$.skills', '$.states[0:1001]')
+    '$.paused_at', '$.blocked_by', '$.agents', '$.skills', '$.states[0:1001]', '$.grown')
   read = read + 20
   if facts then
     found[#found + 1] = {run, facts}
@@ -235,7 +242,7 @@ _DONE_AT_ONCE: Final = 1000
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundState:
     """A state that may be taken, by the list of work. `place` is where the list goes on."""
 
     workflow_id: str
@@ -246,7 +253,7 @@ class Found:
 class Candidates:
     """The states that a claim may try next. `is_contested`: others are about to take some that fit too."""
 
-    states: tuple[Found, ...]
+    states: tuple[FoundState, ...]
     is_contested: bool
     next_place: WorkPlace | None
 
@@ -267,12 +274,12 @@ class WorkList:
         wanted = tuple(item for item in items if query.wants(item))
         return WorkPage(now=now, items=wanted, next_place=_place(stopped))
 
-    def next_ready(self, query: WorkQuery, mark: str, passed: Sequence[Found]) -> Candidates:
+    def next_ready(self, query: WorkQuery, mark: str, passed: Sequence[FoundState]) -> Candidates:
         """Return the next state that the query's agent may take, and mark it; with an empty mark also a marked one."""
         (reply,) = self._connections.send(_command(query, "claim", 1, mark, passed))
         contested, stopped, runs = reply
         states = tuple(
-            Found(workflow_id=run.decode(), state=decode_state(part.decode()))
+            FoundState(workflow_id=run.decode(), state=decode_state(part.decode()))
             for run, _, *parts in runs
             for part, *_ in parts
         )
@@ -284,6 +291,10 @@ class WorkList:
         named = {
             run: [join("", name) for name in meta.get("$.states[0:1001]", [])][:_DONE_AT_ONCE] for run, meta in told
         }
+        grown = [run for run, meta in told if meta.get("$.grown") == [True]]
+        listed: list[Command] = [("XRANGE", RunKeys(run).units, "-", "+", "COUNT", _DONE_AT_ONCE) for run in grown]
+        for run, units in zip(grown, self._connections.send(*listed) if listed else [], strict=True):
+            named[run] = [load(fields[1])["name"] for _, fields in units]
         asked: list[Command] = [
             ("JSON.MGET", *map(RunKeys(run).state, paths), "$") for run, paths in named.items() if paths
         ]
@@ -307,12 +318,12 @@ def _mode(query: WorkQuery) -> str:
     return "open"
 
 
-def _command(query: WorkQuery, mode: str, wanted: int, mark: str = "", passed: Sequence[Found] = ()) -> Command:
+def _command(query: WorkQuery, mode: str, wanted: int, mark: str = "", passed: Sequence[FoundState] = ()) -> Command:
     every, one_of = _lists(query, mode)
     place = query.place or WorkPlace(score=0, workflow_id="")
     first = ("-inf", "", 0) if query.place is None else (place.score, place.workflow_id, place.skipped)
     bounds = (_MOST_RUNS, _MOST_READ, _PAGE_OF_RUN, wanted)
-    asked = (mode, query.agent or "", query.skill or "", mark, _MARK_MS)
+    asked = (mode, query.agent or "", "" if query.skill is None else dump(query.skill)[1:-1], mark, _MARK_MS)
     forms = (_BLANK.timers, _BLANK.meta, _BLANK.state(""), _BLANK.taking(""))
     left = [f"{one.workflow_id}/{encode_state(one.state)}" for one in passed]
     names = (*every, *one_of)

@@ -11,7 +11,7 @@ from dcf.asl.gates import Gate
 from dcf.core.access import KEY_CALLER, Scope
 from dcf.core.gate_list import GateQuery, read_gate_place
 from dcf.core.gates import Judged
-from dcf.core.judging import Submission, work_of
+from dcf.core.judging import Submission, rows_of
 from dcf.core.operations import LONGEST_REASON
 from dcf.core.overriding import Override
 from dcf.core.verdicts import LONGEST_COMMENT, LONGEST_FEEDBACK, LONGEST_TAIL, Judge, Ruling
@@ -22,7 +22,6 @@ from dcf.tools.paging import Room
 from dcf.tools.people import Group
 from dcf.tools.registry import AgentId, Answer, Arguments, StateName, WorkflowId, refused, tool
 from dcf.tools.unlisted import UNLISTED
-from dcf.values.instants import to_text
 from dcf.values.json_text import Json, check
 from dcf.values.refusal import Refusal
 
@@ -110,21 +109,6 @@ def _query(args: ListGates) -> GateQuery:
         )
     groups = groups_of_answerer(args.group)
     return GateQuery(limit=args.limit, name=name, groups=tuple(sorted(groups)), place=read_gate_place(args.cursor))
-
-
-def rows_of(workflow_id: str, case: Submission, *, whole: bool) -> list[dict[str, Json]]:
-    """Return what waits at a state, one object for each gate; `whole`: with the output, however large."""
-    doc = case.doc
-    rows: list[dict[str, Json]] = []
-    for one in () if doc.gated is None or not doc.is_judged else doc.gated.open:
-        gate = case.gate(one.name)
-        if gate is not None:
-            work = work_of(case, gate, one)
-            del work["from"]
-            told: dict[str, Json] = {"workflow_id": workflow_id, "state": case.state, "name": work.pop("gate"), **work}
-            more: dict[str, Json] = {"output": case.output} if whole else {}
-            rows.append(told | {"asked": one.whom, "since": to_text(one.since)} | more)
-    return rows
 
 
 class CriterionVerdict(BaseModel):

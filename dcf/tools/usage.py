@@ -2,18 +2,17 @@
 
 import time
 from collections.abc import Mapping
-from itertools import islice
 from typing import Any, Final
 
 from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.usage import Usage, read_budget, read_report, sums_shown
+from dcf.core.usage import UsageReport, read_budget, read_report, sums_shown
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.tools.callers import current_caller, require_planner
 from dcf.tools.lifecycle import Reason, RequestId, RunOperated
-from dcf.tools.paging import Cursor
+from dcf.tools.paging import Place
 from dcf.tools.registry import ID_PATTERN, Answer, Arguments, JsonObject, ProjectId, WorkflowId, refused, tool
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, parse
@@ -31,7 +30,7 @@ USAGE: Final = (
 )
 
 
-def usage_given(given: Any) -> Usage | None:
+def usage_given(given: Any) -> UsageReport | None:
     """Read the usage that a completion reports, if it reports any."""
     return None if given is None else read_report(parse(given, name="usage_json"))
 
@@ -43,7 +42,7 @@ class ReadUsage(Arguments):
     """
 
     workflow_id: WorkflowId | None = Field(default=None, description="The run.")
-    agent: str | None = Field(default=None, pattern=ID_PATTERN, description="Or an agent.")
+    agent_id: str | None = Field(default=None, pattern=ID_PATTERN, description="Or an agent.")
     project: ProjectId | None = Field(default=None, description="Or a project.")
     since: str | None = Field(
         default=None,
@@ -52,7 +51,7 @@ class ReadUsage(Arguments):
         description="First day: 30d, or 2026-11-22T00:00:00Z. Default: 30 days.",
     )
     until: str | None = Field(default=None, min_length=2, max_length=40, description="Last day; default: today.")
-    cursor: Cursor = None
+    cursor: Place = None
 
 
 class UsageRead(Answer):
@@ -77,21 +76,22 @@ class UsageRead(Answer):
     arguments=ReadUsage,
     answer=UsageRead,
     read_only=True,
+    about_others=True,
 )
 def read_usage(app: Application, args: ReadUsage) -> UsageRead:
     """Read sums of usage."""
-    own, named = current_caller().project, sum(one is not None for one in (args.workflow_id, args.agent))
+    own, named = current_caller().project, sum(one is not None for one in (args.workflow_id, args.agent_id))
     is_of_project = args.project is not None and not (own is not None and named)
     if named + is_of_project != 1:
-        raise InvalidArgument("Exactly one of workflow_id, agent and project is needed.", "Name one of them.")
+        raise InvalidArgument("Exactly one of workflow_id, agent_id and project is needed.", "Name one of them.")
     if args.workflow_id is not None:
         return _of_run(app, args.workflow_id, args.cursor)
-    if args.agent is not None and own is not None:
+    if args.agent_id is not None and own is not None:
         raise Forbidden("The sums of an agent span projects.", "Ask for those of a run, or of your project.")
     now = time.time_ns() // 1000
     first = check_time("since", args.since, now) or now - _MONTH_S * SECOND
     last = check_time("until", args.until, now) or now
-    kind, name = ("agent", args.agent) if args.agent is not None else ("project", args.project)
+    kind, name = ("agent", args.agent_id) if args.agent_id is not None else ("project", args.project)
     days = (to_text(first)[:_DAY], to_text(last)[:_DAY])
     found = app.usages.of("agent" if kind == "agent" else "project", str(name), *days)
     summed = _summed(found.days)
@@ -105,8 +105,8 @@ def read_usage(app: Application, args: ReadUsage) -> UsageRead:
 
 def _of_run(app: Application, workflow_id: str, cursor: str | None) -> UsageRead:
     found = app.usages.of_run(workflow_id)
-    names = sorted(name for name in found.states if cursor is None or name > cursor)
-    shown = list(islice(names, _STATES))
+    names, begin = sorted(found.states), int(cursor or 0)
+    shown = names[begin : begin + _STATES]
     return UsageRead(
         status=f"Usage of run '{workflow_id}'.",
         total=sums_shown(found.total),
@@ -114,7 +114,7 @@ def _of_run(app: Application, workflow_id: str, cursor: str | None) -> UsageRead
         agents={name: sums_shown(sums) for name, sums in found.agents.items()},
         models={name: sums_shown(sums) for name, sums in found.models.items()} or None,
         budget=None if found.budget is None else found.budget.as_json(),
-        next_cursor=shown[-1] if len(shown) < len(names) else None,
+        next_cursor=str(begin + len(shown)) if begin + len(shown) < len(names) else None,
     )
 
 

@@ -104,6 +104,7 @@ def test_reminders_wait_while_the_run_is_blocked_and_its_end_tells_the_agents(ti
         timely.make_due(run, "A")
         timely.notifications.pulse()
     assert told(timely, "a", run) == before
+    assert "StateReminded" not in timely.event_types(run)
     assert unblocked(timely, run) == 1
     assert told(timely, "a", run)[-1] == ("A", "unblocked")
 

@@ -307,7 +307,11 @@ def test_override_reason_lost(world: World) -> None:
     told = ok(override(world, run, "review"))
     assert (told["verdict"], told["state_status"], told["next_states"]) == ("override", "succeeded", ["B"])
     (event,) = [event for event in world.events(run) if event.type == "GateOverridden"]
-    assert (event.data["reason"], event.data["by"], event.data["gate"]) == ("checked by phone", "olga", "review")
+    assert (event.data["reason"], event.data["overridden_by"], event.data["gate"]) == (
+        "checked by phone",
+        "olga",
+        "review",
+    )
     assert event.data["content_sha256"] == content_sha256(GOOD)
     kept = world.store.read(run, Reads(states=("A",), gates=("A",))).gates["A"]
     assert kept is not None
@@ -566,3 +570,28 @@ def test_a_gate_may_block_the_run_with_an_issue_until_somebody_resolves_it(world
     assert "RunBlocked" in world.event_types(run)
     assert world.doc(run, "A").lease.is_held_with(token)
     assert code(world.try_acquire(run, "B", "ben")) in ("run_blocked", "not_ready")
+
+
+def test_earlier_log_disables_contract_check(world: World) -> None:
+    """The check always runs: whatever was logged, passed or judged before, each content is checked."""
+    run, token = begun(world, {**SHAPE, "max_attempts": 20})
+    world.update(run, "A", token, output={"text": "logged"})
+    bad = {"txt": "bad"}
+    for number in range(3):
+        assert code(submit(world, run, token, bad, request_id=f"n{number}")) == "needs_work"
+    override(world, run, "nothing")
+    assert code(submit(world, run, token, bad, request_id="again")) == "needs_work"
+    checked = [event for event in world.events(run) if event.type == "GateDecided"]
+    assert [event.data["verdict"] for event in checked] == ["fail"] * 4
+    assert code(submit(world, run, token)) == "ok"
+
+
+def test_an_agent_takes_again_what_was_sent_back_without_its_token(world: World) -> None:
+    run, token = begun(world, REVIEW)
+    submit(world, run, token)
+    judge(world, run, verdict="fail")
+    assert code(world.try_acquire(run, "A", "eve", any_owner=True)) == "lease_held"
+    again = world.acquire(run, "A", "ann")
+    assert code(submit(world, run, token, {"text": "late"})) == "lease_lost"
+    assert world.gates.sent_back(run, "A")["failed_criteria"]
+    assert code(submit(world, run, again, {"text": "better"})) == "review_running"

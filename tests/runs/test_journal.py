@@ -16,9 +16,12 @@ from dcf.core.model import RunStatus
 from dcf.core.notes import Note
 from dcf.core.operations import RunAnswer
 from dcf.errors import InvalidArgument, UnknownRun
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.journal import Journal
 from dcf.store.connection import Connections
 from dcf.store.journal import JournalReader
 from dcf.store.journal_entries import entry_commands
+from dcf.store.runs import RunStore
 from dcf.values.instants import from_text
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
@@ -26,6 +29,7 @@ from tests.support import ahead
 from tests.support.counting import CountingPool
 from tests.support.machines import chain, workflow
 from tests.support.scopes import parallel, task
+from tests.support.trouble import Meanwhile
 from tests.support.world import World
 
 AGENTS = {"A": "a", "B": "b"}
@@ -143,6 +147,35 @@ def test_entries_of_many_writers_at_once_are_all_there_each_once_and_in_order(
     for number in range(many):
         own = [entry.text for entry in found if entry.text.startswith(f"{number} ")]
         assert own == [f"{number} {at}" for at in range(each)]
+
+
+@pytest.mark.parametrize("text", ["It works.", "else"])
+def test_of_two_calls_with_one_key_at_once_one_counts_and_the_other_hears_so(real: World, run: str, text: str) -> None:
+    first: list[EntryAdded] = []
+    slow = ControlPlane(
+        RunStore(real.connections, before_commit=Meanwhile(lambda: first.append(added(real, run)))), real.index
+    )
+    late = Journal(slow, JournalReader(real.connections)).add_journal_entry(run, wish(text=text))
+    (entry,) = page(real, run).entries
+    assert entry == first[0].entry
+    if text == entry.text:
+        assert isinstance(late, EntryAdded)
+        assert (late.entry, late.repeated) == (entry, True)
+    else:
+        assert code(late) == "conflict"
+
+
+def test_the_times_of_entries_grow_in_the_order_in_which_they_are_written(real: World, run: str) -> None:
+    first: list[EntryAdded] = []
+    slow = ControlPlane(
+        RunStore(real.connections, before_commit=Meanwhile(lambda: first.append(added(real, run, "k2")))), real.index
+    )
+    late = Journal(slow, JournalReader(real.connections)).add_journal_entry(run, wish())
+    assert isinstance(late, EntryAdded)
+    assert late.entry.place > first[0].entry.place
+    assert [one.entry_id for one in page(real, run, cursor=first[0].entry.place, oldest_first=True).entries] == [
+        late.entry.entry_id
+    ]
 
 
 def test_a_reader_who_goes_on_where_it_stopped_misses_nothing(

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from dcf.core.answers import AlreadyCompleted, Created, Leased, Released, Updated
+from dcf.core.journal import EntryKind, entry_id_of
+from dcf.core.journaling import AddEntry, EntryAdded, ResolveIssue
 from dcf.core.model import OPEN, RunStatus, StateDoc, Status
 from dcf.core.operations import RunAnswer
 from dcf.core.repeating import Rerun
@@ -74,6 +76,7 @@ class Agents(RuleBasedStateMachine):
         self.pools: dict[str, tuple[str, ...]] = dict(POOLS)
         self.requests: list[tuple[Callable[[], RunAnswer | Refusal], RunAnswer]] = []
         self.is_paused = False
+        self.issues: list[str] = []
         self.is_held = False
         self.reruns: list[str] = []
         self.terminal: dict[str, StateDoc] = {}
@@ -107,6 +110,7 @@ class Agents(RuleBasedStateMachine):
         assert not before.lease.is_live(answer.doc.started_at), "nobody held it"
         assert agent in self.pools[answer.state]
         assert not self.is_paused, "nobody gets a lease while the run is paused"
+        assert not self.issues, "nobody gets a lease while an issue blocks the run"
         self.remember(answer, agent, token)
 
     def remember(self, answer: Leased, agent: str, token: str) -> None:
@@ -176,7 +180,7 @@ class Agents(RuleBasedStateMachine):
             assert not answer.repeated
             assert self.completions(grant) == before + 1
             grant.applied["complete"] = request
-            assert answer.claimed is None or not self.is_paused
+            assert answer.claimed is None or not (self.is_paused or self.issues)
             if answer.claimed is not None:
                 token = answer.claimed.doc.lease.token
                 assert token is not None
@@ -252,6 +256,24 @@ class Agents(RuleBasedStateMachine):
         answer = self.asks(lambda asked: self.world.lifecycle.resume(self.run, request_id=asked))
         assert isinstance(answer, RunAnswer) is running
         self.is_paused = False
+        self.look()
+
+    @precondition(lambda self: len(self.issues) < 2)
+    @rule()
+    def block(self) -> None:
+        running, key = self.is_running(), new_token()
+        wish = AddEntry(kind=EntryKind.ISSUE, text="Why?", agent="ann", key=key, blocks=True, is_operator=True)
+        answers = [self.world.journal.add_journal_entry(self.run, wish) for _ in range(2)]
+        assert [isinstance(one, EntryAdded) for one in answers] == [running, running]
+        self.issues += [entry_id_of(key)] if running else []
+        self.look()
+
+    @precondition(lambda self: self.issues)
+    @rule()
+    def unblock(self) -> None:
+        wish = ResolveIssue(issue=self.issues.pop(), how="So.", by="ann", may_any=True)
+        answer = self.asks(lambda asked: self.world.journal.resolve_issue(self.run, wish, request_id=asked))
+        assert isinstance(answer, RunAnswer)
         self.look()
 
     @precondition(lambda self: len(self.grants) > 3)
@@ -434,6 +456,9 @@ class Agents(RuleBasedStateMachine):
         try:
             if self.is_paused and self.is_running():
                 self.world.lifecycle.resume(self.run)
+            for issue in self.issues:
+                wish = ResolveIssue(issue=issue, how="So.", by="ann", may_any=True)
+                self.world.journal.resolve_issue(self.run, wish)
             self.world.notifications.pulse()
             if self.is_running():
                 (state,) = (name for name, doc in self.docs.items() if doc.status in OPEN and doc.is_ready)

@@ -70,8 +70,9 @@ class Site:
         about: dict[str, Any] = {
             "workflow_id": self.run, "workflow_json": TWO_TASKS, "state": "A", "source_state": "A",
             "redis_key": f"cp:wf:{self.run}:{key}", "path": "$.agents", "from_path": "$.agents", "to_path": "$.status",
-            "skill_json": manifest(), "agent_name": None, "timeout_s": 0, "value_json": {"A": who},
+            "skill_json": manifest(), "agent_name": None, "value_json": {"A": who},
         }  # fmt: skip
+        about["timeout_s"] = 60 if tool == "open_run" else 0
         fields = TOOLS[tool].arguments.model_fields
         spoken = {name: who for name in SPEAKS if name in fields}
         return smallest(tool) | {name: value for name, value in about.items() if name in fields} | spoken
@@ -147,8 +148,8 @@ async def test_only_the_scope_operate_makes_a_document_that_never_expires(
     assert (raw_redis.ttl(key) == -1) == may
 
 
-_NEEDED_TOO = dict.fromkeys(("json_set", "json_merge", "correct_result"), (Scope.PLAN,))
-"""What the planner's hand on `meta.agents` takes beside the tool's scope, and who corrects without a lease token."""
+_NEEDED_TOO = dict.fromkeys(("json_set", "json_merge", "correct_result", "put_definition"), (Scope.PLAN,))
+"""What takes more than the tool's scope: changing `meta.agents`, a correction without a lease, a lasting definition."""
 
 _ONE_OF_TWO = {"answer_question": Scope.PLAN, "decide_gate": Scope.WORK}
 _ONE_OF_TWO = {"answer_question": Scope.PLAN, "resolve_issue": Scope.PLAN}

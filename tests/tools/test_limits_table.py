@@ -12,11 +12,29 @@ import redis
 
 from dcf.application import Application
 from dcf.asl import brief_syntax, parsing, pausing, schema_check, schema_syntax
-from dcf.core import artifacts, blockers, journal, journal_query, parents, projects, schedules, signals, talk, ticks
+from dcf.core import (
+    agent_context,
+    artifacts,
+    blockers,
+    catalogue_definitions,
+    journal,
+    journal_query,
+    knowledge,
+    parents,
+    projects,
+    schedules,
+    searching,
+    signals,
+    talk,
+    text_tokens,
+    ticks,
+    units,
+)
 from dcf.core.access import Scope
 from dcf.runs import histories
+from dcf.runs import searching as run_searching
 from dcf.settings import Settings
-from dcf.store import audit_trail, inbox, keys, run_signs
+from dcf.store import audit_trail, inbox, keys, run_signs, text_index
 from dcf.tools import notification, run_watch
 from dcf.tools.registry import TOOLS
 from dcf.values import json_text
@@ -25,15 +43,18 @@ from tests.runs import (
     test_diagnosis_reads,
     test_histories,
     test_journal,
+    test_knowledge,
     test_long_chains,
     test_signals,
     test_talk,
 )
-from tests.store import test_audit_trail, test_fair_inbox
+from tests.store import test_audit_trail, test_fair_inbox, test_text_index
 from tests.tools import (
     test_artifacts,
     test_bodies,
+    test_catalogue_tools,
     test_connections,
+    test_context_tool,
     test_floods,
     test_http,
     test_journal_tools,
@@ -43,10 +64,11 @@ from tests.tools import (
     test_quotas,
     test_run_watch,
     test_schedule_tools,
+    test_search_tool,
 )
 from tests.tools.calls import Tools, new_run
 from tests.unit.asl import test_json_schemas
-from tests.unit.core import test_core_briefs, test_scheduling, test_ticks
+from tests.unit.core import test_core_briefs, test_growing, test_scheduling, test_text_query, test_ticks
 
 pytestmark = pytest.mark.anyio
 
@@ -194,6 +216,23 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         histories.MOST_EXAMINED,
         test_histories.test_a_page_that_few_events_belong_to_reads_a_bounded_number_and_says_where_to_go_on,
     ),
+    "findings": (knowledge.MOST_FINDINGS, test_knowledge.test_no_more_findings_are_kept_than_there_may_be),
+    "definitions in the catalogue, and older versions of them": (
+        catalogue_definitions.MOST_DEFINITIONS,
+        test_knowledge.test_no_more_definitions_are_kept_than_there_may_be,
+    ),
+    "versions of one definition whose content is kept": (
+        catalogue_definitions.MOST_VERSIONS,
+        test_catalogue_tools.test_the_oldest_versions_go,
+    ),
+    "different words by which a text is found": (
+        text_tokens.MOST_WORDS,
+        test_text_query.test_a_text_is_found_by_so_many_words_and_no_more,
+    ),
+    "entries that one page of a search orders and counts": (
+        text_index.BLOCK,
+        test_text_index.test_pages_show_each_entry_once_whatever_the_size_of_a_block,
+    ),
     "schedules": (schedules.MOST_SCHEDULES, test_schedule_tools.test_there_are_a_thousand_schedules_at_most),
     "schedules that one key created": (
         schedules.MOST_OF_ONE,
@@ -259,6 +298,23 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "entries of one page of a journal": (
         journal_query.LONGEST_PAGE,
         test_journal_tools.test_a_page_has_so_many_at_most,
+    ),
+    "units and groups of a run that grows": (
+        units.MOST_UNITS,
+        test_growing.test_a_run_takes_only_so_many_units_and_a_call_only_so_many,
+    ),
+    "units that wait for one unit or group": (
+        units.MOST_FOLLOWERS,
+        test_growing.test_only_so_many_units_wait_for_one,
+    ),
+    "bytes of a context": (agent_context.MOST_BYTES, test_context_tool.test_a_context_says_whose_it_is_and_has_a_size),
+    "runs whose journals and outputs one search looks through": (
+        run_searching.MOST_RUNS,
+        test_search_tool.test_the_newest_runs_are_looked_through_and_the_answer_says_that_there_are_more,
+    ),
+    "results of one search over everything": (
+        searching.MOST_HITS,
+        test_search_tool.test_a_search_has_so_many_results_at_most,
     ),
     "notes of a run": (talk.MOST_NOTES, test_talk.test_notes_are_bounded_in_length_and_number_and_end_with_the_run),
     "questions that a run keeps": (

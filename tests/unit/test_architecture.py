@@ -214,18 +214,23 @@ def test_every_refusal_is_listed_with_its_code() -> None:
 
 def test_refusals_of_the_core_are_made_in_one_place() -> None:
     makers = {name for name, tree in MODULES.items() if is_in(name, "dcf.core") and "Refusal(" in ast.unparse(tree)}
-    places = {"refusals", "outside_refusals", "human_refusals", "talk_refusals", "schedule_refusals", "run_edits"}
-    places |= {"answers", "gate_refusals", "halt_refusals", "journal_refusals"}
-    places |= {
+    places = {
         "answers",
+        "run_edits",
+        "refusals",
+        "artifact_refusals",
+        "gate_refusals",
         "halt_refusals",
+        "human_refusals",
         "journal_refusals",
-        "work_refusals",
-        "project_refusals",
         "knowledge_refusals",
+        "outside_refusals",
+        "project_refusals",
+        "schedule_refusals",
+        "talk_refusals",
         "unit_refusals",
+        "work_refusals",
     }
-    places |= {"artifact_refusals"}
     assert makers <= {f"dcf.core.{name}" for name in places}
 
 

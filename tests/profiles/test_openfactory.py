@@ -1,0 +1,195 @@
+"""openfactory's tools over MCP: orders of a key, the moves they make, and what the original promised and lacked."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from dcf.application import Application
+from dcf.core.access import Caller, Scope
+from tests.profiles.clients import ProfileClient
+from tests.profiles.conftest import Connect
+from tests.profiles.contract import OPENFACTORY
+from tests.tools.access import ask
+
+pytestmark = pytest.mark.anyio
+
+WORKER = (Scope.READ, Scope.WORK)
+PLANNER = (Scope.READ, Scope.WORK, Scope.PLAN)
+REVIEW = {
+    "name": "review",
+    "kind": "person",
+    "people": ["ada", "carl"],
+    "criteria": ["It works."],
+    "author_may_review": True,
+}
+
+
+def _key(site: Application, *scopes: Scope, agent_id: str, project: str | None = None) -> str:
+    made = site.keys.create(scopes, agent_id=agent_id, label=None, life_s=None, profile="openfactory", project=project)
+    return made.text
+
+
+def _planner(site: Application, project: str | None = None) -> Caller:
+    key = site.keys.create(PLANNER, agent_id="boss", label=None, life_s=None, project=project)
+    caller = site.keys.admit(key.text)
+    assert caller is not None
+    return caller
+
+
+async def planned(site: Application, *units: dict[str, Any], project: str | None = None) -> str:
+    """Plan work orders, as a planner does with dcf's own tools."""
+    caller = _planner(site, project)
+    opened = await ask(site, caller, "open_run", name="orders", planner_agent_id="boss", project=project)
+    run = str(opened["workflow_id"])
+    added = await ask(site, caller, "add_units", workflow_id=run, units=list(units))
+    assert added.code == "ok", added.text
+    return run
+
+
+@pytest.fixture
+async def ada(site: Application, connect: Connect) -> AsyncIterator[ProfileClient]:
+    async with connect(_key(site, *WORKER, Scope.ANSWER, agent_id="ada")) as found:
+        yield found
+
+
+async def listed(client: ProfileClient, run: str, status: str = "ready") -> list[dict[str, Any]]:
+    found = (await client.ok("list_work_orders", status=status, limit=50))["workOrders"]
+    return [one for one in found if one["id"].startswith(f"{run}:")]
+
+
+async def moved(client: ProfileClient, order: str, status: str) -> dict[str, Any]:
+    found: dict[str, Any] = await client.ok("update_work_order_status", workOrderId=order, status=status)
+    assert OPENFACTORY["update_work_order_status"].answer <= set(found)
+    return found
+
+
+async def test_an_order_goes_from_ready_to_done(site: Application, ada: ProfileClient) -> None:
+    given = {
+        "feature": "Prices",
+        "deliverableType": "bugfix",
+        "description": "Add a **currency**.",
+        "outOfScope": "Taxes.",
+        "implementationPlan": "1. Add it.",
+    }
+    run = await planned(
+        site,
+        {"name": "phase", "kind": "group", "title": "Phase one"},
+        {"name": "fix", "title": "Fix prices", "group": "phase", "agents": ["ada"], "input": given, "gates": [REVIEW]},
+        {"name": "ship", "title": "Ship it", "depends_on": ["fix"]},
+    )
+    (order,) = await listed(ada, run)
+    assert order == {
+        "id": f"{run}:fix",
+        "title": "Fix prices",
+        "status": "ready",
+        "phase": "Phase one",
+        "feature": "Prices",
+        "deliverableType": "bugfix",
+    }
+    whole = await ada.twice("get_work_order", workOrderId=order["id"])
+    assert set(whole) == OPENFACTORY["get_work_order"].answer
+    assert (whole["description"], whole["acceptanceCriteria"]) == ("Add a **currency**.", "- It works.")
+    assert whole["graphConnections"] == [{"entityType": "work_order", "label": "Ship it", "edgeType": "blocks"}]
+    begun = await moved(ada, order["id"], "In Progress")
+    assert (begun["previousStatus"], begun["newStatus"]) == ("ready", "in_progress")
+    assert [one["status"] for one in await listed(ada, run, "in_progress")] == ["in_progress"]
+    again = await moved(ada, order["id"], "in_progress")
+    assert (again["previousStatus"], again["newStatus"]) == ("in_progress", "in_progress")
+    handed = await moved(ada, order["id"], "in_review")
+    assert handed["newStatus"] == "in_review"
+    assert [one["id"] for one in await listed(ada, run, "in_review")] == [order["id"]]
+    rework = await moved(ada, order["id"], "in_progress")
+    assert (rework["previousStatus"], rework["newStatus"]) == ("in_review", "in_progress")
+    await moved(ada, order["id"], "in_review")
+    assert (await moved(ada, order["id"], "done"))["newStatus"] == "done"
+    assert (await moved(ada, order["id"], "done"))["previousStatus"] == "done"
+    assert [one["title"] for one in await listed(ada, run)] == ["Ship it"]
+
+
+async def test_an_order_without_a_gate_goes_the_same_way(site: Application, ada: ProfileClient) -> None:
+    run = await planned(site, {"name": "fix", "title": "Fix"})
+    order = f"{run}:fix"
+    for status in ("in_progress", "in_review", "in_progress", "in_review"):
+        assert (await moved(ada, order, status))["newStatus"] == status
+        assert [one["id"] for one in await listed(ada, run, status)] == [order]
+    assert (await moved(ada, order, "done"))["newStatus"] == "done"
+
+
+async def test_a_wrong_move_changes_nothing(site: Application, ada: ProfileClient) -> None:
+    run = await planned(site, {"name": "fix"}, {"name": "later", "depends_on": ["fix"]})
+    for order, status in ((f"{run}:fix", "done"), (f"{run}:fix", "in_review"), (f"{run}:later", "in_progress")):
+        refused = await ada.failed("update_work_order_status", workOrderId=order, status=status)
+        assert refused.text.startswith("Error: ")
+        assert "invalid_transition" in refused.text
+    assert [one["id"] for one in await listed(ada, run)] == [f"{run}:fix"]
+
+
+async def test_empty_list_as_sentence(ada: ProfileClient, site: Application) -> None:
+    assert await ada.ok("search_context", query="nobody-wrote-this-word") == {"results": []}
+    assert await ada.ok("search_context", query="anything", types=["code"]) == {"results": []}
+    key = site.keys.create(WORKER, agent_id="nobody-has-work", label=None, life_s=None, project="empty")
+    caller = site.keys.admit(key.text)
+    assert caller is not None
+    found = await ada.ok("list_work_orders", status="in_review")
+    assert isinstance(found["workOrders"], list)
+
+
+async def test_an_order_that_another_agent_holds_cannot_be_taken(
+    site: Application, ada: ProfileClient, connect: Connect
+) -> None:
+    run = await planned(site, {"name": "fix"})
+    await moved(ada, f"{run}:fix", "in_progress")
+    async with connect(_key(site, *WORKER, agent_id="bob")) as bob:
+        assert await listed(bob, run, "in_progress") == []
+        refused = await bob.failed("update_work_order_status", workOrderId=f"{run}:fix", status="in_review")
+        assert "lease_lost" in refused.text
+    await moved(ada, f"{run}:fix", "in_review")
+
+
+async def test_keys_by_prefix_only(site: Application, connect: Connect) -> None:
+    """The whole key counts, with its scope, its project and its expiry."""
+    mine = await planned(site, {"name": "fix"}, project="shop")
+    other = await planned(site, {"name": "fix"}, project="bank")
+    key = _key(site, *WORKER, agent_id="ada", project="shop")
+    async with connect(key) as found:
+        assert [one["id"] for one in await listed(found, mine)] == [f"{mine}:fix"]
+        assert await listed(found, other) == []
+        await found.failed("get_work_order", workOrderId=f"{other}:fix")
+        await found.failed("update_work_order_status", workOrderId=f"{other}:fix", status="in_progress")
+    reader = _key(site, Scope.READ, agent_id="ada", project="shop")
+    async with connect(reader) as found:
+        assert len(await listed(found, mine)) == 1
+        refused = await found.failed("update_work_order_status", workOrderId=f"{mine}:fix", status="in_progress")
+        assert "scope" in refused.text
+    assert site.keys.admit(key[:-1] + ("x" if key[-1] != "x" else "y")) is None
+
+
+async def test_the_project_of_the_key_can_be_read(site: Application, connect: Connect) -> None:
+    features = ["Prices", {"name": "Carts", "relationships": [{"kind": "needs", "feature": "Prices"}]}]
+    answer = await ask(
+        site, _planner(site), "put_project", project="atlas", name="Atlas", description="Maps.", features_json=features
+    )
+    assert answer.code == "ok", answer.text
+    async with connect(_key(site, *WORKER, agent_id="ada", project="atlas")) as found:
+        read = await found.client.read_resource("project://overview")
+        (content,) = read.contents
+        assert '"name":"Atlas"' in content.text  # type: ignore[union-attr]
+        assert '"features":["Prices","Carts"]' in content.text  # type: ignore[union-attr]
+        (content,) = (await found.client.read_resource("project://features")).contents
+        assert '"needs"' in content.text  # type: ignore[union-attr]
+    async with connect(_key(site, *WORKER, agent_id="ada")) as found:
+        with pytest.raises(MCPError, match="unknown_project"):
+            await found.client.read_resource("project://overview")
+
+
+async def test_context_is_found_with_scores(site: Application, ada: ProfileClient) -> None:
+    caller = _planner(site)
+    told = {"severity": "low", "category": "pricing", "title": "Zlotych everywhere", "text": "Prices are in zlotych."}
+    assert (await ask(site, caller, "add_finding", **told)).code == "ok"
+    found = await ada.ok("search_context", query="zlotych", types=["Documents"], limit=1)
+    (one,) = found["results"]
+    assert set(one) == {"type", "title", "snippet", "entityId", "score"}
+    assert (one["type"], one["title"]) == ("documents", "Zlotych everywhere")
+    assert one["score"] > 0
