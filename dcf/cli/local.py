@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import exit_codes, opening, panels
+from dcf.cli.text import json_text
 
 
 def mount(app: typer.Typer) -> None:
@@ -37,6 +38,10 @@ def local(
     deadline: Annotated[
         float, typer.Option(help="Seconds for which a call is repeated while the server is away.", min=0, max=600)
     ] = 30,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say whether the server answers, and what may be done here.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --check: print that as JSON.")] = False,
 ) -> None:
     """Serve an agent on this machine: the tools of a dcf server, and what needs the disk.
 
@@ -47,7 +52,7 @@ def local(
     import anyio
 
     from dcf.local.commands import allowed_by, end_all
-    from dcf.local.proxy import LocalServer, serve
+    from dcf.local.proxy import LocalServer, looked_at, serve
     from dcf.local.upstream import Upstream
     from dcf.local.working_root import WorkingRoot
 
@@ -56,6 +61,10 @@ def local(
     allowed = allowed_by(allow_command or (), allow_file)
     upstream = Upstream(server or settings.server_url, key or kept, deadline, profile)
     found = LocalServer(upstream, WorkingRoot(root), allowed, upload=upload_files)
+    if check or as_json:
+        told = anyio.run(looked_at, found)
+        typer.echo(json_text(told) if as_json else "\n".join(f"{name}: {value}" for name, value in told.items()))
+        raise typer.Exit(exit_codes.OK if told["server_error"] is None else exit_codes.UNAVAILABLE)
 
     def end(number: int, _: object) -> None:
         end_all()

@@ -63,6 +63,7 @@ class DeepWorkCall:
         answer = result.get("structuredContent")
         if not isinstance(answer, dict) or result.get("isError") or self.root is None:
             return result
+        problems = [*problems, *(answer.get("problems") or ())]
         more: dict[str, Json] = {"root": str(self.root)} | ({"problems": problems} if problems else {})
         begun = answer.get("begin_step")
         if self.tool == "start_workflow" and isinstance(begun, dict) and len(answer.get("stack") or ()) <= 1:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import anyio
 from mcp.server.context import CallNext, ServerRequestContext
@@ -216,6 +217,26 @@ async def serve(server: LocalServer) -> None:
     built = server.built()
     async with server.upstream.opened(), stdio_server() as (read, write):
         await built.run(read, write, built.create_initialization_options())
+
+
+async def looked_at(server: LocalServer) -> dict[str, Json]:
+    """Return whether the dcf server answers, what may run here, and where; for a person who sets this up."""
+    failure, tools = None, 0
+    async with server.upstream.opened():
+        try:
+            tools = len((await server.upstream.request("tools/list", {}, deadline_s=_FIRST_S))["tools"])
+        except DcfError as error:
+            failure = f"{error.code}: {error.message} {error.hint}"
+        except MCPError as error:
+            failure = error.error.message
+    root = server.working_root.configured
+    return {
+        "server": urlsplit(server.upstream.url)._replace(query="").geturl().rpartition("@")[2],
+        "server_error": failure,
+        "server_tools": tools,
+        "root": None if root is None else str(root.resolve()),
+        "allowed_commands": [" ".join(words) for words in server.allowed.patterns],
+    }
 
 
 def _params(ctx: Context) -> dict[str, Any]:

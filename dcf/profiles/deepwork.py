@@ -9,7 +9,7 @@ from typing import Final
 from dcf.core.access import Scope
 from dcf.profiles import deepwork_calls as calls
 from dcf.profiles import grown
-from dcf.profiles.deepwork_catalogue import definition_of, job_of, readable, shown_of, workflow_of
+from dcf.profiles.deepwork_catalogue import definition_of, job_of, names_of_jobs, shown_of, workflow_of
 from dcf.profiles.deepwork_jobs import document_of, machine_of, order_of, read_job
 from dcf.profiles.deepwork_session import TAG, DeepRun, Session, scope_of, session_id, session_of
 from dcf.profiles.grown import RunUnit, read_unit
@@ -25,25 +25,15 @@ _RUNNING: Final = "The outputs are being reviewed. Call finished_step again with
 @_BOX.tool(calls.GetWorkflowsCall, read_only=True)
 async def get_workflows(native: Native, args: calls.GetWorkflowsCall) -> Json:
     """Return what can be started."""
+    session = scope_of(native, args.session_id)
     jobs: list[Json] = []
-    cursor: Json = None
-    while True:
-        page = await native.call(
-            "search_definitions",
-            kind="job",
-            session=scope_of(native, args.session_id),
-            project=native.project,
-            detail="full",
-            limit=100,
-            cursor=cursor,
-        )
-        for one in page["definitions"]:
-            job = readable(one.get("content"))
-            if job is not None:
-                jobs.append(shown_of(job))
-        cursor = page.get("next_cursor")
-        if cursor is None:
-            return {"jobs": jobs}
+    problems: list[Json] = []
+    async for name in names_of_jobs(native, session):
+        try:
+            jobs.append(shown_of(await job_of(native, name, session)))
+        except NotDone as refused:
+            problems.append(f"{name}: {refused.failure.message}")
+    return {"jobs": jobs, **({"problems": problems} if problems else {})}
 
 
 @_BOX.tool(calls.StartJobWorkflowCall, Scope.PLAN, Scope.WORK)
@@ -179,7 +169,8 @@ async def get_session_job(native: Native, args: calls.GetSessionJobCall) -> Json
         content = await definition_of(native, args.job_name, scope_of(native, args.session_id))
     except NotDone as refused:
         return {"error": refused.failure.sentence}
-    return {"job_name": args.job_name, "job_definition_yaml": content.get("yaml")}
+    text = content.get("yaml") if isinstance(content, dict) else content
+    return {"job_name": args.job_name, "job_definition_yaml": text}
 
 
 @_BOX.tool(calls.GetReviewInstructionsCall, read_only=True)

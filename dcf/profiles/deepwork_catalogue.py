@@ -1,34 +1,48 @@
 """Jobs of DeepWork in the catalogue: those of a session, of a project, and for everybody."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Mapping
 
-from dcf.profiles.deepwork_jobs import DeepWorkJob, JobWorkflow, read_job
-from dcf.profiles.profile import Native, NotDone, refuse
+from dcf.profiles.deepwork_jobs import DeepWorkJob, JobWorkflow, document_of, read_job
+from dcf.profiles.profile import Native, refuse
 from dcf.values.json_text import Json
 
 
-async def definition_of(native: Native, name: str, session: str) -> Mapping[str, Any]:
-    """Return what is kept of a job, as the session sees it."""
-    found = await native.call(
-        "get_definition", kind="job", name=name, session=session, project=native.project, redact=None
-    )
-    content = found["definition"].get("content")
-    return content if isinstance(content, Mapping) else {}
+async def definition_of(native: Native, name: str, session: str) -> Json:
+    """Return what is kept of a job, as the session sees it: its own comes first, then the project's."""
+    found = await native.call("get_definition", kind="job", name=name, session=session, project=native.project)
+    return found["definition"].get("content")
 
 
 async def job_of(native: Native, name: str, session: str) -> DeepWorkJob:
     """Return a job; raise NotDone if there is none, or it is wrong."""
     content = await definition_of(native, name, session)
-    return read_job(content["job"] if isinstance(content.get("job"), Mapping) else content)
+    if isinstance(content, str):
+        return read_job(document_of(content))
+    document = content if isinstance(content, Mapping) else {}
+    return read_job(document["job"] if isinstance(document.get("job"), Mapping) else document)
 
 
-def readable(content: Json) -> DeepWorkJob | None:
-    """Return a job of the catalogue; None for one that is none, which nobody can start."""
-    try:
-        return read_job(content["job"] if isinstance(content.get("job"), Mapping) else content)
-    except (NotDone, AttributeError):
-        return None
+async def names_of_jobs(native: Native, session: str) -> AsyncIterator[str]:
+    """Yield the names of the jobs that a session sees, each once."""
+    seen: set[str] = set()
+    cursor: Json = None
+    while True:
+        page = await native.call(
+            "search_definitions",
+            kind="job",
+            session=session,
+            project=native.project,
+            detail="name",
+            limit=100,
+            cursor=cursor,
+        )
+        for name in (str(one["name"]) for one in page["definitions"]):
+            if name not in seen:
+                seen.add(name)
+                yield name
+        cursor = page.get("next_cursor")
+        if cursor is None:
+            return
 
 
 def workflow_of(job: DeepWorkJob, name: str) -> JobWorkflow:

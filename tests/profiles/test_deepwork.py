@@ -234,7 +234,8 @@ async def test_two_agents_have_sessions_of_their_own_also_of_the_same_name(
 ) -> None:
     await start(worker, "small_job", "only")
     async with connect(key(site), "deepwork") as other:
-        assert (await other.ok("get_workflows"))["jobs"] == []
+        seen = {one["name"] for one in (await other.ok("get_workflows"))["jobs"]}
+        assert "competitive_research" not in seen
         told = await other.failed("finished_step", outputs=[])
         assert "No workflow is under way" in told.text
 
@@ -284,3 +285,21 @@ async def test_a_failed_review_comes_back_with_the_failed_criteria_only(
     assert "The third has none." in waits["feedback"]
     mended = await worker.ok("finished_step", outputs=["numbers.csv"], notes="With sources.")
     assert (mended["status"], mended["failed_criteria"]) == ("needs_work", [])
+
+
+async def test_jobs_of_the_catalogue_are_served_and_those_that_are_wrong_are_told_of(
+    site: Application, connect: Connect, worker: ProfileClient
+) -> None:
+    """As text, for everybody; the one of the session comes before it."""
+    async with connect(key(site)) as planner:
+        names = [f"shared_{secrets.token_hex(4)}", "small_job"]
+        for name in names:
+            text = SMALL.replace("small_job", name).replace("Do one.", "Do the shared one.")
+            await planner.ok("put_definition", kind="job", name=name, content=text)
+        wrong = f"wrong_{secrets.token_hex(4)}"
+        await planner.ok("put_definition", kind="job", name=wrong, content={"name": wrong, "steps": []})
+    told = await worker.ok("get_workflows")
+    assert {one["name"] for one in told["jobs"]} >= {*names, "competitive_research"}
+    assert any(one.startswith(f"{wrong}: ") for one in told["problems"])
+    assert (await start(worker, names[0], "only"))["begin_step"]["step_instructions"] == "Do the shared one."
+    assert (await start(worker, "small_job", "only"))["begin_step"]["step_instructions"] == "Do one."
