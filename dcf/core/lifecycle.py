@@ -15,6 +15,7 @@ from dcf.core.model import Meta, RunStatus, StateDoc
 from dcf.core.notices import NoticeKind, ready_again, tell_parent
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.refusals import run_over
+from dcf.core.run_timeouts import restarted
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json
 from dcf.values.records import replace
@@ -87,7 +88,7 @@ def _resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     return Decision(
         answer=RunAnswer(answer=answer, at=now),
         changes=Changes(
-            meta={"paused_at": None},
+            meta={"paused_at": None} | restarted(snapshot),
             events=[Event(type="RunResumed", data=request.told())],
             notices=[ready_again(path, doc, now, RESUMED) for path, doc in told.items()],
             sooner={path: latest_look(doc, running, now) for path, doc in ready.items()},
