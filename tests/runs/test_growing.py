@@ -5,9 +5,9 @@ from dcf.core.corrections import Correct
 from dcf.core.growing import Added
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer
-from dcf.core.progress import Update
 from dcf.core.repeating import Rerun
 from dcf.core.retention import Deleted
+from dcf.core.updates import Update
 from dcf.values.refusal import Refusal
 from tests.support.growing import Server, check
 from tests.support.world import World
@@ -29,7 +29,7 @@ def test_resume_re_times_out(real: World) -> None:
     assert real.run_status(run) is RunStatus.RUNNING
     assert code(real.try_acquire(run, "A")) == "run_paused"
     real.plane.time_out(run)
-    assert real.event_types(run).count("RunTimedOut") == 1, "its time is up once"
+    assert real.event_types(run).count("RunPaused") == 1, "its time is up once"
     assert isinstance(real.lifecycle.resume(run), RunAnswer)
     assert real.meta(run)["deadline"] >= first, "the clock begins anew"
     real.plane.time_out(run)
