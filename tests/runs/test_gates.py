@@ -12,7 +12,7 @@ from dcf.core.decision import Reads
 from dcf.core.findings import Cause
 from dcf.core.gate_list import GateQuery
 from dcf.core.gate_refusals import GateRefusal
-from dcf.core.gates import Judged
+from dcf.core.gates import MOST_VERDICTS, Judged
 from dcf.core.gating import content_sha256
 from dcf.core.human_list import HumanTaskQuery
 from dcf.core.model import RunStatus
@@ -630,3 +630,23 @@ def test_a_process_that_dies_with_a_submission_or_a_verdict_leaves_nothing_half_
     assert ok(told)["state_status"] == "succeeded"
     assert timely.event_types(run).count("GateDecided") == 1
     assert timely.event_types(run).count("GateOpened") == 1
+
+
+def test_only_so_many_outputs_are_submitted_in_one_visit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dcf.core.gating.MOST_SUBMISSIONS", 3)
+    run, token = begun(world, REVIEW)
+    for number in range(3):
+        assert code(submit(world, run, token, {"text": number})) == "review_running"
+    assert code(submit(world, run, token, {"text": "more"})) == "too_many"
+    assert code(submit(world, run, token, {"text": 2})) == "review_running"  # what is judged stays so
+    assert isinstance(world.fail(run, "A", token), Updated)
+
+
+def test_only_so_many_verdicts_are_kept(world: World) -> None:
+    run, token = begun(world, {**SHAPE, "max_attempts": 100}, REVIEW)
+    for number in range(MOST_VERDICTS + 3):
+        assert code(submit(world, run, token, {"txt": number})) == "needs_work"
+    kept = world.store.read(run, Reads(states=("A",), gates=("A",))).gates["A"]
+    assert kept is not None
+    assert len(kept.verdicts) == MOST_VERDICTS
+    assert world.event_types(run).count("GateDecided") == MOST_VERDICTS + 3

@@ -11,8 +11,9 @@ import pytest
 import redis
 
 from dcf.application import Application
-from dcf.asl import brief_syntax, parsing, pausing, schema_check, schema_syntax
-from dcf.core import blockers, journal, journal_query, parents, projects, schedules, signals, talk, ticks
+from dcf.asl import brief_syntax, gate_syntax, parsing, pausing, schema_check, schema_syntax
+from dcf.core import blockers, journal, journal_query, parents, projects, schedules, signals, talk, ticks, verdicts
+from dcf.core import gates as core_gates
 from dcf.core.access import Scope
 from dcf.runs import histories
 from dcf.settings import Settings
@@ -23,6 +24,7 @@ from dcf.values import json_text
 from tests.runs import (
     test_children,
     test_diagnosis_reads,
+    test_gates,
     test_histories,
     test_journal,
     test_long_chains,
@@ -34,6 +36,7 @@ from tests.tools import (
     test_bodies,
     test_connections,
     test_floods,
+    test_gate_tools,
     test_http,
     test_journal_tools,
     test_limits,
@@ -44,7 +47,7 @@ from tests.tools import (
     test_schedule_tools,
 )
 from tests.tools.calls import Tools, new_run
-from tests.unit.asl import test_json_schemas
+from tests.unit.asl import test_gate_syntax, test_json_schemas
 from tests.unit.core import test_core_briefs, test_scheduling, test_ticks
 
 pytestmark = pytest.mark.anyio
@@ -238,6 +241,24 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "entries of one page of a journal": (
         journal_query.LONGEST_PAGE,
         test_journal_tools.test_a_page_has_so_many_at_most,
+    ),
+    "gates of a Task, and of a run": (gate_syntax.MOST_GATES, test_gate_syntax.test_there_are_only_so_many_gates),
+    "criteria of a gate": (gate_syntax.MOST_CRITERIA, test_gate_syntax.test_a_gate_has_only_so_many_criteria),
+    "outputs that are submitted to gates in one visit": (
+        core_gates.MOST_SUBMISSIONS,
+        test_gates.test_only_so_many_outputs_are_submitted_in_one_visit,
+    ),
+    "verdicts that are kept of a state": (
+        core_gates.MOST_VERDICTS,
+        test_gates.test_only_so_many_verdicts_are_kept,
+    ),
+    "times that a gate is asked in vain": (
+        core_gates.MOST_UNAVAILABLE,
+        test_gates.test_a_command_that_could_not_be_run_is_asked_for_again_and_people_in_the_end,
+    ),
+    "characters of the end of a command's output in a verdict": (
+        verdicts.LONGEST_TAIL,
+        test_gate_tools.test_a_long_tail_of_a_command_is_refused,
     ),
     "notes of a run": (talk.MOST_NOTES, test_talk.test_notes_are_bounded_in_length_and_number_and_end_with_the_run),
     "questions that a run keeps": (
