@@ -120,9 +120,9 @@ class CriterionVerdict(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    criterion: str = Field(max_length=LONGEST_CRITERION, description="As list_gates shows it.")
-    passed: bool = Field(description="True if it is met.")
-    feedback: str | None = Field(default=None, max_length=LONGEST_FEEDBACK, description="What to mend.")
+    criterion: str = Field(max_length=LONGEST_CRITERION)
+    passed: bool
+    feedback: str | None = Field(default=None, max_length=LONGEST_FEEDBACK)
 
 
 class DecideGate(Arguments):
