@@ -16,6 +16,7 @@ from dcf.runs.activity import Activity
 from dcf.runs.breaker import Breaker, GuardedDeliverer
 from dcf.runs.callbacks import Callbacks
 from dcf.runs.catalog import RunList
+from dcf.runs.catalogue import DefinitionCatalogue
 from dcf.runs.clock import RunClock
 from dcf.runs.composition import PartsOfRuns, parts_of_runs
 from dcf.runs.control_plane import ControlPlane
@@ -24,14 +25,18 @@ from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis, KindsOf
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.export import Exports
+from dcf.runs.growing import Growing
 from dcf.runs.health import Health
 from dcf.runs.histories import Histories
+from dcf.runs.journal import Journal
+from dcf.runs.knowledge import Knowledge
 from dcf.runs.lanes import Lanes
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.offers import Offers
 from dcf.runs.outside import Outside
 from dcf.runs.people import People
+from dcf.runs.projects import Projects
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.schedules import Schedules
@@ -40,7 +45,10 @@ from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
 from dcf.runs.talk import Talking
 from dcf.runs.task_log import TaskLog
+from dcf.runs.upkeep import Upkeep
+from dcf.runs.usage import Usages
 from dcf.runs.views import RunViews
+from dcf.runs.work_finding import WorkFinding
 from dcf.settings import Settings
 from dcf.skills.library import Library
 from dcf.store.access_keys import AccessKeys
@@ -57,14 +65,19 @@ from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
 from dcf.store.inspection import ServerFacts, inspect_server
+from dcf.store.journal import JournalReader
+from dcf.store.lease_secret import LeaseSecret
 from dcf.store.listings import Listings
 from dcf.store.opening import opened
+from dcf.store.projects import ProjectStore
 from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.run_signs import RunSignsReader
 from dcf.store.server_time import ServerTime
+from dcf.store.usage import UsageBooks
 from dcf.store.vitals import VitalSigns
 from dcf.store.webhooks import Webhooks
+from dcf.store.work_list import WorkList
 from dcf.workforce.assignment import Desk
 from dcf.workforce.composition import Workforce, workforce
 from dcf.workforce.crew.closing import Closing
@@ -80,9 +93,10 @@ class Application:
 
     `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on Tasks that wait
     for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `talking`
-    has notes, questions, answers and corrections of results. `starting`
+    has notes, questions, answers and corrections of results, `journal` what else agents write down. `starting`
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
-    `run_list` lists them, `exports` explains and exports them, and
+    `run_list` lists them, `projects` are what they belong to, `knowledge` is what outlives them, `catalogue` has
+    what agents work by, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platforms`,
     `registration` knows those that are made elsewhere, `closing` closes a run together with them, `equipment` gives
     them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what tools may change
@@ -95,12 +109,16 @@ class Application:
     lifecycle: Lifecycle
     callbacks: Callbacks
     talking: Talking
+    journal: Journal
     people: People
     starting: Starting
     retrying: RunRetrying
     schedules: Schedules
     runs: RunViews
     run_list: RunList
+    projects: Projects
+    knowledge: Knowledge
+    catalogue: DefinitionCatalogue
     retention: Retention
     platforms: Platforms
     workers: Workers
@@ -125,7 +143,10 @@ class Application:
     handed: HandedOut
     records: AgentRecords
     reader: InboxReader
+    work: WorkFinding
+    usages: Usages
     server: ServerFacts
+    lease_secret: LeaseSecret
     redis_url: str
 
     @property
@@ -137,6 +158,11 @@ class Application:
     def task_log(self) -> TaskLog:
         """What functions log."""
         return TaskLog(self.control_plane)
+
+    @property
+    def growing(self) -> Growing:
+        """The operations on runs that grow."""
+        return Growing(self.control_plane)
 
     @property
     def signals(self) -> SignalSending:
@@ -187,12 +213,16 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             lifecycle=Lifecycle(plane),
             callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
             talking=Talking(plane),
+            journal=Journal(plane, JournalReader(connections)),
             people=People(plane, parts.history, HumanTasks(connections)),
             starting=parts.starting,
             retrying=RunRetrying(plane),
             schedules=parts.schedules,
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
+            projects=Projects(ProjectStore(connections)),
+            knowledge=Knowledge(connections, wait_replicas=settings.wait_replicas),
+            catalogue=_catalogue(settings, connections, parts, crew.library),
             platforms=platforms,
             workers=crew.workers,
             registration=Registration(platforms, found.webhooks, Poster(settings.webhook_endpoints)),
@@ -214,10 +244,13 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             audit=(audit := AuditTrail(connections)),
             refusals=RefusalNotes(audit, parts.keys),
             inbox=inbox,
-            handed=HandedOut(connections),
+            handed=(handed := HandedOut(connections)),
+            usages=Usages(plane, UsageBooks(connections)),
+            work=WorkFinding(plane, WorkList(connections), handed),
             records=found.records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,
+            lease_secret=LeaseSecret(connections),
             redis_url=url,
         )
 
@@ -255,12 +288,22 @@ def _clock(
     connections: Connections,
 ) -> RunClock:
     time, lists = ServerTime(connections), (parts.run_index, parts.due, parts.outbox)
-    return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, parts.schedules)
+    upkeep = Upkeep(UsageBooks(connections), parts.plane.limits)
+    return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, parts.schedules, upkeep)
 
 
 def _json_documents(settings: Settings, connections: Connections, plane: ControlPlane) -> JsonDocuments:
     edits = Edits(connections, wait_replicas=settings.wait_replicas, keep_s=settings.json_life_s)
     return JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes)
+
+
+def _catalogue(
+    settings: Settings, connections: Connections, parts: PartsOfRuns, skills: Library
+) -> DefinitionCatalogue:
+    """Return the catalogue; from now on it lists the workflows that runs are started from."""
+    found = DefinitionCatalogue(connections, parts.definitions, skills, wait_replicas=settings.wait_replicas)
+    parts.definitions.after_keeping(found.list_kept)
+    return found
 
 
 def _exports(settings: Settings, parts: PartsOfRuns, connections: Connections, kinds_of: KindsOf) -> Exports:

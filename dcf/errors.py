@@ -10,7 +10,10 @@
     ├── NotFound
     │   ├── UnknownRun         unknown_run
     │   ├── UnknownDefinition  unknown_definition
+    │   ├── NotInCatalogue     not_in_catalogue
+    │   ├── UnknownFinding     unknown_finding
     │   ├── UnknownSchedule    unknown_schedule
+    │   ├── UnknownProject     unknown_project
     │   ├── UnknownState       unknown_state
     │   ├── AgentUnknown       unknown_agent
     │   ├── SkillUnknown       unknown_skill
@@ -162,6 +165,36 @@ class UnknownSchedule(NotFound):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"There is no schedule '{name}'.")
+
+
+class UnknownProject(NotFound):
+    """No project has this id, or this path."""
+
+    code = "unknown_project"
+    default_hint = "List the projects with list_projects (`dcf projects list`), or make one with put_project."
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no project '{name}'.")
+
+
+class NotInCatalogue(NotFound):
+    """The catalogue has no such definition, or not in this version."""
+
+    code = "not_in_catalogue"
+    default_hint = "Find its kind and name with search_definitions (`dcf catalogue search`)."
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"The catalogue has no {kind} '{name}' in this version.")
+
+
+class UnknownFinding(NotFound):
+    """No finding has this id."""
+
+    code = "unknown_finding"
+    default_hint = "Find it with search_findings (`dcf findings search`), which shows the ids."
+
+    def __init__(self, finding_id: str) -> None:
+        super().__init__(f"There is no finding '{finding_id}'.")
 
 
 class UnknownState(NotFound):

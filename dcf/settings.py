@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from dcf.core.quotas import DEFAULTS, Quotas
 from dcf.errors import InvalidArgument
 from dcf.platform_settings import PlatformSettings
+from dcf.values.profile_names import SystemProfile
 
 _LOCAL_HOSTS = ("localhost", "localhost:*", "127.0.0.1", "127.0.0.1:*", "dcf-mcp", "dcf-mcp:*")
 _LOCAL_ORIGINS = ("http://localhost:*", "http://127.0.0.1:*", "http://dcf-mcp:*")
@@ -73,8 +74,12 @@ class Settings(PlatformSettings):
     toolsets: Names = Field(default=(), description="toolsets served, comma-separated; empty: all")
     read_only: bool = Field(default=False, description="serve only tools that change nothing")
     allow_operator: bool = Field(default=False, description="give the local user the scopes operate and answer")
-    profile: Literal["auto", "worker", "planner", "operator", "person", "all"] = Field(
-        default="auto", description="which tools are listed, by who calls; auto: by the scopes of the key"
+    profile: Literal["auto", "worker", "planner", "member", "operator", "person", "all", SystemProfile] = Field(
+        default="auto",
+        description="which tools are listed, by who calls; auto: by the key; or the system whose tools are served",
+    )
+    profile_lease_s: int = Field(
+        default=4 * 3600, ge=60, le=86_400, description="seconds of a lease of clients that keep no lease tokens"
     )
     auth: Literal["keys", "off"] = Field(
         default="keys", description="what the HTTP transport asks for: an API key, or (on loopback only) nothing"

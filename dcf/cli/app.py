@@ -29,12 +29,14 @@ from dcf.cli import (
     graphs,
     hosting,
     init,
+    journal,
     keys,
     language,
     lifecycle,
     opening,
     panels,
     people,
+    projects,
     reference,
     retention,
     running,
@@ -156,7 +158,10 @@ def serve(
     toolsets: Annotated[str | None, typer.Option(help="Serve only these: planning,execution,... (all).")] = None,
     profile: Annotated[
         str | None,
-        typer.Option(help="List the tools of a worker, planner, operator, person; or all (default: by the key)."),
+        typer.Option(
+            help="List the tools of a worker, planner, operator, person; or all (default: by the key). Or serve those "
+            "of deepwork, openfactory, midex or mission-control."
+        ),
     ] = None,
     auth: Annotated[str | None, typer.Option(help="keys, or off for loopback without API keys (http).")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,
@@ -379,6 +384,7 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
-    *(retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(journal, retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(projects, retention, signals, diagnosis, events, export, watching, init, hosting),
 ):
     part.mount(app)

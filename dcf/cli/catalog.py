@@ -60,9 +60,11 @@ def list_runs(
     agent: Annotated[str | None, typer.Option(help="Only runs in which this agent is assigned.")] = None,
     tag: Annotated[str | None, typer.Option(help="Only runs with this tag.")] = None,
     parent: Annotated[str | None, typer.Option(help="Only the child runs of this run.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only runs of this project.")] = None,
     since: Annotated[str | None, typer.Option(help="Only created since: 2h, 30d, or 2026-11-22T09:00:00Z.")] = None,
     until: Annotated[str | None, typer.Option(help="Only created before.")] = None,
     stuck: Annotated[bool, typer.Option("--stuck", help="Only those that nobody takes up, or starts.")] = False,
+    blocked: Annotated[bool, typer.Option("--blocked", help="Only those that an open issue blocks.")] = False,
     cursor: Annotated[str | None, typer.Option(help="Go on here: printed below each page; 0 begins.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -91,9 +93,11 @@ def list_runs(
         agent=agent,
         tag=tag,
         parent=parent,
+        project=project,
         since=check_time("--since", since, now),
         until=check_time("--until", until, now),
         stuck=stuck,
+        blocked=blocked,
         cursor=None if cursor == _FIRST_PAGE else read_cursor(cursor),
     )
     with opening.run_list() as found, patience("reading the list"):
@@ -165,9 +169,10 @@ def _sums(page: "RunPage", shown: int, query: "RunQuery") -> str:
 def _repeated(query: "RunQuery") -> str:
     """Return the options that the next page needs."""
     words = {"status": query.status, "workflow": query.workflow, "version": query.version, "agent": query.agent}
-    words |= {"tag": query.tag, "parent": query.parent, "since": _time(query.since), "until": _time(query.until)}
+    words |= {"tag": query.tag, "parent": query.parent, "project": query.project}
+    words |= {"since": _time(query.since), "until": _time(query.until)}
     given = [f" --{name} {quote(clean(value))}" for name, value in words.items() if value is not None]
-    return "".join(given) + (" --stuck" if query.stuck else "")
+    return "".join(given) + (" --stuck" if query.stuck else "") + (" --blocked" if query.blocked else "")
 
 
 def _time(micros: int | None) -> str | None:
@@ -187,6 +192,8 @@ def _columns(rows: Sequence[Mapping[str, Json]]) -> dict[str, Sequence[Text]]:
 def _status(row: Mapping[str, Json]) -> Text:
     if row["stuck"]:
         return Text("! stuck", style="yellow", no_wrap=True)
+    if row["blocked"] and not row["paused"]:
+        return status_text("blocked")
     return Text("‖ paused", style="dim", no_wrap=True) if row["paused"] else status_text(row["status"])
 
 

@@ -23,6 +23,7 @@ from dcf.errors import InvalidArgument, StoreUnavailable, UnknownKey
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.values.profile_names import SYSTEM_PROFILES
 from dcf.values.spans import read_span
 
 _LONGEST_LABEL: Final = 100
@@ -53,10 +54,15 @@ def create(
     group: Annotated[
         list[str] | None, typer.Option(help="Group of people that --agent-id belongs to; may be repeated.")
     ] = None,
+    project: Annotated[str | None, typer.Option(help="The only project whose runs the key may see and change.")] = None,
     expires: Annotated[str, typer.Option(help="Life of the key, as 90d, 12h or 30m, or never.")] = _LIFE,
     quota: Annotated[
         list[str] | None,
         typer.Option(help=f"A quota of its own, NAME=VALUE; may be repeated. Names: {', '.join(BOUNDS)}."),
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(help=f"Serve the tools of this system in place of dcf's: {', '.join(SYSTEM_PROFILES)}."),
     ] = None,
     label: Annotated[str | None, typer.Option(help="What the key is for, in a few words.")] = None,
     as_json: JsonFlag = False,
@@ -70,14 +76,22 @@ def create(
     dcf keys create --scope answer --agent-id alice --group finance
     """
     _check_binding(agent_id, any_agent=any_agent)
-    groups = _groups(group or [], agent_id)
+    project = None if project is None else check_id(project, "--project")
+    groups, system = _groups(group or [], agent_id), _profile(profile)
     scopes = tuple(one for one in Scope if one is Scope.READ or one in (scope or ()))
     quotas = dict(map(read_quota, quota or ()))
     life_s = None if expires == _NEVER else _seconds(expires)
-    about = {"scopes": ",".join(scopes), **({} if agent_id is None else {"agent_id": agent_id})}
+    about = {"scopes": ",".join(scopes), **_bound(agent_id=agent_id, project=project)}
     with opening.application() as found, recorded(found, "keys create", about) as recording:
         made = found.keys.create(
-            scopes, agent_id=agent_id, label=_label(label), life_s=life_s, quotas=quotas, groups=groups
+            scopes,
+            agent_id=agent_id,
+            label=_label(label),
+            life_s=life_s,
+            quotas=quotas,
+            groups=groups,
+            project=project,
+            profile=system,
         )
         recording.about["key_id"] = made.record.key_id
     if as_json:
@@ -85,6 +99,7 @@ def create(
         return
     typer.echo(made.text)
     who = " of ".join(filter(None, (agent_id or "any agent", ", ".join(groups))))
+    who = who if project is None else f"{who}, in project {project} only"
     life = "for ever" if life_s is None else f"for {expires}"
     say(f"key {made.record.key_id} may {', '.join(scopes)} as {who}, {life}; it is shown only now.")
     say(f"its quotas are {_own(quotas) or 'those of the servers'}")
@@ -163,6 +178,11 @@ def _check_binding(agent_id: str | None, *, any_agent: bool) -> None:
         )
 
 
+def _bound(**named: str | None) -> dict[str, str]:
+    """Return what the key is bound to, by name."""
+    return {name: value for name, value in named.items() if value is not None}
+
+
 def _groups(named: list[str], agent_id: str | None) -> tuple[str, ...]:
     if named and agent_id is None:
         raise InvalidArgument(
@@ -170,6 +190,12 @@ def _groups(named: list[str], agent_id: str | None) -> tuple[str, ...]:
             "Leave --group out, or bind the key to a person.",
         )
     return tuple(dict.fromkeys(check_id(one, "--group") for one in named))
+
+
+def _profile(name: str | None) -> str | None:
+    if name in {None, *SYSTEM_PROFILES}:
+        return name
+    raise InvalidArgument("--profile is no system's.", f"Use one of {', '.join(SYSTEM_PROFILES)}, or leave it out.")
 
 
 def _seconds(span: str) -> int:
@@ -192,6 +218,8 @@ def _row(record: ApiKey, now: int) -> dict[str, Json]:
         "scopes": [scope.value for scope in record.scopes],
         "agent_id": record.agent_id,
         "groups": list(record.groups),
+        "profile": record.profile,
+        "project": record.project,
         "label": record.label,
         "created_at": to_text(record.created_at),
         "expires_at": None if record.expires_at is None else to_text(record.expires_at),
@@ -211,7 +239,8 @@ def _table(rows: list[dict[str, Json]]) -> Table:
 
 def _cells(row: Mapping[str, Json]) -> tuple[str, ...]:
     scopes, expires = ",".join(row["scopes"]), clean(row["expires_at"] or "never", 20)[:19].replace("T", " ")
-    who = ", ".join([row["agent_id"] or "any", *(f"of {group}" for group in row["groups"])])
+    where = [] if row["project"] is None else [f"in {row['project']}"]
+    who = ", ".join([row["agent_id"] or "any", *(f"of {group}" for group in row["groups"]), *where])
     own = _own(row["own_quotas"])
     return row["key_id"], row["standing"], scopes, who, expires, own, clean(row["label"] or "")
 

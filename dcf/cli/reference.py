@@ -18,7 +18,9 @@ def mount(app: typer.Typer) -> None:
 
 
 def tools(
-    profile: Annotated[str, typer.Option(help="The tools of a worker, planner, operator, person, or all.")] = "all",
+    profile: Annotated[
+        str, typer.Option(help="The tools of a worker, planner, member, operator, person, or all.")
+    ] = "all",
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the whole reference (docs/tools.md).")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print names, scopes and parameters as JSON.")] = False,
 ) -> None:

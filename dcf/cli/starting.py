@@ -58,6 +58,7 @@ def start(
         typer.Option(help="STATE=AGENT, or AGENT for all Tasks; may be repeated: several agents are a pool."),
     ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Short name to find the run by; may be repeated.")] = None,
+    project: Annotated[str | None, typer.Option(help="Project that the run belongs to.")] = None,
     run_id: Annotated[str | None, typer.Option("--id", help="Id of this run; default: a new one.")] = None,
     planner: Annotated[str | None, typer.Option(help="Agent that is told when the run ends.")] = None,
     request_id: RequestId = None,
@@ -91,6 +92,7 @@ def start(
             retention_s=None,
             max_attempts=DEFAULT_MAX_ATTEMPTS,
             tags=check_tags(tag or []),
+            project=None if project is None else check_id(project, "--project"),
         )
         request = None if request_id is None else request_to_start(wish, request_id)
         kept = None if document is None else found.starting.keep(definition)

@@ -48,7 +48,7 @@ from dcf.values.json_text import Json
 R = TypeVar("R")
 
 
-def ask(kind: type[R], tool: str, **arguments: Json) -> Conversation[R]:
+def ask(kind: type[R], tool: str, /, **arguments: Json) -> Conversation[R]:
     """Call one tool, leaving out arguments that are None, and return its answer as a record."""
     answer = yield ToolCall(tool, given(**arguments))
     return read(kind, accepted(answer))
@@ -61,6 +61,7 @@ def start(
     agents: Agents | None = None,
     workflow_id: str | None = None,
     tags: Sequence[str] = (),
+    project: str | None = None,
     planner_agent_id: str | None = None,
     expiry_secs: int | None = None,
     max_attempts: int | None = None,
@@ -70,7 +71,7 @@ def start(
     """Start a run of a workflow: of its document, of the file with it, or by the name of one that was started before.
 
     `agents` says who does what: one agent for all Tasks, or `{"State": "agent"}`; nobody is told of a Task without one.
-    `workflow_id` is the id of the run; without it the run gets a new one.
+    `workflow_id` is the id of the run; without it the run gets a new one. `project` is what it belongs to.
     """
     return ask(
         StartedRun,
@@ -80,6 +81,7 @@ def start(
         agents_map_json=agents_text(agents),
         workflow_id=workflow_id,
         tags_json=listed(tags),
+        project=project,
         planner_agent_id=planner_agent_id,
         expiry_secs=expiry_secs,
         max_attempts=max_attempts,

@@ -104,14 +104,16 @@ def list_runs(
     agent: str | None = None,
     tag: str | None = None,
     parent: str | None = None,
+    project: str | None = None,
     since: Moment | None = None,
     until: Moment | None = None,
     stuck: bool = False,
+    blocked: bool = False,
 ) -> Stream[ListedRun]:
     """Yield runs, newest first: all of them, or those that meet every filter given. Pages are read as they are needed.
 
-    `stuck` are running runs that nobody takes up, `parent` is the run whose child runs are meant; `since` and `until`
-    are when they were created, `since` also as `2h`.
+    `stuck` are running runs that nobody takes up, `blocked` such that an open issue blocks, `parent` is the run whose
+    child runs are meant; `since` and `until` are when they were created, `since` also as `2h`.
     """
     wanted = given(
         status=status,
@@ -120,9 +122,11 @@ def list_runs(
         agent=agent,
         tag=tag,
         parent=parent,
+        project=project,
         since=moment_text(since),
         until=moment_text(until),
         stuck=stuck or None,
+        blocked=blocked or None,
     )
     return _listed(wanted)
 

@@ -47,8 +47,9 @@ MEANINGS: Mapping[Scope, str] = {
 class Caller:
     """Who makes a call. `name` is written into the history of runs.
 
-    A caller with an `agent_id` may act only as that agent, and for the `groups` that its key names. `account` is that
-    of its key; the local user has none.
+    A caller with an `agent_id` may act only as that agent, and for the `groups` that its key names. One with a
+    `project` sees and changes only what is of this project. `account` is that of its key; the local user has none.
+    `profile` is the system whose tools it is served, in place of dcf's.
     """
 
     name: str
@@ -57,6 +58,8 @@ class Caller:
     groups: frozenset[str] = frozenset()
     local: bool = False
     account: Account | None = None
+    profile: str | None = None
+    project: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +67,8 @@ class ApiKey:
     """The stored record of an API key: the key's digest, not the key. Times in server microseconds.
 
     `quotas` are the key's own, in place of the server's settings. `groups` are those of people that its agent belongs
-    to: tasks that ask one of them may be answered with the key.
+    to: tasks that ask one of them may be answered with the key. `project` is the only one whose runs it may see.
+    `profile` is the system whose tools its callers are served.
     """
 
     key_id: str
@@ -77,6 +81,8 @@ class ApiKey:
     revoked_at: int | None = None
     quotas: Mapping[str, Amount] = field(default_factory=dict)
     groups: tuple[str, ...] = ()
+    profile: str | None = None
+    project: str | None = None
 
     def standing(self, now: int) -> str:
         """Return "active", "expired" or "revoked"."""
@@ -86,7 +92,15 @@ class ApiKey:
         """Return the caller that this key stands for."""
         name = f"{KEY_CALLER}{self.key_id}"
         scopes, groups = frozenset(self.scopes), frozenset(self.groups)
-        return Caller(name=name, scopes=scopes, agent_id=self.agent_id, groups=groups, account=account)
+        return Caller(
+            name=name,
+            scopes=scopes,
+            agent_id=self.agent_id,
+            groups=groups,
+            account=account,
+            project=self.project,
+            profile=self.profile,
+        )
 
 
 def standing(expires_at: int | None, revoked_at: int | None, now: int) -> str:
@@ -157,6 +171,8 @@ def write_key(key: ApiKey) -> dict[str, Json]:
         "revoked_at": key.revoked_at,
         "quotas": dict(key.quotas),
         "groups": list(key.groups),
+        **({} if key.profile is None else {"profile": key.profile}),
+        "project": key.project,
     }
 
 
@@ -173,4 +189,6 @@ def read_key(document: Mapping[str, Json]) -> ApiKey:
         revoked_at=document["revoked_at"],
         quotas=document.get("quotas", {}),  # keys of older versions have none
         groups=tuple(document.get("groups", ())),
+        profile=document.get("profile"),
+        project=document.get("project"),
     )

@@ -59,8 +59,8 @@ def link_of(document: Mapping[str, Json], workflow_id: str, path: str, epoch: in
 def wish_for(document: Mapping[str, Json], asked: ChildInput, definition: Definition, link: Parent) -> Create:
     """Return the wish to create the child; raise InvalidArgument where what was asked for is not possible.
 
-    The child has the planner, the creator and the limits of its parent. Its Tasks are done by the `Agents` of the
-    state's input, or else by who does those of the same name in the parent.
+    The child has the planner, the creator, the project and the limits of its parent. Its Tasks are done by the `Agents`
+    of the state's input, or else by who does those of the same name in the parent.
     """
     if link.depth > MOST_DEPTH:
         raise InvalidArgument(
@@ -78,6 +78,7 @@ def wish_for(document: Mapping[str, Json], asked: ChildInput, definition: Defini
         created_by=_text(document.get("created_by")),
         tags=() if asked.name is None else check_tags([asked.name], name="Name"),
         parent=link,
+        project=_text(document.get("project")),
     )
 
 

@@ -51,7 +51,8 @@ class Create:
 
     `retention_s` is how many seconds its keys are kept after its end; None keeps them for good. `created_by` names the
     caller, `rerun_of` the run that it repeats, from its beginning or as `begin` says. `secret` is what its task tokens
-    are made with; it is kept only where the workflow has some. `parent` is the state of another run that starts it.
+    are made with; it is kept only where the workflow has some. `parent` is the state of another run that starts it,
+    `project` what it belongs to, which never changes.
     """
 
     workflow_id: str
@@ -67,6 +68,7 @@ class Create:
     secret: str = ""
     begin: Beginning | None = None
     parent: Parent | None = None
+    project: str | None = None
 
     def size(self) -> int:
         """Return how many bytes of the caller's it stores."""
@@ -98,12 +100,12 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
         visited_before=unvisited,
         signals=NO_SIGNALS,
     )
-    step.writes.events.append(_created_event(request))
+    step.writes.events.append(created_event(request))
     step.writes.notices.extend(_to_parent(request.parent))
     context = context_of(request.workflow_id, definition.name, request.run_input, to_text(now), request.secret)
     step.apply(_begun(request, context, clock_of(now, now)))
     step.writes.outputs.update({} if begin is None else begin.outputs)
-    document = _meta_document(request, now) | step.writes.meta
+    document = meta_document(request, now) | step.writes.meta
     seeded = replace(
         step.writes,
         meta_document=document,
@@ -124,7 +126,8 @@ def _begun(request: Create, context: Mapping[str, Json], clock: Clock) -> Advanc
     return engine.enter(machine, begin.state, begin.source, begin.raw, begin.variables, context, clock)
 
 
-def _created_event(request: Create) -> Event:
+def created_event(request: Create) -> Event:
+    """Return the first event of a run."""
     told: dict[str, Json] = {"definition_sha256": request.definition.sha256}
     if request.rerun_of is not None:
         told["rerun_of"] = request.rerun_of
@@ -145,6 +148,8 @@ def _to_parent(parent: Parent | None) -> list[Notice]:
 
 def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
     sha256 = request.definition.sha256
+    if meta.get("project") != request.project:  # nothing is said of a run that the caller may not see
+        return conflict(f"The id '{request.workflow_id}' is taken by a run outside {_of(request.project)}.")
     if meta.get("definition_sha256") != sha256:
         return conflict(
             f"Run '{request.workflow_id}' exists with another definition "
@@ -172,7 +177,8 @@ def _unvisited(definition: Definition) -> dict[str, StateDoc]:
     }
 
 
-def _meta_document(request: Create, now: int) -> dict[str, Json]:
+def meta_document(request: Create, now: int) -> dict[str, Json]:
+    """Return the meta document of a new run."""
     definition = request.definition
     machine = definition.machine
     return (
@@ -211,7 +217,14 @@ def _rare(request: Create) -> dict[str, Json]:
     """Return the fields that few runs have."""
     rare: dict[str, Json] = {"tags": list(request.tags)} if request.tags else {}
     rare |= {} if request.rerun_of is None else {"rerun_of": request.rerun_of}
+    assigned = {**request.definition.bound, **request.agents}
+    rare |= {"for_anybody": True} if any(not assigned.get(task) for task in request.definition.skills) else {}
+    rare |= {} if request.project is None else {"project": request.project}
     return rare if request.parent is None else {**rare, "parent": request.parent.as_json()}
+
+
+def _of(project: str | None) -> str:
+    return "the runs without a project" if project is None else f"the project '{project}'"
 
 
 def _assignment(pool: tuple[str, ...]) -> Json:

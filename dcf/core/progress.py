@@ -9,9 +9,10 @@ from dataclasses import field
 from dcf.asl import engine
 from dcf.asl.steps import Advance
 from dcf.asl.surroundings import Clock
-from dcf.core import receipts, refusals
+from dcf.core import receipts, refusals, unit_progress
 from dcf.core.advancing import epoch_of, open_transition, take, visits_to_leave
 from dcf.core.answers import Leased, Updated
+from dcf.core.charging import charge, with_charge
 from dcf.core.claim import claim_ready, look_for
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
@@ -21,6 +22,7 @@ from dcf.core.notices import lost_notices, stop_children
 from dcf.core.outputs import TO_HOLDER, output_refusal
 from dcf.core.repetitions import repeat
 from dcf.core.transition import Claimant, Transition, clock_of
+from dcf.core.usage import Usage
 from dcf.core.waiting import await_callback
 from dcf.values.digest import content_fingerprint
 from dcf.values.instants import from_text
@@ -38,7 +40,8 @@ class Update:
     `request_id` is the idempotency key of a partial write; a completion needs none, since a token completes once.
     `error` and `cause` are the ASL error of a failure. `claim_ttl_s` asks to lease next states for `owner` in the same
     transaction, at most `claim_most` of them; `only_entered`: of those that this write enters. `is_partial`: the write
-    leaves the state running. `key` is that of the receipt, by which a repetition is found; None if there is none.
+    leaves the state running. `usage` is what the work used up. `key` is that of the receipt, by which a repetition is
+    found; None if there is none.
     """
 
     state: str
@@ -56,6 +59,7 @@ class Update:
     claim_most: int = 1
     only_entered: bool = False
     request_id: str | None = None
+    usage: Usage | None = None
     is_partial: bool = field(init=False)
     key: str | None = field(init=False)
 
@@ -102,9 +106,23 @@ def update(
     stopped = _unless_new(snapshot, request)
     if stopped is not None:
         return stopped
+    if request.usage is None:
+        return _apply(snapshot, request, definition, context)
+    charged = charge(snapshot, request.state, request.usage)
+    if isinstance(charged, More):
+        return Decision(answer=charged)
+    decision = _apply(charged.snapshot, request, definition, context)
+    if decision.changes is None:
+        return decision
+    return replace(decision, changes=with_charge(decision.changes, charged))
+
+
+def _apply(
+    snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
+) -> Decision[Updated | Refusal | More]:
     doc = snapshot.states[request.state]
     if request.status in _SETTLING:
-        refusal = _output_refusal(snapshot, request, definition) if definition.output_schemas else None
+        refusal = _unfit(snapshot, request, definition)
         return _settle(snapshot, request, definition, context) if refusal is None else Decision(answer=refusal)
     if request.status is Status.PENDING:
         return _give_back(snapshot, request)
@@ -182,7 +200,9 @@ def _end_by_itself(
     epoch = doc.lease.next_epoch(now)
     visits = visits_to_leave(snapshot, state)
     clock = clock_of(now, epoch, snapshot.signals)
-    if failure is None:
+    if definition.units is not None and failure is not None:
+        advance = unit_progress.failed(state, *failure)
+    elif failure is None:
         advance = engine.wake(definition.machine, state, visits, context, clock)
     else:
         advance = engine.fail(definition.machine, state, visits, *failure, context, clock)
@@ -219,6 +239,8 @@ def _settle(
         if request.has_output:
             step.writes.outputs[state] = request.output
         more = take(step, snapshot, state, advance, definition, context, claimant)
+        if more is None and definition.units is not None and request.status is Status.SUCCEEDED:
+            more = unit_progress.settle(step, snapshot, definition.units, (state,), claimant)
         if more is not None:
             return Decision(answer=more)
     claims = step.claims() if step.claimed else ()
@@ -236,6 +258,15 @@ def _settle(
     return step.decision(answer)
 
 
+def _unfit(snapshot: Snapshot, request: Update, definition: Definition) -> Refusal | None:
+    """Refuse an end that what is known of the state does not allow."""
+    if definition.units is not None and request.status is Status.SUCCEEDED:
+        refusal = unit_progress.unless_children(snapshot.growth, request.state)
+        if refusal is not None:
+            return refusal
+    return _output_refusal(snapshot, request, definition) if definition.output_schemas else None
+
+
 def _output_refusal(snapshot: Snapshot, request: Update, definition: Definition) -> Refusal | None:
     """Refuse an output that does not match its schema; what a holder says who hands a task token out is no output."""
     doc = snapshot.states[request.state]
@@ -249,9 +280,16 @@ def _advance(
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json], clock: Clock
 ) -> Advance:
     state = request.state
+    result = request.output if request.has_output else snapshot.outputs.get(state)
+    if definition.units is not None:
+        is_well = request.status is Status.SUCCEEDED
+        return (
+            unit_progress.succeeded(state, result)
+            if is_well
+            else unit_progress.failed(state, request.error, request.cause)
+        )
     visits = visits_to_leave(snapshot, state)
     if request.status is Status.SUCCEEDED:
-        result = request.output if request.has_output else snapshot.outputs.get(state)
         return engine.complete(definition.machine, state, visits, result, context, clock)
     return engine.fail(definition.machine, state, visits, request.error, request.cause, context, clock)
 

@@ -66,6 +66,7 @@ def repeated(snapshot: Snapshot, of: str, asked: Rerun, definition: Definition) 
         created_by=asked.created_by,
         tags=tuple(tag for tag in document.get("tags") or () if isinstance(tag, str)),
         rerun_of=of,
+        project=_text(document.get("project")),
         begin=begin,
     )
 

@@ -76,6 +76,7 @@ def request_to_start(wish: Create, request_id: str) -> RunRequest:
         "max_attempts": wish.max_attempts,
         "tags": list(wish.tags),
     }
+    arguments |= {} if wish.project is None else {"project": wish.project}
     return RunRequest(verb="start_run", request_id=request_id, arguments=arguments)
 
 

@@ -8,6 +8,7 @@ Each script is atomic. Decides nothing about runs.
 """
 
 import time
+from collections.abc import Callable
 from typing import Final
 
 from dcf.core.access import LOCAL
@@ -90,6 +91,11 @@ class KeptDefinitions:
     def __init__(self, connections: Connections, *, wait_replicas: int = 0) -> None:
         self._attempts = Attempts(connections=connections, wait_replicas=wait_replicas)
         self._fresh: dict[str, float] = {}
+        self._after_keeping: Callable[[Definition], None] = _nothing
+
+    def after_keeping(self, tell: Callable[[Definition], None]) -> None:
+        """Call this with each definition that was kept, at most once an hour: who lists them, lists them again."""
+        self._after_keeping = tell
 
     def keep(self, definition: Definition) -> Refusal | None:
         """Keep a definition; refuse another document of the same name and version, or one document too many."""
@@ -101,6 +107,7 @@ class KeptDefinitions:
             return _refusal(definition, reply)
         if len(self._fresh) >= _MOST_FRESH:
             self._fresh.clear()
+        self._after_keeping(definition)
         self._fresh[sha256] = now + _FRESH_S
         return None
 
@@ -112,6 +119,10 @@ class KeptDefinitions:
         command: Command = ("EVAL", _FIND, 1, keys.definitions_named(reference.name), sha256, field)
         (reply,) = self._attempts.surely(((*command, keys.definition(""), KEPT_S),), keys.BARRIER)
         return load(reply[0]) if reply else None
+
+
+def _nothing(_: Definition) -> None:
+    """Do nothing with a definition that was kept."""
 
 
 def _keeping(definition: Definition) -> Command:

@@ -206,6 +206,7 @@ class AgentResolved(Answer):
     arguments=ResolveAgentNameToId,
     answer=AgentResolved,
     read_only=True,
+    of_no_run=True,
 )
 def resolve_agent_name_to_id(app: Application, args: ResolveAgentNameToId) -> AgentResolved:
     """Return the id of an agent by its name."""

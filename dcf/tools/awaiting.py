@@ -96,10 +96,11 @@ class WorkflowEvent(Answer):
 @tool(
     toolset="notification",
     scope=Scope.WORK,
-    profiles=("worker", "planner"),
+    profiles=("worker", "planner", "member"),
     arguments=AwaitWorkflowEvent,
     answer=WorkflowEvent,
     idempotent=False,
+    of_no_run=True,
 )
 async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> WorkflowEvent:
     """Wait on an agent's inbox (long poll); drop events whose state was completed or taken, or whose run is over."""
@@ -117,6 +118,9 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
         was_there = told[0] if told else None
         if message is None:
             return await _timeout(app, args, was_there)
+        if await _is_elsewhere(app, message.event):  # it comes again, to a key that may see it
+            acknowledged, heard, left = None, _nobody, max(0.0, until - time.monotonic())
+            continue
         if not _is_to_lease(args, message):
             return _event(args, message, was_there)
         work = await _leased(app, args, message.event)
@@ -144,6 +148,14 @@ def _are_current(app: Application, messages: Sequence[Message]) -> Sequence[bool
     return app.notifications.are_current([found.event for found in messages])
 
 
+async def _is_elsewhere(app: Application, event: dict[str, Json]) -> bool:
+    """Return True for an event of a run outside the project that the caller is bound to."""
+    project = current_caller().project
+    return project is not None and project != await anyio.to_thread.run_sync(
+        app.projects.of_run, str(event.get("workflow_id"))
+    )
+
+
 def _nobody(_: bool) -> None:
     """Tell nobody: the event that is acknowledged is one that was dropped here."""
 
@@ -152,7 +164,7 @@ async def _given_before(app: Application, args: AwaitWorkflowEvent, acknowledged
     """Return the work that an earlier call with the same id was given, if it is still held with the token of then."""
     key = _key(args)
     given = None if key is None else await anyio.to_thread.run_sync(app.handed.find, args.agent_id, key)
-    if given is None:
+    if given is None or await _is_elsewhere(app, {"workflow_id": given.workflow_id}):
         return None
     work = await _take(app, args, given)
     if work is None:
@@ -218,7 +230,8 @@ def _key(args: AwaitWorkflowEvent) -> str | None:
 
 async def _timeout(app: Application, args: AwaitWorkflowEvent, acknowledged: bool | None) -> WorkflowEvent:
     """Return that nothing came; an id that no run names, but one almost like it, is probably misspelt."""
-    may_be_misspelt = args.lease and current_caller().agent_id is None  # else it is the id of the key
+    caller = current_caller()
+    may_be_misspelt = args.lease and caller.agent_id is None and caller.project is None  # else it is the key's
     others = await anyio.to_thread.run_sync(app.desk.others_than, args.agent_id) if may_be_misspelt else ()
     meant = closest(args.agent_id, others)
     unknown = "" if meant is None else f" No run has anything for '{args.agent_id}': did you mean '{meant}'?"

@@ -4,6 +4,7 @@ The token is the authority over its state. So a key needs no more than the scope
 of the run.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -25,6 +26,12 @@ _TaskToken = Annotated[
         examples=["the task_token in the answer of acquire_state_lease"],
     ),
 ]
+
+
+def _run_of_token(args: "SendTaskSuccess | SendTaskFailure | SendTaskHeartbeat") -> Iterable[str]:
+    """Return the run that a token is of; an invalid one names none."""
+    token = read_task_token(args.task_token)
+    return () if token is None else (token.workflow_id,)
 
 
 class SendTaskSuccess(Arguments):
@@ -57,6 +64,8 @@ class TaskAnswered(Answer):
     profiles=("operator",),
     arguments=SendTaskSuccess,
     answer=TaskAnswered,
+    runs_named=_run_of_token,
+    of_no_run=True,
 )
 def send_task_success(app: Application, args: SendTaskSuccess) -> TaskAnswered:
     """End the state with an output."""
@@ -81,6 +90,8 @@ class SendTaskFailure(Arguments):
     profiles=("operator",),
     arguments=SendTaskFailure,
     answer=TaskAnswered,
+    runs_named=_run_of_token,
+    of_no_run=True,
 )
 def send_task_failure(app: Application, args: SendTaskFailure) -> TaskAnswered:
     """End the state with a failure."""
@@ -106,6 +117,8 @@ class TaskAlive(TaskAnswered):
     profiles=("operator",),
     arguments=SendTaskHeartbeat,
     answer=TaskAlive,
+    runs_named=_run_of_token,
+    of_no_run=True,
 )
 def send_task_heartbeat(app: Application, args: SendTaskHeartbeat) -> TaskAlive:
     """Restart the heartbeat of the state."""

@@ -10,12 +10,12 @@ from dcf.core.access import Scope
 from dcf.core.catalog import RunQuery, read_cursor
 from dcf.core.model import RunStatus
 from dcf.tools.paging import Limit
-from dcf.tools.registry import Answer, Arguments, tool
+from dcf.tools.registry import Answer, Arguments, ProjectId, tool
 from dcf.values.spans import check_time
 
 
 class ListRuns(Arguments):
-    """Find runs, newest first: by status, workflow, version, agent, tag, parent, time, or those that are stuck.
+    """Find runs, newest first: by status, workflow, version, agent, tag, parent, project, time, or the stuck ones.
 
     Filters that are given must all be met. Begin with stuck=true to see what needs help. `counts` has all runs by
     status. A page may be short, even empty, and go on: call again with next_cursor until it is null.
@@ -36,6 +36,7 @@ class ListRuns(Arguments):
     agent: str | None = Field(default=None, min_length=1, max_length=64, description="Assigned to a state of the run.")
     tag: str | None = Field(default=None, min_length=1, max_length=100, description="Given to the run at its start.")
     parent: str | None = Field(default=None, min_length=1, max_length=64, description="Only child runs of this run.")
+    project: ProjectId | None = Field(default=None, description="Only runs of this project.")
     since: str | None = Field(
         default=None, min_length=2, max_length=40, description="Created since: 2h, 30d, or 2026-11-22T09:00:00Z."
     )
@@ -43,6 +44,7 @@ class ListRuns(Arguments):
     stuck: bool = Field(
         default=False, description="Only running runs that nobody takes up, or starts, after three reminders."
     )
+    blocked: bool = Field(default=False, description="Only running runs that an open issue blocks.")
     limit: Limit = 20
     cursor: str | None = Field(
         default=None, min_length=1, max_length=100, description="To go on: next_cursor of the answer before."
@@ -78,9 +80,11 @@ def list_runs(app: Application, args: ListRuns) -> RunsListed:
             agent=args.agent,
             tag=args.tag,
             parent=args.parent,
+            project=args.project,
             since=check_time("since", args.since, now),
             until=check_time("until", args.until, now),
             stuck=args.stuck,
+            blocked=args.blocked,
             cursor=read_cursor(args.cursor),
         )
     )

@@ -50,7 +50,7 @@ class RunExplained(Answer):
 @tool(
     toolset="operations",
     scope=Scope.READ,
-    profiles=("planner", "operator"),
+    profiles=("planner", "member", "operator"),
     arguments=ExplainRun,
     answer=RunExplained,
     read_only=True,

@@ -28,12 +28,13 @@ from dcf.errors import (
 )
 from dcf.store.authors import authored_by
 from dcf.tools.argument_checks import check_arguments, check_at_once
-from dcf.tools.callers import calling, scope_hint
+from dcf.tools.callers import calling, current_caller, scope_hint
 from dcf.tools.guidance import guide_failure, guided
 from dcf.tools.key_watch import KeyWatch
 from dcf.tools.legal_calls import with_a_call
 from dcf.tools.limits import Meter
 from dcf.tools.planner_steps import describe_language
+from dcf.tools.project_bounds import in_own_project, refuse_other_projects
 from dcf.tools.registry import Answer, Arguments, ToolSpec, printable
 from dcf.values.json_text import Json, dump
 from dcf.values.names import escaped
@@ -139,7 +140,7 @@ def _refusal_note(
 
 def _admitted(spec: ToolSpec, application: Application, checked: Arguments, caller: Caller) -> Arguments:
     """Return the arguments as the caller may use them, and note for health reports that the agent works."""
-    speaking = _speaking(spec, caller, checked)
+    speaking = in_own_project(spec, caller, _speaking(spec, caller, checked))
     _note_work(spec, application, speaking, caller)
     return speaking
 
@@ -149,12 +150,16 @@ async def _run(
 ) -> Answer:
     if not waits(spec):
         return await anyio.to_thread.run_sync(_run_at_once, spec, application, checked, limiter=threads)
+    if current_caller().project is not None:
+        check = partial(refuse_other_projects, spec, application, current_caller(), checked)
+        await anyio.to_thread.run_sync(check, limiter=threads)
     answer = await spec.run(application, checked)  # type: ignore[misc]  # a coroutine function, as `waits` found
     assert isinstance(answer, Answer), "every tool returns its answer model"
     return answer
 
 
 def _run_at_once(spec: ToolSpec, application: Application, checked: Arguments) -> Answer:
+    refuse_other_projects(spec, application, current_caller(), checked)
     answer = _run_recorded(spec, application, checked) if spec.audit else spec.run(application, checked)
     assert isinstance(answer, Answer), "every tool returns its answer model"
     return answer

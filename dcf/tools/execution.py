@@ -1,5 +1,6 @@
 """Tools that read a run and write the result of a state. They only parse arguments, call, and format the answer."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ from dcf.core.inspection import public_state, short_state
 from dcf.core.model import RunStatus, Status
 from dcf.core.progress import Update
 from dcf.core.provenance import marked
+from dcf.core.units import shown_unit
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import RunView, known, summary_of_run
 from dcf.tools import planner_steps
@@ -25,6 +27,7 @@ from dcf.tools.registry import (
     Answer,
     Arguments,
     JsonArray,
+    JsonObject,
     LeaseToken,
     StateName,
     Ttl,
@@ -36,6 +39,7 @@ from dcf.tools.registry import (
 )
 from dcf.tools.suggestions import closest
 from dcf.tools.unlisted import UNLISTED
+from dcf.tools.usage import USAGE, usage_given
 from dcf.tools.work import claimed_work
 from dcf.values.instants import to_text
 from dcf.values.json_paths import MISSING
@@ -95,7 +99,10 @@ class ReadWorkflowControlPlane(Arguments):
 
 
 class ControlPlaneRead(Answer):
-    """Documents of the run as they are now; `next_cursor` is set when there are more states."""
+    """Documents of the run as they are now; `next_cursor` is set when there are more states.
+
+    Of a run that grows, `units` says what each state is; with include_inputs also what its worker is told.
+    """
 
     workflow_id: str | None = None
     meta: dict[str, Any] | None = None
@@ -105,12 +112,15 @@ class ControlPlaneRead(Answer):
     readiness: dict[str, bool] | None = None
     provenance: dict[str, Any] | None = None
     next_cursor: str | None = None
+    units: dict[str, dict[str, Any]] | None = None
+
+    only_when_set = ("units",)
 
 
 @tool(
     toolset="execution",
     scope=Scope.READ,
-    profiles=("planner", "operator"),
+    profiles=("planner", "member", "operator"),
     arguments=ReadWorkflowControlPlane,
     answer=ControlPlaneRead,
     read_only=True,
@@ -133,6 +143,7 @@ def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane
         readiness=states.readiness if args.compute_readiness else None,
         provenance=marked("the agents of this run"),
         next_cursor=states.next_cursor,
+        units=_units(app, args, states.documents),
         next=_look(app, args, run),
     )
 
@@ -155,6 +166,15 @@ def _look(app: Application, args: ReadWorkflowControlPlane, run: RunView) -> lis
     steps = [planner_steps.start(args.workflow_id)] if waits else []
     steps += [planner_steps.inside(args.workflow_id, scope) for scope in scopes if not waits]
     return [one.as_json() for one in steps] or None
+
+
+def _units(app: Application, args: ReadWorkflowControlPlane, shown: Iterable[str]) -> dict[str, dict[str, Json]] | None:
+    """Return what the states are that a run was given while it was open; None for any other run."""
+    names = list(shown)
+    units = app.control_plane.transactions.run_with(args.workflow_id, *names).definition.units
+    if units is None:
+        return None
+    return {name: shown_unit(units.by_name[name], whole=args.include_inputs) for name in names if name in units.by_name}
 
 
 @dataclass(slots=True)
@@ -213,6 +233,7 @@ class UpdateWorkflowControlPlane(Arguments):
     lease_ttl_s: Ttl | None = Field(
         default=None, description="Seconds of the lease claimed by claim_next.", json_schema_extra=UNLISTED
     )
+    usage_json: JsonObject | None = Field(default=None, description=USAGE, json_schema_extra=UNLISTED)
     whole_input: WholeInput = False
     attempts_increment: int | None = Field(
         default=None, ge=0, le=100, description="Add to attempts.", json_schema_extra=UNLISTED
@@ -261,7 +282,7 @@ class ControlPlaneUpdated(Answer):
 @tool(
     toolset="execution",
     scope=Scope.WORK,
-    profiles=("worker", "operator"),
+    profiles=("worker", "member", "operator"),
     arguments=UpdateWorkflowControlPlane,
     answer=ControlPlaneUpdated,
 )
@@ -287,6 +308,7 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         set_finished_at=args.set_finished_at,
         claim_ttl_s=(args.lease_ttl_s or 300) if args.claim_next else None,
         request_id=args.request_id,
+        usage=usage_given(args.usage_json),
     )
     answer = app.control_plane.update(args.workflow_id, request)
     if isinstance(answer, Refusal):

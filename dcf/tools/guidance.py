@@ -53,7 +53,7 @@ def guide_failure(
         return "", [call_again(spec.name, {**arguments, **error.values}, error.renamed, "The same call, mended.")]
     said = spec.acts_as and arguments.get(spec.acts_as)
     agent_id = caller.agent_id or (said if isinstance(said, str) else None)
-    meant = _meant(app, error, arguments) if Scope.READ in caller.scopes else None
+    meant = _meant(app, error, arguments, caller.project) if Scope.READ in caller.scopes else None
     calls = _after_refusal(spec, error.code, arguments.get, agent_id)
     allowed = _allowed(calls, caller)
     if meant is None:
@@ -78,13 +78,15 @@ def _agent_of(spec: ToolSpec, checked: Arguments, caller: Caller) -> str | None:
     return said or caller.agent_id
 
 
-def _meant(app: Application, error: DcfError, arguments: Mapping[str, Json]) -> tuple[str, str] | None:
-    """Return the argument with an unknown run or state, and the one there is that is most like it."""
+def _meant(
+    app: Application, error: DcfError, arguments: Mapping[str, Json], project: str | None
+) -> tuple[str, str] | None:
+    """Return the argument with an unknown run or state, and the one there is, in the project, that is most like it."""
     run = arguments.get("workflow_id")
     if not isinstance(run, str):
         return None
     if isinstance(error, UnknownRun):
-        page = app.run_list.list_runs(RunQuery(limit=_NEWEST_RUNS))
+        page = app.run_list.list_runs(RunQuery(limit=_NEWEST_RUNS, project=project))
         found = closest(run, (row.workflow_id for row in page.rows))
         return None if found is None else ("workflow_id", found)
     named = next((name for name in ("state", "source_state") if isinstance(arguments.get(name), str)), None)

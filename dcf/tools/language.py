@@ -31,6 +31,7 @@ class LanguageDescribed(Answer):
     arguments=DescribeWorkflowLanguage,
     answer=LanguageDescribed,
     read_only=True,
+    of_no_run=True,
 )
 def describe_workflow_language(app: Application, _: DescribeWorkflowLanguage) -> LanguageDescribed:
     """Return the page of the language, and who may be there to work."""

@@ -144,7 +144,7 @@ class ReadyClaimed(LeaseGranted):
 @tool(
     toolset="execution",
     scope=Scope.WORK,
-    profiles=("worker",),
+    profiles=("worker", "member"),
     arguments=ClaimReadyState,
     answer=ReadyClaimed,
     idempotent=False,
@@ -204,7 +204,9 @@ class RenewStateLease(Arguments):
     )
 
 
-@tool(toolset="execution", scope=Scope.WORK, profiles=("worker",), arguments=RenewStateLease, answer=LeaseAnswer)
+@tool(
+    toolset="execution", scope=Scope.WORK, profiles=("worker", "member"), arguments=RenewStateLease, answer=LeaseAnswer
+)
 def renew_state_lease(app: Application, args: RenewStateLease) -> LeaseAnswer:
     """Extend the lease."""
     request = lease.Renew(
@@ -247,7 +249,7 @@ class ReleaseStateLease(Arguments):
 @tool(
     toolset="execution",
     scope=Scope.WORK,
-    profiles=("worker", "operator"),
+    profiles=("worker", "member", "operator"),
     arguments=ReleaseStateLease,
     answer=LeaseAnswer,
 )

@@ -16,7 +16,7 @@ from dcf.core.model import Meta, RunStatus
 from dcf.runs.starting import id_for
 from dcf.tools.beginnings import AGENTS_MAP, WORKFLOW, WORKFLOW_FORMS, defaulted, next_calls, warnings_of
 from dcf.tools.callers import current_caller, require_planner
-from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
+from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, ProjectId, WorkflowId, no_run, refused, tool
 from dcf.tools.unlisted import UNLISTED
 from dcf.values.identifiers import check_agents, check_id
 from dcf.values.json_text import Json, parse, parse_workflow
@@ -39,6 +39,7 @@ class CreateWorkflowControlPlane(Arguments):
     planner_agent_id: AgentId | None = Field(
         default=None, description="Agent that is told when the run ends; usually your own id."
     )
+    project: ProjectId | None = Field(default=None, description="Project that the run belongs to.")
     expiry_secs: int | None = Field(
         default=None, ge=1, le=31_536_000, description="Seconds that the run's keys outlive its finalization."
     )
@@ -70,6 +71,7 @@ class ControlPlaneCreated(Answer):
     profiles=("planner",),
     arguments=CreateWorkflowControlPlane,
     answer=ControlPlaneCreated,
+    runs_named=no_run,
 )
 def create_workflow_control_plane(app: Application, args: CreateWorkflowControlPlane) -> ControlPlaneCreated:
     """Create the documents of a run."""
@@ -90,6 +92,7 @@ def create_workflow_control_plane(app: Application, args: CreateWorkflowControlP
         retention_s=args.expiry_secs,
         max_attempts=args.max_attempts,
         created_by=caller.name,
+        project=args.project,
     )
     answer = app.control_plane.create(request)
     if isinstance(answer, Refusal):

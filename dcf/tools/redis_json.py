@@ -3,6 +3,7 @@
 import hashlib
 import json
 import secrets
+from collections.abc import Iterable
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -14,6 +15,7 @@ from dcf.core.provenance import marked
 from dcf.core.run_edits import Hand
 from dcf.errors import InvalidArgument
 from dcf.runs.editing import Changed, Operation, Wish
+from dcf.store.keys import document_of
 from dcf.tools.callers import current_caller
 from dcf.tools.json_arguments import PATH_TEXT, AsText, Fraction, Life, Path, Plain, RedisKey, given, keep_s, number
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, refused, tool
@@ -48,6 +50,12 @@ _DONE: Final = {
 }
 
 
+def _run_of_key(args: "Change | JsonRead") -> Iterable[str]:
+    """Return the run whose document this is; the others are of no project."""
+    found = document_of(args.redis_key)
+    return () if found is None else (found.run.workflow_id,)
+
+
 class Change(Arguments):
     """Base of all that changes a document."""
 
@@ -72,7 +80,7 @@ class DocumentAnswer(Answer):
 
 _AT: Final = ("redis_key", "path")
 _BETWEEN: Final = ("redis_key", "from_path", "to_path")
-_changes = partial(tool, toolset="redis_json", scope=Scope.WORK, answer=DocumentAnswer)
+_changes = partial(tool, toolset="redis_json", scope=Scope.WORK, answer=DocumentAnswer, runs_named=_run_of_key)
 
 
 class JsonCreate(Change):
@@ -130,6 +138,7 @@ class DocumentRead(Answer):
     arguments=JsonRead,
     answer=DocumentRead,
     read_only=True,
+    runs_named=_run_of_key,
 )
 def json_read(app: Application, args: JsonRead) -> DocumentRead:
     """Read a value."""

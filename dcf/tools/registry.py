@@ -8,7 +8,7 @@ Everything about a tool is declared at the tool. Lists of tools, in documents an
 registry.
 """
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
@@ -39,14 +39,21 @@ Toolset = Literal[
     "operations",
     "schedules",
     "people",
+    "growing",
+    "gates",
+    "journal",
+    "artifacts",
+    "knowledge",
+    "projects",
 ]
 """The subjects of tools, in the order in which clients see them."""
 
-Profile = Literal["worker", "planner", "operator", "person"]
+Profile = Literal["worker", "planner", "member", "operator", "person"]
 """The callers that tools are offered to."""
 
 WorkflowId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the run.", examples=["order-42"])]
 AgentId = Annotated[str, Field(pattern=ID_PATTERN, description="Your agent id.", examples=["pricing-1"])]
+ProjectId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the project.", examples=["shop"])]
 OtherAgentId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the agent.", examples=["pricing-1"])]
 StateName = Annotated[
     str,
@@ -67,7 +74,7 @@ LeaseToken = Annotated[
         examples=["the token in the answer of acquire_state_lease"],
     ),
 ]
-Ttl = Annotated[int, Field(ge=1, le=3600, description="Seconds of the lease.")]
+Ttl = Annotated[int, Field(ge=1, le=86_400, description="Seconds of the lease.")]
 WholeInput = Annotated[
     bool, Field(description="Never leave out a long input; for programs.", json_schema_extra=UNLISTED)
 ]
@@ -126,13 +133,24 @@ AnyAnswer = TypeVar("AnyAnswer", bound=Answer)
 ToolFunction: TypeAlias = Callable[[Application, AnyArguments], AnyAnswer | Awaitable[AnyAnswer]]
 
 
+RunsNamed: TypeAlias = Callable[[Any], Iterable[str]]
+"""Finds the runs that arguments name."""
+
+
+def run_named(arguments: Arguments) -> Iterable[str]:
+    """Return the run of the argument workflow_id, if it is given."""
+    found = getattr(arguments, "workflow_id", None)
+    return () if found is None else (found,)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
     """One tool. Its hints are MCP's: whether it is read-only, destructive, or idempotent.
 
     It is offered with its `toolset` and to callers of its `profiles`; a caller needs its `scope` to call it.
     `acts_as` is the argument with the id of the calling agent. For a tool that changes something outside runs,
-    `audit` lists the fields of its arguments and answer that name what it changed.
+    `audit` lists the fields of its arguments and answer that name what it changed. `runs_named` finds the runs that
+    must be there for a call, and `of_no_run` means that none need be named: `project_bounds` asks for both.
     """
 
     name: str
@@ -147,6 +165,8 @@ class ToolSpec:
     destructive: bool
     idempotent: bool
     audit: tuple[str, ...]
+    runs_named: RunsNamed = run_named
+    of_no_run: bool = False
 
     @property
     def description(self) -> str:
@@ -179,11 +199,15 @@ def tool(
     idempotent: bool = True,
     about_others: bool = False,
     audit: tuple[str, ...] = (),
+    runs_named: RunsNamed = run_named,
+    of_no_run: bool = False,
 ) -> Callable[[ToolFunction[AnyArguments, AnyAnswer]], ToolFunction[AnyArguments, AnyAnswer]]:
     """Register the function as the tool of its own name.
 
     A tool with an agent's id among its arguments takes it for the caller: it must be the agent that the caller's
-    key is bound to. A tool `about_others` checks by itself which agents it may be called about.
+    key is bound to. A tool `about_others` checks by itself which agents it may be called about. The run that a tool
+    names is its `workflow_id`, unless `runs_named` finds others; a tool `of_no_run` may be called without one by a key
+    that is bound to a project.
     """
 
     def register(function: ToolFunction[AnyArguments, AnyAnswer]) -> ToolFunction[AnyArguments, AnyAnswer]:
@@ -201,6 +225,8 @@ def tool(
             destructive=destructive,
             idempotent=idempotent,
             audit=audit,
+            runs_named=runs_named,
+            of_no_run=of_no_run,
         )
         return function
 
@@ -209,6 +235,11 @@ def tool(
 
 def _speaker(arguments: type[Arguments]) -> str | None:
     return next((name for name in _AGENT_ARGUMENTS if name in arguments.model_fields), None)
+
+
+def no_run(_: Arguments) -> Iterable[str]:
+    """Name no run: for tools that create the one they name."""
+    return ()
 
 
 def refused(answer: type[AnyAnswer], refusal: Refusal, **echo: Json) -> AnyAnswer:

@@ -76,6 +76,7 @@ def _read(
             destructive=False,
             idempotent=True,
             audit=(),
+            of_no_run=toolset == "skills",
         )
 
     return declare

@@ -69,6 +69,7 @@ class SkillManifestValidated(Answer):
     arguments=ValidateSkillManifest,
     answer=SkillManifestValidated,
     read_only=True,
+    of_no_run=True,
 )
 def validate_skill_manifest(app: Application, args: ValidateSkillManifest) -> SkillManifestValidated:
     """Validate a manifest."""
@@ -154,6 +155,7 @@ class SkillsetAnswer(Answer):
     arguments=GetSkillset,
     answer=SkillsetAnswer,
     read_only=True,
+    of_no_run=True,
 )
 def get_skillset(app: Application, args: GetSkillset) -> SkillsetAnswer:
     """List the manifests of the directory."""
@@ -169,6 +171,7 @@ def get_skillset(app: Application, args: GetSkillset) -> SkillsetAnswer:
     arguments=GetSkillsetFromCatalog,
     answer=SkillsetAnswer,
     read_only=True,
+    of_no_run=True,
 )
 def get_skillset_from_catalog(app: Application, args: GetSkillsetFromCatalog) -> SkillsetAnswer:
     """List the manifests of the catalogue."""
@@ -224,6 +227,7 @@ class SkillLoaded(Answer):
     arguments=LoadSkill,
     answer=SkillLoaded,
     audit=("agent_id", "manifest_id"),
+    of_no_run=True,
 )
 def load_skill(app: Application, args: LoadSkill) -> SkillLoaded:
     """Load one skill."""
@@ -280,6 +284,7 @@ class SkillUnloaded(Answer):
     arguments=UnloadSkill,
     answer=SkillUnloaded,
     audit=("agent_id", "manifest_id"),
+    of_no_run=True,
 )
 def unload_skill(app: Application, args: UnloadSkill) -> SkillUnloaded:
     """Unload one skill."""

@@ -19,7 +19,18 @@ from dcf.runs.starting import id_for
 from dcf.tools.beginnings import AGENTS_MAP, WORKFLOW, WORKFLOW_FORMS, defaulted, next_calls, warnings_of
 from dcf.tools.callers import bound_to, current_caller, require_planner
 from dcf.tools.lifecycle import Reason, RequestId
-from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, JsonObject, WorkflowId, refused, tool
+from dcf.tools.registry import (
+    AgentId,
+    Answer,
+    Arguments,
+    JsonArray,
+    JsonObject,
+    ProjectId,
+    WorkflowId,
+    no_run,
+    refused,
+    tool,
+)
 from dcf.values.identifiers import MAX_STATE_PATH, check_agents, check_id
 from dcf.values.json_text import Json, parse, parse_workflow
 from dcf.values.refusal import Refusal
@@ -46,6 +57,7 @@ class StartRun(Arguments):
     planner_agent_id: AgentId | None = Field(
         default=None, description="Agent that is told when the run ends; default: the agent of your key."
     )
+    project: ProjectId | None = Field(default=None, description="Project that the run belongs to.")
     tags_json: JsonArray | None = Field(default=None, description='Short names to find the run by: ["nightly"].')
     expiry_secs: int | None = Field(
         default=None, ge=1, le=31_536_000, description="Seconds that the run's keys outlive its finalization."
@@ -77,6 +89,7 @@ class RunStarted(Answer):
     profiles=("planner", "operator"),
     arguments=StartRun,
     answer=RunStarted,
+    runs_named=no_run,
 )
 def start_run(app: Application, args: StartRun) -> RunStarted:
     """Start a run of a document or of a kept definition."""
@@ -143,15 +156,17 @@ def _reader(app: Application, args: StartRun) -> Callable[[Definition, str], Cre
             max_attempts=args.max_attempts,
             created_by=caller.name,
             tags=tags,
+            project=args.project,
         )
 
     return wish
 
 
 def _caller() -> str:
-    """Return whose request ids these are: an agent's, whatever key it has, or a key's."""
+    """Return whose request ids these are: an agent's in a project, whatever key it has, or a key's."""
     caller = current_caller()
-    return caller.agent_id or caller.name
+    name = caller.agent_id or caller.name
+    return name if caller.project is None else f"{name} in {caller.project}"
 
 
 def _hint(status: RunStatus) -> str:

@@ -35,7 +35,7 @@ _CODES: Final = {
     200: ("ok",),
     400: ("invalid_argument",),
     403: ("forbidden",),
-    404: ("task_token_unknown",),
+    404: ("task_token_unknown", "unknown_run"),
     409: ("task_token_used",),
     410: ("task_token_outdated",),
     413: ("too_large",),

@@ -71,6 +71,7 @@ class WorkflowValidated(Answer):
     arguments=ValidateWorkflow,
     answer=WorkflowValidated,
     read_only=True,
+    of_no_run=True,
 )
 def validate_workflow(app: Application, args: ValidateWorkflow) -> WorkflowValidated:
     """Validate a workflow document."""

@@ -16,6 +16,7 @@ from dcf.client import (
     outside_records,
     people,
     people_records,
+    projects,
     records,
     registered_records,
     registering,
@@ -149,7 +150,7 @@ def test_both_clients_have_the_same_verbs_with_the_same_parameters() -> None:
 def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation() -> None:
     described = {
         name: function
-        for module in (verbs, watching, outside, people, registering, scheduling, talk)
+        for module in (verbs, watching, outside, people, projects, registering, scheduling, talk)
         for name, function in vars(module).items()
         if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     }

@@ -31,6 +31,8 @@ WANTED: dict[str, Any] = {
     "claims": ("token",),
     "signals": True,
     "talk": True,
+    "growth": True,
+    "usage": True,
     "whole_meta": True,
     "audit": True,
 }

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import redis
@@ -36,7 +36,7 @@ class Site:
         self.worker = f"worker-{self.run}"
         self._redis = raw_redis
 
-    async def open(self) -> "Site":
+    async def open(self) -> Self:
         await self._did(
             "create_workflow_control_plane",
             workflow_id=self.run,
@@ -150,7 +150,7 @@ async def test_only_the_scope_operate_makes_a_document_that_never_expires(
 _NEEDED_TOO = dict.fromkeys(("json_set", "json_merge", "correct_result"), (Scope.PLAN,))
 """What the planner's hand on `meta.agents` takes beside the tool's scope, and who corrects without a lease token."""
 
-_ONE_OF_TWO = {"answer_question": Scope.PLAN}
+_ONE_OF_TWO = {"answer_question": Scope.PLAN, "resolve_issue": Scope.PLAN}
 """A scope that is enough beside the tool's own, where another would be as well."""
 
 _OPERATORS = {name for name in TOOLS if name.startswith("json_")} - {"json_read", "json_set", "json_merge"} | {

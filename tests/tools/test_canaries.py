@@ -129,17 +129,21 @@ def _cases() -> list[tuple[str, str]]:
     ]
 
 
-_NAMES = {"workflow_id", "state", "agent_id", "owner_agent_id", "planner_agent_id", "source_state"}
+_NAMES = {"workflow_id", "state", "project", "agent_id", "owner_agent_id", "planner_agent_id", "source_state"}
 """An answer says that there is none of this name, where it is one."""
 
 _ECHOED = {
     "agent_name", "agent_name_prefix", "manifest_id", "skill_json", "workflow_json", "redis_key", "key_prefix",
     "path", "from_path", "to_path", "source", "destination", "skills_csv_path", "refs_csv_path", "mcp_tools_csv_path",
-    "mcp_cases_csv_path", "definition",
+    "mcp_cases_csv_path", "definition", "project", "session", "finding_id", "superseded_by", "name", "run",
 }  # fmt: skip
 """Names of things that are looked up: that there is none, or where it would be, is said with its name."""
 
-_DATA = {"initial_json", "value_json", "default_json", "patch_json", "content", "finalize_note"}
+_DATA = {"initial_json", "value_json", "default_json", "patch_json", "content", "finalize_note", "name", "description"}
+_DATA = {
+    *("initial_json", "value_json", "default_json", "patch_json", "content", "finalize_note"),
+    *("text", "title", "category", "description"),
+}
 """What a caller asks to be kept, or to be put where everybody may read it."""
 
 

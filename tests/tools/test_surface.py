@@ -31,7 +31,8 @@ ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "tools.md"
 
 BUDGETS = {
-    name: kib * 1024 for name, kib in {"worker": 9, "planner": 25, "operator": 60, "person": 4, "all": 90}.items()
+    name: kib * 1024
+    for name, kib in {"worker": 9, "planner": 25, "member": 25, "operator": 60, "person": 4, "all": 90}.items()
 }
 """Bytes of tools/list. A model reads all of it before it does anything."""
 
@@ -134,7 +135,9 @@ def test_a_worker_is_offered_about_ten_tools() -> None:
 
 def test_a_profile_needs_no_scope_that_its_callers_do_not_have() -> None:
     worker = {spec.scope for spec in select_tools((), read_only=False, profile="worker")}
-    planner = {spec.scope for spec in select_tools((), read_only=False, profile="planner")}
+    planner = {
+        spec.scope for profile in ("planner", "member") for spec in select_tools((), read_only=False, profile=profile)
+    }
     assert worker <= {Scope.READ, Scope.WORK}
     assert planner <= {Scope.READ, Scope.WORK, Scope.PLAN}
 

@@ -1,0 +1,21 @@
+"""Finds a profile by its name. Its module is imported when somebody is served it."""
+
+from typing import Final
+
+from dcf.errors import InvalidArgument
+from dcf.profiles.profile import Profile
+from dcf.values.profile_names import SystemProfile
+
+SERVED: Final[tuple[SystemProfile, ...]] = ("mission-control",)
+"""The profiles that this version serves."""
+
+
+def profile_of(name: SystemProfile) -> Profile:
+    """Return the profile of this name."""
+    match name:
+        case "mission-control":
+            from dcf.profiles.mission_control import PROFILE  # noqa: PLC0415 - who is not served it does not load it
+
+            return PROFILE
+        case _:
+            raise InvalidArgument(f"This version does not serve the profile '{name}'.")

@@ -1,0 +1,203 @@
+"""A text index in Redis: documents found by words, phrases and facets, in pages that cost the same at any size.
+
+The lists of entries that have a word or a facet are sorted sets, and Redis intersects them in one script: a page is one
+packet. An entry and its lists are written by one script, so they always agree, whatever process dies. Words and their
+weights are those of `core/text_tokens.py`, so that what is found is decided there.
+
+It may not decide what an entry says or who may see it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from dcf.core.access import LOCAL
+from dcf.core.refusals import quota_exceeded
+from dcf.core.text_entries import FacetFilter, Hit, Onward, Search, SearchPage, TextEntry, read_cursor, write_cursor
+from dcf.store import keys, text_keys
+from dcf.store.attempts import Attempts
+from dcf.store.authors import current_account
+from dcf.store.connection import Command, Connections, Reply
+from dcf.store.documents import micros
+from dcf.store.quotas import NO_QUOTA
+from dcf.store.text_index_scripts import PRUNE, PUT, REMOVE, SEARCH
+from dcf.values.json_text import Json, dump, load
+from dcf.values.refusal import Refusal
+
+BLOCK: Final = 1000
+"""Candidates that one page orders and counts; where there are more, the next page goes on with the next of them."""
+
+MOST_LOOKED_AT: Final = 10_000
+"""Candidates that one page looks at, if it skips some."""
+
+_WEIGHT: Final = 2**42
+"""One unit of weight, in a score that has the time in milliseconds below it."""
+
+_MS: Final = 1000
+_FULL: Final = b"full"
+_DIFFERS: Final = b"differs"
+_PUT: Final = b"put"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """An entry as it is stored: its revision and its document."""
+
+    revision: int
+    document: dict[str, Json]
+    body: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Full:
+    """The index has as many entries as it may."""
+
+    most: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differs:
+    """The entry has another revision than the writer read; None: there is none."""
+
+
+class TextIndex:
+    """The text index of one name. It has at most `most` entries; `expires` says whether some go by themselves."""
+
+    def __init__(
+        self, connections: Connections, name: str, *, most: int, expires: bool = False, wait_replicas: int = 0
+    ) -> None:
+        self._connections = connections
+        self._attempts = Attempts(connections=connections, wait_replicas=wait_replicas)
+        self._name = name
+        self._prefix = text_keys.prefix(name)
+        self._most = most
+        self._expires = expires
+
+    def now(self) -> int:
+        """Return the server's time in microseconds."""
+        (clock,) = self._connections.send(("TIME",))
+        return micros(clock)
+
+    def get(self, entry_id: str) -> tuple[Stored | None, int]:
+        """Return an entry, None if there is none, and the server's time in microseconds."""
+        (found,), now = self.get_all([entry_id])
+        return found, now
+
+    def get_all(self, entry_ids: Sequence[str]) -> tuple[list[Stored | None], int]:
+        """Return entries with their bodies, None for those that are not there, and the server's time."""
+        fields = ("revision", "document", "body")
+        asked: list[Command] = [("HMGET", text_keys.entry(self._name, one), *fields) for one in entry_ids]
+        clock, *replies = self._attempts.surely((("TIME",), *asked), keys.BARRIER)
+        return list(map(_stored, replies)), micros(clock)
+
+    def put(
+        self, entry: TextEntry, *, replaces: int | Literal["any"] | None = None, is_counted: bool = True
+    ) -> Full | Differs | Refusal | None:
+        """Write an entry in place of the revision that it `replaces`; None: it must be new.
+
+        Return why not. A repetition after a lost reply finds the entry with the revision that it wrote (`Differs`).
+        Its bytes count for the key of the author, unless it is not `is_counted`.
+        """
+        (reply,) = self._attempts.surely((self._putting(entry, replaces, is_counted),), keys.BARRIER)
+        kind = reply[0]
+        if kind == _PUT:
+            return None
+        if kind == _DIFFERS:
+            return Differs()
+        if kind == _FULL:
+            return Full(most=int(reply[1]))
+        return quota_exceeded(kind.decode(), int(reply[1]), int(reply[2]))
+
+    def remove(self, entry_id: str) -> bool:
+        """Remove an entry; return False if there was none."""
+        command: Command = ("EVAL", REMOVE, 1, keys.DOCUMENTS, self._prefix, *_OWNERS, entry_id)
+        (reply,) = self._attempts.surely((command,), keys.BARRIER)
+        return bool(reply)
+
+    def prune(self) -> int:
+        """Remove entries whose time is over, some at a time; return how many are left that have one."""
+        (left,) = self._connections.send(self._pruning)
+        return int(left)
+
+    def search(self, search: Search) -> SearchPage:
+        """Return a page. Raise InvalidArgument for a cursor of another search."""
+        onward = read_cursor(search)
+        if search.query.finds_nothing or any(not one.values for one in search.filters):
+            return SearchPage()
+        pruning = [self._pruning] if self._expires else []
+        *_, found = self._connections.send(*pruning, self._searching(search, onward))
+        return _page(search, onward, found)
+
+    @property
+    def _pruning(self) -> Command:
+        return ("EVAL", PRUNE, 1, keys.DOCUMENTS, self._prefix, *_OWNERS)
+
+    def _putting(self, entry: TextEntry, replaces: int | str | None, is_counted: bool) -> Command:
+        account = current_account() if is_counted else None
+        owner = LOCAL if account is None else account.key_id
+        most = (NO_QUOTA, NO_QUOTA) if account is None else (account.quotas.documents, account.quotas.stored_bytes)
+        at, until = entry.at // _MS, "" if entry.until is None else entry.until // _MS
+        lists = {text_keys.word(word): weight * _WEIGHT + at for word, weight in entry.words.found_by.items()}
+        lists |= {text_keys.facet(name, one): at for name, values in entry.facets.items() for one in values}
+        return (
+            *("EVAL", PUT, 1, keys.DOCUMENTS, self._prefix, entry.entry_id, at, entry.revision),
+            *(dump(entry.document), entry.body, _sequence(entry.words.sequence), "\n".join(lists), until, self._most),
+            *(owner, *most, *_OWNERS, "" if replaces is None else _ANY if replaces == "any" else replaces),
+            *(part for one in lists.items() for part in one),
+        )
+
+    def _searching(self, search: Search, onward: Onward | None) -> Command:
+        driver, *place = ("", *[""] * 7) if onward is None else onward.place
+        first_score, first, stop_score, stop, rank, at, last = place
+        groups = _groups(search)
+        is_counted = len(groups) == 1 and not search.query.phrases and all(map(_may_be_added, search.filters))
+        budget = MOST_LOOKED_AT if search.offset else BLOCK
+        skipped = search.offset if onward is None else 0
+        return (
+            *("EVAL", SEARCH, 0, self._prefix, search.limit, skipped, BLOCK, budget, driver),
+            *(first_score, first, stop_score, stop, rank, at, "1" if is_counted else "0", last),
+            *(len(groups), *(part for group in groups for part in group)),
+            *(_sequence(phrase) for phrase in search.query.phrases),
+        )
+
+
+_ANY: Final = "*"
+_OWNERS: Final = (keys.quota(""), keys.quota("", "docs"))
+
+
+def _stored(reply: Reply) -> Stored | None:
+    revision, document, body = reply
+    if document is None:
+        return None
+    return Stored(revision=int(revision), document=load(document), body=body.decode())
+
+
+def _groups(search: Search) -> list[tuple[str | int, ...]]:
+    """Return the groups of lists of which an entry must be on one each."""
+    groups: list[tuple[str | int, ...]] = [("words", 1, text_keys.word(word)) for word in search.query.words]
+    for one in search.filters:
+        kind = "words" if one.facet is None else "facet"
+        lists = [
+            text_keys.word(value) if one.facet is None else text_keys.facet(one.facet, value) for value in one.values
+        ]
+        groups.append((kind, len(lists), *lists))
+    return groups or [("facet", 1, "all")]
+
+
+def _may_be_added(one: FacetFilter) -> bool:
+    """Return True if the entries of a filter are as many as its lists have together."""
+    return len(one.values) == 1 or (one.is_disjoint and one.facet is not None)
+
+
+def _sequence(words: Sequence[str]) -> str:
+    """Return words as text in which a phrase is found as a whole: blanks stand around each."""
+    return f" {' '.join(words)} "
+
+
+def _page(search: Search, onward: Onward | None, found: Reply) -> SearchPage:
+    total, is_exact, place, shown = found
+    counted = Onward(place=(), total=int(total), exact=is_exact == b"1") if onward is None else onward
+    hits = [Hit(entry_id=name.decode(), score=int(score), document=load(text)) for name, score, text in shown if text]
+    parts = tuple(place.decode().split(" ")) if place else ()
+    further = write_cursor(search, Onward(place=parts, total=counted.total, exact=counted.exact)) if parts else None
+    return SearchPage(hits=tuple(hits), total=counted.total, exact=counted.exact, next_cursor=further)

@@ -1,0 +1,230 @@
+"""The tools on the catalogue, as an MCP client calls them: versions, hashes, whose definitions come first, and search."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dcf.application import Application
+from dcf.core.access import Scope
+from dcf.core.catalogue_definitions import MOST_VERSIONS
+from tests.tools.access import ask, key_of
+from tests.tools.calls import ONE_TASK, Answer, Tools
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def name() -> str:
+    return f"n-{secrets.token_hex(4)}"
+
+
+async def put(tools: Tools, name: str, content: Any = "# Body", kind: str = "rule", **more: Any) -> Answer:
+    return await tools.ok("put_definition", kind=kind, name=name, content=content, **more)
+
+
+def names(answer: Answer) -> list[str]:
+    return [one["name"] for one in answer["definitions"]]
+
+
+async def test_new_content_is_a_new_version_and_old_ones_are_still_read(tools: Tools, name: str) -> None:
+    first = (await put(tools, name, "one", description="d"))["definition"]
+    again = await put(tools, name, "one", description="d")
+    assert (again["changed"], again["definition"]["sha256"]) == (False, first["sha256"])
+    second = await put(tools, name, {"two": [2]})
+    assert (first["version"], second["definition"]["version"], second["changed"]) == ("1", "2", True)
+    newest = (await tools.ok("get_definition", kind="rule", name=name))["definition"]
+    assert (newest["content"], newest["version"], newest["versions"]) == ({"two": [2]}, "2", ["1", "2"])
+    older = (await tools.ok("get_definition", kind="rule", name=name, version="1"))["definition"]
+    assert (older["content"], older["sha256"], older["description"]) == ("one", first["sha256"], "d")
+    by_hash = await tools.ok("get_definition", kind="rule", name=name, sha256=first["sha256"][:8])
+    assert by_hash["definition"]["content"] == "one"
+    await tools.refused("not_in_catalogue", "get_definition", kind="rule", name=name, version="3")
+    await tools.refused("not_in_catalogue", "get_definition", kind="persona", name=name)
+
+
+async def test_the_label_of_a_version_stands_for_one_content(tools: Tools, name: str) -> None:
+    await put(tools, name, "one", version="1.0.0")
+    await put(tools, name, "one", version="1.0.0")
+    given = {"kind": "rule", "name": name, "content": "two", "version": "1.0.0"}
+    await tools.refused("version_exists", "put_definition", **given)
+
+
+async def test_the_oldest_versions_go(tools: Tools, name: str) -> None:
+    for number in range(MOST_VERSIONS + 2):
+        await put(tools, name, f"content {number}")
+    found = await tools.ok("get_definition", kind="rule", name=name)
+    assert found["definition"]["versions"] == [str(number) for number in range(3, MOST_VERSIONS + 3)]
+    oldest = await tools.ok("get_definition", kind="rule", name=name, version="3")
+    assert oldest["definition"]["content"] == "content 2"
+    await tools.refused("not_in_catalogue", "get_definition", kind="rule", name=name, version="1")
+
+
+async def test_who_has_the_hash_is_told_that_nothing_changed(tools: Tools, name: str) -> None:
+    sha256 = (await put(tools, name))["definition"]["sha256"]
+    same = await tools.ok("get_definition", kind="rule", name=name, if_none_match=sha256)
+    assert (same["not_modified"], "content" in same["definition"]) == (True, False)
+    other = await tools.ok("get_definition", kind="rule", name=name, if_none_match="0" * 64)
+    assert (other["not_modified"], other["definition"]["content"]) == (False, "# Body")
+
+
+async def test_as_much_is_told_as_is_asked_for(tools: Tools, name: str) -> None:
+    await put(tools, name, description="what for", tags_json=["a"])
+    short = (await tools.ok("get_definition", kind="rule", name=name, detail="name"))["definition"]
+    assert set(short) == {"kind", "name", "version", "sha256", "scope", "project", "session"}
+    summary = (await tools.ok("get_definition", kind="rule", name=name, detail="summary"))["definition"]
+    assert (summary["description"], "content" in summary) == ("what for", False)
+    fields = await tools.ok("get_definition", kind="rule", name=name, fields_json=["tags"])
+    assert set(fields["definition"]) == {"tags", "sha256"}
+
+
+async def test_that_of_the_session_comes_before_that_of_the_project_and_of_everybody(tools: Tools, name: str) -> None:
+    await put(tools, name, "everybody")
+    await put(tools, name, "project", project="p")
+    await put(tools, name, "session", project="p", session="s")
+    for asked, content in (
+        ({}, "everybody"),
+        ({"project": "p"}, "project"),
+        ({"project": "p", "session": "s"}, "session"),
+        ({"project": "q", "session": "s"}, "everybody"),
+    ):
+        found = await tools.ok("get_definition", kind="rule", name=name, **asked)
+        assert found["definition"]["content"] == content
+    seen = await tools.ok("search_definitions", text=name, project="p", session="s")
+    assert sorted(one["scope"] for one in seen["definitions"]) == ["global", "project", "session"]
+    assert len(names(await tools.ok("search_definitions", text=name))) == 1
+
+
+async def test_a_definition_of_a_session_expires(tools: Tools, name: str) -> None:
+    made = await put(tools, name, session="s", expires_in_s=60)
+    assert made["definition"]["expires_at"] is not None
+    assert (await put(tools, name))["definition"]["expires_at"] is None
+
+
+async def test_definitions_are_found_by_all_tags_any_keyword_and_every_word(tools: Tools) -> None:
+    word = f"w{secrets.token_hex(4)}"
+    await put(tools, f"{word}-one", f"{word} reviews code", tags_json=["a", "b"], kind="workflow", complexity="high")
+    await put(tools, f"{word}-two", f"{word} deploys", tags_json=["a"], keywords_json=["ship"], kind="persona")
+    for asked, expected in (
+        ({"text": word}, 2),
+        ({"text": f"{word} code"}, 1),
+        ({"text": word, "tags_json": ["a"]}, 2),
+        ({"text": word, "tags_json": ["a", "b"]}, 1),
+        ({"text": word, "keywords_json": ["ship", "code"]}, 2),
+        ({"text": word, "keywords_json": ["SHIP"]}, 1),
+        ({"text": word, "kind": "workflow"}, 1),
+        ({"text": word, "complexity": "high"}, 1),
+        ({"text": f"{word} c++"}, 0),
+    ):
+        found = await tools.ok("search_definitions", **asked)
+        assert (len(names(found)), found["total"], found["total_is_exact"]) == (expected, expected, True), asked
+    whole = await tools.ok("search_definitions", text=word, detail="full")
+    assert {one["content"] for one in whole["definitions"]} == {f"{word} reviews code", f"{word} deploys"}
+    first = await tools.ok("search_definitions", text=word, limit=1)
+    second = await tools.ok("search_definitions", text=word, limit=1, cursor=first["next_cursor"])
+    assert {*names(first), *names(second)} == {f"{word}-one", f"{word}-two"}
+    assert names(await tools.ok("search_definitions", text=word, offset=1)) == names(second)
+
+
+async def test_rules_are_found_by_the_files_that_they_are_for(tools: Tools) -> None:
+    word = f"w{secrets.token_hex(4)}"
+    await put(tools, f"{word}-py", word, globs_json=["**/*.py", "*.pyi"])
+    await put(tools, f"{word}-js", word, globs_json=["src/*.js"])
+    await put(tools, f"{word}-all", word, always_apply=True)
+    for files, expected in (
+        (["src/deep/a.py"], {"py", "all"}),
+        (["*.py"], {"py", "all"}),
+        (["py"], {"py", "all"}),
+        (["src/a/b.js", "x.pyi"], {"py", "js", "all"}),
+        (["a.md"], {"all"}),
+    ):
+        found = await tools.ok("search_definitions", kind="rule", text=word, file_types_json=files)
+        assert {one.removeprefix(f"{word}-") for one in names(found)} == expected, files
+    never = {"kind": "rule", "text": word, "file_types_json": ["a.py"], "always_apply": False}
+    assert names(await tools.ok("search_definitions", **never)) == [f"{word}-py"]
+    assert names(await tools.ok("search_definitions", text=word, always_apply=True)) == [f"{word}-all"]
+
+
+async def test_a_workflow_that_was_started_is_in_the_catalogue_and_not_copied(tools: Tools, name: str) -> None:
+    document = {**ONE_TASK, "workflow_name": name, "version": "7", "asl": {**ONE_TASK["asl"], "Comment": "Adds sums."}}
+    started = await tools.ok("start_run", workflow_json=document)
+    (found,) = (await tools.ok("search_definitions", text=f"{name} sums", kind="workflow"))["definitions"]
+    assert (found["source"], found["version"], found["sha256"]) == ("kept", "7", started["definition"]["sha256"])
+    whole = await tools.ok("get_definition", kind="workflow", name=name)
+    assert whole["definition"]["content"]["asl"] == document["asl"]
+    assert whole["definition"]["sha256"] == started["definition"]["sha256"]
+    assert (await tools.ok("get_definition", kind="workflow", name=name, version="7"))["definition"]["version"] == "7"
+    await tools.refused("not_in_catalogue", "get_definition", kind="workflow", name=name, version="8")
+
+
+async def test_skills_are_a_kind_of_the_catalogue_and_stay_where_they_are(
+    replica: Callable[..., Application], tmp_path: Path
+) -> None:
+    (tmp_path / "skill.json").write_text(
+        '{"manifestId": "skill.sum@1.0.0", "skillName": "sum.up", "skillVersion": "1.0.0", "tags": ["math"],'
+        ' "description": "Adds numbers.", "skillDirectives": "Add them."}'
+    )
+    site = replica(manifests_dir=tmp_path)
+    reader = key_of(Scope.READ, Scope.WORK, Scope.PLAN)
+    found = await ask(site, reader, "search_definitions", kind="skill", text="numbers", tags_json=["math"])
+    assert (names(found), found["total"]) == (["sum.up"], 1)
+    assert names(await ask(site, reader, "search_definitions", kind="skill", text="nothing")) == []
+    whole = await ask(site, reader, "get_definition", kind="skill", name="sum.up", version="1.0.0")
+    assert whole["definition"]["content"]["skillDirectives"] == "Add them."
+    assert (await ask(site, reader, "get_definition", kind="skill", name="none")).code == "not_in_catalogue"
+    refused = await ask(site, reader, "put_definition", kind="skill", name="x", content="y")
+    assert refused.code == "kept_elsewhere"
+
+
+async def test_secrets_are_shown_to_a_planner_who_asks_for_them(
+    application: Application, tools: Tools, name: str
+) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    made = await put(tools, name, f"use {secret}")
+    shown = await tools.ok("get_definition", kind="rule", name=name)
+    assert (shown["definition"]["content"], shown["redacted"]) == ("use [redacted github_token]", {"github_token": 1})
+    assert shown["definition"]["sha256"] == made["definition"]["sha256"]
+    whole = await tools.ok("get_definition", kind="rule", name=name, redact=False)
+    assert whole["definition"]["content"] == f"use {secret}"
+    worker = key_of(Scope.READ, Scope.WORK)
+    assert (await ask(application, worker, "get_definition", kind="rule", name=name, redact=False)).code == "forbidden"
+
+
+async def test_a_worker_keeps_what_is_of_its_session_and_a_planner_the_rest(
+    application: Application, name: str
+) -> None:
+    worker = key_of(Scope.READ, Scope.WORK)
+    given = {"kind": "rule", "name": name, "content": "x"}
+    assert (await ask(application, worker, "put_definition", **given)).code == "forbidden"
+    assert (await ask(application, worker, "put_definition", **given, session="s")).code == "ok"
+    assert (await ask(application, worker, "delete_definition", kind="rule", name=name)).code == "forbidden"
+
+
+async def test_a_key_of_a_project_sees_and_changes_what_is_of_it(
+    application: Application, tools: Tools, name: str
+) -> None:
+    bound = replace(key_of(*Scope), project="p")
+    await put(tools, name, "everybody")
+    await put(tools, f"{name}-q", "theirs", project="q")
+    made = await ask(application, bound, "put_definition", kind="rule", name=name, content="ours")
+    assert made["definition"]["project"] == "p"
+    assert (await tools.ok("get_definition", kind="rule", name=name))["definition"]["content"] == "everybody"
+    seen = await ask(application, bound, "search_definitions", text=name)
+    assert sorted(one["scope"] for one in seen["definitions"]) == ["global", "project"]
+    theirs = await ask(application, bound, "get_definition", kind="rule", name=f"{name}-q")
+    assert theirs.code == "not_in_catalogue"
+    assert (await ask(application, bound, "delete_definition", kind="rule", name=name))["existed"]
+    assert (await tools.ok("get_definition", kind="rule", name=name))["definition"]["content"] == "everybody"
+
+
+async def test_a_deleted_definition_is_gone_with_its_versions(operator: Tools, name: str, raw_redis: Any) -> None:
+    for content in ("one", "two"):
+        await put(operator, name, content, project="p")
+    assert (await operator.ok("delete_definition", kind="rule", name=name, project="p"))["existed"]
+    assert not (await operator.ok("delete_definition", kind="rule", name=name, project="p"))["existed"]
+    await operator.refused("not_in_catalogue", "get_definition", kind="rule", name=name, project="p")
+    left = raw_redis.keys("cp:idx:text:{catalogue}:entry:*")
+    assert not [key for key in left if name.encode() in (raw_redis.hget(key, "document") or b"")]

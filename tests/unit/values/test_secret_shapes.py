@@ -1,0 +1,80 @@
+"""Secrets of known shapes are taken out and counted; what only looks long stays."""
+
+import random
+import string
+
+import pytest
+
+from dcf.values.secret_shapes import PERSONAL, SHAPES, redact
+
+LETTERS = string.ascii_letters + string.digits
+
+
+def drawn(length: int, alphabet: str = LETTERS) -> str:
+    return "".join(random.Random(length).choices(alphabet, k=length))
+
+
+SECRETS = {
+    "aws_access_key": "AKIA" + drawn(16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"),
+    "aws_secret_key": f"AWS_SECRET_ACCESS_KEY={drawn(40)}",
+    "github_token": "ghp_" + drawn(36),
+    "gitlab_token": "glpat-" + drawn(20),
+    "anthropic_key": "sk-ant-api03-" + drawn(93),
+    "openai_key": "sk-proj-" + drawn(74),
+    "slack_token": "xoxb-123456789012-" + drawn(24),
+    "slack_webhook": "https://hooks.slack.com/services/T00000000/B00000000/" + drawn(24),
+    "google_key": "AIza" + drawn(35),
+    "stripe_key": "sk_live_" + drawn(24),
+    "npm_token": "npm_" + drawn(36),
+    "pypi_token": "pypi-AgEIcHlwaS5vcmc" + drawn(70),
+    "jwt": f"eyJ{drawn(20)}.eyJ{drawn(40)}.{drawn(43)}",
+    "dcf_lease": "lease-" + drawn(32, "0123456789abcdef"),
+    "url_password": f"redis://dcf:{drawn(16)}@h",
+    "dcf_key": f"dcf_{drawn(12, '0123456789abcdef')}_{drawn(43)}",
+    "private_key": f"-----BEGIN RSA PRIVATE KEY-----\n{drawn(200)}\n-----END RSA PRIVATE KEY-----",
+}
+"""One of each kind, made up."""
+
+
+def test_there_is_an_example_of_every_shape() -> None:
+    assert set(SECRETS) == set(SHAPES)
+
+
+@pytest.mark.parametrize("kind", SECRETS)
+def test_a_secret_of_a_known_shape_is_taken_out_and_counted(kind: str) -> None:
+    given = {"text": f"it says: {SECRETS[kind]}, twice: '{SECRETS[kind]}'", "list": [1, None, True]}
+    found = redact(given)
+    assert found.counts == {kind: 2}
+    assert SECRETS[kind][-12:] not in str(found.value)
+    assert found.value["list"] == [1, None, True]
+    assert found.value["text"].count("[redacted ") == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "create_workflow_control_plane_for_everybody",
+        "f47ac10b-58cc-4372-a567-0e02b2c3d479",
+        "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "AbstractSingletonProxyFactoryBeanConfigurationProvider",
+        "sk-learn and sketch-based-indexes-of-text",
+        "ghp_short xoxb- AKIA eyJ.eyJ.x",
+        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+        "dcf/store/text_index_scripts.py:123",
+        "see https://example.org:8080/a@b and lease-holders",
+    ],
+)
+def test_redaction_eats_identifiers(text: str) -> None:
+    """It does not: ordinary long identifiers stay as they are."""
+    assert redact(text).value == text
+    assert redact(text).counts == {}
+
+
+def test_what_is_a_persons_is_taken_out_where_that_is_asked_for() -> None:
+    text = "ask ada@example.org"
+    assert redact(text).value == text
+    assert redact(text, {**SHAPES, **PERSONAL}).counts == {"email": 1}
+
+
+def test_the_names_of_members_are_looked_at_too() -> None:
+    assert redact({SECRETS["github_token"]: 1}).value == {"[redacted github_token]": 1}
