@@ -25,6 +25,7 @@ from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis, KindsOf
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.export import Exports
+from dcf.runs.gates import Gates
 from dcf.runs.growing import Growing
 from dcf.runs.health import Health
 from dcf.runs.histories import Histories
@@ -59,6 +60,7 @@ from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections, open_async_client
 from dcf.store.edits import Edits
 from dcf.store.expiring import Expiring
+from dcf.store.gate_lists import GateLists
 from dcf.store.handed import HandedOut
 from dcf.store.history import History
 from dcf.store.human_tasks import HumanTasks
@@ -93,7 +95,8 @@ class Application:
 
     `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on Tasks that wait
     for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `talking`
-    has notes, questions, answers and corrections of results, `journal` what else agents write down. `starting`
+    has notes, questions, answers and corrections of results, `gates` the verdicts on outputs, `journal` what else
+    agents write down. `starting`
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
     `run_list` lists them, `projects` are what they belong to, `knowledge` is what outlives them, `catalogue` has
     what agents work by, `exports` explains and exports them, and
@@ -109,6 +112,7 @@ class Application:
     lifecycle: Lifecycle
     callbacks: Callbacks
     talking: Talking
+    gates: Gates
     journal: Journal
     people: People
     starting: Starting
@@ -213,6 +217,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             lifecycle=Lifecycle(plane),
             callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
             talking=Talking(plane),
+            gates=Gates(plane, GateLists(connections)),
             journal=Journal(plane, JournalReader(connections)),
             people=People(plane, parts.history, HumanTasks(connections)),
             starting=parts.starting,

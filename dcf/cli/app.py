@@ -33,6 +33,7 @@ from dcf.cli import (
     keys,
     language,
     lifecycle,
+    local,
     opening,
     panels,
     people,
@@ -384,7 +385,6 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
-    *(journal, retention, signals, diagnosis, events, export, watching, init, hosting),
-    *(projects, retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(journal, projects, retention, signals, diagnosis, events, export, watching, init, hosting, local),
 ):
     part.mount(app)

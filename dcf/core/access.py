@@ -29,6 +29,7 @@ class Scope(StrEnum):
     WORK = "work"
     PLAN = "plan"
     ANSWER = "answer"
+    OVERRIDE = "override"
     OPERATE = "operate"
     ADMIN = "admin"
 
@@ -38,6 +39,7 @@ MEANINGS: Mapping[Scope, str] = {
     Scope.WORK: "lease states, write their results, wait for events, load skills",
     Scope.PLAN: "create, start and finalize runs and their agents",
     Scope.ANSWER: "answer tasks that ask people: approve, reject and the like",
+    Scope.OVERRIDE: "let outputs pass gates that they have not passed, with a reason",
     Scope.OPERATE: "act for others: force a release, ignore assignments, change documents by hand; read health",
     Scope.ADMIN: "write files of the server: generated manifests and stub configuration",
 }
@@ -120,10 +122,10 @@ NOBODY = Caller(name="nobody", scopes=frozenset())
 def local_caller(*, operator: bool) -> Caller:
     """Return the user of a local server, who has every scope.
 
-    `operate` and `answer` are the exceptions, since both act for others: they must be asked for (`operator`). Who
-    starts a server over stdio is often a model, which must not approve what people are asked about.
+    `operate`, `answer` and `override` are the exceptions, since they act for others: they must be asked for
+    (`operator`). Who starts a server over stdio is often a model, which must not approve what people are asked about.
     """
-    scopes = frozenset(Scope) if operator else frozenset(Scope) - {Scope.OPERATE, Scope.ANSWER}
+    scopes = frozenset(Scope) if operator else frozenset(Scope) - {Scope.OPERATE, Scope.ANSWER, Scope.OVERRIDE}
     return Caller(name=LOCAL, scopes=scopes, local=True)
 
 

@@ -16,6 +16,7 @@ from dcf.core.charging import charge, with_charge
 from dcf.core.claim import claim_ready, look_for
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
+from dcf.core.gating import through_gates, unless_judged
 from dcf.core.lease import Release, cleared, forgotten_claim, release
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.notices import lost_notices, stop_children
@@ -41,7 +42,8 @@ class Update:
     `error` and `cause` are the ASL error of a failure. `claim_ttl_s` asks to lease next states for `owner` in the same
     transaction, at most `claim_most` of them; `only_entered`: of those that this write enters. `is_partial`: the write
     leaves the state running. `usage` is what the work used up. `key` is that of the receipt, by which a repetition is
-    found; None if there is none.
+    found; None if there is none. `caller` is who sent it, where the state has gates; `given` is what a holder sent in
+    whose place this request is.
     """
 
     state: str
@@ -60,6 +62,8 @@ class Update:
     only_entered: bool = False
     request_id: str | None = None
     usage: Usage | None = None
+    caller: str | None = None
+    given: "Update | None" = None
     is_partial: bool = field(init=False)
     key: str | None = field(init=False)
 
@@ -95,7 +99,7 @@ def _key(token: str | None, request_id: str | None, *, is_partial: bool) -> str 
     return None if request_id is None else receipts.write_key(token, request_id)
 
 
-def update(
+def update(  # noqa: PLR0911 - one line for each kind of write reads best
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[Updated | Refusal | More]:
     """Apply a holder's write; return the stored answer if the same request was applied before.
@@ -123,7 +127,12 @@ def _apply(
     doc = snapshot.states[request.state]
     if request.status in _SETTLING:
         refusal = _unfit(snapshot, request, definition)
+        if refusal is None and definition.is_gated and request.status is Status.SUCCEEDED:
+            return through_gates(snapshot, request, definition, lambda one: _settle(snapshot, one, definition, context))
         return _settle(snapshot, request, definition, context) if refusal is None else Decision(answer=refusal)
+    refusal = unless_judged(snapshot, request.state)
+    if refusal is not None:
+        return Decision(answer=refusal)
     if request.status is Status.PENDING:
         return _give_back(snapshot, request)
     if not request.is_partial:
@@ -252,7 +261,9 @@ def _settle(
         if page is not None:
             return Decision(answer=page)
     answer = _answer(step, request, closed, doc.lease.owner_agent_id, claims)
-    mine, moved = receipts.keep(state, step.writes.states[state], _receipt(request, answer, snapshot.now))
+    mine, moved = receipts.keep(
+        state, step.writes.states[state], _receipt(request.given or request, answer, snapshot.now)
+    )
     step.writes.states[state] = mine
     step.writes.receipts.update(moved)
     return step.decision(answer)
@@ -302,6 +313,8 @@ def _closed(doc: StateDoc, request: Update, now: int) -> StateDoc:
         attempts=doc.attempts + request.attempts,
         lease=cleared(doc.lease),
         finished_at=now,
+        kind=None,
+        gated=None,
         last_error=_error_text(request) if request.status is Status.FAILED else doc.last_error,
         claim=None,
         reminders=0,

@@ -6,7 +6,7 @@ from dcf.errors import InvalidArgument
 from dcf.profiles.profile import Profile
 from dcf.values.profile_names import SystemProfile
 
-SERVED: Final[tuple[SystemProfile, ...]] = ("mission-control",)
+SERVED: Final[tuple[SystemProfile, ...]] = ("mission-control", "deepwork")
 """The profiles that this version serves."""
 
 
@@ -15,6 +15,10 @@ def profile_of(name: SystemProfile) -> Profile:
     match name:
         case "mission-control":
             from dcf.profiles.mission_control import PROFILE  # noqa: PLC0415 - who is not served it does not load it
+
+            return PROFILE
+        case "deepwork":
+            from dcf.profiles.deepwork import PROFILE  # noqa: PLC0415 - the same
 
             return PROFILE
         case _:

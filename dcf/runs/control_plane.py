@@ -25,6 +25,7 @@ from dcf.core import (
     progress,
     receipts,
     unanswered,
+    verdicts,
 )
 from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.batch import Answers
@@ -41,7 +42,7 @@ from dcf.runs.follow_ups import FollowUps
 from dcf.runs.known_ready import KnownReady
 from dcf.runs.transactions import Run, Transactions, with_secret
 from dcf.runs.work_limits import WorkLimiting
-from dcf.store.authors import current_account
+from dcf.store.authors import current_account, current_author
 from dcf.store.index import RunIndex
 from dcf.store.runs import Committed, RunStore
 from dcf.values.json_text import Json
@@ -57,6 +58,7 @@ _NO_ITEMS = NoItems()
 Ending: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], Decision[RunStatus | More | None]]
 _ENDINGS: Mapping[Fired | None, Ending] = {
     "exhausted": progress.exhaust,
+    "gate": verdicts.overdue,
     "timed_out": human_tasks.time_out,
     "waited": progress.wake,
 }
@@ -327,6 +329,8 @@ class ControlPlane:
         The id is its idempotency key: a write whose reply was lost is applied once.
         """
         found = _at(self.path(workflow_id, request.state), request)
+        if self.transactions.run(workflow_id).definition.is_gated:
+            found = replace(found, caller=current_author())
         return replace(found, request_id=secrets.token_hex(8)) if found.needs_id else found
 
     def _followed_up(
@@ -335,6 +339,8 @@ class ControlPlane:
         """Do the follow-up work of writes. States entered or leased by that work are part of the last one's answer."""
         answers = list(committed.answer)
         applied = [at for at, answer in enumerate(answers) if isinstance(answer, Updated)]
+        if committed.owes and not applied:  # a refusal that writes: outputs wait for verdicts
+            self.follow_ups.deliver(workflow_id, committed)
         if applied and (committed.owes or not committed.remaining.is_nothing):
             last, taken = applied[-1], batch.claims_of(committed.answer)
             joined = self.follow_ups.after(workflow_id, committed, completer_of(requests[last], answers[last], taken))

@@ -36,6 +36,7 @@ KEY_KINDS: Final[Mapping[str, KeyKind]] = {
     "usage": KeyKind("cp", ("run",)),
     "usageparts": KeyKind("cp", ("run",)),
     "spent": KeyKind("cp", ("run",)),
+    "gates": KeyKind("dp", ("run",)),
     "taking": KeyKind("cp", ()),
     "audit": KeyKind("dp", ("run",), is_document=True, suffix=":finalize"),
     "signals": KeyKind("dp", ("run",), is_document=True),

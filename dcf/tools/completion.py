@@ -10,6 +10,7 @@ from dcf.core.answers import Updated
 from dcf.core.model import RunStatus, Status
 from dcf.core.progress import Update
 from dcf.tools.error_names import note_on
+from dcf.tools.outcomes import what_failed
 from dcf.tools.registry import (
     AgentId,
     Answer,
@@ -122,6 +123,7 @@ def _told(app: Application, workflow_id: str, result: StateResult, answer: Updat
             "error": printable(f"{answer.code}: {answer.message}"),
             "hint": printable(answer.hint),
             **problems_shown(answer),
+            **what_failed(answer),
         }
     note = None if result.error_name is None else note_on(app, workflow_id, result.state, result.error_name)
     told = {"code": "ok", "next_states": list(answer.next_states), "repeated": answer.repeated}

@@ -19,7 +19,7 @@ from dcf.runs.standing import RunView, known, summary_of_run
 from dcf.tools import planner_steps
 from dcf.tools.argument_checks import AlmostRight
 from dcf.tools.error_names import note_on
-from dcf.tools.outcomes import calls_after, calls_to_mend, reason_for_nothing, sentence_of
+from dcf.tools.outcomes import calls_after, calls_to_mend, reason_for_nothing, sentence_of, what_failed
 from dcf.tools.paging import Cursor, Limit, Room
 from dcf.tools.registry import (
     STATE_PATTERN,
@@ -260,7 +260,7 @@ class ControlPlaneUpdated(Answer):
     """The state after the write, and what it set in motion; `work` is the next piece, `retry_at` when a failed one is.
 
     `stored` is what an earlier completion had stored. `problems` lists what of an output does not match the Task's
-    OutputSchema; `note` says if an error has a name that the Task does not list.
+    OutputSchema, `failed_criteria` what a gate found; `note` says if an error has a name that the Task does not list.
     """
 
     workflow_id: str | None = None
@@ -274,9 +274,10 @@ class ControlPlaneUpdated(Answer):
     stored: dict[str, Any] | None = None
     work: dict[str, Any] | None = None
     problems: list[dict[str, Any]] | None = None
+    failed_criteria: list[dict[str, Any]] | None = None
     note: str | None = None
 
-    only_when_set = ("retry_at", "stored", "work", "problems", "note")
+    only_when_set = ("retry_at", "stored", "work", "problems", "failed_criteria", "note")
 
 
 @tool(
@@ -315,7 +316,7 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         stored = _stored(app, args, answer) if isinstance(answer, AlreadyCompleted) else None
         mend = calls_to_mend(request, args.workflow_id, args.owner_agent_id, answer)
         echo: dict[str, Json] = {"workflow_id": args.workflow_id, "state": args.state, "stored": stored, "next": mend}
-        return refused(ControlPlaneUpdated, answer, **echo)
+        return refused(ControlPlaneUpdated, answer, **echo, **what_failed(answer))
     agent_id = args.owner_agent_id
     work = claimed_work(app, args.workflow_id, agent_id, answer, whole_input=args.whole_input)
     told = f"Updated state '{args.state}' of run '{args.workflow_id}': {sentence_of(request, args.new_status, answer)}"

@@ -22,6 +22,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     diagnosis,
     execution,
     files,
+    gates,
     growing,
     health,
     journal,

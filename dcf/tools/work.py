@@ -50,6 +50,8 @@ def work_shown(app: Application, workflow_id: str, leased: Leased, *, whole_inpu
         found["last_error"] = doc.last_error
     if doc.questions is not None:
         found["questions"] = app.talking.questions_of(workflow_id, state, doc)
+    if doc.gated is not None:
+        found |= app.gates.sent_back(workflow_id, state)
     found["provenance"] = mark_of_input(state, doc)
     size = 0 if whole_input else len(dump(leased.given))
     if size > LONGEST_INPUT:

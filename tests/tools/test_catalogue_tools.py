@@ -1,4 +1,4 @@
-"""The tools on the catalogue, as an MCP client calls them: versions, hashes, whose definitions come first, and search."""
+"""Tools on the catalogue, as an MCP client calls them: versions, hashes, whose definitions come first, search."""
 
 import secrets
 from collections.abc import Callable

@@ -1,0 +1,59 @@
+"""Gates through an MCP client: a worker delivers, a reviewer judges, and the worker finds out by the same call."""
+
+import secrets
+from typing import Any
+
+import pytest
+
+from tests.tools.calls import Tools, new_run
+
+pytestmark = pytest.mark.anyio
+
+CRITERION = "Every claim has a source."
+REVIEW = {"name": "review", "kind": "review", "criteria": [CRITERION], "reviewers": ["rita"]}
+SHAPE = {"name": "shape", "kind": "schema", "schema": {"type": "object", "required": ["text"]}}
+GOOD = {"text": "done"}
+
+
+def gated(*gates: dict[str, Any]) -> dict[str, Any]:
+    first = {"Type": "Task", "Gates": list(gates), "Next": "Done"}
+    return {"asl": {"StartAt": "Write", "States": {"Write": first, "Done": {"Type": "Task", "End": True}}}}
+
+
+async def held(tools: Tools, *gates: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with which worker-1, who holds Write, writes."""
+    run = await new_run(tools, f"run-{secrets.token_hex(4)}", gated(*gates))
+    await tools.ok("notify_next_worker_agent", workflow_id=run)
+    worker = {"workflow_id": run, "state": "Write", "owner_agent_id": "worker-1"}
+    taken = await tools.ok("acquire_state_lease", **worker)
+    return {**worker, "lease_token": taken["lease"]["token"]}
+
+
+async def test_a_worker_delivers_a_reviewer_sends_back_and_then_lets_pass(tools: Tools) -> None:
+    holder = await held(tools, SHAPE, REVIEW)
+    run = holder["workflow_id"]
+    done = {**holder, "new_status": "succeeded"}
+    answer = await tools.refused("needs_work", "update_workflow_control_plane", **done, output_json={"txt": 1})
+    assert answer["failed_criteria"][0]["feedback"] == "'text' is missing"
+    answer = await tools.refused("review_running", "update_workflow_control_plane", **done, output_json=GOOD)
+    assert answer["retry_after_s"]
+    (waiting,) = (await tools.ok("list_gates", workflow_id=run))["gates"]
+    assert (waiting["name"], waiting["criteria"], waiting["output"]) == ("review", [CRITERION], GOOD)
+    verdict = {"workflow_id": run, "state": "Write", "gate": "review", "content_sha256": waiting["content_sha256"]}
+    bad = {"criterion": CRITERION, "passed": False, "feedback": "The second has none."}
+    told = await tools.ok("decide_gate", **verdict, verdict="pass", agent_id="rita", criteria=[bad])
+    assert told["verdict"] == "fail"
+    answer = await tools.refused("needs_work", "update_workflow_control_plane", **done, output_json=GOOD)
+    assert answer["failed_criteria"] == [{"gate": "review", **bad}]
+    better = {"text": "better"}
+    await tools.refused("review_running", "update_workflow_control_plane", **done, output_json=better)
+    (waiting,) = (await tools.ok("list_gates", workflow_id=run, state="Write"))["gates"]
+    verdict["content_sha256"] = waiting["content_sha256"]
+    told = await tools.ok(
+        "decide_gate", **verdict, verdict="pass", agent_id="rita", criteria=[{"criterion": CRITERION, "passed": True}]
+    )
+    assert (told["state_status"], told["next_states"]) == ("succeeded", ["Done"])
+    again = await tools.ok("update_workflow_control_plane", **done, output_json=better)
+    assert (again["repeated"], again["next_states"]) == (True, ["Done"])
+    read = await tools.ok("read_workflow_control_plane", workflow_id=run, states_json=["Write"])
+    assert read["outputs"]["Write"] == better
