@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from dcf.core.judging import Judgement
+from dcf.core.judging import Submission
 from dcf.errors import InvalidArgument
 from dcf.values.records import record
 
@@ -41,7 +41,7 @@ class GateQuery:
 class GatePage:
     """Outputs that wait, the longest first, each with its run."""
 
-    rows: tuple[tuple[str, Judgement], ...]
+    rows: tuple[tuple[str, Submission], ...]
     next_place: GatePlace | None
 
 

@@ -16,7 +16,17 @@ from dcf.core.briefs import brief_of
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.gates import FAILS, MOST_SUBMISSIONS, NO_GATES, PASSES, GateRecord, GateVerdict, Judged
-from dcf.core.judging import Judgement, asked_people, counted, decided_event, failure_of, opened, sent_back
+from dcf.core.judging import (
+    Submission,
+    asked_people,
+    begun_again,
+    blocked,
+    counted,
+    decided_event,
+    failure_of,
+    opened,
+    sent_back,
+)
 from dcf.core.model import Status
 from dcf.core.receipts import token_key
 from dcf.core.scopes import entry_epoch_of
@@ -44,10 +54,10 @@ def visit_of(snapshot: Snapshot, state: str) -> str:
     return f"{entry_epoch_of(state, snapshot.states.get, snapshot.meta)}.{snapshot.states[state].retries}"
 
 
-def case_of(snapshot: Snapshot, state: str, definition: Definition, output: Json) -> Judgement:
+def case_of(snapshot: Snapshot, state: str, definition: Definition, output: Json) -> Submission:
     """Return the case of a state as it is."""
     assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
-    return Judgement(
+    return Submission(
         state=state,
         doc=snapshot.states[state],
         meta=snapshot.meta,
@@ -74,7 +84,7 @@ def through_gates(snapshot: Snapshot, request: "Update", definition: Definition,
     case = replace(case, kept=_submitted(case, request))
     case, told, failed = _checked(case)
     if failed is not None:
-        return _broken(case, request, *failed, told, settle)
+        return _broken(snapshot, case, request, failed, told, settle)
     if not case.waiting:
         return _with(settle(request), case, told)
     return _judged(case, request, told)
@@ -86,7 +96,7 @@ def unless_judged(snapshot: Snapshot, state: str) -> Refusal | None:
     return refusals.review_running(state, doc, doc.gated) if doc.is_judged and doc.gated is not None else None
 
 
-def _as_before(case: Judgement, request: "Update") -> Refusal | None:
+def _as_before(case: Submission, request: "Update") -> Refusal | None:
     """Return how the same submission stands; None if this is another one."""
     kept, doc = case.kept, case.doc
     if not _is_same(kept, request) or doc.gated is None:
@@ -102,13 +112,13 @@ def _is_same(kept: GateRecord, request: "Update") -> bool:
     return told == (request.content, request.request_id, token_key(request.token or ""))
 
 
-def _needs_work(case: Judgement, gate: Gate) -> Refusal:
+def _needs_work(case: Submission, gate: Gate) -> Refusal:
     kept = case.kept
     number = kept.attempts.get(gate.name, 0)
     return refusals.needs_work(case.state, case.doc, gate.name, kept.failed, number, gate.max_attempts)
 
 
-def _submitted(case: Judgement, request: "Update") -> GateRecord:
+def _submitted(case: Submission, request: "Update") -> GateRecord:
     return replace(
         case.kept,
         number=case.kept.number + 1,
@@ -125,7 +135,7 @@ def _submitted(case: Judgement, request: "Update") -> GateRecord:
     )
 
 
-def _checked(case: Judgement) -> tuple[Judgement, list[Event], tuple[Gate, GateVerdict] | None]:
+def _checked(case: Submission) -> tuple[Submission, list[Event], tuple[Gate, GateVerdict] | None]:
     """Decide the gates that are a schema. Return the case, their events, and the first that failed, if one did."""
     told: list[Event] = []
     for gate in case.gates:
@@ -139,7 +149,7 @@ def _checked(case: Judgement) -> tuple[Judgement, list[Event], tuple[Gate, GateV
     return case, told, None
 
 
-def _by_schema(case: Judgement, gate: Gate, schema: Mapping[str, Json] | bool) -> GateVerdict:
+def _by_schema(case: Submission, gate: Gate, schema: Mapping[str, Json] | bool) -> GateVerdict:
     found = tuple(
         Judged(criterion=one.pointer or "/", passed=False, feedback=one.message) for one in misfits(schema, case.output)
     )
@@ -147,7 +157,7 @@ def _by_schema(case: Judgement, gate: Gate, schema: Mapping[str, Json] | bool) -
     return GateVerdict(gate=gate.name, sha256=case.kept.sha256, verdict=given, by="dcf", at=case.now, criteria=found)
 
 
-def _judged(case: Judgement, request: "Update", told: list[Event]) -> Told:
+def _judged(case: Submission, request: "Update", told: list[Event]) -> Told:
     """Keep the output until the verdicts have come."""
     changes = opened(case)
     changes.outputs.update({case.state: request.output} if request.has_output else {})
@@ -161,9 +171,15 @@ def _judged(case: Judgement, request: "Update", told: list[Event]) -> Told:
 
 
 def _broken(
-    case: Judgement, request: "Update", gate: Gate, verdict: GateVerdict, told: list[Event], settle: Settle
+    snapshot: Snapshot,
+    case: Submission,
+    request: "Update",
+    failed: tuple[Gate, GateVerdict],
+    told: list[Event],
+    settle: Settle,
 ) -> Told:
     """Send back an output that does not match, or do what is to be done after so many failures."""
+    gate, verdict = failed
     case, number = counted(case, gate)
     if number >= gate.max_attempts and gate.then == "ask":
         return _judged(asked_people(case, gate), request, [*told, decided_event(case, verdict)])
@@ -172,12 +188,15 @@ def _broken(
             request, status=Status.FAILED, error=GATE_FAILED, cause=failure_of(gate, verdict, number), given=request
         )
         return _with(settle(failure), case, [*told, decided_event(case, verdict)])
-    case, changes = sent_back(case, verdict, tells=False)
-    events = [*told, *changes.events]
-    return Decision(answer=_needs_work(case, gate), changes=replace(changes, events=events))
+    is_last = number >= gate.max_attempts
+    case, changes = sent_back(begun_again(case, gate) if is_last else case, verdict, tells=False)
+    if is_last:
+        blocked(changes, snapshot, case, gate, verdict, number)
+    answer = refusals.needs_work(case.state, case.doc, gate.name, case.kept.failed, number, gate.max_attempts)
+    return Decision(answer=answer, changes=replace(changes, events=[*told, *changes.events]))
 
 
-def _with(decision: Told, case: Judgement, told: list[Event]) -> Told:
+def _with(decision: Told, case: Submission, told: list[Event]) -> Told:
     """Return the decision with the record of the verdicts beside it."""
     if not isinstance(decision.answer, Updated):
         return decision

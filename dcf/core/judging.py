@@ -11,8 +11,11 @@ from typing import Final
 from dcf.asl.gates import Gate
 from dcf.asl.human import Askees
 from dcf.core.attention import latest_look
-from dcf.core.decision import Changes, Event, Notice
+from dcf.core.blocking import has_room
+from dcf.core.decision import Changes, Event, Notice, Snapshot
 from dcf.core.gates import KIND, Gated, GateRecord, GateVerdict, OpenGate
+from dcf.core.journal import LONGEST_KEY
+from dcf.core.journaling import open_issue
 from dcf.core.model import Lease, Meta, StateDoc, Status
 from dcf.core.notices import NoticeKind
 from dcf.values.digest import fingerprint
@@ -25,9 +28,12 @@ MOST_SHOWN: Final = 8 * 1024
 
 _LONGEST_TAIL: Final = 500
 
+BY_DCF: Final = "dcf"
+"""Who gives verdicts and opens issues that no agent or person does."""
+
 
 @record(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Submission:
     """A state whose output is judged: its document, its gates, the record, the output, and what its Task says to do."""
 
     state: str
@@ -52,7 +58,7 @@ class Judgement:
         return first or tuple(left)
 
 
-def opened(case: Judgement) -> Changes:
+def opened(case: Submission) -> Changes:
     """Let the output wait for the verdicts of the gates that are next; whoever gives them is told."""
     kept = case.kept
     gates = tuple(_opened(case, gate) for gate in case.waiting)
@@ -65,13 +71,13 @@ def opened(case: Judgement) -> Changes:
     return changes
 
 
-def judged(case: Judgement, doc: StateDoc) -> Changes:
+def judged(case: Submission, doc: StateDoc) -> Changes:
     """Return the changes that write the document and the record of a state, and when the clock looks at it."""
     look = latest_look(doc, case.meta, case.now)
     return Changes(states={case.state: doc}, gates={case.state: case.kept}, timers={case.state: look})
 
 
-def sent_back(case: Judgement, verdict: GateVerdict, *, tells: bool) -> tuple[Judgement, Changes]:
+def sent_back(case: Submission, verdict: GateVerdict, *, tells: bool) -> tuple[Submission, Changes]:
     """Give the output back to its worker, whose lease begins anew, with what failed; `tells`: by an event too."""
     kept = replace(case.kept, failed=tuple(dict(one) for one in verdict.failed), failed_gate=verdict.gate)
     case = replace(case, kept=kept)
@@ -84,18 +90,40 @@ def sent_back(case: Judgement, verdict: GateVerdict, *, tells: bool) -> tuple[Ju
     return replace(case, doc=doc), changes
 
 
-def asked_people(case: Judgement, gate: Gate) -> Judgement:
+def asked_people(case: Submission, gate: Gate) -> Submission:
     """Return the case with people in place of whoever judged a gate until now."""
     return replace(case, kept=replace(case.kept, asked=tuple(dict.fromkeys((*case.kept.asked, gate.name)))))
 
 
-def counted(case: Judgement, gate: Gate) -> tuple[Judgement, int]:
+def counted(case: Submission, gate: Gate) -> tuple[Submission, int]:
     """Count that a gate failed; return how often it has in this visit."""
     number = case.kept.attempts.get(gate.name, 0) + 1
     return replace(case, kept=replace(case.kept, attempts={**case.kept.attempts, gate.name: number})), number
 
 
-def decided_event(case: Judgement, verdict: GateVerdict, **more: Json) -> Event:
+def begun_again(case: Submission, gate: Gate) -> Submission:
+    """Let the worker have as many tries at a gate as at the beginning: people have looked, or are to."""
+    kept = case.kept
+    asked = tuple(name for name in kept.asked if name != gate.name)
+    attempts = {name: number for name, number in kept.attempts.items() if name != gate.name}
+    unavailable = {name: number for name, number in kept.unavailable.items() if name != gate.name}
+    return replace(case, kept=replace(kept, asked=asked, attempts=attempts, unavailable=unavailable))
+
+
+def blocked(
+    changes: Changes, snapshot: Snapshot, case: Submission, gate: Gate, verdict: GateVerdict, times: int
+) -> None:
+    """Open an issue that blocks the run: a gate failed as often as it may. One run has only so many of these."""
+    if not has_room(case.meta):
+        return
+    text = f"State '{case.state}': {failure_of(gate, verdict, times)}"
+    details: dict[str, Json] = {"gate": gate.name, "content_sha256": case.kept.sha256}
+    key = f"gate:{case.state}:{gate.name}:{case.kept.number}"
+    key = key if len(key) <= LONGEST_KEY else f"gate:{fingerprint(key)}"
+    open_issue(changes, snapshot, case.meta, key=key, text=text, by=BY_DCF, state=case.state, details=details)
+
+
+def decided_event(case: Submission, verdict: GateVerdict, **more: Json) -> Event:
     """Return the history entry of a verdict, with the criteria that failed and the end of a command's output."""
     told: dict[str, Json] = {"epoch": case.doc.lease.epoch, **verdict.as_json(), **more}
     told.pop("at", None)
@@ -112,7 +140,7 @@ def failure_of(gate: Gate, verdict: GateVerdict, attempts: int) -> str:
     return f"Gate '{gate.name}' failed {attempts} times: {first}"
 
 
-def asking(case: Judgement, one: OpenGate) -> Iterator[Notice]:
+def asking(case: Submission, one: OpenGate) -> Iterator[Notice]:
     """Yield a notice to each who may give the verdict, or to the planner where anybody may."""
     kind = NoticeKind.GATE.value
     gate = case.gate(one.name)
@@ -134,7 +162,7 @@ def notice_key(number: int, one: OpenGate) -> str:
     return f"{number}-{one.asks}-{fingerprint(one.name)[:8]}"
 
 
-def work_of(case: Judgement, gate: Gate, one: OpenGate) -> dict[str, Json]:
+def work_of(case: Submission, gate: Gate, one: OpenGate) -> dict[str, Json]:
     """Return what a reviewer needs: what was asked of the worker, the criteria, and the output if it is not large."""
     is_large = byte_length(case.output) > MOST_SHOWN
     told: dict[str, Json] = {
@@ -154,7 +182,7 @@ def work_of(case: Judgement, gate: Gate, one: OpenGate) -> dict[str, Json]:
     return {name: value for name, value in told.items() if value is not None}
 
 
-def _opened(case: Judgement, gate: Gate) -> OpenGate:
+def _opened(case: Submission, gate: Gate) -> OpenGate:
     by_people = gate.kind == "person" or gate.name in case.kept.asked
     to = () if by_people else gate.reviewers
     if gate.kind == "command" and not by_people and not to:
@@ -172,27 +200,27 @@ def _opened(case: Judgement, gate: Gate) -> OpenGate:
     )
 
 
-def opened_event(case: Judgement, one: OpenGate) -> Event:
+def opened_event(case: Submission, one: OpenGate) -> Event:
     """Return the history entry of a gate that waits for a verdict from now on."""
     told: dict[str, Json] = {"gate": one.name, "kind": one.kind, "content_sha256": case.kept.sha256}
     told |= {"author": case.kept.author, "asked": one.whom, "epoch": case.doc.lease.epoch}
     return Event(type="GateOpened", state=case.state, data=told)
 
 
-def _told(case: Judgement, one: OpenGate) -> Sequence[str]:
+def _told(case: Submission, one: OpenGate) -> Sequence[str]:
     names = one.people.names if one.by_people else one.to
     planner = case.meta.planner_agent_id
     return names or (() if planner is None else (planner,))
 
 
-def _renewed(case: Judgement) -> Lease:
+def _renewed(case: Submission) -> Lease:
     lease = case.doc.lease
     if lease.token is None or lease.ttl_s is None:
         return lease
     return replace(lease, ts=case.now, expires_at=case.now + lease.ttl_s * SECOND)
 
 
-def _needs_work(case: Judgement, owner: str, verdict: GateVerdict) -> Notice:
+def _needs_work(case: Submission, owner: str, verdict: GateVerdict) -> Notice:
     kind = NoticeKind.NEEDS_WORK.value
     return Notice(
         type=f"{kind}.{case.kept.number}",

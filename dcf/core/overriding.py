@@ -11,7 +11,7 @@ from dcf.core import gate_refusals
 from dcf.core.decision import Changes, Decision, Event, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.gating import case_of, content_sha256
-from dcf.core.judging import Judgement
+from dcf.core.judging import Submission
 from dcf.core.model import RunStatus
 from dcf.core.operations import LONGEST_REASON, RunAnswer, RunDecision, RunRequest, once
 from dcf.core.refusals import run_over, state_terminal
@@ -78,7 +78,7 @@ def _override(snapshot: Snapshot, wish: Override, definition: Definition, contex
     return replace(done, changes=replace(done.changes, events=[*events[:-1], *done.changes.events]))
 
 
-def _names(case: Judgement, wish: Override) -> tuple[str, ...] | Refusal:
+def _names(case: Submission, wish: Override) -> tuple[str, ...] | Refusal:
     """Return the gates to waive: the one that is named, or those that have not passed."""
     kept, every = case.kept, [gate.name for gate in case.gates]
     if wish.gate is not None:
@@ -88,7 +88,7 @@ def _names(case: Judgement, wish: Override) -> tuple[str, ...] | Refusal:
     return left or gate_refusals.not_judged(wish.state, ", ".join(every) or "any", case.doc)
 
 
-def _left(case: Judgement, names: tuple[str, ...]) -> Judgement:
+def _left(case: Submission, names: tuple[str, ...]) -> Submission:
     gated = case.doc.gated
     if gated is None:
         return case
@@ -97,7 +97,7 @@ def _left(case: Judgement, names: tuple[str, ...]) -> Judgement:
     return replace(case, doc=replace(case.doc, gated=gated))
 
 
-def _is_submitted(case: Judgement) -> bool:
+def _is_submitted(case: Submission) -> bool:
     """Return True if the output that was submitted is still there: it is judged, or was sent back and not changed."""
     kept, doc = case.kept, case.doc
     if doc.is_judged:
@@ -106,7 +106,7 @@ def _is_submitted(case: Judgement) -> bool:
     return was_sent_back and kept.failed_gate in kept.waived and content_sha256(case.output) == kept.sha256
 
 
-def _noted(case: Judgement, events: list[Event], said: Mapping[str, Json]) -> RunDecision:
+def _noted(case: Submission, events: list[Event], said: Mapping[str, Json]) -> RunDecision:
     """Remember the override for what will be submitted."""
     told: dict[str, Json] = {
         **said,
@@ -121,7 +121,7 @@ def _noted(case: Judgement, events: list[Event], said: Mapping[str, Json]) -> Ru
     return Decision(answer=RunAnswer(answer=told, at=case.now), changes=changes)
 
 
-def _event(case: Judgement, wish: Override, gate: str) -> Event:
+def _event(case: Submission, wish: Override, gate: str) -> Event:
     told: dict[str, Json] = {
         "gate": gate,
         "by": wish.by,

@@ -18,9 +18,11 @@ from dcf.core.ending import End, end
 from dcf.core.gates import FAILS, MOST_UNAVAILABLE, PASSES, UNAVAILABLE, Gated, GateVerdict, Judged, OpenGate
 from dcf.core.gating import case_of
 from dcf.core.judging import (
-    Judgement,
+    Submission,
     asked_people,
     asking,
+    begun_again,
+    blocked,
     counted,
     decided_event,
     failure_of,
@@ -134,7 +136,7 @@ def _decide(snapshot: Snapshot, ruling: Ruling, definition: Definition, context:
     return _failed(snapshot, case, gate, one, verdict, definition, context)
 
 
-def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tuple[Judgement, Gate, OpenGate] | Refusal:
+def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tuple[Submission, Gate, OpenGate] | Refusal:
     """Return the gate that waits for this verdict, or why none does."""
     meta, doc, state = snapshot.meta, snapshot.states[ruling.state], ruling.state
     assert meta is not None, "the control plane checks that the run exists before it decides"
@@ -152,7 +154,7 @@ def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tupl
     return (case, gate, one) if doc.gated.sha256 == ruling.sha256 else refusals.content_changed(state, doc.gated)
 
 
-def _why_not_by(case: Judgement, gate: Gate, one: OpenGate, judge: Judge) -> Refusal | None:
+def _why_not_by(case: Submission, gate: Gate, one: OpenGate, judge: Judge) -> Refusal | None:
     if not _is_asked(case, one, judge):
         return refusals.not_a_reviewer(one, judge.name or "nobody")
     if gate.author_may_review or _runs_own(gate, one):
@@ -169,7 +171,7 @@ def _runs_own(gate: Gate, one: OpenGate) -> bool:
     return gate.kind == "command" and not one.by_people and not gate.reviewers
 
 
-def _is_asked(case: Judgement, one: OpenGate, judge: Judge) -> bool:
+def _is_asked(case: Submission, one: OpenGate, judge: Judge) -> bool:
     if not one.by_people:
         return (not one.to or judge.name in one.to) and (judge.may_work or judge.is_person)
     if one.people.is_nobody and judge.may_plan and judge.name == case.meta.planner_agent_id:
@@ -178,7 +180,7 @@ def _is_asked(case: Judgement, one: OpenGate, judge: Judge) -> bool:
     return judge.is_person and (one.people.is_nobody or is_named)
 
 
-def _verdict(case: Judgement, gate: Gate, one: OpenGate, ruling: Ruling) -> GateVerdict | Refusal:
+def _verdict(case: Submission, gate: Gate, one: OpenGate, ruling: Ruling) -> GateVerdict | Refusal:
     """Return the verdict as it follows from the criteria or the exit code; or why it does not say what it must."""
     given, criteria = ruling.verdict, ruling.criteria
     is_command = gate.kind == "command" and not one.by_people
@@ -211,7 +213,7 @@ def _verdict(case: Judgement, gate: Gate, one: OpenGate, ruling: Ruling) -> Gate
 
 def after_pass(
     snapshot: Snapshot,
-    case: Judgement,
+    case: Submission,
     event: Event,
     told: Mapping[str, Json],
     definition: Definition,
@@ -232,7 +234,7 @@ def after_pass(
 
 def _failed(
     snapshot: Snapshot,
-    case: Judgement,
+    case: Submission,
     gate: Gate,
     one: OpenGate,
     verdict: GateVerdict,
@@ -242,8 +244,8 @@ def _failed(
     """Send the output back; after as many failures as the gate allows, fail the state or ask people."""
     case, number = counted(case, gate)
     is_last = number >= gate.max_attempts
-    if one.by_people and (gate.kind != "person" or (is_last and gate.then != "fail")):
-        case = _begun_again(case, gate)  # people have looked: the worker gets as many tries as at the beginning
+    if one.by_people and (gate.kind != "person" or (is_last and gate.then == "ask")):
+        case = begun_again(case, gate)  # people have looked: the worker gets as many tries as at the beginning
         is_last = False
     if is_last and gate.then == "fail":
         event = decided_event(case, verdict)
@@ -257,19 +259,15 @@ def _failed(
         return Decision(
             answer=_answer(case, verdict.as_json()), changes=replace(changes, events=[event, *changes.events])
         )
+    if is_last:
+        case = begun_again(case, gate)
     case, changes = sent_back(case, verdict, tells=True)
+    if is_last:
+        blocked(changes, snapshot, case, gate, verdict, number)
     return Decision(answer=_answer(case, verdict.as_json()), changes=changes)
 
 
-def _begun_again(case: Judgement, gate: Gate) -> Judgement:
-    kept = case.kept
-    asked = tuple(name for name in kept.asked if name != gate.name)
-    attempts = {name: number for name, number in kept.attempts.items() if name != gate.name}
-    unavailable = {name: number for name, number in kept.unavailable.items() if name != gate.name}
-    return replace(case, kept=replace(kept, asked=asked, attempts=attempts, unavailable=unavailable))
-
-
-def _unavailable(case: Judgement, one: OpenGate, verdict: GateVerdict) -> RunDecision:
+def _unavailable(case: Submission, one: OpenGate, verdict: GateVerdict) -> RunDecision:
     """Note that a gate could not be judged: it is asked for again after a rest, and people in the end."""
     if one.rests:
         return Decision(answer=_answer(case, verdict.as_json()))
@@ -284,7 +282,7 @@ def _unavailable(case: Judgement, one: OpenGate, verdict: GateVerdict) -> RunDec
     return Decision(answer=_answer(case, verdict.as_json()), changes=_plus(judged(case, case.doc), changes))
 
 
-def _asked_again(case: Judgement, one: OpenGate, changes: Changes) -> Judgement:
+def _asked_again(case: Submission, one: OpenGate, changes: Changes) -> Submission:
     """Ask for a verdict that did not come, or that could not be given a while ago."""
     gate = case.gate(one.name)
     assert gate is not None, "it was opened from the gates of the run, which do not change"
@@ -303,7 +301,7 @@ def _asked_again(case: Judgement, one: OpenGate, changes: Changes) -> Judgement:
     return case
 
 
-def _to_people(case: Judgement, one: OpenGate, changes: Changes) -> Judgement:
+def _to_people(case: Submission, one: OpenGate, changes: Changes) -> Submission:
     gate = case.gate(one.name)
     assert gate is not None, "it was opened from the gates of the run, which do not change"
     case = asked_people(case, gate)
@@ -315,27 +313,27 @@ def _to_people(case: Judgement, one: OpenGate, changes: Changes) -> Judgement:
     return case
 
 
-def _counted_unavailable(case: Judgement, one: OpenGate) -> tuple[Judgement, int]:
+def _counted_unavailable(case: Submission, one: OpenGate) -> tuple[Submission, int]:
     number = case.kept.unavailable.get(one.name, 0) + 1
     return replace(case, kept=replace(case.kept, unavailable={**case.kept.unavailable, one.name: number})), number
 
 
-def _gated(case: Judgement) -> Gated:
+def _gated(case: Submission) -> Gated:
     assert case.doc.gated is not None, "the caller looked"
     return case.doc.gated
 
 
-def _with_open(case: Judgement, one: OpenGate) -> Judgement:
+def _with_open(case: Submission, one: OpenGate) -> Submission:
     return replace(case, doc=replace(case.doc, gated=_gated(case).with_gate(one)))
 
 
-def _without(case: Judgement, gate: str) -> Judgement:
+def _without(case: Submission, gate: str) -> Submission:
     return replace(case, doc=replace(case.doc, gated=_gated(case).without(gate)))
 
 
 def _ended(
     snapshot: Snapshot,
-    case: Judgement,
+    case: Submission,
     wish: End,
     told: Mapping[str, Json],
     definition: Definition,
@@ -355,7 +353,7 @@ def _ended(
     return step.decision(_answer(after, told, step))
 
 
-def _keep_receipt(step: Transition, case: Judgement) -> None:
+def _keep_receipt(step: Transition, case: Submission) -> None:
     """Keep the answer for the worker, who may ask by the same call how it ended."""
     doc = step.writes.states[case.state]
     receipt = Receipt(
@@ -373,7 +371,7 @@ def _keep_receipt(step: Transition, case: Judgement) -> None:
     step.writes.receipts.update(moved)
 
 
-def _answer(case: Judgement, told: Mapping[str, Json], step: Transition | None = None) -> RunAnswer:
+def _answer(case: Submission, told: Mapping[str, Json], step: Transition | None = None) -> RunAnswer:
     gated = case.doc.gated
     waits = [one.name for one in gated.open] if gated is not None and case.doc.is_judged else []
     said: dict[str, Json] = {

@@ -12,7 +12,7 @@ from dcf.core.decision import Decision, Reads, Snapshot
 from dcf.core.gate_list import GatePage, GateQuery
 from dcf.core.gates import NO_GATES
 from dcf.core.gating import case_of
-from dcf.core.judging import Judgement
+from dcf.core.judging import Submission
 from dcf.core.model import Meta, RunStatus
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.overriding import Override
@@ -72,7 +72,7 @@ class Gates:
             lambda run, found: overriding.override(found, request, wish, run.definition, run.context),
         )
 
-    def cases(self, workflow_id: str, states: Sequence[str] | None = None) -> list[Judgement]:
+    def cases(self, workflow_id: str, states: Sequence[str] | None = None) -> list[Submission]:
         """Return the states of a run whose output is judged or was sent back, of all that are open or of these."""
         run = self._plane.run(workflow_id)
         if not run.definition.is_gated:
@@ -95,12 +95,12 @@ class Gates:
         rows = [(one.workflow_id, case) for one in found if (case := self._case(one)) is not None]
         return GatePage(rows=tuple(rows), next_place=place)
 
-    def _case(self, one: WaitingState) -> Judgement | None:
+    def _case(self, one: WaitingState) -> Submission | None:
         try:
             definition = self._transactions.run(one.workflow_id).definition
         except UnknownRun:  # it was deleted meanwhile
             return None
-        return Judgement(
+        return Submission(
             state=one.path,
             doc=one.doc,
             meta=Meta(status=RunStatus.RUNNING, definition_sha256=definition.sha256),

@@ -1,17 +1,17 @@
 """Tools about gates: what waits for a verdict, and the verdicts. They only parse, call and format."""
 
 from itertools import takewhile
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from dcf.application import Application
-from dcf.asl.gate_syntax import LONGEST_CRITERION, MOST_CRITERIA, gates_given
+from dcf.asl.gate_syntax import LONGEST_CRITERION, MOST_CRITERIA, MOST_GATES, gates_given
 from dcf.asl.gates import Gate
 from dcf.core.access import KEY_CALLER, Scope
 from dcf.core.gate_list import GateQuery, read_gate_place
 from dcf.core.gates import Judged
-from dcf.core.judging import Judgement, work_of
+from dcf.core.judging import Submission, work_of
 from dcf.core.operations import LONGEST_REASON
 from dcf.core.overriding import Override
 from dcf.core.verdicts import LONGEST_COMMENT, LONGEST_FEEDBACK, LONGEST_TAIL, Judge, Ruling
@@ -23,7 +23,7 @@ from dcf.tools.people import Group
 from dcf.tools.registry import AgentId, Answer, Arguments, StateName, WorkflowId, refused, tool
 from dcf.tools.unlisted import UNLISTED
 from dcf.values.instants import to_text
-from dcf.values.json_text import Json, parse
+from dcf.values.json_text import Json, check
 from dcf.values.refusal import Refusal
 
 MOST_LISTED: Final = 100
@@ -31,12 +31,19 @@ MOST_LISTED: Final = 100
 GateName: Final = Field(min_length=1, max_length=64, description="Name of the gate.", examples=["review"])
 
 
-GATES: Final = "Gates of every Task of the run, as in the field Gates of a Task."
+RunGates = Annotated[
+    list[dict[str, Any]] | None,
+    Field(
+        max_length=MOST_GATES,
+        description="Gates of every Task of the run, as in the field Gates of a Task.",
+        json_schema_extra=UNLISTED,
+    ),
+]
 
 
-def read_run_gates(given: str | list[Any] | None) -> tuple[Gate, ...]:
+def read_run_gates(given: list[dict[str, Any]] | None) -> tuple[Gate, ...]:
     """Read the gates of a whole run."""
-    return () if given is None else gates_given(parse(given, name="gates"))
+    return () if given is None else gates_given(check(given, name="gates"))
 
 
 class ListGates(Arguments):
@@ -48,9 +55,13 @@ class ListGates(Arguments):
     workflow_id: WorkflowId | None = Field(default=None, description="Only those of this run.")
     state: StateName | None = Field(default=None, description="Only this state of the run, its output whole.")
     agent_id: AgentId | None = Field(default=None, description="Without a run: what you may judge.")
-    group: Group = Field(default=None, json_schema_extra=UNLISTED)
-    limit: int = Field(default=20, ge=1, le=MOST_LISTED, json_schema_extra=UNLISTED)
-    cursor: str | None = Field(default=None, min_length=1, max_length=700, json_schema_extra=UNLISTED)
+    group: Group = Field(default=None, description="What this group may judge.", json_schema_extra=UNLISTED)
+    limit: int = Field(
+        default=20, ge=1, le=MOST_LISTED, description="Most states of a page.", json_schema_extra=UNLISTED
+    )
+    cursor: str | None = Field(
+        default=None, min_length=1, max_length=700, description="next_cursor, to go on.", json_schema_extra=UNLISTED
+    )
 
 
 class GatesListed(Answer):
@@ -70,7 +81,7 @@ class GatesListed(Answer):
 )
 def list_gates(app: Application, args: ListGates) -> GatesListed:
     """List what waits for a verdict."""
-    cursor, found = None, list[tuple[str, Judgement]]()
+    cursor, found = None, list[tuple[str, Submission]]()
     if args.workflow_id is not None:
         path = None if args.state is None else app.control_plane.place(args.workflow_id, args.state).path
         cases = app.gates.cases(args.workflow_id, None if path is None else (path,))
@@ -101,7 +112,7 @@ def _query(args: ListGates) -> GateQuery:
     return GateQuery(limit=args.limit, name=name, groups=tuple(sorted(groups)), place=read_gate_place(args.cursor))
 
 
-def rows_of(workflow_id: str, case: Judgement, *, whole: bool) -> list[dict[str, Json]]:
+def rows_of(workflow_id: str, case: Submission, *, whole: bool) -> list[dict[str, Json]]:
     """Return what waits at a state, one object for each gate; `whole`: with the output, however large."""
     doc = case.doc
     rows: list[dict[str, Json]] = []
@@ -122,7 +133,7 @@ class CriterionVerdict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     criterion: str = Field(max_length=LONGEST_CRITERION, description="As list_gates shows it.")
-    passed: bool
+    passed: bool = Field(description="True if it is met.")
     feedback: str | None = Field(default=None, max_length=LONGEST_FEEDBACK, description="What to mend.")
 
 
@@ -145,9 +156,13 @@ class DecideGate(Arguments):
         examples=["0" * 64],
     )
     agent_id: AgentId | None = Field(default=None, description="Who judges; a command's helper needs none.")
-    criteria: list[CriterionVerdict] = Field(default_factory=list, max_length=MOST_CRITERIA)
-    comment: str | None = Field(default=None, max_length=LONGEST_COMMENT)
-    exit_code: int | None = Field(default=None, ge=-1000, le=1_000_000, json_schema_extra=UNLISTED)
+    criteria: list[CriterionVerdict] = Field(
+        default_factory=list, max_length=MOST_CRITERIA, description="One for each criterion, where the gate has some."
+    )
+    comment: str | None = Field(default=None, max_length=LONGEST_COMMENT, description="More, for the worker.")
+    exit_code: int | None = Field(
+        default=None, ge=-255, le=255, description="Of a command; 0 passes.", json_schema_extra=UNLISTED
+    )
     output_tail: str | None = Field(
         default=None, max_length=LONGEST_TAIL, description="End of a command's output.", json_schema_extra=UNLISTED
     )
@@ -199,7 +214,7 @@ def _judge(args: DecideGate) -> Judge:
     caller = current_caller()
     may_work, is_person = Scope.WORK in caller.scopes, Scope.ANSWER in caller.scopes
     if not (may_work or is_person or Scope.PLAN in caller.scopes):
-        raise Forbidden("decide_gate needs the scope 'work' or 'answer'.", scope_hint(Scope.WORK))
+        raise Forbidden("decide_gate needs the scope 'work', 'answer' or 'plan'.", scope_hint(Scope.WORK))
     return Judge(
         name=args.agent_id or caller.agent_id,
         key=caller.name if caller.name.startswith(KEY_CALLER) else None,

@@ -16,12 +16,11 @@ from dcf.core.model import Meta, RunStatus
 from dcf.runs.starting import id_for
 from dcf.tools.beginnings import AGENTS_MAP, WORKFLOW, WORKFLOW_FORMS, defaulted, next_calls, warnings_of
 from dcf.tools.callers import current_caller, require_planner
-from dcf.tools.gates import GATES, read_run_gates
+from dcf.tools.gates import RunGates, read_run_gates
 from dcf.tools.registry import (
     AgentId,
     Answer,
     Arguments,
-    JsonArray,
     JsonObject,
     ProjectId,
     WorkflowId,
@@ -58,7 +57,7 @@ class CreateWorkflowControlPlane(Arguments):
     max_attempts: int = Field(
         default=10, ge=1, le=1000, description="How often one state may be leased before the run fails."
     )
-    gates: JsonArray | None = Field(default=None, description=GATES, json_schema_extra=UNLISTED)
+    gates: RunGates = None
 
 
 class ControlPlaneCreated(Answer):

@@ -18,7 +18,7 @@ from dcf.errors import InvalidArgument
 from dcf.runs.starting import id_for
 from dcf.tools.beginnings import AGENTS_MAP, WORKFLOW, WORKFLOW_FORMS, defaulted, next_calls, warnings_of
 from dcf.tools.callers import bound_to, current_caller, require_planner
-from dcf.tools.gates import GATES, read_run_gates
+from dcf.tools.gates import RunGates, read_run_gates
 from dcf.tools.lifecycle import Reason, RequestId
 from dcf.tools.registry import (
     AgentId,
@@ -32,7 +32,6 @@ from dcf.tools.registry import (
     refused,
     tool,
 )
-from dcf.tools.unlisted import UNLISTED
 from dcf.values.identifiers import MAX_STATE_PATH, check_agents, check_id
 from dcf.values.json_text import Json, parse, parse_workflow
 from dcf.values.refusal import Refusal
@@ -65,7 +64,7 @@ class StartRun(Arguments):
         default=None, ge=1, le=31_536_000, description="Seconds that the run's keys outlive its finalization."
     )
     max_attempts: int = Field(default=10, ge=1, le=1000, description="Leases of one state before the run fails.")
-    gates: JsonArray | None = Field(default=None, description=GATES, json_schema_extra=UNLISTED)
+    gates: RunGates = None
     keep: bool = Field(default=True, description="Keep the document, to be started again by its name.")
     request_id: RequestId = None
     reason: Reason = None

@@ -10,6 +10,9 @@ TOO_LATE: Final = frozenset({"result_used", "path_differs"})
 """Codes of corrections that come too late: then the planner should hear of it."""
 
 
+_HELD: Final = "<your lease_token>"  # nosec B105 - it stands for a token
+
+
 def to_tell(where: Mapping[str, Json], agent_id: str | None) -> Step:
     """Return the call that tells the planner what is wrong with a result that is not corrected any more."""
     arguments = {**where, "agent_id": agent_id or "<your agent id>", "text": "<what is wrong, and what is right>"}
@@ -47,7 +50,7 @@ def to_mend(event: Mapping[str, Json], agent_id: str) -> list[Step]:
     """Return the call that delivers an output again that a gate has sent back."""
     held: dict[str, Json] = {"workflow_id": event.get("workflow_id"), "state": event.get("target_state")}
     why = "Mend what failed_criteria lists, then deliver the whole output again with the token that you hold."
-    return [to_complete({**held, "lease_token": "<your lease_token>"}, agent_id, why)]
+    return [to_complete({**held, "lease_token": _HELD}, agent_id, why)]
 
 
 def to_go_on(event: Mapping[str, Json], agent_id: str) -> list[Step]:

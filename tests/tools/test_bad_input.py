@@ -87,6 +87,12 @@ def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
     if name == "lease_states":
         yield from ["", "A", 7, {}, [], [7], [""], ["a\nb"], [LONG], ["a"] * 201]  # an array of names is right
         return
+    if name in ("gates", "criteria"):
+        yield from ["", "x", 7, True, {}, ["a"], [{"a": 1}], [DEEP], [{}] * 200]
+        return
+    if name == "exit_code":
+        yield from [number for number in BAD_NUMBERS if number != -1]
+        return
     branches = schema.get("anyOf", [schema])
     types = {branch.get("type") for branch in branches}
     texts = [branch for branch in branches if branch.get("type") == "string" and not {"enum", "const"} & set(branch)]
