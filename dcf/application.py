@@ -13,6 +13,7 @@ from dcf.files.tree import FileTree
 from dcf.platform_kinds import PlatformParts, default_kind, open_platforms
 from dcf.ports import Deliverer, Platform
 from dcf.runs.activity import Activity
+from dcf.runs.artifacts import Artifacts
 from dcf.runs.breaker import Breaker, GuardedDeliverer
 from dcf.runs.callbacks import Callbacks
 from dcf.runs.catalog import RunList
@@ -41,6 +42,7 @@ from dcf.runs.projects import Projects
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.schedules import Schedules
+from dcf.runs.shelf import artifacts_of
 from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
@@ -98,8 +100,8 @@ class Application:
     has notes, questions, answers and corrections of results, `gates` the verdicts on outputs, `journal` what else
     agents write down. `starting`
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
-    `run_list` lists them, `projects` are what they belong to, `knowledge` is what outlives them, `catalogue` has
-    what agents work by, `exports` explains and exports them, and
+    `run_list` lists them, `projects` are what they belong to, `artifacts` the files that they keep, `knowledge` is
+    what outlives them, `catalogue` has what agents work by, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platforms`,
     `registration` knows those that are made elsewhere, `closing` closes a run together with them, `equipment` gives
     them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what tools may change
@@ -123,6 +125,7 @@ class Application:
     projects: Projects
     knowledge: Knowledge
     catalogue: DefinitionCatalogue
+    artifacts: Artifacts
     retention: Retention
     platforms: Platforms
     workers: Workers
@@ -228,6 +231,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             projects=Projects(ProjectStore(connections)),
             knowledge=Knowledge(connections, wait_replicas=settings.wait_replicas),
             catalogue=_catalogue(settings, connections, parts, crew.library),
+            artifacts=(artifacts := artifacts_of(settings, connections, parts)),
             platforms=platforms,
             workers=crew.workers,
             registration=Registration(platforms, found.webhooks, Poster(settings.webhook_endpoints)),
@@ -240,7 +244,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             notifications=notifications,
             retention=parts.retention,
             clock=_clock(parts, deliveries, activity, connections),
-            sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections)),
+            sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections), artifacts),
             health=_health(settings, connections, remote=tuple(breakers)),
             activity=activity,
             exports=_exports(settings, parts, connections, platforms.kinds_of),

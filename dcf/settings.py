@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 from pydantic import ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
+from dcf.artifact_settings import ArtifactSettings
 from dcf.core.quotas import DEFAULTS, Quotas
 from dcf.errors import InvalidArgument
 from dcf.platform_settings import PlatformSettings
@@ -40,7 +41,7 @@ def _default_data_dir() -> Path:
     return Path(base) / "dcf"
 
 
-class Settings(PlatformSettings):
+class Settings(PlatformSettings, ArtifactSettings):
     """The settings of this process. Each field is set by an environment variable, `DCF_<FIELD>` or its alias.
 
     What is given wins over the environment. pydantic-settings is not used: it takes as long to import as pydantic.
@@ -342,6 +343,7 @@ class Settings(PlatformSettings):
             documents=self.quota_documents,
             live_runs=self.quota_live_runs,
             inbox_entries=self.quota_inbox_entries,
+            artifact_bytes=self.quota_artifact_bytes,
         )
 
     @property
