@@ -21,10 +21,12 @@ from dcf.cli import (
     audit,
     callbacks,
     catalog,
+    catalogue,
     diagnosis,
     events,
     exit_codes,
     export,
+    findings,
     front_page,
     graphs,
     hosting,
@@ -385,6 +387,20 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
-    *(journal, projects, retention, signals, diagnosis, events, export, watching, init, hosting, local),
+    *(
+        journal,
+        projects,
+        retention,
+        signals,
+        diagnosis,
+        events,
+        export,
+        watching,
+        init,
+        hosting,
+        local,
+        findings,
+        catalogue,
+    ),
 ):
     part.mount(app)

@@ -6,6 +6,18 @@
 from dcf.client.arguments import Agents, Moment, Workflow
 from dcf.client.clients import AsyncClient, Client
 from dcf.client.connecting import connect, connect_async
+from dcf.client.knowledge_records import (
+    DefinitionDetails,
+    DefinitionKindName,
+    DeletedDefinition,
+    DeletedFinding,
+    FindingDetails,
+    FindingEdit,
+    FindingStatusName,
+    SeverityName,
+    ShownDefinition,
+    ShownFinding,
+)
 from dcf.client.outside_records import EndedTask, LivingTask, SentSignal
 from dcf.client.people_records import (
     AnsweredTask,
@@ -70,7 +82,11 @@ __all__ = [
     "Client",
     "CorrectedResult",
     "CreatedSchedule",
+    "DefinitionDetails",
+    "DefinitionKindName",
     "DefinitionName",
+    "DeletedDefinition",
+    "DeletedFinding",
     "DeletedProject",
     "DeletedRun",
     "DeletedSchedule",
@@ -78,6 +94,9 @@ __all__ = [
     "ExplainedCause",
     "ExplainedRun",
     "FinalizedRun",
+    "FindingDetails",
+    "FindingEdit",
+    "FindingStatusName",
     "HeldRun",
     "LeftNote",
     "ListedProject",
@@ -107,6 +126,9 @@ __all__ = [
     "ScheduleDetails",
     "SentSignal",
     "Serving",
+    "SeverityName",
+    "ShownDefinition",
+    "ShownFinding",
     "StartedRun",
     "StateDetails",
     "StateStatusName",

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from dcf.client import journal, outside, people, projects, registering, scheduling, talk, verbs, watching
+from dcf.client import journal, knowledge, outside, people, projects, registering, scheduling, talk, verbs, watching
 from dcf.client.exchange import (
     AwaitedTransport,
     BlockingTransport,
@@ -81,6 +81,15 @@ class Client:
     get_project = blocking(projects.get_project)
     list_projects = iterating(projects.list_projects)
     delete_project = blocking(projects.delete_project)
+    add_finding = blocking(knowledge.add_finding)
+    search_findings = iterating(knowledge.search_findings)
+    get_finding = blocking(knowledge.get_finding)
+    update_finding = blocking(knowledge.update_finding)
+    delete_finding = blocking(knowledge.delete_finding)
+    put_definition = blocking(knowledge.put_definition)
+    get_definition = blocking(knowledge.get_definition)
+    search_definitions = iterating(knowledge.search_definitions)
+    delete_definition = blocking(knowledge.delete_definition)
 
     def serve(
         self,
@@ -191,6 +200,15 @@ class AsyncClient:
     get_project = awaited(projects.get_project)
     list_projects = iterating_async(projects.list_projects)
     delete_project = awaited(projects.delete_project)
+    add_finding = awaited(knowledge.add_finding)
+    search_findings = iterating_async(knowledge.search_findings)
+    get_finding = awaited(knowledge.get_finding)
+    update_finding = awaited(knowledge.update_finding)
+    delete_finding = awaited(knowledge.delete_finding)
+    put_definition = awaited(knowledge.put_definition)
+    get_definition = awaited(knowledge.get_definition)
+    search_definitions = iterating_async(knowledge.search_definitions)
+    delete_definition = awaited(knowledge.delete_definition)
 
     def serve(
         self,

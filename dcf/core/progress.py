@@ -99,7 +99,7 @@ def _key(token: str | None, request_id: str | None, *, is_partial: bool) -> str 
     return None if request_id is None else receipts.write_key(token, request_id)
 
 
-def update(  # noqa: PLR0911 - one line for each kind of write reads best
+def update(
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[Updated | Refusal | More]:
     """Apply a holder's write; return the stored answer if the same request was applied before.

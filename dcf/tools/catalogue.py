@@ -1,5 +1,6 @@
 """Tools on the catalogue of definitions: what agents work by. They only parse arguments, call and format."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -25,6 +26,7 @@ from dcf.runs.catalogue import DefinitionFound, DefinitionQuery
 from dcf.tools.callers import current_caller, require
 from dcf.tools.knowledge import PageCursor, Query
 from dcf.tools.lifecycle import Reason
+from dcf.tools.paging import fitting
 from dcf.tools.registry import ID_PATTERN, Answer, Arguments, JsonArray, JsonObject, ProjectId, refused, tool
 from dcf.tools.unlisted import UNLISTED
 from dcf.values.json_text import Json, byte_length, check, parse
@@ -40,8 +42,6 @@ DefinitionName = Annotated[
 KindOf = Annotated[KindName, Field(description="What it is.", examples=["rule"])]
 _SHA: Final = r"^[0-9a-f]{8,64}$"
 _SESSION: Final = "Session that it is for; first choice there."
-_MOST_BYTES: Final = 512 * 1024
-"""Contents that a page shows; those beyond are left out."""
 
 
 class PutDefinition(Arguments):
@@ -161,6 +161,7 @@ class GetDefinition(Arguments):
 def get_definition(app: Application, args: GetDefinition) -> DefinitionShown:
     """Return the definition, or say that the caller has it."""
     kind = DefinitionKind(args.kind)
+    fields = None if args.fields_json is None else {*_labels(args.fields_json, "fields_json"), "sha256"}
     owner = {"project": args.project, "session": args.session}
     found = app.catalogue.get(kind, args.name, version=args.version, sha256=args.sha256, **owner)
     named = f"{args.kind} '{args.name}'"
@@ -174,9 +175,8 @@ def get_definition(app: Application, args: GetDefinition) -> DefinitionShown:
         require(Scope.PLAN, "A definition with the secrets in it")
     clean = redact(_detailed(found, args.detail)) if args.redact else None
     told = _detailed(found, args.detail) if clean is None else clean.value
-    if args.fields_json is not None:
-        wanted = set(_labels(args.fields_json, "fields_json"))
-        told = {name: value for name, value in told.items() if name in wanted or name == "sha256"}
+    if fields is not None:
+        told = {name: value for name, value in told.items() if name in fields}
     return DefinitionShown(
         status=f"Version {found.version.version} of {named}.",
         definition=told,
@@ -245,8 +245,12 @@ def search_definitions(app: Application, args: SearchDefinitions) -> Definitions
     )
     page = app.catalogue.search(query)
     listed = [name_of(one) if args.detail == "name" else summary_of(one, score) for one, score in page.definitions]
+    most = app.settings.max_result_bytes
+    fit = fitting(listed, most // 2 if args.detail == "full" else most)
+    if fit < len(listed):
+        page, listed = app.catalogue.search(replace(query, limit=fit)), listed[:fit]
     if args.detail == "full":
-        listed = _with_contents(app, [one for one, _ in page.definitions], listed)
+        listed = _with_contents(app, [one for one, _ in page.definitions], listed, most // 2)
     clean = redact(listed)
     return DefinitionsFound(
         status=f"{len(listed)} of {'' if page.exact else 'at least '}{page.total} definitions.",
@@ -302,10 +306,10 @@ def _detailed(found: DefinitionFound, detail: str) -> dict[str, Json]:
 
 
 def _with_contents(
-    app: Application, definitions: list[CataloguedDefinition], listed: list[dict[str, Json]]
+    app: Application, definitions: list[CataloguedDefinition], listed: list[dict[str, Json]], most: int
 ) -> list[dict[str, Json]]:
     """Return the definitions with their contents, as far as they fit; a content that is left out is null."""
-    left, whole = _MOST_BYTES, []
+    left, whole = most, []
     for told, content in zip(listed, app.catalogue.contents(definitions), strict=True):
         left -= byte_length(content)
         whole.append({**told, "content": content if left >= 0 else None, "is_whole": left >= 0 and content is not None})

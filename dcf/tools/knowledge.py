@@ -1,5 +1,6 @@
 """Tools on findings: what was learned in runs and outlives them. They only parse arguments, call and format."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -24,6 +25,7 @@ from dcf.errors import Forbidden, InvalidArgument, UnknownFinding
 from dcf.runs.knowledge import FindingKept, FindingsQuery
 from dcf.tools.callers import bound_to, current_caller, require
 from dcf.tools.lifecycle import Reason
+from dcf.tools.paging import fitting
 from dcf.tools.registry import (
     ID_PATTERN,
     STATE_PATTERN,
@@ -192,10 +194,14 @@ def search_findings(app: Application, args: SearchFindings) -> FindingsFound:
     )
     query = FindingsQuery(limit=args.limit, text=args.text, filters=filters, offset=args.offset, cursor=args.cursor)
     page = app.knowledge.search(query)
+    listed = [summary(one, score) for one, score in page.findings]
+    fit = fitting(listed, app.settings.max_result_bytes)
+    if fit < len(listed):
+        page, listed = app.knowledge.search(replace(query, limit=fit)), listed[:fit]
     many = f"{page.total}" if page.exact else f"at least {page.total}"
     return FindingsFound(
-        status=f"{len(page.findings)} of {many} findings.",
-        findings=[summary(one, score) for one, score in page.findings],
+        status=f"{len(listed)} of {many} findings.",
+        findings=listed,
         total=page.total,
         total_is_exact=page.exact,
         next_cursor=page.next_cursor,
@@ -307,8 +313,8 @@ def _state(app: Application, args: AddFinding) -> str | None:
         if args.state is not None:
             raise InvalidArgument("A state belongs to a run.", "Pass workflow_id too, or leave out state.")
         return None
-    app.runs.read(args.workflow_id)
-    return None if args.state is None else app.control_plane.path(args.workflow_id, args.state)
+    app.runs.read(args.workflow_id)  # raises for a run that is not there
+    return None if args.state is None else app.control_plane.place(args.workflow_id, args.state).path
 
 
 def _visible(app: Application, finding_id: str) -> LastingFinding:

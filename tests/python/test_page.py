@@ -12,7 +12,15 @@ from typing import Any
 import pytest
 
 import dcf
-from dcf.client import Client, outside_records, people_records, records, registered_records, schedule_records
+from dcf.client import (
+    Client,
+    knowledge_records,
+    outside_records,
+    people_records,
+    records,
+    registered_records,
+    schedule_records,
+)
 from dcf.tools.profiles import select_tools
 from dcf.tools.registry import TOOLS
 from tests.python.conftest import greeter
@@ -115,7 +123,7 @@ def test_a_method_gives_a_tool_only_arguments_that_it_takes() -> None:
 def test_every_name_of_the_package_and_every_record_of_a_method_is_on_the_page() -> None:
     assert not [name for name in dcf.__all__ if not re.search(rf"\b{name}\b", PAGE.replace("dcf.client", ""))]
     returned = {found for row in re.findall(r"\| ([^|]+) \|$", PAGE, re.MULTILINE) for found in re.findall(r"\w+", row)}
-    modules = (records, outside_records, people_records, registered_records, schedule_records)
+    modules = (records, knowledge_records, outside_records, people_records, registered_records, schedule_records)
     mine = {
         name
         for module in modules
@@ -128,6 +136,7 @@ def test_every_name_of_the_package_and_every_record_of_a_method_is_on_the_page()
         "SuggestedRemedy",
         "ExplainedCause",
         "NotifiedAgent",
+        "FindingEdit",
         "TickOutcome",
         "TroubledSchedule",
         "WaitingSignal",
