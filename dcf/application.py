@@ -147,11 +147,9 @@ class Application:
     audit: AuditTrail
     refusals: RefusalNotes
     inbox: Inbox
-    handed: HandedOut
     records: AgentRecords
     reader: InboxReader
     work: WorkFinding
-    usages: Usages
     server: ServerFacts
     lease_secret: LeaseSecret
     redis_url: str
@@ -160,6 +158,16 @@ class Application:
     def outside(self) -> Outside:
         """The operations on Tasks that wait for something outside of dcf."""
         return Outside(self.control_plane)
+
+    @property
+    def usages(self) -> Usages:
+        """What work used up."""
+        return self.work.usages
+
+    @property
+    def handed(self) -> HandedOut:
+        """What calls were given."""
+        return self.work.handed
 
     @property
     def task_log(self) -> TaskLog:
@@ -253,9 +261,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             audit=(audit := AuditTrail(connections)),
             refusals=RefusalNotes(audit, parts.keys),
             inbox=inbox,
-            handed=(handed := HandedOut(connections)),
-            usages=Usages(plane, UsageBooks(connections)),
-            work=WorkFinding(plane, WorkList(connections), handed),
+            work=WorkFinding(plane, WorkList(connections), HandedOut(connections), UsageBooks(connections)),
             records=found.records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,

@@ -8,7 +8,7 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.answers import Updated
 from dcf.core.model import RunStatus, Status
-from dcf.core.progress import Update
+from dcf.core.updates import Update
 from dcf.tools.error_names import note_on
 from dcf.tools.outcomes import what_failed
 from dcf.tools.registry import (

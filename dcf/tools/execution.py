@@ -11,9 +11,9 @@ from dcf.core.access import Scope
 from dcf.core.answers import AlreadyCompleted
 from dcf.core.inspection import public_state, short_state
 from dcf.core.model import RunStatus, Status
-from dcf.core.progress import Update
 from dcf.core.provenance import marked
 from dcf.core.units import shown_unit
+from dcf.core.updates import Update
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import RunView, known, summary_of_run
 from dcf.tools import planner_steps

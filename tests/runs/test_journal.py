@@ -16,9 +16,14 @@ from dcf.core.model import RunStatus
 from dcf.core.notes import Note
 from dcf.core.operations import RunAnswer
 from dcf.errors import InvalidArgument, UnknownRun
+from dcf.store.connection import Connections
+from dcf.store.journal import JournalReader
+from dcf.store.journal_entries import entry_commands
 from dcf.values.instants import from_text
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 from tests.support import ahead
+from tests.support.counting import CountingPool
 from tests.support.machines import chain, workflow
 from tests.support.scopes import parallel, task
 from tests.support.world import World
@@ -404,6 +409,28 @@ def test_a_page_looks_at_so_many_entries_and_says_that_there_may_be_more(
     short = page(real, run, 10, kind=EntryKind.NOTE, agent="b")
     assert (len(short.entries), short.next_cursor is not None) == (1, True)
     assert [entry.text for entry in every(real, run, 10, kind=EntryKind.NOTE, agent="b")] == ["It works."]
+
+
+@pytest.mark.parametrize(
+    "wanted", [{}, {"kind": EntryKind.LOG}, {"kind": EntryKind.LOG, "agent": "a"}, {"open": True, "oldest_first": True}]
+)
+def test_a_page_is_one_round_trip_however_long_the_journal_is(
+    real: World, run: str, counting: CountingPool, wanted: dict[str, Any]
+) -> None:
+    reader = JournalReader(Connections(counting))
+    for number in range(3):
+        added(real, run, f"k{number}")
+    spent: list[int] = []
+    for _ in range(2):
+        with counting.counted() as packets:
+            assert reader.page(run, JournalQuery(limit=2, **wanted)) is not None
+        spent.append(len(packets))
+        keys, entry = real.store.keys(run), added(real, run, "long").entry
+        more = [replace(entry, entry_id=f"j{number:016x}", at=entry.at + number) for number in range(1, 5_000)]
+        for start in range(0, len(more), 500):
+            batch = more[start : start + 500]
+            real.connections.send(*(command for one in batch for command in entry_commands(keys, one)))
+    assert spent == [1, 1]
 
 
 def test_a_journal_of_no_run_is_not_read(real: World) -> None:

@@ -71,6 +71,16 @@ ONE_OF: dict[str, dict[str, Any]] = {
 MAY_BE_NEW = {"create_workflow_control_plane", "start_run", "delete_run"}
 """Tools that an unknown run is no error for: they make it, or want it gone."""
 
+_NO_GATES: list[Any] = ["", "x", 7, True, {}, ["a"], [{"a": 1}], [DEEP], [{}] * 200]
+BAD_BY_NAME: dict[str, list[Any]] = {
+    "ask": ["", "a b", "[", 7, {}, [], [7], {"group": 7}],
+    "lease_states": ["", "A", 7, {}, [], [7], [""], ["a\nb"], [LONG], ["a"] * 201],
+    "gates": _NO_GATES,
+    "criteria": _NO_GATES,
+    "exit_code": [number for number in BAD_NUMBERS if number != -1],
+}
+"""Of arguments whose values the schema does not tell; an array of ids or of names may be right."""
+
 
 def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
     """What this argument must not be, from its own schema."""
@@ -81,17 +91,8 @@ def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
         yield from BAD_JSON
         yield from BAD_NATIVE
         return
-    if name == "ask":
-        yield from ["", "a b", "[", 7, {}, [], [7], {"group": 7}]  # an array of ids is right
-        return
-    if name == "lease_states":
-        yield from ["", "A", 7, {}, [], [7], [""], ["a\nb"], [LONG], ["a"] * 201]  # an array of names is right
-        return
-    if name in ("gates", "criteria"):
-        yield from ["", "x", 7, True, {}, ["a"], [{"a": 1}], [DEEP], [{}] * 200]
-        return
-    if name == "exit_code":
-        yield from [number for number in BAD_NUMBERS if number != -1]
+    if name in BAD_BY_NAME:
+        yield from BAD_BY_NAME[name]
         return
     branches = schema.get("anyOf", [schema])
     types = {branch.get("type") for branch in branches}

@@ -259,7 +259,7 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         test_fair_inbox.test_one_creator_has_only_so_many_unread_events_and_others_still_have_room,
     ),
     "entries of a journal": (journal.MOST_ENTRIES, test_journal.test_a_full_journal_says_so_and_keeps_what_it_has),
-    "one entry of a journal": (
+    "characters of one entry of a journal": (
         journal.LONGEST_ENTRY_TEXT,
         test_journal.test_what_is_no_entry_is_refused_with_what_is_wrong,
     ),

@@ -216,7 +216,7 @@ def test_refusals_of_the_core_are_made_in_one_place() -> None:
     makers = {name for name, tree in MODULES.items() if is_in(name, "dcf.core") and "Refusal(" in ast.unparse(tree)}
     places = {"refusals", "outside_refusals", "human_refusals", "talk_refusals", "schedule_refusals", "run_edits"}
     places |= {"answers", "gate_refusals", "halt_refusals", "journal_refusals", "unit_refusals", "project_refusals"}
-    places |= {"knowledge_refusals"}
+    places |= {"knowledge_refusals", "work_refusals"}
     assert makers <= {f"dcf.core.{name}" for name in places}
 
 
