@@ -84,6 +84,7 @@ from dcf.store.webhooks import Webhooks
 from dcf.store.work_list import WorkList
 from dcf.workforce.assignment import Desk
 from dcf.workforce.composition import Workforce, workforce
+from dcf.workforce.contexts import Contexts
 from dcf.workforce.crew.closing import Closing
 from dcf.workforce.crew.workers import Workers
 from dcf.workforce.offered_skills import OfferedSkills
@@ -183,6 +184,11 @@ class Application:
     def signals(self) -> SignalSending:
         """The sending of signals."""
         return SignalSending(self.control_plane)
+
+    @property
+    def contexts(self) -> Contexts:
+        """Where agents are, and what they do next."""
+        return Contexts(self.control_plane, self.runs, self.run_list, self.work, self.journal, self.desk)
 
     @property
     def diagnosis(self) -> Diagnosis:

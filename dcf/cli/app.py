@@ -22,6 +22,7 @@ from dcf.cli import (
     callbacks,
     catalog,
     catalogue,
+    contexts,
     diagnosis,
     events,
     exit_codes,
@@ -387,20 +388,7 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
-    *(
-        journal,
-        projects,
-        retention,
-        signals,
-        diagnosis,
-        events,
-        export,
-        watching,
-        init,
-        hosting,
-        local,
-        findings,
-        catalogue,
-    ),
+    *(journal, contexts, projects, findings, catalogue, local),
+    *(retention, signals, diagnosis, events, export, watching, init, hosting),
 ):
     part.mount(app)

@@ -5,7 +5,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from dcf.client import journal, knowledge, outside, people, projects, registering, scheduling, talk, verbs, watching
+from dcf.client import (
+    contexts,
+    journal,
+    knowledge,
+    outside,
+    people,
+    projects,
+    registering,
+    scheduling,
+    talk,
+    verbs,
+    watching,
+)
 from dcf.client.exchange import (
     AwaitedTransport,
     BlockingTransport,
@@ -64,6 +76,7 @@ class Client:
     ask_question = blocking(talk.ask_question)
     answer_question = blocking(talk.answer_question)
     correct_result = blocking(talk.correct_result)
+    get_context = blocking(contexts.get_context)
     add_journal_entry = blocking(journal.add_journal_entry)
     read_journal = iterating(journal.read_journal)
     resolve_issue = blocking(journal.resolve_issue)
@@ -183,6 +196,7 @@ class AsyncClient:
     ask_question = awaited(talk.ask_question)
     answer_question = awaited(talk.answer_question)
     correct_result = awaited(talk.correct_result)
+    get_context = awaited(contexts.get_context)
     add_journal_entry = awaited(journal.add_journal_entry)
     read_journal = iterating_async(journal.read_journal)
     resolve_issue = awaited(journal.resolve_issue)

@@ -18,6 +18,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     catalog,
     catalogue,
     completion,
+    contexts,
     corrections,
     diagnosis,
     execution,
