@@ -30,6 +30,7 @@ from dcf.cli import (
     findings,
     front_page,
     graphs,
+    growing,
     hosting,
     init,
     journal,
@@ -388,7 +389,7 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
-    *(journal, contexts, projects, findings, catalogue, local),
+    *(growing, journal, contexts, projects, findings, catalogue, local),
     *(retention, signals, diagnosis, events, export, watching, init, hosting),
 ):
     part.mount(app)

@@ -6,6 +6,7 @@
 from dcf.client.arguments import Agents, Moment, Workflow
 from dcf.client.clients import AsyncClient, Client
 from dcf.client.connecting import connect, connect_async
+from dcf.client.growing_records import AddedUnits, ClosedRun, OpenedRun, ReopenedUnit, SealedGroup
 from dcf.client.knowledge_records import (
     DefinitionDetails,
     DefinitionKindName,
@@ -73,6 +74,7 @@ from dcf.client.serving import Serving
 from dcf.client.talk_records import AnsweredQuestion, AskedQuestion, CorrectedResult, LeftNote
 
 __all__ = [
+    "AddedUnits",
     "Agents",
     "AnsweredQuestion",
     "AnsweredTask",
@@ -80,6 +82,7 @@ __all__ = [
     "AsyncClient",
     "CatchUpName",
     "Client",
+    "ClosedRun",
     "CorrectedResult",
     "CreatedSchedule",
     "DefinitionDetails",
@@ -107,6 +110,7 @@ __all__ = [
     "Moment",
     "NotifiedAgent",
     "NotifiedAgents",
+    "OpenedRun",
     "OperatedRun",
     "OperatedSchedule",
     "OverlapName",
@@ -117,6 +121,7 @@ __all__ = [
     "ReadProject",
     "RegisteredAgent",
     "ReleasedState",
+    "ReopenedUnit",
     "ResolvedState",
     "RetriedRun",
     "RunDetails",
@@ -124,6 +129,7 @@ __all__ = [
     "RunExport",
     "RunStatusName",
     "ScheduleDetails",
+    "SealedGroup",
     "SentSignal",
     "Serving",
     "SeverityName",

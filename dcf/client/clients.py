@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from dcf.client import (
     contexts,
+    growing,
     journal,
     knowledge,
     outside,
@@ -80,6 +81,12 @@ class Client:
     add_journal_entry = blocking(journal.add_journal_entry)
     read_journal = iterating(journal.read_journal)
     resolve_issue = blocking(journal.resolve_issue)
+    open_run = blocking(growing.open_run)
+    add_units = blocking(growing.add_units)
+    seal_group = blocking(growing.seal_group)
+    retry_unit = blocking(growing.retry_unit)
+    rewind_unit = blocking(growing.rewind_unit)
+    close_run = blocking(growing.close_run)
     signal = blocking(outside.signal)
     send_task_success = blocking(outside.send_task_success)
     send_task_failure = blocking(outside.send_task_failure)
@@ -200,6 +207,12 @@ class AsyncClient:
     add_journal_entry = awaited(journal.add_journal_entry)
     read_journal = iterating_async(journal.read_journal)
     resolve_issue = awaited(journal.resolve_issue)
+    open_run = awaited(growing.open_run)
+    add_units = awaited(growing.add_units)
+    seal_group = awaited(growing.seal_group)
+    retry_unit = awaited(growing.retry_unit)
+    rewind_unit = awaited(growing.rewind_unit)
+    close_run = awaited(growing.close_run)
     signal = awaited(outside.signal)
     send_task_success = awaited(outside.send_task_success)
     send_task_failure = awaited(outside.send_task_failure)

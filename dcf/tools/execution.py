@@ -160,8 +160,9 @@ def _look(app: Application, args: ReadWorkflowControlPlane, run: RunView) -> lis
     """Return the calls that show more: those that start the run, and the insides of its Maps and Parallels."""
     if args.inside is not None or args.states_json or args.cursor is not None:
         return None
-    machine = app.control_plane.run(args.workflow_id).definition.machine
-    scopes = [name for name, state in machine.states.items() if state.machines][:_SCOPES_NAMED]
+    definition = app.control_plane.run(args.workflow_id).definition
+    states = {} if definition.units is not None else definition.machine.states
+    scopes = [name for name, state in states.items() if state.machines][:_SCOPES_NAMED]
     waits = run.status is RunStatus.RUNNING and not run.meta.is_started
     steps = [planner_steps.start(args.workflow_id)] if waits else []
     steps += [planner_steps.inside(args.workflow_id, scope) for scope in scopes if not waits]
