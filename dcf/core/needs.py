@@ -66,9 +66,10 @@ def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool,
     here = place_of(definition, path)
     if here is None:
         return Reads()
-    if definition.units is not None:
-        return _to_end_unit(definition, path, fails=fails, has_output=has_output, most=most)
     is_judged = definition.is_gated and bool(definition.gates_of(here.path))  # a gate may fail the state
+    if definition.units is not None:
+        unit = _to_end_unit(definition, path, fails=fails, has_output=has_output, most=most)
+        return replace(unit, gates=(path,)) if is_judged else unit
     needed = to_leave(
         definition,
         here,
@@ -115,8 +116,10 @@ def to_end(definition: Definition, path: str, size: int | None = None) -> Reads:
     if here is None:
         return Reads()
     if definition.units is not None:
-        return replace(_to_end_unit(definition, path, fails=False, has_output=True, most=0), entries=(path,))
-    needed = to_leave(definition, here, fails=True, entries=(path,), opened=_inside(definition, here, size))
+        unit = _to_end_unit(definition, path, fails=False, has_output=True, most=0)
+        needed = replace(unit, entries=(path,))
+    else:
+        needed = to_leave(definition, here, fails=True, entries=(path,), opened=_inside(definition, here, size))
     is_judged = definition.is_gated and definition.gates_of(path)
     return replace(needed, gates=(path,), outputs=(path,)) if is_judged else needed
 

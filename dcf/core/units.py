@@ -35,6 +35,7 @@ BRIEF_FIELDS: Final = {
     "output_schema": "OutputSchema",
     "errors": "Errors",
     "skills": "Skills",
+    "gates": "Gates",
 }
 """Fields of a unit that are those of a Task, with the Task's names."""
 

@@ -31,7 +31,7 @@ from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Ow
 from dcf.core.batch import Answers
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
-from dcf.core.joining import NOTHING_JOINED, Joined, completer_of
+from dcf.core.joining import completer_of, with_joined
 from dcf.core.model import RunStatus
 from dcf.core.refusals import unless_full
 from dcf.core.scopes import fenced, with_scopes
@@ -343,11 +343,11 @@ class ControlPlane:
         if applied and (committed.owes or not committed.remaining.is_nothing):
             last, taken = applied[-1], batch.claims_of(committed.answer)
             joined = self.follow_ups.after(workflow_id, committed, completer_of(requests[last], answers[last], taken))
-            answers[last] = _joined(answers[last], joined)
+            answers[last] = with_joined(answers[last], joined)
         for at in applied:
             if _may_have_died(answers[at]) and "/" in requests[at].state:
                 by = completer_of(requests[at], answers[at], batch.claims_of(answers))
-                answers[at] = _joined(answers[at], self.follow_ups.look_around(workflow_id, requests[at].state, by))
+                answers[at] = with_joined(answers[at], self.follow_ups.look_around(workflow_id, requests[at].state, by))
         return tuple(answers)
 
     def _paths(self, workflow_id: str, run: Run, states: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -386,18 +386,6 @@ def _update(requests: Sequence[Update], run: Run, snapshot: Snapshot) -> Decisio
 def _may_have_died(answer: Updated | Refusal) -> bool:
     """Return True for a repetition: whoever made the first call may have died before the follow-up work."""
     return isinstance(answer, Updated) and answer.repeated
-
-
-def _joined(answer: Updated | Refusal, joined: Joined) -> Updated | Refusal:
-    """Add what follow-up work brought to an answer."""
-    if joined == NOTHING_JOINED or isinstance(answer, Refusal):
-        return answer
-    return replace(
-        answer,
-        run_status=answer.run_status if joined.run_status is RunStatus.RUNNING else joined.run_status,
-        next_states=(*answer.next_states, *joined.next_states),
-        claims=(*answer.claims, *joined.claims),
-    )
 
 
 def _at(path: str, request: Request) -> Request:

@@ -189,8 +189,9 @@ class Transactions:
             self._definitions.clear()
         # Runs of the same workflow share one definition, and with it what was worked out for its states.
         definition, known_by = _with_gates(definition, facts.get("gates"))
-        place = (known_by, definition.workflow_id)
-        shared = definition if definition.units is not None else self._definitions.setdefault(place, definition)
+        shared = definition
+        if definition.units is None:
+            shared = self._definitions.setdefault((known_by, definition.workflow_id), definition)
         project = facts.get("project")
         run = Run(definition=shared, sha256=sha256, created_at=created_at, context=context, project=project)
         self._runs[workflow_id] = run

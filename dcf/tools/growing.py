@@ -130,8 +130,8 @@ class AddUnitsToRun(Arguments):
     """Add units of work, and groups of them, to a run that grows: all of them or, if something is wrong, none.
 
     A unit: {"name", "depends_on"?: [names], "group"?, "parent"?, "title"?, "instructions"?, "input"?,
-    "output_schema"?, "skills"?, "agents"?, "areas"?, "claim"?: true to take it at once}. A group: {"name", "kind":
-    "group", "depends_on"?}; what depends on it waits for all that is in it, once it is sealed.
+    "output_schema"?, "skills"?, "gates"?, "agents"?, "areas"?, "claim"?: true to take it at once}. A group: {"name",
+    "kind": "group", "depends_on"?}; what depends on it waits for all that is in it, once it is sealed.
     """
 
     workflow_id: WorkflowId

@@ -57,3 +57,35 @@ async def test_a_worker_delivers_a_reviewer_sends_back_and_then_lets_pass(tools:
     assert (again["repeated"], again["next_states"]) == (True, ["Done"])
     read = await tools.ok("read_workflow_control_plane", workflow_id=run, states_json=["Write"])
     assert read["outputs"]["Write"] == better
+
+
+async def test_a_unit_of_a_run_that_grows_has_gates_too(tools: Tools) -> None:
+    run = (await tools.ok("open_run", name="release", workflow_id=f"run-{secrets.token_hex(4)}"))["workflow_id"]
+    units = [{"name": "Build", "gates": [REVIEW]}, {"name": "Ship", "depends_on": ["Build"]}]
+    await tools.ok("add_units", workflow_id=run, units=units)
+    bad = await tools.call("add_units", workflow_id=run, units=[{"name": "Odd", "gates": [{"name": "x"}]}])
+    assert "a gate needs kind" in bad.text
+    worker = {"workflow_id": run, "state": "Build", "owner_agent_id": "worker-1"}
+    taken = await tools.ok("acquire_state_lease", **worker)
+    assert [gate["name"] for gate in taken["work"]["gates"]] == ["review"]
+    done = {**worker, "lease_token": taken["lease"]["token"], "new_status": "succeeded", "output_json": GOOD}
+    await tools.refused("review_running", "update_workflow_control_plane", **done)
+    (waiting,) = (await tools.ok("list_gates", workflow_id=run))["gates"]
+    judged = [{"criterion": CRITERION, "passed": True}]
+    verdict = {"workflow_id": run, "state": "Build", "gate": "review", "verdict": "pass", "agent_id": "rita"}
+    told = await tools.ok("decide_gate", **verdict, content_sha256=waiting["content_sha256"], criteria=judged)
+    assert (told["state_status"], told["next_states"]) == ("succeeded", ["Ship"])
+    again = await tools.ok("update_workflow_control_plane", **done)
+    assert again["repeated"] is True
+
+
+async def test_a_unit_that_is_rewound_while_it_is_judged_is_taken_and_judged_anew(tools: Tools) -> None:
+    run = (await tools.ok("open_run", name="release", workflow_id=f"run-{secrets.token_hex(4)}"))["workflow_id"]
+    await tools.ok("add_units", workflow_id=run, units=[{"name": "Build", "gates": [REVIEW]}])
+    worker = {"workflow_id": run, "state": "Build", "owner_agent_id": "worker-1"}
+    for _ in range(2):
+        taken = await tools.ok("acquire_state_lease", **worker)
+        done = {**worker, "lease_token": taken["lease"]["token"], "new_status": "succeeded", "output_json": GOOD}
+        await tools.refused("review_running", "update_workflow_control_plane", **done)
+        await tools.ok("rewind_unit", workflow_id=run, unit="Build")
+        assert (await tools.ok("list_gates", workflow_id=run))["gates"] == []
