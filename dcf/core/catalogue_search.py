@@ -1,4 +1,4 @@
-"""How definitions of the catalogue are found: by words, by whose they are, rules by the files they are for. Pure."""
+"""How definitions of the catalogue are found: by words, by whose they are, and rules by their files. Pure."""
 
 from fnmatch import fnmatchcase
 from typing import Final

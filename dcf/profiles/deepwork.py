@@ -398,7 +398,8 @@ def _failed(failure: Failure) -> str:
 _INSTRUCTIONS: Final = (
     "Multi-step workflows with quality gates. get_workflows, start_workflow, carry out the step, finished_step with "
     "the paths of what you made, until workflow_complete. needs_work: mend what failed and call again. A session "
-    "survives restarts. The same finished_step twice is one: where two steps have the same outputs, tell them apart in notes."
+    "survives restarts. The same finished_step twice is one: where two steps have the same outputs, tell them apart "
+    "in notes."
 )
 
 PROFILE: Final = Profile(

@@ -90,7 +90,7 @@ class DefinitionShown(Answer):
 @tool(
     toolset="knowledge",
     scope=Scope.WORK,
-    profiles=("member", "operator"),
+    profiles=("operator",),
     arguments=PutDefinition,
     answer=DefinitionShown,
     audit=("kind", "name", "version", "reason"),
@@ -136,8 +136,10 @@ class GetDefinition(Arguments):
     kind: KindOf
     name: DefinitionName
     version: str | None = Field(default=None, max_length=LONGEST_VERSION, description="Default: the newest.")
-    sha256: str | None = Field(default=None, pattern=_SHA, description="Or its hash, 8 characters at least.")
-    detail: Detail = Field(default="full", description="How much.")
+    sha256: str | None = Field(
+        default=None, pattern=_SHA, description="Or its hash, 8 characters at least.", json_schema_extra=UNLISTED
+    )
+    detail: Detail = Field(default="full", description="How much.", json_schema_extra=UNLISTED)
     fields_json: JsonArray | None = Field(
         default=None, description="Only these fields of it.", json_schema_extra=UNLISTED
     )
@@ -145,7 +147,7 @@ class GetDefinition(Arguments):
         default=None, max_length=64, description="The sha256 that you have: then it says not_modified."
     )
     project: ProjectId | None = Field(default=None, description="Whose definitions come first.")
-    session: str | None = Field(default=None, pattern=ID_PATTERN, description=_SESSION)
+    session: str | None = Field(default=None, pattern=ID_PATTERN, description=_SESSION, json_schema_extra=UNLISTED)
     redact: bool = Field(default=True, description="False: with the secrets in it.", json_schema_extra=UNLISTED)
 
 
@@ -191,14 +193,18 @@ class SearchDefinitions(Arguments):
     kind: KindName | None = Field(default=None, description="Default: all but skills.")
     text: Query = None
     tags_json: JsonArray | None = Field(default=None, description="With all of these tags.")
-    keywords_json: JsonArray | None = Field(default=None, description="With one of these words.")
+    keywords_json: JsonArray | None = Field(
+        default=None, description="With one of these words.", json_schema_extra=UNLISTED
+    )
     file_types_json: JsonArray | None = Field(default=None, description='Rules for these files: ["src/a.py"].')
     always_apply: bool | None = Field(default=None, description="Rules for all files.", json_schema_extra=UNLISTED)
     complexity: Complexity | None = Field(default=None, description="Of workflows.", json_schema_extra=UNLISTED)
     project: ProjectId | None = Field(default=None, description="Those of this project too.")
-    session: str | None = Field(default=None, pattern=ID_PATTERN, description="And of this session.")
-    detail: Detail = Field(default="summary", description="How much of each.")
-    limit: int = Field(default=20, ge=1, le=100, description="Definitions of one page.")
+    session: str | None = Field(
+        default=None, pattern=ID_PATTERN, description="And of this session.", json_schema_extra=UNLISTED
+    )
+    detail: Detail = Field(default="summary", description="How much of each.", json_schema_extra=UNLISTED)
+    limit: int = Field(default=20, ge=1, le=100, description="Definitions of one page.", json_schema_extra=UNLISTED)
     offset: int = Field(
         default=0, ge=0, le=MOST_SKIPPED, description="So many are skipped.", json_schema_extra=UNLISTED
     )

@@ -80,14 +80,18 @@ class AddFinding(Arguments):
     text: Text
     tags_json: JsonArray | None = Field(default=None, description=_TAGS)
     scope: Literal["project", "global"] | None = Field(
-        default=None, description="Default: the project, if there is one."
+        default=None, description="Default: the project, if there is one.", json_schema_extra=UNLISTED
     )
     project: ProjectId | None = Field(default=None, description="Default: that of the run.")
     workflow_id: WorkflowId | None = Field(default=None, description="Run that it came from.")
-    state: str | None = Field(default=None, pattern=STATE_PATTERN, max_length=400, description="And its state.")
+    state: str | None = Field(
+        default=None, pattern=STATE_PATTERN, max_length=400, description="And its state.", json_schema_extra=UNLISTED
+    )
     location_json: JsonObject | None = Field(default=None, description='Where: {"file": "a.py", "line": 7}.')
     metadata_json: JsonObject | None = Field(default=None, description="More.", json_schema_extra=UNLISTED)
-    agent_id: AgentId | None = Field(default=None, description="Who found it; default: the agent of your key.")
+    agent_id: AgentId | None = Field(
+        default=None, description="Who found it; default: the agent of your key.", json_schema_extra=UNLISTED
+    )
     key: str | None = Field(
         default=None, min_length=1, max_length=200, description="What you know it by.", json_schema_extra=UNLISTED
     )
@@ -141,19 +145,23 @@ class SearchFindings(Arguments):
 
     text: Query = None
     project: ProjectId | None = Field(default=None, description="Of this project, and global ones.")
-    include_global: bool = Field(default=True, description="False: only the project's own.")
+    include_global: bool = Field(default=True, description="False: only the project's own.", json_schema_extra=UNLISTED)
     scope: Literal["project", "global"] | None = Field(
         default=None, description="Only these.", json_schema_extra=UNLISTED
     )
-    run: str | None = Field(default=None, pattern=ID_PATTERN, description="From this run, which may be gone.")
+    run: str | None = Field(
+        default=None, pattern=ID_PATTERN, description="From this run, which may be gone.", json_schema_extra=UNLISTED
+    )
     severity: SeverityName | Severities | None = Field(default=None, description="One, or several.")
-    category: str | None = Field(default=None, max_length=LONGEST_CATEGORY, description="Of this category.")
+    category: str | None = Field(
+        default=None, max_length=LONGEST_CATEGORY, description="Of this category.", json_schema_extra=UNLISTED
+    )
     tags_json: JsonArray | None = Field(default=None, description="With one of these tags.")
-    every_tag: bool = Field(default=False, description="With all of them.")
+    every_tag: bool = Field(default=False, description="With all of them.", json_schema_extra=UNLISTED)
     status: Literal["active", "deprecated", "superseded", "any"] = Field(
         default="active", description="Which findings."
     )
-    limit: int = Field(default=20, ge=1, le=100, description="Findings of one page.")
+    limit: int = Field(default=20, ge=1, le=100, description="Findings of one page.", json_schema_extra=UNLISTED)
     offset: int = Field(
         default=0, ge=0, le=MOST_SKIPPED, description="So many are skipped.", json_schema_extra=UNLISTED
     )
@@ -235,12 +243,20 @@ class UpdateFinding(Arguments):
     finding_id: FindingId
     status: StatusName | None = Field(default=None, description="What it is now.")
     superseded_by: FindingId | None = Field(default=None, description="Id of the better one.")
-    severity: SeverityName | None = Field(default=None, description="In place of what it had; so are the others.")
-    category: Category | None = None
-    title: Title | None = None
-    text: Text | None = None
-    tags_json: JsonArray | None = Field(default=None, description=_TAGS)
-    agent_id: AgentId | None = Field(default=None, description="Who says so; default: the agent of your key.")
+    severity: SeverityName | None = Field(
+        default=None, description="In place of what it had; so are the others.", json_schema_extra=UNLISTED
+    )
+    category: str | None = Field(
+        default=None, max_length=LONGEST_CATEGORY, description="What it is about.", json_schema_extra=UNLISTED
+    )
+    title: str | None = Field(
+        default=None, max_length=LONGEST_TITLE, description="It in a line.", json_schema_extra=UNLISTED
+    )
+    text: str | None = Field(default=None, max_length=LONGEST_TEXT, description="All of it, corrected.")
+    tags_json: JsonArray | None = Field(default=None, description=_TAGS, json_schema_extra=UNLISTED)
+    agent_id: AgentId | None = Field(
+        default=None, description="Who says so; default: the agent of your key.", json_schema_extra=UNLISTED
+    )
     reason: Reason = None
 
 
