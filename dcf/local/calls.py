@@ -20,7 +20,9 @@ from dcf.values.json_text import Json
 
 _OWN_TOKEN: Final = frozenset({"acquire_state_lease", "claim_ready_state"})
 """Tools that are idempotent with a token that their caller drew."""
-_REPEATABLE: Final = frozenset({"get_workflows", "finished_step", "go_to_step", "get_session_job"})
+_REPEATABLE: Final = frozenset(
+    {"get_workflows", "finished_step", "go_to_step", "get_session_job", "register_session_job", "abort_workflow"}
+)
 """Tools of profiles that may be called twice with the same arguments."""
 
 

@@ -37,6 +37,7 @@ from dcf.local.answers import as_result, failed, refused
 from dcf.local.broken_connections import FAILED
 from dcf.local.calls import ServerCalls
 from dcf.local.commands import Allowed
+from dcf.local.deepwork import DeepWorkCall, is_one
 from dcf.local.gate_runs import run_gates
 from dcf.local.git import GitRefused
 from dcf.local.local_tools import TOOLS, LocalCall
@@ -151,6 +152,8 @@ class LocalServer:
         return as_result({**answer, "root": str(root)})
 
     async def _at_server(self, ctx: Context, name: str, params: dict[str, Any], server: ServerCalls) -> dict[str, Any]:
+        if is_one(self.upstream.profile, name):
+            return await self._deepwork(ctx, name, params, server)
         arguments, given = params["arguments"], None
         if name == COMPLETION:
             given, upload = arguments.pop("root", None), arguments.pop(UPLOAD, self.upload)
@@ -167,6 +170,19 @@ class LocalServer:
             ran = await run_gates(server, root, self.allowed, run, state)
             result = await once(params) if ran else result
         return _told(result, {**({} if given is None else {"root": given}), **({"gates_run": ran} if ran else {})})
+
+    async def _deepwork(self, ctx: Context, name: str, params: dict[str, Any], server: ServerCalls) -> dict[str, Any]:
+        given = params["arguments"].pop("root", None)
+        try:
+            root = await self.working_root.of(ctx, given)
+        except InvalidArgument:
+            if given is not None or name == "finished_step":
+                raise
+            root = None
+        work = DeepWorkCall(name, params["arguments"], root, server)
+        arguments, problems = await work.prepared()
+        once = partial(server.passed_on, on_progress=_progress(ctx))
+        return await work.finished(await _answered(ctx, once, {**params, "arguments": arguments}), problems)
 
     async def _listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> Any:
         """Serve a stream of changes; one that outlives a server tells of everything it listens to once, as changed."""

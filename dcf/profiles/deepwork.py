@@ -4,13 +4,13 @@ A workflow that is under way is a run, a step a Task, a review a gate of it; a s
 definition of the job is kept with the run, so later edits of the job change no run that goes on.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from dcf.core.access import Scope
 from dcf.profiles import deepwork_calls as calls
 from dcf.profiles import grown
-from dcf.profiles.deepwork_jobs import Job, JobWorkflow, document_of, machine_of, order_of, read_job
+from dcf.profiles.deepwork_catalogue import definition_of, job_of, readable, shown_of, workflow_of
+from dcf.profiles.deepwork_jobs import document_of, machine_of, order_of, read_job
 from dcf.profiles.deepwork_session import TAG, DeepRun, Session, scope_of, session_id, session_of
 from dcf.profiles.grown import Unit, read_unit
 from dcf.profiles.ids import digest_of, slug_of
@@ -38,9 +38,9 @@ async def get_workflows(native: Native, args: calls.GetWorkflowsCall) -> Json:
             cursor=cursor,
         )
         for one in page["definitions"]:
-            job = _readable(one.get("content"))
+            job = readable(one.get("content"))
             if job is not None:
-                jobs.append(_job_shown(job))
+                jobs.append(shown_of(job))
         cursor = page.get("next_cursor")
         if cursor is None:
             return {"jobs": jobs}
@@ -50,8 +50,8 @@ async def get_workflows(native: Native, args: calls.GetWorkflowsCall) -> Json:
 async def start_workflow(native: Native, args: calls.StartWorkflowCall) -> Json:
     """Start a run of the workflow, unless the same one has just been started."""
     session = await session_of(native, args.session_id)
-    job = await _job(native, args.job_name, session.tag)
-    workflow = _workflow(job, args.workflow_name)
+    job = await job_of(native, args.job_name, session.tag)
+    workflow = workflow_of(job, args.workflow_name)
     said = {
         "goal": args.goal,
         "job_name": job.name,
@@ -176,7 +176,7 @@ async def register_session_job(native: Native, args: calls.RegisterSessionJobCal
 async def get_session_job(native: Native, args: calls.GetSessionJobCall) -> Json:
     """Read the job of the session as it was registered."""
     try:
-        content = await _definition(native, args.job_name, scope_of(native, args.session_id))
+        content = await definition_of(native, args.job_name, scope_of(native, args.session_id))
     except NotDone as refused:
         return {"error": refused.failure.sentence}
     return {"job_name": args.job_name, "job_definition_yaml": content.get("yaml")}
@@ -251,18 +251,13 @@ async def _overridden(native: Native, unit: Unit, reason: str) -> None:
     agent = native.agent()
     here = {"workflow_id": unit.run, "state": unit.name}
     await native.call("override_gate", **here, reason=reason, agent_id=agent)
-    question = f"May {unit.name} pass without its review?"
+    told = {"question": f"May {unit.name} pass without its review?", "options": ["review", "override"]}
     await native.call(
         "add_journal_entry",
         **here,
         kind="decision",
         text=f"The review of {unit.name} was overridden: {reason}",
-        details_json={
-            "question": question,
-            "options": ["review", "override"],
-            "chosen": "override",
-            "reasoning": reason,
-        },
+        details_json={**told, "chosen": "override", "reasoning": reason},
         key=digest_of("override", unit.name, str(unit.attempts), reason),
         agent_id=agent,
     )
@@ -356,41 +351,6 @@ async def _read(native: Native, run: str) -> DeepRun:
     return DeepRun(await grown.read_run(native, run))
 
 
-async def _definition(native: Native, name: str, session: str) -> Mapping[str, Any]:
-    found = await native.call(
-        "get_definition", kind="job", name=name, session=session, project=native.project, redact=None
-    )
-    content = found["definition"].get("content")
-    return content if isinstance(content, Mapping) else {}
-
-
-async def _job(native: Native, name: str, session: str) -> Job:
-    content = await _definition(native, name, session)
-    return read_job(content["job"] if isinstance(content.get("job"), Mapping) else content)
-
-
-def _readable(content: Json) -> Job | None:
-    """Return a job of the catalogue; None for one that is none, which nobody can start."""
-    try:
-        return read_job(content["job"] if isinstance(content.get("job"), Mapping) else content)
-    except (NotDone, AttributeError):
-        return None
-
-
-def _workflow(job: Job, name: str) -> JobWorkflow:
-    if name in job.workflows:
-        return job.workflows[name]
-    if len(job.workflows) == 1:
-        return next(iter(job.workflows.values()))
-    known = ", ".join(job.workflows)
-    raise refuse("invalid_argument", f"Job '{job.name}' has no such workflow.", f"It has: {known}.", "workflow_name")
-
-
-def _job_shown(job: Job) -> dict[str, Json]:
-    shown = [{"name": one.name, "summary": one.summary} for one in job.workflows.values()]
-    return {"name": job.name, "summary": job.summary, "description": job.description, "workflows": shown}
-
-
 def _failed(failure: Failure) -> str:
     return f"Error: {failure.sentence}"
 
@@ -398,8 +358,8 @@ def _failed(failure: Failure) -> str:
 _INSTRUCTIONS: Final = (
     "Multi-step workflows with quality gates. get_workflows, start_workflow, carry out the step, finished_step with "
     "the paths of what you made, until workflow_complete. needs_work: mend what failed and call again. A session "
-    "survives restarts. The same finished_step twice is one: where two steps have the same outputs, tell them apart "
-    "in notes."
+    "survives restarts. The same finished_step twice is one: where two steps have the same outputs, tell them apart in "
+    "notes."
 )
 
 PROFILE: Final = Profile(
