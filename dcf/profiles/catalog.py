@@ -6,13 +6,17 @@ from dcf.errors import InvalidArgument
 from dcf.profiles.profile import Profile
 from dcf.values.profile_names import SystemProfile
 
-SERVED: Final[tuple[SystemProfile, ...]] = ("mission-control", "deepwork")
+SERVED: Final[tuple[SystemProfile, ...]] = ("deepwork", "midex", "mission-control")
 """The profiles that this version serves."""
 
 
 def profile_of(name: SystemProfile) -> Profile:
     """Return the profile of this name."""
     match name:
+        case "midex":
+            from dcf.profiles.midex import PROFILE as MIDEX  # noqa: PLC0415 - who is not served it does not load it
+
+            return MIDEX
         case "mission-control":
             from dcf.profiles.mission_control import PROFILE  # noqa: PLC0415 - who is not served it does not load it
 

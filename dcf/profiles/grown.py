@@ -16,9 +16,12 @@ READ: Final = "read_workflow_control_plane"
 _ENDED: Final = frozenset({"succeeded", "failed", "skipped", "cancelled"})
 _PAGE: Final = 500
 
+TAKEN_FROM: Final = "taken_over_from"
+"""Member of the answer to `begin` that names the holder before, whose lease had expired."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
+class RunUnit:
     """A unit or group of a run: its document, what it was given, and its output."""
 
     run: str
@@ -100,7 +103,7 @@ class Grown:
 
     run: str
     meta: Mapping[str, Json]
-    units: Mapping[str, Unit]
+    units: Mapping[str, RunUnit]
 
     @property
     def status(self) -> str:
@@ -114,7 +117,7 @@ class Grown:
         given = self.meta.get("input")
         return given.get(name) if isinstance(given, Mapping) else None
 
-    def inside(self, group: str) -> list[Unit]:
+    def inside(self, group: str) -> list[RunUnit]:
         """Return the units of a group."""
         return [one for one in self.units.values() if one.group == group]
 
@@ -122,14 +125,14 @@ class Grown:
 async def read_run(native: Native, run: str) -> Grown:
     """Return a run with its units."""
     meta: Mapping[str, Json] = {}
-    units: dict[str, Unit] = {}
+    units: dict[str, RunUnit] = {}
     async for page in _pages(native, run):
         meta = page.get("meta") or meta
         units.update(_units(run, page))
     return Grown(run=run, meta=meta, units=units)
 
 
-async def read_unit(native: Native, run: str, name: str) -> Unit:
+async def read_unit(native: Native, run: str, name: str) -> RunUnit:
     """Return one unit of a run."""
     page = await native.call(READ, workflow_id=run, states_json=[name], include_meta=False, include_inputs=True)
     return _units(run, page)[name]
@@ -147,10 +150,10 @@ async def _pages(native: Native, run: str) -> AsyncIterator[Mapping[str, Json]]:
             return
 
 
-def _units(run: str, page: Mapping[str, Json]) -> dict[str, Unit]:
+def _units(run: str, page: Mapping[str, Json]) -> dict[str, RunUnit]:
     inputs, outputs = page.get("inputs") or {}, page.get("outputs") or {}
     return {
-        name: Unit(
+        name: RunUnit(
             run=run,
             name=name,
             doc=doc,
@@ -176,28 +179,29 @@ async def add(native: Native, run: str, unit: Mapping[str, Json], agent: str, re
     )
 
 
-async def begin(native: Native, unit: Unit, agent: str) -> Mapping[str, Json]:
-    """Take the lease on a unit for its next attempt, or find that the caller has it."""
-    current = native.token(unit.run, unit.name, unit.attempts)
+async def begin(native: Native, unit: RunUnit, agent: str) -> Mapping[str, Json]:
+    """Take the lease on a unit for its next attempt, or find that the caller has it.
+
+    The answer says whose lease had expired and was taken over.
+    """
     if unit.status == "running" and unit.holder == agent:
         try:
             return await renew(native, unit)
         except NotDone as refused:
             if refused.failure.code not in {"lease_lost", "lease_expired"}:
                 raise
-    token = native.token(unit.run, unit.name, unit.attempts + 1)
-    assert token != current, "each attempt has its own"
-    return await native.call(
+    taken = await native.call(
         "acquire_state_lease",
         workflow_id=unit.run,
         state=unit.name,
         owner_agent_id=agent,
-        lease_token=token,
+        lease_token=native.token(unit.run, unit.name, unit.attempts + 1),
         lease_ttl_s=native.ttl_s,
     )
+    return taken if unit.holder is None else {**taken, TAKEN_FROM: unit.holder}
 
 
-async def renew(native: Native, unit: Unit) -> Mapping[str, Json]:
+async def renew(native: Native, unit: RunUnit) -> Mapping[str, Json]:
     """Keep the unit; an expired lease is revived as long as nobody took the unit over."""
     return await native.call(
         "renew_state_lease",
@@ -209,7 +213,7 @@ async def renew(native: Native, unit: Unit) -> Mapping[str, Json]:
     )
 
 
-async def end(native: Native, unit: Unit, output: Json, error: tuple[str, str] | None = None, **more: Any) -> Json:
+async def end(native: Native, unit: RunUnit, output: Json, error: tuple[str, str] | None = None, **more: Any) -> Json:
     """Complete a unit, or fail it with a name and what went wrong. Repeating it is safe."""
     name, message = error or (None, None)
     return await native.call(
@@ -225,7 +229,7 @@ async def end(native: Native, unit: Unit, output: Json, error: tuple[str, str] |
     )
 
 
-def in_group(unit: Unit, kind: str, argument: str) -> Unit:
+def in_group(unit: RunUnit, kind: str, argument: str) -> RunUnit:
     """Return the unit if it is what an id is said to be of; raise NotDone."""
     if unit.is_group is not (kind == "phase"):
         raise refuse(

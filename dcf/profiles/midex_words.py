@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Final
 
-from dcf.profiles.grown import Unit
+from dcf.profiles.grown import RunUnit
 from dcf.profiles.ids import id_of
 from dcf.profiles.profile import refuse
 from dcf.values.json_text import Json
@@ -78,7 +78,7 @@ def execution(meta: Mapping[str, Json]) -> dict[str, Json]:
     }
 
 
-def step(unit: Unit, created_at: Json) -> dict[str, Json]:
+def step(unit: RunUnit, created_at: Json) -> dict[str, Json]:
     """Return a unit as a step; `created_at` is when its run was created."""
     state = _STEPS.get(unit.status, "failed")
     error = unit.doc.get("last_error") if state == "failed" else None

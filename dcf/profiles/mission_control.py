@@ -9,7 +9,7 @@ from typing import Any, Final
 from dcf.core.access import Scope
 from dcf.profiles import grown
 from dcf.profiles import mission_control_calls as calls
-from dcf.profiles.grown import Grown, Unit, read_run, read_unit
+from dcf.profiles.grown import Grown, RunUnit, read_run, read_unit
 from dcf.profiles.ids import digest_of, id_of, place_of, slug_of
 from dcf.profiles.mission_control_context import context_of, is_open, note, notes_of
 from dcf.profiles.mission_control_words import (
@@ -120,6 +120,8 @@ async def start_task(native: Native, args: calls.StartTaskCall) -> Json:
         added = await grown.add(native, run, unit, agent, "start_task")
     task = await read_unit(native, run, name)
     warnings = list(added.get("warnings") or ())
+    if grown.TAKEN_FROM in added:
+        warnings.append(f"The task is taken over from '{added[grown.TAKEN_FROM]}', whose lease had expired.")
     return {
         "task_id": id_of(run, name),
         "workflow_id": run,
@@ -281,7 +283,7 @@ async def _log(
     return {named: added["entry"], "created_at": added["at"]}
 
 
-def _phase(read: Grown, name: str, *, ended: bool = False) -> Unit:
+def _phase(read: Grown, name: str, *, ended: bool = False) -> RunUnit:
     phase = read.units.get(name)
     if phase is None or not phase.is_group:
         raise refuse("unknown_state", "There is no such phase.", "Pass the id exactly as you got it.", "phase_id")
@@ -292,7 +294,7 @@ def _phase(read: Grown, name: str, *, ended: bool = False) -> Unit:
     return phase
 
 
-def _task(read: Grown, task_id: str) -> Unit:
+def _task(read: Grown, task_id: str) -> RunUnit:
     run, name = place_of(task_id, "parent_task_id")
     found = read.units.get(name)
     if run != read.run or found is None or found.is_group:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dcf.profiles.grown import Grown, Unit, instant, read_run, seconds_between
+from dcf.profiles.grown import Grown, RunUnit, instant, read_run, seconds_between
 from dcf.profiles.mission_control_calls import FilterCall, GetContextCall
 from dcf.profiles.mission_control_words import (
     PHASE_BEGUN,
@@ -37,16 +37,16 @@ class _Seen:
     wanted: FilterCall
 
     @property
-    def phases(self) -> list[Unit]:
+    def phases(self) -> list[RunUnit]:
         """The phases by their number."""
         groups = [one for one in self.run.units.values() if one.is_group]
         return sorted(groups, key=lambda one: number_of(one.name))
 
-    def notes(self, phase: Unit) -> Notes:
+    def notes(self, phase: RunUnit) -> Notes:
         """Return the entries that say how a phase was begun, and how it ended."""
         return _notes(self.entries, phase.name)
 
-    def tasks(self) -> Iterator[Unit]:
+    def tasks(self) -> Iterator[RunUnit]:
         """Yield the tasks that the filter wants, whenever they were begun."""
         groups = {one.name for one in self.phases if self.wanted.phase in {None, number_of(one.name)}}
         for one in self.run.units.values():
@@ -153,7 +153,7 @@ def _phase_summary(seen: _Seen) -> dict[str, Json]:
     return {"phase_summary": [_phase(seen, one) for one in seen.phases]}
 
 
-def _phase(seen: _Seen, phase: Unit) -> Json:
+def _phase(seen: _Seen, phase: RunUnit) -> Json:
     tasks, notes = seen.run.inside(phase.name), seen.notes(phase)
     found = counted(tasks)
     return {
@@ -182,7 +182,7 @@ def _tasks(seen: _Seen) -> dict[str, Json]:
     return {"tasks": found, "tasks_count": len(found)}
 
 
-def _task(seen: _Seen, task: Unit) -> Json:
+def _task(seen: _Seen, task: RunUnit) -> Json:
     outcome = outcome_of(task).get("outcome") or {}
     return {
         "id": f"{seen.run.run}:{task.name}",

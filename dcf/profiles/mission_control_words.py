@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from dcf.profiles.grown import Unit
+from dcf.profiles.grown import RunUnit
 from dcf.values.json_text import Json, load
 
 PHASE_BEGUN: Final = "phase-begun:"
@@ -64,7 +64,7 @@ def ended_at(notes: Notes) -> str | None:
     return notes.get(PHASE_ENDED, {}).get("at")
 
 
-def phase_status(phase: Unit, notes: Notes) -> str:
+def phase_status(phase: RunUnit, notes: Notes) -> str:
     """Return the word for a group."""
     if PHASE_ENDED in notes:
         return _PHASES.get(str(_details(notes, PHASE_ENDED).get("status")), "COMPLETED")
@@ -75,14 +75,14 @@ def _details(notes: Notes, key: str) -> Mapping[str, Json]:
     return notes.get(key, {}).get("details") or {}
 
 
-def task_status(task: Unit) -> str:
+def task_status(task: RunUnit) -> str:
     """Return the word for a unit; a partial success stays one."""
     if task.status == "succeeded" and outcome_of(task).get("status") == "partial_success":
         return "PARTIAL_SUCCESS"
     return _TASKS.get(task.status, "IN_PROGRESS")
 
 
-def outcome_of(task: Unit) -> Mapping[str, Json]:
+def outcome_of(task: RunUnit) -> Mapping[str, Json]:
     """Return what its agent said at the end: the output, or what it failed with."""
     if isinstance(task.output, Mapping):
         return task.output
@@ -107,7 +107,7 @@ def tokens_of(outcome: Mapping[str, Json]) -> dict[str, int] | None:
     return {name: int(count) for name, count in spent.items() if count is not None} or None
 
 
-def verified(task: Unit) -> dict[str, Json]:
+def verified(task: RunUnit) -> dict[str, Json]:
     """Return which changed files lie outside the areas that the task named; no areas are all areas."""
     paths = [path for paths in files_of(outcome_of(task)).values() for path in paths]
     areas = [area.casefold() for area in task.areas]
@@ -118,7 +118,7 @@ def verified(task: Unit) -> dict[str, Json]:
     return {"scope_match": not outside, "unexpected_files": outside, "warnings": warnings}
 
 
-def counted(tasks: Iterable[Unit]) -> dict[str, int]:
+def counted(tasks: Iterable[RunUnit]) -> dict[str, int]:
     """Return how many tasks there are of each status."""
     words = [task_status(one) for one in tasks]
     return {

@@ -21,6 +21,7 @@ from dcf.core import (
     human_tasks,
     kickoff,
     lease,
+    lifecycle,
     needs,
     progress,
     receipts,
@@ -264,10 +265,7 @@ class ControlPlane:
         return self.transactions.on_state(workflow_id, path, Reads(states=with_scopes([path])), decide).answer
 
     def heal(self, workflow_id: str) -> int:
-        """Correct times that lie too far in the future because the server clock stepped back.
-
-        Each state is a transaction of its own. Return how many states were changed.
-        """
+        """Correct times too far ahead since the server clock stepped back, state by state; return of how many."""
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[bool]:
             return kickoff.heal_deadline(snapshot, run.definition.machine.timeout_s)
@@ -286,10 +284,10 @@ class ControlPlane:
                 self.hasten(workflow_id, path)
 
     def time_out(self, workflow_id: str) -> None:
-        """Fail a run whose TimeoutSeconds have passed. Called by the clock."""
+        """Fail a run whose time has passed; pause one that grows. Called by the clock."""
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | None]:
-            return progress.time_out_run(snapshot, run.definition)
+            return lifecycle.time_out(snapshot, run.definition)
 
         committed = self.transactions.by_definition(workflow_id, lambda _: Reads(whole_meta=True), decide)
         self.follow_ups.after(workflow_id, committed)
