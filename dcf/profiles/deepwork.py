@@ -12,7 +12,7 @@ from dcf.profiles import grown
 from dcf.profiles.deepwork_catalogue import definition_of, job_of, readable, shown_of, workflow_of
 from dcf.profiles.deepwork_jobs import document_of, machine_of, order_of, read_job
 from dcf.profiles.deepwork_session import TAG, DeepRun, Session, scope_of, session_id, session_of
-from dcf.profiles.grown import Unit, read_unit
+from dcf.profiles.grown import RunUnit, read_unit
 from dcf.profiles.ids import digest_of, slug_of
 from dcf.profiles.profile import Failure, Native, NotDone, Profile, Toolbox, refuse
 from dcf.values.json_text import Json
@@ -223,7 +223,7 @@ async def mark_review_as_passed(native: Native, args: calls.MarkReviewAsPassedCa
     return f"Review '{args.review_id}' is marked as passed."
 
 
-async def _completed(native: Native, unit: Unit, output: Json, override: str | None) -> dict[str, Json] | None:
+async def _completed(native: Native, unit: RunUnit, output: Json, override: str | None) -> dict[str, Json] | None:
     """Complete a step; return what its gate wants instead. An override is reasoned, and stands in the history."""
     if unit.status != "running":
         await grown.begin(native, unit, native.agent())
@@ -246,7 +246,7 @@ async def _completed(native: Native, unit: Unit, output: Json, override: str | N
     return None
 
 
-async def _overridden(native: Native, unit: Unit, reason: str) -> None:
+async def _overridden(native: Native, unit: RunUnit, reason: str) -> None:
     """Let a step pass its gate: the history, the audit trail and the journal say who did, and why."""
     agent = native.agent()
     here = {"workflow_id": unit.run, "state": unit.name}
@@ -310,7 +310,7 @@ def _output(args: calls.FinishedStepCall) -> dict[str, Json]:
     return told | ({} if args.file_hashes is None else {"file_hashes": args.file_hashes})
 
 
-def _means_current(session: Session, before: tuple[DeepRun, Unit], outputs: list[str]) -> bool:
+def _means_current(session: Session, before: tuple[DeepRun, RunUnit], outputs: list[str]) -> bool:
     """Say whether outputs equal to those of the last call are those that the current step makes, and not the last."""
     now = session.current
     if now is None or now.current is None:

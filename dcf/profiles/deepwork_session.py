@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dcf.profiles.grown import Grown, Unit, instant, read_run
+from dcf.profiles.grown import Grown, RunUnit, instant, read_run
 from dcf.profiles.ids import digest_of
 from dcf.profiles.profile import Native
 from dcf.values.json_text import Json
@@ -47,13 +47,13 @@ class DeepRun:
         return self.read.meta.get("status") == "running"
 
     @property
-    def current(self) -> Unit | None:
+    def current(self) -> RunUnit | None:
         """The step that is to be done now."""
         units = self.read.units
         return next((units[name] for name in self.steps if name in units and not units[name].has_ended), None)
 
     @property
-    def last(self) -> Unit | None:
+    def last(self) -> RunUnit | None:
         """The step that was finished last."""
         done = [one for name in self.steps if (one := self.read.units.get(name)) and one.status == "succeeded"]
         return max(done, key=lambda one: one.finished_at or "", default=None)
@@ -91,7 +91,7 @@ class Session:
         """Return the stack as answers show it."""
         return [one.shown() for one in self.stack]
 
-    def finished_last(self) -> tuple[DeepRun, Unit] | None:
+    def finished_last(self) -> tuple[DeepRun, RunUnit] | None:
         """Return the step that was finished last, if nothing was started since."""
         done = [(run, run.last) for run in (*self.stack[-1:], *self.ended)]
         found = max(
