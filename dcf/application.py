@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypedDict
 
 from dcf.adapters.mailbox import Mailbox
 from dcf.adapters.platforms import Platforms
