@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypedDict
 
 from dcf.adapters.mailbox import Mailbox
 from dcf.adapters.platforms import Platforms
@@ -13,6 +14,7 @@ from dcf.files.tree import FileTree
 from dcf.platform_kinds import PlatformParts, default_kind, open_platforms
 from dcf.ports import Deliverer, Platform
 from dcf.runs.activity import Activity
+from dcf.runs.artifacts import Artifacts
 from dcf.runs.breaker import Breaker, GuardedDeliverer
 from dcf.runs.callbacks import Callbacks
 from dcf.runs.catalog import RunList
@@ -41,6 +43,7 @@ from dcf.runs.projects import Projects
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.schedules import Schedules
+from dcf.runs.shelf import artifacts_of
 from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
@@ -68,6 +71,7 @@ from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
 from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.journal import JournalReader
+from dcf.store.lease_secret import LeaseSecret
 from dcf.store.listings import Listings
 from dcf.store.opening import opened
 from dcf.store.projects import ProjectStore
@@ -81,6 +85,7 @@ from dcf.store.webhooks import Webhooks
 from dcf.store.work_list import WorkList
 from dcf.workforce.assignment import Desk
 from dcf.workforce.composition import Workforce, workforce
+from dcf.workforce.contexts import Contexts
 from dcf.workforce.crew.closing import Closing
 from dcf.workforce.crew.workers import Workers
 from dcf.workforce.offered_skills import OfferedSkills
@@ -97,8 +102,8 @@ class Application:
     has notes, questions, answers and corrections of results, `gates` the verdicts on outputs, `journal` what else
     agents write down. `starting`
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
-    `run_list` lists them, `projects` are what they belong to, `knowledge` is what outlives them, `catalogue` has
-    what agents work by, `exports` explains and exports them, and
+    `run_list` lists them, `projects` are what they belong to, `artifacts` the files that they keep, `knowledge` is
+    what outlives them, `catalogue` has what agents work by, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platforms`,
     `registration` knows those that are made elsewhere, `closing` closes a run together with them, `equipment` gives
     them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what tools may change
@@ -119,6 +124,7 @@ class Application:
     projects: Projects
     knowledge: Knowledge
     catalogue: DefinitionCatalogue
+    artifacts: Artifacts
     retention: Retention
     platforms: Platforms
     workers: Workers
@@ -140,12 +146,11 @@ class Application:
     audit: AuditTrail
     refusals: RefusalNotes
     inbox: Inbox
-    handed: HandedOut
     records: AgentRecords
     reader: InboxReader
     work: WorkFinding
-    usages: Usages
     server: ServerFacts
+    lease_secret: LeaseSecret
     redis_url: str
 
     @property
@@ -169,6 +174,16 @@ class Application:
         return Outside(self.control_plane)
 
     @property
+    def usages(self) -> Usages:
+        """What work used up."""
+        return self.work.usages
+
+    @property
+    def handed(self) -> HandedOut:
+        """What calls were given."""
+        return self.work.handed
+
+    @property
     def task_log(self) -> TaskLog:
         """What functions log."""
         return TaskLog(self.control_plane)
@@ -182,6 +197,11 @@ class Application:
     def signals(self) -> SignalSending:
         """The sending of signals."""
         return SignalSending(self.control_plane)
+
+    @property
+    def contexts(self) -> Contexts:
+        """Where agents are, and what they do next."""
+        return Contexts(self.control_plane, self.runs, self.run_list, self.work, self.journal, self.desk)
 
     @property
     def diagnosis(self) -> Diagnosis:
@@ -213,6 +233,26 @@ def open_application(settings: Settings) -> Iterator[Application]:
         yield from _connected(settings, found, connections)
 
 
+class _OfTeams(TypedDict):
+    """The parts of an application with which agents work together beside the states of runs."""
+
+    gates: Gates
+    journal: Journal
+    projects: Projects
+    knowledge: Knowledge
+    catalogue: DefinitionCatalogue
+
+
+def _of_teams(settings: Settings, connections: Connections, parts: PartsOfRuns, library: Library) -> _OfTeams:
+    return {
+        "gates": Gates(parts.plane, GateLists(connections)),
+        "journal": Journal(parts.plane, JournalReader(connections)),
+        "projects": Projects(ProjectStore(connections)),
+        "knowledge": Knowledge(connections, wait_replicas=settings.wait_replicas),
+        "catalogue": _catalogue(settings, connections, parts, library),
+    }
+
+
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
     with ExitStack() as resources:
         facts, parts, inbox = inspect_server(connections), parts_of_runs(settings, connections), Inbox(connections)
@@ -225,16 +265,13 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             settings=settings,
             control_plane=plane,
             callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
-            gates=Gates(plane, GateLists(connections)),
-            journal=Journal(plane, JournalReader(connections)),
             people=People(plane, parts.history, HumanTasks(connections)),
             starting=parts.starting,
             schedules=parts.schedules,
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
-            projects=Projects(ProjectStore(connections)),
-            knowledge=Knowledge(connections, wait_replicas=settings.wait_replicas),
-            catalogue=_catalogue(settings, connections, parts, crew.library),
+            artifacts=(artifacts := artifacts_of(settings, connections, parts)),
+            **_of_teams(settings, connections, parts, crew.library),
             platforms=platforms,
             workers=crew.workers,
             registration=Registration(platforms, found.webhooks, Poster(settings.webhook_endpoints)),
@@ -247,7 +284,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             notifications=notifications,
             retention=parts.retention,
             clock=_clock(parts, deliveries, activity, connections),
-            sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections)),
+            sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections), artifacts),
             health=_health(settings, connections, remote=tuple(breakers)),
             activity=activity,
             exports=_exports(settings, parts, connections, platforms.kinds_of),
@@ -256,12 +293,11 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             audit=(audit := AuditTrail(connections)),
             refusals=RefusalNotes(audit, parts.keys),
             inbox=inbox,
-            handed=(handed := HandedOut(connections)),
-            usages=Usages(plane, UsageBooks(connections)),
-            work=WorkFinding(plane, WorkList(connections), handed),
+            work=WorkFinding(plane, WorkList(connections), HandedOut(connections), UsageBooks(connections)),
             records=found.records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,
+            lease_secret=LeaseSecret(connections),
             redis_url=url,
         )
 

@@ -5,7 +5,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from dcf.client import gating, journal, outside, people, projects, registering, scheduling, talk, verbs, watching
+from dcf.client import (
+    contexts,
+    gating,
+    growing,
+    journal,
+    knowledge,
+    outside,
+    people,
+    projects,
+    registering,
+    scheduling,
+    talk,
+    verbs,
+    watching,
+)
 from dcf.client.exchange import (
     AwaitedTransport,
     BlockingTransport,
@@ -64,9 +78,16 @@ class Client:
     ask_question = blocking(talk.ask_question)
     answer_question = blocking(talk.answer_question)
     correct_result = blocking(talk.correct_result)
+    get_context = blocking(contexts.get_context)
     add_journal_entry = blocking(journal.add_journal_entry)
     read_journal = iterating(journal.read_journal)
     resolve_issue = blocking(journal.resolve_issue)
+    open_run = blocking(growing.open_run)
+    add_units = blocking(growing.add_units)
+    seal_group = blocking(growing.seal_group)
+    retry_unit = blocking(growing.retry_unit)
+    rewind_unit = blocking(growing.rewind_unit)
+    close_run = blocking(growing.close_run)
     signal = blocking(outside.signal)
     send_task_success = blocking(outside.send_task_success)
     send_task_failure = blocking(outside.send_task_failure)
@@ -84,6 +105,15 @@ class Client:
     get_project = blocking(projects.get_project)
     list_projects = iterating(projects.list_projects)
     delete_project = blocking(projects.delete_project)
+    add_finding = blocking(knowledge.add_finding)
+    search_findings = iterating(knowledge.search_findings)
+    get_finding = blocking(knowledge.get_finding)
+    update_finding = blocking(knowledge.update_finding)
+    delete_finding = blocking(knowledge.delete_finding)
+    put_definition = blocking(knowledge.put_definition)
+    get_definition = blocking(knowledge.get_definition)
+    search_definitions = iterating(knowledge.search_definitions)
+    delete_definition = blocking(knowledge.delete_definition)
 
     def serve(
         self,
@@ -177,9 +207,16 @@ class AsyncClient:
     ask_question = awaited(talk.ask_question)
     answer_question = awaited(talk.answer_question)
     correct_result = awaited(talk.correct_result)
+    get_context = awaited(contexts.get_context)
     add_journal_entry = awaited(journal.add_journal_entry)
     read_journal = iterating_async(journal.read_journal)
     resolve_issue = awaited(journal.resolve_issue)
+    open_run = awaited(growing.open_run)
+    add_units = awaited(growing.add_units)
+    seal_group = awaited(growing.seal_group)
+    retry_unit = awaited(growing.retry_unit)
+    rewind_unit = awaited(growing.rewind_unit)
+    close_run = awaited(growing.close_run)
     signal = awaited(outside.signal)
     send_task_success = awaited(outside.send_task_success)
     send_task_failure = awaited(outside.send_task_failure)
@@ -197,6 +234,15 @@ class AsyncClient:
     get_project = awaited(projects.get_project)
     list_projects = iterating_async(projects.list_projects)
     delete_project = awaited(projects.delete_project)
+    add_finding = awaited(knowledge.add_finding)
+    search_findings = iterating_async(knowledge.search_findings)
+    get_finding = awaited(knowledge.get_finding)
+    update_finding = awaited(knowledge.update_finding)
+    delete_finding = awaited(knowledge.delete_finding)
+    put_definition = awaited(knowledge.put_definition)
+    get_definition = awaited(knowledge.get_definition)
+    search_definitions = iterating_async(knowledge.search_definitions)
+    delete_definition = awaited(knowledge.delete_definition)
 
     def serve(
         self,

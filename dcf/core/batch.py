@@ -15,8 +15,8 @@ from dcf.core.blockers import read_blockers
 from dcf.core.decision import Changes, Decision, More, Remaining, Snapshot, Tally
 from dcf.core.definition import Definition
 from dcf.core.model import Meta, RunStatus
-from dcf.core.progress import Update
 from dcf.core.scopes import fenced
+from dcf.core.updates import Update
 from dcf.core.usage import plus, stored_budget
 from dcf.values.json_text import Json
 from dcf.values.records import replace

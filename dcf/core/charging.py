@@ -10,7 +10,7 @@ from dcf.core.blocking import has_room
 from dcf.core.decision import Changes, More, Snapshot
 from dcf.core.journaling import open_issue
 from dcf.core.model import Meta
-from dcf.core.usage import Budget, Charge, Usage, plus
+from dcf.core.usage import Budget, Charge, UsageReport, plus
 from dcf.values.instants import to_text
 from dcf.values.records import record, replace
 
@@ -30,7 +30,7 @@ class Charged:
     changes: Changes
 
 
-def charge(snapshot: Snapshot, state: str, usage: Usage) -> Charged | More:
+def charge(snapshot: Snapshot, state: str, usage: UsageReport) -> Charged | More:
     """Return what a report changes: the sums, and where the budget is used up by it, that the run is blocked."""
     meta, holder = snapshot.meta, snapshot.states[state].lease.owner_agent_id
     assert meta is not None, "the control plane checks that the run exists before it decides"

@@ -51,9 +51,8 @@ class Reads:
     Of a Parallel or Map: `scopes` asks for its recorded entry, `items` for single items by index, `tallies` for the
     counts of ended branches. `receipts` asks for older receipts by state and request, `run_receipts` for those of
     requests about the whole run; the snapshot has each, None if there is none. `signals` and `talk`, which are watched
-    too, are those of the run; so is the journal, of which these entries are read (`journal.TAIL`: none of them).
-    `usage` are the sums of what its work used up. `gates` are states whose record of verdicts is needed; their
-    documents are watched. `growth` is watched too.
+    too, are those of the run; so are the sums of `usage`, the journal, of which these entries are read (`journal.TAIL`:
+    none of them), and its `growth`. `gates` are states whose record of verdicts is needed; their documents are watched.
     """
 
     states: tuple[str, ...] = ()
@@ -72,8 +71,8 @@ class Reads:
     claims: tuple[str, ...] = ()
     signals: bool = False
     talk: bool = False
-    gates: tuple[str, ...] = ()
     usage: bool = False
+    gates: tuple[str, ...] = ()
     journal: tuple[str, ...] = ()
     growth: bool = False
     whole_meta: bool = False
@@ -131,8 +130,8 @@ class Snapshot:
     audit: Mapping[str, Json] | None = None
     signals: Signals | None = None
     talk: Talk | None = None
-    gates: Mapping[str, GateRecord | None] = field(default_factory=dict)
     usage: Mapping[str, int] | None = None
+    gates: Mapping[str, GateRecord | None] = field(default_factory=dict)
     journal: JournalSeen | None = None
     growth: Growth | None = None
 
@@ -221,8 +220,8 @@ class Changes:
     run_receipts: dict[str, RunReceipt] = field(default_factory=dict)
     signals: list[Signals] = field(default_factory=list)
     talk: Talk | None = None
-    gates: dict[str, GateRecord] = field(default_factory=dict)
     usage: list[Charge] = field(default_factory=list)
+    gates: dict[str, GateRecord] = field(default_factory=dict)
     journal: list[JournalEntry] = field(default_factory=list)
     growth: list[Growth] = field(default_factory=list)
     units: list[Unit] = field(default_factory=list)

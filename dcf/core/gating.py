@@ -36,7 +36,7 @@ from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
-    from dcf.core.progress import Update
+    from dcf.core.updates import Update
 
 Told: TypeAlias = Decision[Updated | Refusal | More]
 Settle: TypeAlias = Callable[["Update"], Told]

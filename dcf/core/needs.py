@@ -19,8 +19,8 @@ from dcf.core.answers import Updated
 from dcf.core.decision import More, Reads, Seeker
 from dcf.core.definition import Definition
 from dcf.core.model import Status
-from dcf.core.progress import Update
 from dcf.core.scopes import with_scopes
+from dcf.core.updates import Update
 from dcf.values.digest import fingerprint
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal

@@ -29,7 +29,7 @@ COST: Final = "cost:"
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Usage:
+class UsageReport:
     """What one piece of work used up, as its holder reported it: `ms` of time, `nanos` of money."""
 
     tokens_in: int = 0
@@ -54,7 +54,7 @@ class Charge:
     state: str
     agent: str
     day: str
-    usage: Usage
+    usage: UsageReport
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ class Budget:
         return {name: value for name, value in shown.items() if value is not None}
 
 
-def read_report(given: Json, name: str = "usage_json") -> Usage:
+def read_report(given: Json, name: str = "usage_json") -> UsageReport:
     """Read a report of usage; raise InvalidArgument for anything that is not one."""
     found = _object(given, name, _FIELDS)
     nanos, currency = _cost(found, name)
@@ -102,7 +102,7 @@ def read_report(given: Json, name: str = "usage_json") -> Usage:
         if not isinstance(model, str) or not model:
             raise InvalidArgument(f"model in {name} is not a text.", "Leave it out, or send the name of the model.")
         check_name(model, f"model in {name}", _LONGEST_MODEL)
-    return Usage(
+    return UsageReport(
         tokens_in=_count(found, "tokens_in", name) or 0,
         tokens_out=_count(found, "tokens_out", name) or 0,
         ms=_ms(found, name) or 0,
@@ -132,7 +132,7 @@ def stored_budget(found: Json) -> Budget | None:
     return None if budget is None else replace(budget, issue=issue if isinstance(issue, str) else None)
 
 
-def plus(sums: Mapping[str, int], more: Usage) -> dict[str, int]:
+def plus(sums: Mapping[str, int], more: UsageReport) -> dict[str, int]:
     """Return the sums with this usage."""
     found = dict(sums)
     for name, amount in more.amounts().items():

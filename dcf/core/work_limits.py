@@ -25,7 +25,7 @@ class WorkLimit:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Place:
+class LeaseSlot:
     """A slot that is reserved for a lease: for a state of a run, or for whichever state this token claims."""
 
     workflow_id: str

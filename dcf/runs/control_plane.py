@@ -21,6 +21,7 @@ from dcf.core import (
     human_tasks,
     kickoff,
     lease,
+    lifecycle,
     needs,
     progress,
     receipts,
@@ -35,6 +36,7 @@ from dcf.core.joining import completer_of, with_joined
 from dcf.core.model import RunStatus
 from dcf.core.refusals import unless_full
 from dcf.core.scopes import fenced, with_scopes
+from dcf.core.updates import Update
 from dcf.errors import UnknownState
 from dcf.ports import ItemSource, NoItems
 from dcf.runs.claims import Claims
@@ -50,7 +52,7 @@ from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")
-Request = TypeVar("Request", lease.Acquire, lease.Renew, lease.Release, progress.Update)
+Request = TypeVar("Request", lease.Acquire, lease.Renew, lease.Release, Update)
 
 _ALL = 1_000_000
 _NO_ITEMS = NoItems()
@@ -189,12 +191,12 @@ class ControlPlane:
         project = self.transactions.run(workflow_id).project
         return self.limits.claim(workflow_id, project, wish, partial(self._claims.claim, workflow_id))
 
-    def update(self, workflow_id: str, request: progress.Update) -> Updated | Refusal:
+    def update(self, workflow_id: str, request: Update) -> Updated | Refusal:
         """Apply a lease holder's write. A completion also enters the next states, in the same transaction."""
         (answer,) = self.update_all(workflow_id, (request,))
         return answer
 
-    def update_all(self, workflow_id: str, requests: Sequence[progress.Update]) -> Answers:
+    def update_all(self, workflow_id: str, requests: Sequence[Update]) -> Answers:
         """Apply the writes of the holder of several leases of a run, in order and in one transaction.
 
         Each is answered as if it came alone; what follow-up work brought is part of the last answer.
@@ -204,7 +206,7 @@ class ControlPlane:
         project, claim = self.transactions.run(workflow_id).project, partial(self.claim, workflow_id)
         return self.limits.update_all(project, requests, partial(self._update_all, workflow_id), claim)
 
-    def _update_all(self, workflow_id: str, requests: Sequence[progress.Update]) -> Answers:
+    def _update_all(self, workflow_id: str, requests: Sequence[Update]) -> Answers:
         asked = [self._identified(workflow_id, request) for request in requests]
         owner = asked[-1].owner or ""
 
@@ -263,10 +265,7 @@ class ControlPlane:
         return self.transactions.on_state(workflow_id, path, Reads(states=with_scopes([path])), decide).answer
 
     def heal(self, workflow_id: str) -> int:
-        """Correct times that lie too far in the future because the server clock stepped back.
-
-        Each state is a transaction of its own. Return how many states were changed.
-        """
+        """Correct times too far ahead since the server clock stepped back, state by state; return of how many."""
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[bool]:
             return kickoff.heal_deadline(snapshot, run.definition.machine.timeout_s)
@@ -285,10 +284,10 @@ class ControlPlane:
                 self.hasten(workflow_id, path)
 
     def time_out(self, workflow_id: str) -> None:
-        """Fail a run whose TimeoutSeconds have passed. Called by the clock."""
+        """Fail a run whose time has passed; pause one that grows. Called by the clock."""
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | None]:
-            return progress.time_out_run(snapshot, run.definition)
+            return lifecycle.time_out(snapshot, run.definition)
 
         committed = self.transactions.by_definition(workflow_id, lambda _: Reads(whole_meta=True), decide)
         self.follow_ups.after(workflow_id, committed)
@@ -323,7 +322,7 @@ class ControlPlane:
         """Return the paths of all states, scopes, branches and iterations that ever existed inside Parallel and Map."""
         return self.follow_ups.inside(workflow_id)
 
-    def _identified(self, workflow_id: str, request: progress.Update) -> progress.Update:
+    def _identified(self, workflow_id: str, request: Update) -> Update:
         """Return the request with its state named by path, and with an id if it needs one.
 
         The id is its idempotency key: a write whose reply was lost is applied once.
@@ -333,9 +332,7 @@ class ControlPlane:
             found = replace(found, caller=current_author())
         return replace(found, request_id=secrets.token_hex(8)) if found.needs_id else found
 
-    def _followed_up(
-        self, workflow_id: str, requests: Sequence[progress.Update], committed: Committed[Answers]
-    ) -> Answers:
+    def _followed_up(self, workflow_id: str, requests: Sequence[Update], committed: Committed[Answers]) -> Answers:
         """Do the follow-up work of writes. States entered or leased by that work are part of the last one's answer."""
         answers = list(committed.answer)
         applied = [at for at, answer in enumerate(answers) if isinstance(answer, Updated)]
@@ -375,7 +372,7 @@ class ControlPlane:
         self.follow_ups.after(workflow_id, committed)
 
 
-def _update(requests: Sequence[progress.Update], run: Run, snapshot: Snapshot) -> Decision[Answers | More]:
+def _update(requests: Sequence[Update], run: Run, snapshot: Snapshot) -> Decision[Answers | More]:
     """Decide on a holder's writes, and refuse outputs of a key that holds more bytes than it may."""
     decision = batch.update_all(snapshot, requests, run.definition, run.context)
     if decision.changes is None or not decision.changes.outputs:

@@ -79,6 +79,12 @@ class Transactions:
         known = self._runs.get(workflow_id)
         return known if known is not None else self.load(workflow_id)
 
+    def run_with(self, workflow_id: str, *paths: str) -> Run:
+        """Return the fixed part of a run that has these states: of one that grows, what is cached may lack them."""
+        known = self.run(workflow_id)
+        units = known.definition.units
+        return known if units is None or all(path in units.by_name for path in paths) else self.load(workflow_id)
+
     def current_run(self, workflow_id: str) -> Run:
         """Return the fixed part of the run that exists now, even if an earlier run of that name was cached."""
         known = self._runs.get(workflow_id)

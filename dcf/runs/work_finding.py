@@ -13,8 +13,10 @@ from dcf.core.work_refusals import nothing_found
 from dcf.errors import NotFound
 from dcf.jitter import JITTER
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.usage import Usages
 from dcf.store.handed import Handed, HandedOut
-from dcf.store.work_list import Found, WorkList
+from dcf.store.usage import UsageBooks
+from dcf.store.work_list import FoundState, WorkList
 from dcf.values.digest import fingerprint
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
@@ -38,12 +40,13 @@ class FoundWork:
 
 
 class WorkFinding:
-    """Finds and claims work across runs."""
+    """Finds and claims work across runs. `usages` has what it used up, `handed` what calls were given."""
 
-    def __init__(self, plane: ControlPlane, work: WorkList, handed: HandedOut) -> None:
+    def __init__(self, plane: ControlPlane, work: WorkList, handed: HandedOut, books: UsageBooks) -> None:
         self._plane = plane
         self._work = work
-        self._handed = handed
+        self.handed = handed
+        self.usages = Usages(plane, books)
 
     def find_work(self, query: WorkQuery) -> WorkPage:
         """Return a page of work. Two round trips at most."""
@@ -54,14 +57,16 @@ class WorkFinding:
 
         A call with the request id of an earlier one gets what that one was given, as long as it is still held.
         """
-        given = None if request_id is None else self._handed.find(wish.owner, request_id)
+        given = None if request_id is None else self.handed.find(wish.owner, request_id)
         if given is not None:
-            again = self._try(Found(workflow_id=given.workflow_id, state=given.state), replace(wish, token=given.token))
+            again = self._try(
+                FoundState(workflow_id=given.workflow_id, state=given.state), replace(wish, token=given.token)
+            )
             if isinstance(again, FoundWork):
                 return again
         if self._plane.limits is not None:
             self._plane.limits.freshen()
-        passed: list[Found] = []
+        passed: list[FoundState] = []
         reasons: list[Refusal] = []
         for pause_s in (*_PAUSES_S, 0.0):
             mark = fingerprint(wish.token) if pause_s else ""
@@ -77,7 +82,7 @@ class WorkFinding:
         wish: Acquire,
         request_id: str | None,
         mark: str,
-        passed: list[Found],
+        passed: list[FoundState],
         reasons: list[Refusal],
     ) -> FoundWork | Refusal | None:
         """Look through the list once. Return None if others are about to take all that fits."""
@@ -88,7 +93,7 @@ class WorkFinding:
             for one in found.states:
                 if request_id is not None:
                     given = Handed(workflow_id=one.workflow_id, state=one.state, token=wish.token)
-                    self._handed.note(wish.owner, request_id, given)
+                    self.handed.note(wish.owner, request_id, given)
                 answer = self._try(one, wish)
                 if isinstance(answer, FoundWork):
                     return answer
@@ -106,7 +111,7 @@ class WorkFinding:
             return None
         return nothing_found(query.agent or "", [one.message for one in reasons])
 
-    def _try(self, found: Found, wish: Acquire) -> FoundWork | Refusal | None:
+    def _try(self, found: FoundState, wish: Acquire) -> FoundWork | Refusal | None:
         """Lease a state that was found; None if its run is gone."""
         try:
             answer = self._plane.acquire(found.workflow_id, replace(wish, state=found.state))

@@ -15,8 +15,8 @@ from dcf.core.batch import Answers
 from dcf.core.claim import tokens_of
 from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus
-from dcf.core.progress import Update
-from dcf.core.work_limits import LimitReached, Place, WorkLimit
+from dcf.core.updates import Update
+from dcf.core.work_limits import LeaseSlot, LimitReached, WorkLimit
 from dcf.core.work_refusals import work_limit_reached
 from dcf.errors import NotFound
 from dcf.store.work_limits import Reservation, WorkLimits, limits_in
@@ -69,7 +69,7 @@ class WorkLimiting:
         limits = limits_in(self._known, request.owner, project)
         if not limits:
             return grant()
-        place = Place(workflow_id=workflow_id, state=request.state)
+        place = LeaseSlot(workflow_id=workflow_id, state=request.state)
         reserved = self._store.reserve(limits, request.owner, [place], secrets.token_hex(4))
         if isinstance(reserved, LimitReached):
             return work_limit_reached(reserved)
@@ -92,7 +92,7 @@ class WorkLimiting:
         limits = limits_in(self._known, wish.owner, project)
         if not limits:
             return grant(wish)
-        places = [Place(workflow_id=workflow_id, token=token) for token in tokens_of(wish)]
+        places = [LeaseSlot(workflow_id=workflow_id, token=token) for token in tokens_of(wish)]
         reserved = self._store.reserve(limits, wish.owner, places, secrets.token_hex(4))
         if isinstance(reserved, LimitReached):
             return work_limit_reached(reserved)
@@ -128,4 +128,4 @@ class WorkLimiting:
 
     def _settle(self, reserved: Reservation, workflow_id: str, answer: Leased | NothingReady | Refusal) -> None:
         granted = (answer, *answer.others) if isinstance(answer, Leased) else ()
-        self._store.settle(reserved, [Place(workflow_id=workflow_id, state=one.state) for one in granted])
+        self._store.settle(reserved, [LeaseSlot(workflow_id=workflow_id, state=one.state) for one in granted])

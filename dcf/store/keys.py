@@ -1,4 +1,4 @@
-"""All Redis keys of dcf, but for those of schedules (`schedule_keys`) and text indexes (`text_keys`). No other module makes one.
+"""All Redis keys of dcf, but for those of schedules (`schedule_keys`) and text indexes (`text_keys`).
 
 | key | type | writer | lifetime |
 |---|---|---|---|

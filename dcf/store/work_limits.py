@@ -9,7 +9,7 @@ expiries and cancelled runs, and what a dead process reserved counts for as long
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dcf.core.work_limits import LimitReached, Place, WorkLimit
+from dcf.core.work_limits import LeaseSlot, LimitReached, WorkLimit
 from dcf.store.connection import Command, Connections
 from dcf.store.key_parts import decode_state, encode_state
 from dcf.store.keys import RunKeys
@@ -159,7 +159,7 @@ class Reservation:
 
     limits: tuple[WorkLimit, ...]
     owner: str
-    places: tuple[Place, ...]
+    places: tuple[LeaseSlot, ...]
     mark: str
 
 
@@ -180,7 +180,7 @@ class WorkLimits:
         self._connections.send(change)
 
     def reserve(
-        self, limits: Sequence[WorkLimit], owner: str, places: Sequence[Place], mark: str
+        self, limits: Sequence[WorkLimit], owner: str, places: Sequence[LeaseSlot], mark: str
     ) -> Reservation | LimitReached:
         """Reserve slots for as many of these places as there is room for, the first of them first."""
         books, forms = [_book(one) for one in limits], (_BLANK.state(""), _BLANK.meta, _BLANK.claims)
@@ -192,7 +192,7 @@ class WorkLimits:
             return Reservation(limits=tuple(limits), owner=owner, places=tuple(places[:room]), mark=mark)
         return LimitReached(limit=limits[max(0, full - 1)], held=tuple(_named(entry.decode()) for entry in held))
 
-    def settle(self, reservation: Reservation, held: Sequence[Place]) -> None:
+    def settle(self, reservation: Reservation, held: Sequence[LeaseSlot]) -> None:
         """Give back the slots of a reservation but for what is held of it now."""
         names = [_entry(one) for one in held]
         gone = [entry for entry in map(_entry, reservation.places) if entry not in names]
@@ -205,7 +205,7 @@ def _book(limit: WorkLimit) -> str:
     return f"{BOOKS}{limit.field}"
 
 
-def _entry(place: Place) -> str:
+def _entry(place: LeaseSlot) -> str:
     if place.state is not None:
         return f"{place.workflow_id}/{encode_state(place.state)}"
     return f"?{place.workflow_id}/{fingerprint(place.token or '')}"

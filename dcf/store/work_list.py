@@ -20,7 +20,7 @@ from dcf.store.documents import micros
 from dcf.store.key_parts import decode_state, encode_state
 from dcf.store.keys import RunKeys
 from dcf.store.state_texts import read_text
-from dcf.values.json_text import Json, load
+from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record
 
 _MOST_RUNS: Final = 10_000
@@ -235,7 +235,7 @@ _DONE_AT_ONCE: Final = 1000
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundState:
     """A state that may be taken, by the list of work. `place` is where the list goes on."""
 
     workflow_id: str
@@ -246,7 +246,7 @@ class Found:
 class Candidates:
     """The states that a claim may try next. `is_contested`: others are about to take some that fit too."""
 
-    states: tuple[Found, ...]
+    states: tuple[FoundState, ...]
     is_contested: bool
     next_place: WorkPlace | None
 
@@ -267,12 +267,12 @@ class WorkList:
         wanted = tuple(item for item in items if query.wants(item))
         return WorkPage(now=now, items=wanted, next_place=_place(stopped))
 
-    def next_ready(self, query: WorkQuery, mark: str, passed: Sequence[Found]) -> Candidates:
+    def next_ready(self, query: WorkQuery, mark: str, passed: Sequence[FoundState]) -> Candidates:
         """Return the next state that the query's agent may take, and mark it; with an empty mark also a marked one."""
         (reply,) = self._connections.send(_command(query, "claim", 1, mark, passed))
         contested, stopped, runs = reply
         states = tuple(
-            Found(workflow_id=run.decode(), state=decode_state(part.decode()))
+            FoundState(workflow_id=run.decode(), state=decode_state(part.decode()))
             for run, _, *parts in runs
             for part, *_ in parts
         )
@@ -307,12 +307,12 @@ def _mode(query: WorkQuery) -> str:
     return "open"
 
 
-def _command(query: WorkQuery, mode: str, wanted: int, mark: str = "", passed: Sequence[Found] = ()) -> Command:
+def _command(query: WorkQuery, mode: str, wanted: int, mark: str = "", passed: Sequence[FoundState] = ()) -> Command:
     every, one_of = _lists(query, mode)
     place = query.place or WorkPlace(score=0, workflow_id="")
     first = ("-inf", "", 0) if query.place is None else (place.score, place.workflow_id, place.skipped)
     bounds = (_MOST_RUNS, _MOST_READ, _PAGE_OF_RUN, wanted)
-    asked = (mode, query.agent or "", query.skill or "", mark, _MARK_MS)
+    asked = (mode, query.agent or "", "" if query.skill is None else dump(query.skill)[1:-1], mark, _MARK_MS)
     forms = (_BLANK.timers, _BLANK.meta, _BLANK.state(""), _BLANK.taking(""))
     left = [f"{one.workflow_id}/{encode_state(one.state)}" for one in passed]
     names = (*every, *one_of)

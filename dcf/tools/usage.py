@@ -2,18 +2,17 @@
 
 import time
 from collections.abc import Mapping
-from itertools import islice
 from typing import Any, Final
 
 from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.usage import Usage, read_budget, read_report, sums_shown
+from dcf.core.usage import UsageReport, read_budget, read_report, sums_shown
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.tools.callers import current_caller, require_planner
 from dcf.tools.lifecycle import Reason, RequestId, RunOperated
-from dcf.tools.paging import Cursor
+from dcf.tools.paging import Place
 from dcf.tools.registry import ID_PATTERN, Answer, Arguments, JsonObject, ProjectId, WorkflowId, refused, tool
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, parse
@@ -31,7 +30,7 @@ USAGE: Final = (
 )
 
 
-def usage_given(given: Any) -> Usage | None:
+def usage_given(given: Any) -> UsageReport | None:
     """Read the usage that a completion reports, if it reports any."""
     return None if given is None else read_report(parse(given, name="usage_json"))
 
@@ -52,7 +51,7 @@ class ReadUsage(Arguments):
         description="First day: 30d, or 2026-11-22T00:00:00Z. Default: 30 days.",
     )
     until: str | None = Field(default=None, min_length=2, max_length=40, description="Last day; default: today.")
-    cursor: Cursor = None
+    cursor: Place = None
 
 
 class UsageRead(Answer):
@@ -105,8 +104,8 @@ def read_usage(app: Application, args: ReadUsage) -> UsageRead:
 
 def _of_run(app: Application, workflow_id: str, cursor: str | None) -> UsageRead:
     found = app.usages.of_run(workflow_id)
-    names = sorted(name for name in found.states if cursor is None or name > cursor)
-    shown = list(islice(names, _STATES))
+    names, begin = sorted(found.states), int(cursor or 0)
+    shown = names[begin : begin + _STATES]
     return UsageRead(
         status=f"Usage of run '{workflow_id}'.",
         total=sums_shown(found.total),
@@ -114,7 +113,7 @@ def _of_run(app: Application, workflow_id: str, cursor: str | None) -> UsageRead
         agents={name: sums_shown(sums) for name, sums in found.agents.items()},
         models={name: sums_shown(sums) for name, sums in found.models.items()} or None,
         budget=None if found.budget is None else found.budget.as_json(),
-        next_cursor=shown[-1] if len(shown) < len(names) else None,
+        next_cursor=str(begin + len(shown)) if begin + len(shown) < len(names) else None,
     )
 
 

@@ -41,7 +41,7 @@ def work_shown(app: Application, workflow_id: str, leased: Leased, *, whole_inpu
     found["attempt"], found["epoch"], found["entry_epoch"] = doc.attempts, lease.epoch, leased.entry_epoch
     if doc.visit is not None:
         found["task_token"] = app.callbacks.token_of(workflow_id, state, doc)
-    definition = app.control_plane.transactions.run(workflow_id).definition
+    definition = app.control_plane.transactions.run_with(workflow_id, state).definition
     told = brief_of(definition, state, leased.given).as_json()
     if "skills" in told:
         told["skills"] = _skills(app, definition, state, lease.owner_agent_id)

@@ -9,18 +9,16 @@ from dcf.application import Application
 from dcf.core import lease
 from dcf.core.access import Scope
 from dcf.core.codec import write_lease
-from dcf.core.work_list import WorkItem, WorkQuery, WorkStatus, read_work_place
+from dcf.core.work_list import LONGEST_PAGE, WorkItem, WorkQuery, WorkStatus, read_work_place
 from dcf.errors import InvalidArgument
 from dcf.tools.callers import require
 from dcf.tools.leases import new_token
 from dcf.tools.next_calls import wait_again
 from dcf.tools.paging import Room
-from dcf.tools.registry import ID_PATTERN, Answer, Arguments, Ttl, WholeInput, WorkflowId, refused, tool
+from dcf.tools.registry import ID_PATTERN, Answer, Arguments, ProjectId, Ttl, WholeInput, WorkflowId, refused, tool
 from dcf.tools.unlisted import UNLISTED
 from dcf.tools.work import steps_of, work_shown
 from dcf.values.refusal import Refusal
-
-ProjectId = Annotated[str | None, Field(pattern=ID_PATTERN, description="Only runs of this project.")]
 
 
 class FindWork(Arguments):
@@ -36,15 +34,13 @@ class FindWork(Arguments):
     status: Literal["ready", "running", "review", "blocked", "done"] | None = Field(
         default=None, description="Default: all that is open."
     )
-    project: ProjectId = None
+    project: ProjectId | None = Field(default=None, description="Only runs of this project.")
     workflow: str | None = Field(
         default=None, min_length=1, max_length=400, description="Only runs of the workflow of this name."
     )
     workflow_id: WorkflowId | None = Field(default=None, description="Only this run.")
-    skill: str | None = Field(
-        default=None, min_length=1, max_length=200, pattern=r'^[^"\\]+$', description="Only what asks for this skill."
-    )
-    limit: Annotated[int, Field(ge=1, le=200)] = 20
+    skill: str | None = Field(default=None, min_length=1, max_length=200, description="Only what asks for this skill.")
+    limit: Annotated[int, Field(ge=1, le=LONGEST_PAGE, description="Items of one page.")] = 20
     cursor: str | None = Field(default=None, min_length=1, max_length=100, description="next_cursor of the answer.")
     lease_ttl_s: Ttl = Field(default=300, json_schema_extra=UNLISTED)
     request_id: str | None = Field(
@@ -77,6 +73,8 @@ class WorkFound(Answer):
 )
 def find_work(app: Application, args: FindWork) -> WorkFound:
     """Find work, or claim the next piece."""
+    if args.workflow_id is not None:
+        app.control_plane.run(args.workflow_id)
     if args.claim:
         return _claimed(app, args)
     page = app.work.find_work(_query(args))

@@ -14,7 +14,7 @@ from dcf.core.finalization import Finalize
 from dcf.core.health import Topic
 from dcf.core.lease import Acquire
 from dcf.core.model import Status
-from dcf.core.progress import Update
+from dcf.core.updates import Update
 from dcf.store import embedded, keys
 from dcf.store.connection import Connections, open_pool
 from tests.cli.conftest import Dcf, Seed

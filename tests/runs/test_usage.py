@@ -10,7 +10,7 @@ import pytest
 from dcf.core.answers import Updated
 from dcf.core.model import Status
 from dcf.core.operations import RunAnswer
-from dcf.core.usage import Budget, Usage, money, read_budget, read_report, sums_shown
+from dcf.core.usage import Budget, UsageReport, money, read_budget, read_report, sums_shown
 from dcf.errors import InvalidArgument
 from dcf.store.keys import RunKeys
 from dcf.store.usage import OWED, UsageBooks
@@ -19,7 +19,7 @@ from tests.support.machines import chain, workflow
 from tests.support.scopes import parallel, task
 from tests.support.world import World, new_token
 
-SOME = Usage(tokens_in=100, tokens_out=20, ms=1500, nanos=250_000_000, currency="EUR", model="m1")
+SOME = UsageReport(tokens_in=100, tokens_out=20, ms=1500, nanos=250_000_000, currency="EUR", model="m1")
 
 
 def name(kind: str) -> str:
@@ -30,7 +30,7 @@ def today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def report(world: World, run: str, state: str, who: str, usage: Usage, **more: Any) -> Updated | Refusal:
+def report(world: World, run: str, state: str, who: str, usage: UsageReport, **more: Any) -> Updated | Refusal:
     return world.try_complete(run, state, world.acquire(run, state, who), {}, usage=usage, **more)
 
 
@@ -41,7 +41,7 @@ def test_usage_is_summed_by_state_run_agent_and_project_with_every_attempt(real:
     real.update(run, "A", real.acquire(run, "A", me), status=Status.FAILED, error="E", usage=SOME)
     real.ask("JSON.SET", RunKeys(run).state("A"), "$.not_before", "null")
     report(real, run, "A", me, SOME)
-    report(real, run, "B", me, Usage(tokens_out=1, nanos=1, currency="USD"))
+    report(real, run, "B", me, UsageReport(tokens_out=1, nanos=1, currency="USD"))
     found = real.usages.of_run(run)
     assert sums_shown(found.total) == {
         "tokens_in": 200,

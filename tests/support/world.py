@@ -17,9 +17,9 @@ from dcf.core.definition import read_definition
 from dcf.core.finalization import Finalize
 from dcf.core.lease import Acquire, Release, Renew
 from dcf.core.model import RunStatus, StateDoc, Status
-from dcf.core.progress import Update
 from dcf.core.retention import KEEP_ALL, RetentionPolicy
 from dcf.core.schedules import Schedule, ScheduleWish, tag_of
+from dcf.core.updates import Update
 from dcf.errors import DcfError
 from dcf.ports import Deliverer
 from dcf.runs.callbacks import Callbacks
@@ -42,7 +42,6 @@ from dcf.runs.schedules import ScheduleMade, Schedules
 from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.runs.talk import Talking
-from dcf.runs.usage import Usages
 from dcf.runs.views import RunViews
 from dcf.runs.work_finding import WorkFinding
 from dcf.runs.work_limits import WorkLimiting
@@ -153,9 +152,9 @@ class World:
         self.diagnosis = Diagnosis(self.plane, RunSignsReader(self.connections), 1.0)
         self.limits = WorkLimiting(WorkLimits(self.connections))
         self.books = UsageBooks(self.connections)
-        self.usages = Usages(self.plane, self.books)
         self.inbox = Inbox(self.connections)
-        self.work = WorkFinding(self.plane, WorkList(self.connections), HandedOut(self.connections))
+        self.work = WorkFinding(self.plane, WorkList(self.connections), HandedOut(self.connections), self.books)
+        self.usages = self.work.usages
         self.records = AgentRecords(self.connections)
         self.documents = Documents(self.connections)
         self.mailbox = Mailbox(self.inbox, self.records)
