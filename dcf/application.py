@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypedDict
 
 from dcf.adapters.mailbox import Mailbox
 from dcf.adapters.platforms import Platforms
@@ -244,6 +245,26 @@ def open_application(settings: Settings) -> Iterator[Application]:
         yield from _connected(settings, found, connections)
 
 
+class _OfTeams(TypedDict):
+    """The parts of an application with which agents work together beside the states of runs."""
+
+    gates: Gates
+    journal: Journal
+    projects: Projects
+    knowledge: Knowledge
+    catalogue: DefinitionCatalogue
+
+
+def _of_teams(settings: Settings, connections: Connections, parts: PartsOfRuns, library: Library) -> _OfTeams:
+    return {
+        "gates": Gates(parts.plane, GateLists(connections)),
+        "journal": Journal(parts.plane, JournalReader(connections)),
+        "projects": Projects(ProjectStore(connections)),
+        "knowledge": Knowledge(connections, wait_replicas=settings.wait_replicas),
+        "catalogue": _catalogue(settings, connections, parts, library),
+    }
+
+
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
     with ExitStack() as resources:
         facts, parts, inbox = inspect_server(connections), parts_of_runs(settings, connections), Inbox(connections)
@@ -256,18 +277,14 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             settings=settings,
             control_plane=plane,
             callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
-            gates=Gates(plane, GateLists(connections)),
-            journal=Journal(plane, JournalReader(connections)),
             texts=RunTexts(connections),
             people=People(plane, parts.history, HumanTasks(connections)),
             starting=parts.starting,
             schedules=parts.schedules,
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
-            projects=Projects(ProjectStore(connections)),
-            knowledge=Knowledge(connections, wait_replicas=settings.wait_replicas),
-            catalogue=_catalogue(settings, connections, parts, crew.library),
             artifacts=(artifacts := artifacts_of(settings, connections, parts)),
+            **_of_teams(settings, connections, parts, crew.library),
             platforms=platforms,
             workers=crew.workers,
             registration=Registration(platforms, found.webhooks, Poster(settings.webhook_endpoints)),

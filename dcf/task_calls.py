@@ -31,7 +31,7 @@ Ended: TypeAlias = Callable[[Result | None, BaseException | None], None]
 _CANCELLED: Final = "CancelledError"
 """That of asyncio, which is no Exception; importing it takes long."""
 
-BRIEF: Final = ("skills", "last_error", "questions")
+BRIEF: Final = ("skills", "last_error", "questions", "gates", "failed_criteria")
 """What of a piece of work a function is told in `TaskContext.brief`."""
 
 _MOST_LINES: Final = 100

@@ -388,13 +388,7 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
-    *(journal, retention, signals, diagnosis, events, export, watching, init, hosting),
-    *(projects, retention, signals, diagnosis, events, export, watching, init, hosting),
-    *(growing, retention, signals, diagnosis, events, export, watching, init, hosting),
-    *(retention, signals, diagnosis, events, export, watching, init, hosting, findings, catalogue),
-    *(journal, contexts, retention, signals, diagnosis, events, export, watching, init, hosting, projects),
-    *(findings, catalogue, searching),
-    *(journal, gates, projects, retention, signals, diagnosis, events, export, watching, init, hosting),
-    *(journal, projects, artifacts, retention, signals, diagnosis, events, export, watching, init, hosting, local),
+    *(growing, journal, gates, contexts, searching, projects, artifacts, findings, catalogue, local),
+    *(retention, signals, diagnosis, events, export, watching, init, hosting),
 ):
     part.mount(app)

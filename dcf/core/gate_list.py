@@ -24,11 +24,15 @@ class GatePlace:
 
 @record(frozen=True, slots=True, kw_only=True)
 class GateQuery:
-    """What somebody looks for: as an agent or person by name, and for groups; what anybody may judge is there too."""
+    """What somebody looks for: as an agent or person by name, and for groups; what anybody may judge is there too.
+
+    With a `project` only of its runs.
+    """
 
     limit: int
     name: str
     groups: tuple[str, ...] = ()
+    project: str | None = None
     place: GatePlace | None = None
 
     @property

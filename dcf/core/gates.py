@@ -51,6 +51,11 @@ class OpenGate:
     rests: bool = False
 
     @property
+    def queues(self) -> tuple[str, ...]:
+        """The names of the lists of human tasks that it is on, besides that of all and that of its run."""
+        return (*(f"person:{name}" for name in self.people.people), *(f"group:{name}" for name in self.people.groups))
+
+    @property
     def whom(self) -> str:
         """In words, who gives the verdict."""
         if not self.by_people:

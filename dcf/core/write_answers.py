@@ -1,17 +1,13 @@
 """What a holder's write is answered, and the receipt by which a repetition of it gets the same answer. Pure."""
 
-from typing import TYPE_CHECKING
-
 from dcf.core.answers import Leased, Updated
 from dcf.core.model import Receipt, RunStatus, StateDoc, Status
 from dcf.core.transition import Transition
-
-if TYPE_CHECKING:
-    from dcf.core.updates import Update
+from dcf.core.updates import Update
 
 
 def answer_to(
-    step: Transition, request: "Update", closed: StateDoc, holder: str | None, claims: tuple[Leased, ...]
+    step: Transition, request: Update, closed: StateDoc, holder: str | None, claims: tuple[Leased, ...]
 ) -> Updated:
     """Return the answer to a completion or failure, with what it set in motion."""
     failed = step.run_status is RunStatus.FAILED
@@ -29,7 +25,7 @@ def answer_to(
     )
 
 
-def receipt_of(request: "Update", answer: Updated, now: int) -> Receipt:
+def receipt_of(request: Update, answer: Updated, now: int) -> Receipt:
     """Return the receipt of a write that was applied."""
     assert request.key is not None, "the fence lets nobody write without a token"
     return Receipt(
@@ -45,6 +41,6 @@ def receipt_of(request: "Update", answer: Updated, now: int) -> Receipt:
     )
 
 
-def error_text(request: "Update") -> str | None:
+def error_text(request: Update) -> str | None:
     """Return the error and its cause as one text; None if there is neither."""
     return ": ".join(filter(None, (request.error, request.cause))) or None

@@ -47,7 +47,7 @@ class Retention:
         self._meet_obligations = meet_obligations
 
     def after_deletion(self, forget: Callable[[str, Mapping[str, Json]], object]) -> None:
-        """From now on call this with the id and the meta of a run that was deleted: it deletes what is elsewhere."""
+        """From now on call this with the id and the meta of a deleted run, to delete what is kept elsewhere."""
         self._forget = forget
 
     def delete(self, workflow_id: str, reason: str | None = None, request_id: str | None = None) -> Deleted | Refusal:

@@ -41,8 +41,6 @@ return redis.call('ZREM', KEYS[1], ARGV[1])
 """
 """Lua script that takes an entry off a list, unless its state waits again with another submission than ARGV[2]."""
 
-_RUNNING: Final = f'["{RunStatus.RUNNING}"]'.encode()
-
 
 @record(frozen=True, slots=True, kw_only=True)
 class WaitingState:
@@ -53,6 +51,7 @@ class WaitingState:
     path: str
     doc: StateDoc
     kept: GateRecord
+    project: str | None = None
 
 
 def queues_of(doc: StateDoc) -> frozenset[str]:
@@ -127,7 +126,7 @@ class GateLists:
         for place, (workflow_id, path) in zip(places, named, strict=True):
             row = _row(place, workflow_id, path, (next(replies), next(replies), next(replies)))
             if row is not None and not queues_of(row.doc).isdisjoint(query.queues):
-                rows.append(row)
+                rows += [row] if query.project in (None, row.project) else []
             elif place.at < now - _BEING_OPENED:
                 seen, run = None if row is None else row.doc, RunKeys(workflow_id)
                 stale += [_unlist(queue, run, path, seen) for queue in query.queues]
@@ -145,16 +144,19 @@ def _order(place: GatePlace) -> tuple[int, str]:
 
 def _reads(run: RunKeys, path: str) -> tuple[Command, Command, Command]:
     return (
-        ("JSON.GET", run.meta, "$.status"),
+        ("JSON.GET", run.meta, "$.status", "$.project"),
         ("JSON.GET", run.state(path), "$"),
         ("HGET", run.gates, encode_state(path)),
     )
 
 
 def _row(place: GatePlace, workflow_id: str, path: str, replies: tuple[Reply, Reply, Reply]) -> WaitingState | None:
-    status, state, kept = replies
-    doc = read_text(state) if status == _RUNNING and isinstance(state, bytes) else None
+    meta, state, kept = replies
+    facts: dict[str, list[str | None]] = load(meta) if isinstance(meta, bytes) else {}
+    is_running = facts.get("$.status") == [RunStatus.RUNNING]
+    doc = read_text(state) if is_running and isinstance(state, bytes) else None
     if doc is None or not doc.is_judged:
         return None
+    project = (facts.get("$.project") or [None])[0]
     found = read_record(load(kept) if isinstance(kept, bytes) else None)
-    return WaitingState(place=place, workflow_id=workflow_id, path=path, doc=doc, kept=found)
+    return WaitingState(place=place, workflow_id=workflow_id, path=path, doc=doc, kept=found, project=project)

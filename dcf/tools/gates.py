@@ -20,7 +20,7 @@ from dcf.tools.callers import current_caller, groups_of_answerer, scope_hint
 from dcf.tools.lifecycle import RequestId
 from dcf.tools.paging import Room
 from dcf.tools.people import Group
-from dcf.tools.registry import AgentId, Answer, Arguments, StateName, WorkflowId, refused, tool
+from dcf.tools.registry import AgentId, Answer, Arguments, ProjectId, StateName, WorkflowId, refused, tool
 from dcf.tools.unlisted import UNLISTED
 from dcf.values.json_text import Json, check
 from dcf.values.refusal import Refusal
@@ -55,6 +55,9 @@ class ListGates(Arguments):
     state: StateName | None = Field(default=None, description="Only this state of the run, its output whole.")
     agent_id: AgentId | None = Field(default=None, description="Without a run: what you may judge.")
     group: Group = Field(default=None, description="What this group may judge.", json_schema_extra=UNLISTED)
+    project: ProjectId | None = Field(
+        default=None, description="Only those of the project's runs.", json_schema_extra=UNLISTED
+    )
     limit: int = Field(
         default=20, ge=1, le=MOST_LISTED, description="Most states of a page.", json_schema_extra=UNLISTED
     )
@@ -108,7 +111,8 @@ def _query(args: ListGates) -> GateQuery:
             "Whose verdicts are looked for is not said.", "Give your agent_id, or the workflow_id of a run."
         )
     groups = groups_of_answerer(args.group)
-    return GateQuery(limit=args.limit, name=name, groups=tuple(sorted(groups)), place=read_gate_place(args.cursor))
+    place = read_gate_place(args.cursor)
+    return GateQuery(limit=args.limit, name=name, groups=tuple(sorted(groups)), project=args.project, place=place)
 
 
 class CriterionVerdict(BaseModel):
@@ -116,9 +120,9 @@ class CriterionVerdict(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    criterion: str = Field(max_length=LONGEST_CRITERION, description="As list_gates shows it.")
-    passed: bool = Field(description="True if it is met.")
-    feedback: str | None = Field(default=None, max_length=LONGEST_FEEDBACK, description="What to mend.")
+    criterion: str = Field(max_length=LONGEST_CRITERION)
+    passed: bool
+    feedback: str | None = Field(default=None, max_length=LONGEST_FEEDBACK)
 
 
 class DecideGate(Arguments):

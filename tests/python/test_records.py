@@ -13,6 +13,7 @@ from dcf.client import (
     AsyncClient,
     Client,
     artifacts,
+    contexts,
     gate_records,
     gating,
     growing,
@@ -30,6 +31,7 @@ from dcf.client import (
     registering,
     schedule_records,
     scheduling,
+    searching,
     talk,
     talk_records,
     verbs,
@@ -73,15 +75,15 @@ OF_TOOLS = {
     talk_records.CorrectedResult: ("correct_result", {"problems"}),
     gate_records.JudgedGate: ("decide_gate", set()),
     registered_records.RegisteredAgent: ("register_agent", set()),
+    knowledge_records.ShownFinding: ("add_finding", set()),
+    knowledge_records.DeletedFinding: ("delete_finding", set()),
+    knowledge_records.ShownDefinition: ("put_definition", set()),
+    knowledge_records.DeletedDefinition: ("delete_definition", set()),
     growing_records.OpenedRun: ("open_run", set()),
     growing_records.AddedUnits: ("add_units", {"problems"}),
     growing_records.SealedGroup: ("seal_group", set()),
     growing_records.ReopenedUnit: ("rewind_unit", set()),
     growing_records.ClosedRun: ("close_run", set()),
-    knowledge_records.ShownFinding: ("add_finding", set()),
-    knowledge_records.DeletedFinding: ("delete_finding", set()),
-    knowledge_records.ShownDefinition: ("put_definition", set()),
-    knowledge_records.DeletedDefinition: ("delete_definition", set()),
     schedule_records.CreatedSchedule: ("create_schedule", set()),
     schedule_records.OperatedSchedule: ("operate_schedule", {"warnings"}),
     schedule_records.DeletedSchedule: ("delete_schedule", set()),
@@ -168,12 +170,10 @@ def test_both_clients_have_the_same_verbs_with_the_same_parameters() -> None:
 def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation() -> None:
     described = {
         name: function
-        for module in (verbs, watching, outside, people, projects, registering, scheduling, talk)
-        for module in (verbs, watching, outside, people, registering, scheduling, talk, growing)
-        for module in (verbs, watching, outside, people, registering, scheduling, talk, knowledge)
-        for module in (verbs, watching, outside, people, projects, registering, scheduling, talk, knowledge)
-        for module in (verbs, watching, gating, journal, outside, people, projects, registering, scheduling, talk)
-        for module in (verbs, watching, outside, people, artifacts, projects, registering, scheduling, talk)
+        for module in (
+            *(verbs, watching, gating, journal, outside, people, projects, registering, scheduling, talk),
+            *(knowledge, growing, contexts, searching, artifacts),
+        )
         for name, function in vars(module).items()
         if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     }

@@ -12,8 +12,9 @@ from dcf.core.decision import Reads
 from dcf.core.findings import Cause
 from dcf.core.gate_list import GateQuery
 from dcf.core.gate_refusals import GateRefusal
-from dcf.core.gates import Judged
+from dcf.core.gates import MOST_VERDICTS, Judged
 from dcf.core.gating import content_sha256
+from dcf.core.human_list import HumanTaskQuery
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer
 from dcf.core.overriding import Override
@@ -22,6 +23,7 @@ from dcf.errors import InvalidArgument
 from dcf.store import gate_lists, people_keys
 from dcf.values.refusal import Refusal
 from tests.support.machines import Document, chain, workflow
+from tests.support.trouble import dies
 from tests.support.world import World
 
 CRITERIA = ("Every claim has a source.", "It is at most a page.")
@@ -595,3 +597,56 @@ def test_an_agent_takes_again_what_was_sent_back_without_its_token(world: World)
     assert code(submit(world, run, token, {"text": "late"})) == "lease_lost"
     assert world.gates.sent_back(run, "A")["failed_criteria"]
     assert code(submit(world, run, again, {"text": "better"})) == "review_running"
+
+
+def tasks(world: World, **query: Any) -> list[tuple[str, Any]]:
+    page = world.people.list_human_tasks(HumanTaskQuery(limit=100, **query))
+    return [(row.state, row.as_json().get("gate")) for row in page.rows]
+
+
+def test_what_people_judge_stands_among_the_tasks_that_wait_for_them(world: World) -> None:
+    name = f"bo-{world.name()}"
+    run, token = begun(world, {"name": "boss", "kind": "person", "people": [name]})
+    assert tasks(world, run=run) == []
+    submit(world, run, token)
+    assert tasks(world, run=run) == tasks(world, person=name) == [("A", "boss")]
+    ok(judge(world, run, "boss", judge=Judge(name=name, is_person=True)))
+    assert tasks(world, run=run) == tasks(world, person=name) == []
+    assert world.ask("EXISTS", people_keys.asked_of(f"person:{name}")) == 0
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_process_that_dies_with_a_submission_or_a_verdict_leaves_nothing_half_done(
+    timely: World, number: int
+) -> None:
+    run, token = begun(timely, REVIEW)
+    if dies(timely, number, lambda: submit(timely, run, token)):
+        assert timely.doc(run, "A").gated is None
+        assert timely.output(run, "A") is None
+    assert code(submit(timely, run, token)) == "review_running"
+    if dies(timely, number, lambda: judge(timely, run)):
+        assert timely.doc(run, "A").is_judged
+    told = judge(timely, run)
+    assert ok(told)["state_status"] == "succeeded"
+    assert timely.event_types(run).count("GateDecided") == 1
+    assert timely.event_types(run).count("GateOpened") == 1
+
+
+def test_only_so_many_outputs_are_submitted_in_one_visit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dcf.core.gating.MOST_SUBMISSIONS", 3)
+    run, token = begun(world, REVIEW)
+    for number in range(3):
+        assert code(submit(world, run, token, {"text": number})) == "review_running"
+    assert code(submit(world, run, token, {"text": "more"})) == "too_many"
+    assert code(submit(world, run, token, {"text": 2})) == "review_running"  # what is judged stays so
+    assert isinstance(world.fail(run, "A", token), Updated)
+
+
+def test_only_so_many_verdicts_are_kept(world: World) -> None:
+    run, token = begun(world, {**SHAPE, "max_attempts": 100}, REVIEW)
+    for number in range(MOST_VERDICTS + 3):
+        assert code(submit(world, run, token, {"txt": number})) == "needs_work"
+    kept = world.store.read(run, Reads(states=("A",), gates=("A",))).gates["A"]
+    assert kept is not None
+    assert len(kept.verdicts) == MOST_VERDICTS
+    assert world.event_types(run).count("GateDecided") == MOST_VERDICTS + 3

@@ -89,3 +89,51 @@ async def test_a_unit_that_is_rewound_while_it_is_judged_is_taken_and_judged_ane
         await tools.refused("review_running", "update_workflow_control_plane", **done)
         await tools.ok("rewind_unit", workflow_id=run, unit="Build")
         assert (await tools.ok("list_gates", workflow_id=run))["gates"] == []
+
+
+async def test_a_long_tail_of_a_command_is_refused(tools: Tools) -> None:
+    verdict = {"workflow_id": "r", "state": "A", "gate": "tests", "verdict": "fail", "content_sha256": "0" * 64}
+    await tools.refused("invalid_argument", "decide_gate", **verdict, exit_code=1, output_tail="x" * 4001)
+
+
+async def test_a_reviewer_waits_for_work_and_a_worker_for_rework(tools: Tools) -> None:
+    reviewer = f"rita-{secrets.token_hex(4)}"
+    holder = await held(tools, {**REVIEW, "reviewers": [reviewer]})
+    done = {**holder, "new_status": "succeeded", "output_json": GOOD}
+    await tools.refused("review_running", "update_workflow_control_plane", **done)
+    heard = await tools.ok("await_workflow_event", agent_id=reviewer, timeout_s=10)
+    event, (call, *_) = heard["event"], heard["next"]
+    assert (event["type"], event["criteria"], event["output"]) == ("gate_opened", [CRITERION], GOOD)
+    assert (call["tool"], call["arguments"]["gate"]) == ("decide_gate", "review")
+    mine = (await tools.ok("list_gates", agent_id=reviewer))["gates"]
+    assert [(one["workflow_id"], one["name"]) for one in mine if one["workflow_id"] == holder["workflow_id"]] == [
+        (holder["workflow_id"], "review")
+    ]
+    judged = call["arguments"] | {
+        "verdict": "fail",
+        "criteria": [{"criterion": CRITERION, "passed": False, "feedback": "None has."}],
+    }
+    await tools.ok("decide_gate", **judged)
+    heard = await tools.ok("await_workflow_event", agent_id="worker-1", timeout_s=10)
+    while heard["event"]["type"] != "needs_work" or heard["event"]["workflow_id"] != holder["workflow_id"]:
+        heard = await tools.ok(
+            "await_workflow_event", agent_id="worker-1", timeout_s=10, ack_message_id=heard["message_id"]
+        )
+    assert heard["event"]["failed_criteria"][0]["feedback"] == "None has."
+    assert heard["next"][0]["tool"] == "update_workflow_control_plane"
+    mine = await tools.ok("get_my_assignment", agent_id="worker-1", workflow_id=holder["workflow_id"])
+    (state,) = [one for one in mine["states"] if one["state"] == "Write"]
+    assert (state["gates"][0]["name"], state["failed_criteria"][0]["criterion"]) == ("review", CRITERION)
+
+
+async def test_an_override_needs_its_scope_and_a_reason(tools: Tools, operator: Tools) -> None:
+    holder = await held(tools, REVIEW)
+    done = {**holder, "new_status": "succeeded", "output_json": GOOD}
+    await tools.refused("review_running", "update_workflow_control_plane", **done)
+    wish = {"workflow_id": holder["workflow_id"], "state": "Write"}
+    await tools.refused("forbidden", "override_gate", **wish, reason="checked by phone")
+    await operator.refused("invalid_argument", "override_gate", **wish, reason="")
+    told = await operator.ok("override_gate", **wish, reason="checked by phone", agent_id="olga")
+    assert (told["verdict"], told["state_status"]) == ("override", "succeeded")
+    history = await tools.ok("read_run_events", workflow_id=holder["workflow_id"], types_json=["GateOverridden"])
+    assert "checked by phone" in str(history["events"][0])

@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from dcf.application import Application
-from dcf.asl import brief_syntax, parsing, pausing, schema_check, schema_syntax
+from dcf.asl import brief_syntax, gate_syntax, parsing, pausing, schema_check, schema_syntax
 from dcf.core import (
     agent_context,
     artifacts,
@@ -29,7 +29,9 @@ from dcf.core import (
     text_tokens,
     ticks,
     units,
+    verdicts,
 )
+from dcf.core import gates as core_gates
 from dcf.core.access import Scope
 from dcf.runs import histories
 from dcf.runs import searching as run_searching
@@ -41,6 +43,7 @@ from dcf.values import json_text
 from tests.runs import (
     test_children,
     test_diagnosis_reads,
+    test_gates,
     test_histories,
     test_journal,
     test_knowledge,
@@ -56,6 +59,7 @@ from tests.tools import (
     test_connections,
     test_context_tool,
     test_floods,
+    test_gate_tools,
     test_http,
     test_journal_tools,
     test_limits,
@@ -67,7 +71,7 @@ from tests.tools import (
     test_search_tool,
 )
 from tests.tools.calls import Tools, new_run
-from tests.unit.asl import test_json_schemas
+from tests.unit.asl import test_gate_syntax, test_json_schemas
 from tests.unit.core import test_core_briefs, test_growing, test_scheduling, test_text_query, test_ticks
 
 pytestmark = pytest.mark.anyio
@@ -298,6 +302,24 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "entries of one page of a journal": (
         journal_query.LONGEST_PAGE,
         test_journal_tools.test_a_page_has_so_many_at_most,
+    ),
+    "gates of a Task, and of a run": (gate_syntax.MOST_GATES, test_gate_syntax.test_there_are_only_so_many_gates),
+    "criteria of a gate": (gate_syntax.MOST_CRITERIA, test_gate_syntax.test_a_gate_has_only_so_many_criteria),
+    "outputs that are submitted to gates in one visit": (
+        core_gates.MOST_SUBMISSIONS,
+        test_gates.test_only_so_many_outputs_are_submitted_in_one_visit,
+    ),
+    "verdicts that are kept of a state": (
+        core_gates.MOST_VERDICTS,
+        test_gates.test_only_so_many_verdicts_are_kept,
+    ),
+    "times that a gate is asked in vain": (
+        core_gates.MOST_UNAVAILABLE,
+        test_gates.test_a_command_that_could_not_be_run_is_asked_for_again_and_people_in_the_end,
+    ),
+    "characters of the end of a command's output in a verdict": (
+        verdicts.LONGEST_TAIL,
+        test_gate_tools.test_a_long_tail_of_a_command_is_refused,
     ),
     "units and groups of a run that grows": (
         units.MOST_UNITS,
