@@ -48,6 +48,7 @@ from dcf.cli import (
     talk,
     views,
     watching,
+    work,
 )
 from dcf.cli.arguments import JsonFlag, OptionalRun
 from dcf.cli.patience import patience
@@ -382,6 +383,6 @@ def _print_done(done: int, *, as_json: bool) -> None:
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
     *(journal, retention, signals, diagnosis, events, export, watching, init, hosting),
-    *(projects, retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(work, projects, retention, signals, diagnosis, events, export, watching, init, hosting),
 ):
     part.mount(app)
