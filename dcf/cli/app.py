@@ -52,6 +52,7 @@ from dcf.cli import (
     talk,
     views,
     watching,
+    work,
 )
 from dcf.cli.arguments import JsonFlag, OptionalRun
 from dcf.cli.patience import patience
@@ -386,6 +387,6 @@ def _print_done(done: int, *, as_json: bool) -> None:
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
     *(journal, contexts, retention, signals, diagnosis, events, export, watching, init, hosting, projects),
-    *(findings, catalogue, searching),
+    *(findings, catalogue, searching, work),
 ):
     part.mount(app)

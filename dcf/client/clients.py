@@ -18,6 +18,7 @@ from dcf.client import (
     talk,
     verbs,
     watching,
+    work,
 )
 from dcf.client.exchange import (
     AwaitedTransport,
@@ -82,6 +83,10 @@ class Client:
     add_journal_entry = blocking(journal.add_journal_entry)
     read_journal = iterating(journal.read_journal)
     resolve_issue = blocking(journal.resolve_issue)
+    find_work = iterating(work.find_work)
+    claim_work = blocking(work.claim_work)
+    read_usage = blocking(work.read_usage)
+    set_budget = blocking(work.set_budget)
     signal = blocking(outside.signal)
     send_task_success = blocking(outside.send_task_success)
     send_task_failure = blocking(outside.send_task_failure)
@@ -203,6 +208,10 @@ class AsyncClient:
     add_journal_entry = awaited(journal.add_journal_entry)
     read_journal = iterating_async(journal.read_journal)
     resolve_issue = awaited(journal.resolve_issue)
+    find_work = iterating_async(work.find_work)
+    claim_work = awaited(work.claim_work)
+    read_usage = awaited(work.read_usage)
+    set_budget = awaited(work.set_budget)
     signal = awaited(outside.signal)
     send_task_success = awaited(outside.send_task_success)
     send_task_failure = awaited(outside.send_task_failure)

@@ -21,7 +21,7 @@ from dcf.core.transition import Transition
 from dcf.core.unit_checks import first_wrong, in_order
 from dcf.core.unit_progress import GROUP, open_unit, settled
 from dcf.core.unit_refusals import not_growing, refused_units
-from dcf.core.units import NewUnit, Units, write_unit
+from dcf.core.units import NewUnit, Units, found_by, write_unit
 from dcf.values.digest import next_token
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, byte_length
@@ -134,7 +134,7 @@ def _write(step: Transition, new: Sequence[NewUnit], units: Units, growth: Growt
             growth = growth.with_count(unit.name, growth.of(unit.name))
         waits = {name: settled(step.current(name)) for name in added.waits[unit.name]}
         kind = GROUP if unit.is_group else None
-        doc = StateDoc(lease=Lease(epoch=step.now), waits_for=waits, kind=kind)
+        doc = StateDoc(lease=Lease(epoch=step.now), waits_for=waits, kind=kind, extra=found_by(unit))
         step.writes.states[unit.name] = doc
         step.writes.events.append(Event(type="UnitAdded", state=unit.name, data=_told(one, request)))
         if unit.is_group:
@@ -143,6 +143,8 @@ def _write(step: Transition, new: Sequence[NewUnit], units: Units, growth: Growt
         step.writes.inputs[unit.name] = StateInput(entry=entry, effective=one.given)
         if one.agents:
             step.writes.agents[unit.name] = one.agents[0] if len(one.agents) == 1 else list(one.agents)
+        else:
+            step.writes.meta["for_anybody"] = True
         if doc.is_ready:
             open_unit(step, unit.name, doc, None)
     size = sum(byte_length(write_unit(one.unit)) for one in new)

@@ -64,6 +64,16 @@ class Unit:
         return self.kind == "group"
 
 
+def found_by(unit: Unit) -> dict[str, Json]:
+    """Return what a unit's state document says of it beside where it stands, so that work is found by it."""
+    found: dict[str, Json] = {
+        "title": unit.title,
+        "skills": unit.told.get(BRIEF_FIELDS["skills"]),
+        "areas": list(unit.areas),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
 @record(frozen=True, slots=True, kw_only=True)
 class NewUnit:
     """A unit to be added: what stays (`unit`), its input, who may take it, and whether the caller takes it at once."""

@@ -192,7 +192,7 @@ def item_of(
         holder=doc.lease.owner_agent_id if is_held else None,
         expires_at=doc.lease.expires_at if is_held else None,
         agents=agents,
-        skills=skills,
+        skills=skills or _texts(doc.extra.get("skills")),
         outcome=doc.status.value if status is WorkStatus.DONE else None,
         why=why,
     )
@@ -225,6 +225,10 @@ def _since(run: RunFacts, doc: StateDoc, status: WorkStatus) -> int | None:
     if status is WorkStatus.READY:
         return doc.not_before or doc.entry_epoch or run.created_at
     return None
+
+
+def _texts(value: Json) -> tuple[str, ...]:
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
 
 
 def _text(value: Json) -> str | None:

@@ -137,7 +137,8 @@ local function look(run, first)
       local skills = of_name(meta, 'skills', part)
       local is_open = agent == '' or not agents:find('^%[%[?"') or agents:find('"' .. agent .. '"', 1, true)
         or doc:find('"owner_agent_id":"' .. agent .. '"', 1, true)
-      if is_open and (skill == '' or skills:find('"' .. skill .. '"', 1, true))
+      local is_skilled = skill == '' or (skills .. doc):find('"' .. skill .. '"', 1, true)
+      if is_open and is_skilled
         and (mode ~= 'claim' or is_left(marks:format(run) .. part, doc)) then
         of_run[#of_run + 1] = {part, doc, agents, skills}
         shown = shown + 1
@@ -156,7 +157,7 @@ end
 
 local function ended(run)
   local facts = told('JSON.GET', metas:format(run), '$.status', '$.workflow_name', '$.project', '$.created_at',
-    '$.paused_at', '$.blocked_by', '$.agents', '$.skills', '$.states[0:1001]')
+    '$.paused_at', '$.blocked_by', '$.agents', '$.skills', '$.states[0:1001]', '$.grown')
   read = read + 20
   if facts then
     found[#found + 1] = {run, facts}
@@ -284,6 +285,10 @@ class WorkList:
         named = {
             run: [join("", name) for name in meta.get("$.states[0:1001]", [])][:_DONE_AT_ONCE] for run, meta in told
         }
+        grown = [run for run, meta in told if meta.get("$.grown") == [True]]
+        listed: list[Command] = [("XRANGE", RunKeys(run).units, "-", "+", "COUNT", _DONE_AT_ONCE) for run in grown]
+        for run, units in zip(grown, self._connections.send(*listed) if listed else [], strict=True):
+            named[run] = [load(fields[1])["name"] for _, fields in units]
         asked: list[Command] = [
             ("JSON.MGET", *map(RunKeys(run).state, paths), "$") for run, paths in named.items() if paths
         ]

@@ -37,7 +37,7 @@ _ASSIGNED_LIFE_S: Final = 30 * 24 * 3600
 
 _ADD: Final = "HINCRBY"
 
-_FACETED: Final = frozenset({"status", "agents", "tags", "blocked_by"})
+_FACETED: Final = frozenset({"status", "agents", "tags", "blocked_by", "for_anybody"})
 """Fields of meta that change while a run exists, and under which it is listed."""
 
 
@@ -84,6 +84,8 @@ def announcements(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Comman
     mark = stuck_mark(seen.states, changes)
     if mark is not None:
         commands.append(_stuck_command(run, seen, is_stuck=mark))
+    if changes.agents:
+        commands += facet_commands(run, {"agents": changes.agents}, _created_at(seen))
     if changes.usage:
         commands.append(owed_command(run, seen.now))
     at = changes.due(seen.now, None if seen.meta is None else seen.meta.clock_due_at)

@@ -42,7 +42,7 @@ class ReadUsage(Arguments):
     """
 
     workflow_id: WorkflowId | None = Field(default=None, description="The run.")
-    agent: str | None = Field(default=None, pattern=ID_PATTERN, description="Or an agent.")
+    agent_id: str | None = Field(default=None, pattern=ID_PATTERN, description="Or an agent.")
     project: ProjectId | None = Field(default=None, description="Or a project.")
     since: str | None = Field(
         default=None,
@@ -76,21 +76,22 @@ class UsageRead(Answer):
     arguments=ReadUsage,
     answer=UsageRead,
     read_only=True,
+    about_others=True,
 )
 def read_usage(app: Application, args: ReadUsage) -> UsageRead:
     """Read sums of usage."""
-    own, named = current_caller().project, sum(one is not None for one in (args.workflow_id, args.agent))
+    own, named = current_caller().project, sum(one is not None for one in (args.workflow_id, args.agent_id))
     is_of_project = args.project is not None and not (own is not None and named)
     if named + is_of_project != 1:
-        raise InvalidArgument("Exactly one of workflow_id, agent and project is needed.", "Name one of them.")
+        raise InvalidArgument("Exactly one of workflow_id, agent_id and project is needed.", "Name one of them.")
     if args.workflow_id is not None:
         return _of_run(app, args.workflow_id, args.cursor)
-    if args.agent is not None and own is not None:
+    if args.agent_id is not None and own is not None:
         raise Forbidden("The sums of an agent span projects.", "Ask for those of a run, or of your project.")
     now = time.time_ns() // 1000
     first = check_time("since", args.since, now) or now - _MONTH_S * SECOND
     last = check_time("until", args.until, now) or now
-    kind, name = ("agent", args.agent) if args.agent is not None else ("project", args.project)
+    kind, name = ("agent", args.agent_id) if args.agent_id is not None else ("project", args.project)
     days = (to_text(first)[:_DAY], to_text(last)[:_DAY])
     found = app.usages.of("agent" if kind == "agent" else "project", str(name), *days)
     summed = _summed(found.days)

@@ -50,6 +50,9 @@ def work_shown(app: Application, workflow_id: str, leased: Leased, *, whole_inpu
         found["last_error"] = doc.last_error
     if doc.questions is not None:
         found["questions"] = app.talking.questions_of(workflow_id, state, doc)
+    warnings = app.work.areas.warn(workflow_id, leased) if doc.extra else []
+    if warnings:
+        found["warnings"] = warnings
     found["provenance"] = mark_of_input(state, doc)
     size = 0 if whole_input else len(dump(leased.given))
     if size > LONGEST_INPUT:
