@@ -30,6 +30,7 @@ from dcf.cli import (
     findings,
     front_page,
     graphs,
+    growing,
     hosting,
     init,
     journal,
@@ -387,6 +388,6 @@ def _print_done(done: int, *, as_json: bool) -> None:
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
     *(journal, contexts, retention, signals, diagnosis, events, export, watching, init, hosting, projects),
-    *(findings, catalogue, searching, work),
+    *(findings, catalogue, searching, work, growing),
 ):
     part.mount(app)

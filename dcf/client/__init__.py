@@ -6,6 +6,16 @@
 from dcf.client.arguments import Agents, Moment, Workflow
 from dcf.client.clients import AsyncClient, Client
 from dcf.client.connecting import connect, connect_async
+from dcf.client.growing_records import AddedUnits, ClosedRun, OpenedRun, ReopenedUnit, SealedGroup
+from dcf.client.journal_records import (
+    AddedEntry,
+    ContextOfAgent,
+    IssueResolution,
+    ReadEntry,
+    ResolvedIssue,
+    SearchedAll,
+    SearchedOne,
+)
 from dcf.client.knowledge_records import (
     DefinitionDetails,
     DefinitionKindName,
@@ -33,6 +43,7 @@ from dcf.client.project_records import (
     ReadProject,
 )
 from dcf.client.records import (
+    BlockingIssue,
     DefinitionName,
     DeletedRun,
     ExplainedCause,
@@ -73,13 +84,18 @@ from dcf.client.serving import Serving
 from dcf.client.talk_records import AnsweredQuestion, AskedQuestion, CorrectedResult, LeftNote
 
 __all__ = [
+    "AddedEntry",
+    "AddedUnits",
     "Agents",
     "AnsweredQuestion",
     "AnsweredTask",
     "AskedQuestion",
     "AsyncClient",
+    "BlockingIssue",
     "CatchUpName",
     "Client",
+    "ClosedRun",
+    "ContextOfAgent",
     "CorrectedResult",
     "CreatedSchedule",
     "DefinitionDetails",
@@ -98,6 +114,7 @@ __all__ = [
     "FindingEdit",
     "FindingStatusName",
     "HeldRun",
+    "IssueResolution",
     "LeftNote",
     "ListedProject",
     "ListedRun",
@@ -107,6 +124,7 @@ __all__ = [
     "Moment",
     "NotifiedAgent",
     "NotifiedAgents",
+    "OpenedRun",
     "OperatedRun",
     "OperatedSchedule",
     "OverlapName",
@@ -114,9 +132,12 @@ __all__ = [
     "ProjectDetails",
     "ProjectOverview",
     "ProjectPath",
+    "ReadEntry",
     "ReadProject",
     "RegisteredAgent",
     "ReleasedState",
+    "ReopenedUnit",
+    "ResolvedIssue",
     "ResolvedState",
     "RetriedRun",
     "RunDetails",
@@ -124,6 +145,9 @@ __all__ = [
     "RunExport",
     "RunStatusName",
     "ScheduleDetails",
+    "SealedGroup",
+    "SearchedAll",
+    "SearchedOne",
     "SentSignal",
     "Serving",
     "SeverityName",

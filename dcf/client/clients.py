@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from dcf.client import (
     contexts,
+    growing,
     journal,
     knowledge,
     outside,
@@ -87,6 +88,12 @@ class Client:
     claim_work = blocking(work.claim_work)
     read_usage = blocking(work.read_usage)
     set_budget = blocking(work.set_budget)
+    open_run = blocking(growing.open_run)
+    add_units = blocking(growing.add_units)
+    seal_group = blocking(growing.seal_group)
+    retry_unit = blocking(growing.retry_unit)
+    rewind_unit = blocking(growing.rewind_unit)
+    close_run = blocking(growing.close_run)
     signal = blocking(outside.signal)
     send_task_success = blocking(outside.send_task_success)
     send_task_failure = blocking(outside.send_task_failure)
@@ -212,6 +219,12 @@ class AsyncClient:
     claim_work = awaited(work.claim_work)
     read_usage = awaited(work.read_usage)
     set_budget = awaited(work.set_budget)
+    open_run = awaited(growing.open_run)
+    add_units = awaited(growing.add_units)
+    seal_group = awaited(growing.seal_group)
+    retry_unit = awaited(growing.retry_unit)
+    rewind_unit = awaited(growing.rewind_unit)
+    close_run = awaited(growing.close_run)
     signal = awaited(outside.signal)
     send_task_success = awaited(outside.send_task_success)
     send_task_failure = awaited(outside.send_task_failure)

@@ -15,6 +15,7 @@ from dcf.core.model import Meta, RunStatus
 from dcf.core.notices import NoticeKind, tell_parent
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.refusals import run_over
+from dcf.core.run_timeouts import restarted
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.records import replace
@@ -81,7 +82,9 @@ def _resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     if not meta.is_paused:
         return _answer(now, {"run_status": meta.status.value, "paused_at": None, "announced": 0, "hint": _RESUMED})
     running = replace(meta, is_paused=False)
-    writes = Changes(meta={"paused_at": None}, events=[Event(type="RunResumed", data=request.told())])
+    writes = Changes(
+        meta={"paused_at": None} | restarted(snapshot), events=[Event(type="RunResumed", data=request.told())]
+    )
     announced = 0 if running.is_halted else announce_ready(writes, snapshot, running, RESUMED)
     hint = _STILL_BLOCKED if running.is_halted else _RESUMED
     answer = {"run_status": meta.status.value, "paused_at": None, "announced": announced, "hint": hint}

@@ -24,6 +24,7 @@ from dcf.core import (
     needs,
     progress,
     receipts,
+    run_timeouts,
     unanswered,
 )
 from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
@@ -287,6 +288,8 @@ class ControlPlane:
         """Fail a run whose TimeoutSeconds have passed. Called by the clock."""
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | None]:
+            if run.definition.units is not None:
+                return run_timeouts.pause_overdue(snapshot)
             return progress.time_out_run(snapshot, run.definition)
 
         committed = self.transactions.by_definition(workflow_id, lambda _: Reads(whole_meta=True), decide)

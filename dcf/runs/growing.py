@@ -5,12 +5,13 @@ Redis command.
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Protocol, TypeAlias
 
 from dcf.core import growing, run_closing, unit_repairs
 from dcf.core.answers import Created
+from dcf.core.catalog import agents_ever
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.growing import Added, AddUnits
@@ -19,12 +20,14 @@ from dcf.core.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.refusals import unless_full
 from dcf.core.run_closing import Close, Seal
 from dcf.core.starting import new_id
-from dcf.core.units import Units
+from dcf.core.units import Units, shown_unit
+from dcf.errors import UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
 from dcf.store.authors import current_account
 from dcf.store.runs import Committed  # noqa: TC001 - the annotation of a variable
+from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 
 Operated: TypeAlias = RunAnswer | Refusal
@@ -79,6 +82,8 @@ class Growing:
         self, workflow_id: str, wish: Seal, *, reason: str | None = None, request_id: str | None = None
     ) -> Operated:
         """Let nothing be added to a group, or to the run, any more. It ends when all of it has ended well."""
+        if wish.group is not None:
+            self._plane.place(workflow_id, wish.group)
         request = run_request("seal_group", reason, request_id, wish.arguments())
         decide = partial(run_closing.seal, request=request, wish=wish)
         return self._on_units(workflow_id, request, lambda units: run_closing.to_seal(units, wish), decide)
@@ -87,6 +92,7 @@ class Growing:
         self, workflow_id: str, name: str, *, reason: str | None = None, request_id: str | None = None
     ) -> Operated:
         """Let a unit that failed be taken again."""
+        name = self._plane.place(workflow_id, name).path
         request = run_request("retry_unit", reason, request_id, {"unit": name})
         decide = partial(unit_repairs.retry_unit, request=request, name=name)
         return self._on_units(workflow_id, request, lambda units: (name,) if name in units.by_name else (), decide)
@@ -95,6 +101,7 @@ class Growing:
         self, workflow_id: str, name: str, *, reason: str | None = None, request_id: str | None = None
     ) -> Operated:
         """Reopen a unit and everything that followed it."""
+        name = self._plane.place(workflow_id, name).path
         request = run_request("rewind_unit", reason, request_id, {"unit": name})
         decide = partial(unit_repairs.rewind_unit, request=request, name=name)
         return self._on_units(
@@ -111,6 +118,26 @@ class Growing:
         if isinstance(answer, RunAnswer):
             self._follow_ups.skip_unreached(workflow_id)  # whoever closed it before may have died before this
         return answer
+
+    def is_member(self, workflow_id: str, agent_id: str) -> bool:
+        """Return True for an agent that may change a run's units: its planner, and who has a unit of it.
+
+        It has one that is assigned to it, or that it works on now. Of a run without a planner everybody may.
+        """
+        found = self._store.read(workflow_id, Reads(whole_meta=True))
+        if found.meta is None:
+            raise UnknownRun(workflow_id)
+        if found.meta.planner_agent_id in (None, agent_id) or agent_id in agents_ever(found.meta_document or {}):
+            return True
+        docs = self._store.read(workflow_id, Reads(states=self._store.open_states(workflow_id))).states
+        return any(doc.lease.owner_agent_id == agent_id for doc in docs.values())
+
+    def facts_of(self, workflow_id: str, names: Iterable[str]) -> dict[str, dict[str, Json]] | None:
+        """Return what is told of these units beside their states; None for a run that does not grow."""
+        units = self._transactions.run(workflow_id).definition.units
+        if units is None:
+            return None
+        return {name: shown_unit(units.by_name[name]) for name in names if name in units.by_name}
 
     def _on_units(
         self,

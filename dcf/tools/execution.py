@@ -97,7 +97,10 @@ class ReadWorkflowControlPlane(Arguments):
 
 
 class ControlPlaneRead(Answer):
-    """Documents of the run as they are now; `next_cursor` is set when there are more states."""
+    """Documents of the run as they are now; `next_cursor` is set when there are more states.
+
+    `units` tells of each state of a run that grows its group, parent, title and what it depends on.
+    """
 
     workflow_id: str | None = None
     meta: dict[str, Any] | None = None
@@ -107,6 +110,9 @@ class ControlPlaneRead(Answer):
     readiness: dict[str, bool] | None = None
     provenance: dict[str, Any] | None = None
     next_cursor: str | None = None
+    units: dict[str, dict[str, Any]] | None = None
+
+    only_when_set = ("units",)
 
 
 @tool(
@@ -135,6 +141,7 @@ def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane
         readiness=states.readiness if args.compute_readiness else None,
         provenance=marked("the agents of this run"),
         next_cursor=states.next_cursor,
+        units=None if args.summary else app.growing.facts_of(args.workflow_id, states.documents),
         next=_look(app, args, run),
     )
 
@@ -151,8 +158,9 @@ def _look(app: Application, args: ReadWorkflowControlPlane, run: RunView) -> lis
     """Return the calls that show more: those that start the run, and the insides of its Maps and Parallels."""
     if args.inside is not None or args.states_json or args.cursor is not None:
         return None
-    machine = app.control_plane.run(args.workflow_id).definition.machine
-    scopes = [name for name, state in machine.states.items() if state.machines][:_SCOPES_NAMED]
+    definition = app.control_plane.run(args.workflow_id).definition
+    states = {} if definition.units is not None else definition.machine.states
+    scopes = [name for name, state in states.items() if state.machines][:_SCOPES_NAMED]
     waits = run.status is RunStatus.RUNNING and not run.meta.is_started
     steps = [planner_steps.start(args.workflow_id)] if waits else []
     steps += [planner_steps.inside(args.workflow_id, scope) for scope in scopes if not waits]

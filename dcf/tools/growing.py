@@ -1,6 +1,6 @@
 """Tools for runs that grow: open one, add units, seal, take back, close. They only parse arguments, call and format."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -16,9 +16,9 @@ from dcf.core.operations import RunAnswer
 from dcf.core.run_closing import LONGEST_POINT, LONGEST_SUMMARY, MAX_METRICS, MOST_POINTS, Close, Seal
 from dcf.core.starting import check_tags
 from dcf.core.unit_syntax import read_units
-from dcf.errors import InvalidArgument
+from dcf.errors import Forbidden, InvalidArgument
 from dcf.runs.growing import id_for_opening
-from dcf.tools.callers import current_caller, require_planner
+from dcf.tools.callers import bound_to, current_caller, require_planner
 from dcf.tools.leases import new_token
 from dcf.tools.lifecycle import Reason, RequestId
 from dcf.tools.registry import (
@@ -39,6 +39,9 @@ from dcf.tools.work import work_shown
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.json_text import parse
 from dcf.values.refusal import Refusal
+
+Texts: TypeAlias = Annotated[str, Field(max_length=4 * 1024 * 1024)] | list[Any]
+"""A JSON array, as text or native."""
 
 
 class OpenRun(Arguments):
@@ -132,7 +135,7 @@ class AddUnitsToRun(Arguments):
     """
 
     workflow_id: WorkflowId
-    units: JsonArray = Field(description="The units.", examples=[[{"name": "Build"}, {"name": "Test"}]])
+    units: Texts = Field(description="The units.", examples=[[{"name": "Build"}, {"name": "Test"}]])
     agent_id: AgentId | None = Field(default=None, description="Your agent id, to take units with claim.")
     lease_ttl_s: Ttl = Field(default=300, json_schema_extra=UNLISTED)
     lease_token: LeaseToken | None = Field(
@@ -140,6 +143,16 @@ class AddUnitsToRun(Arguments):
     )
     request_id: RequestId = None
     reason: Reason = None
+
+
+def _require_member(app: Application, workflow_id: str) -> None:
+    """Raise Forbidden for a key bound to an agent that has no part in the run."""
+    agent_id = bound_to()
+    if agent_id is not None and not app.growing.is_member(workflow_id, agent_id):
+        raise Forbidden(
+            f"Agent '{agent_id}', which this key is bound to, has no part in run '{workflow_id}'.",
+            "Its planner, and agents that have a unit of it, change its units; the planner can add one for you.",
+        )
 
 
 class UnitsAdded(Answer):
@@ -158,6 +171,7 @@ class UnitsAdded(Answer):
 @tool(toolset="growing", scope=Scope.PLAN, profiles=("member", "operator"), arguments=AddUnitsToRun, answer=UnitsAdded)
 def add_units(app: Application, args: AddUnitsToRun) -> UnitsAdded:
     """Add units to a run that grows."""
+    _require_member(app, args.workflow_id)
     units = read_units(parse(args.units, name="units"))
     if any(one.claim for one in units) and args.agent_id is None:
         raise InvalidArgument("A unit is to be claimed, and agent_id is missing.", "Pass your agent id as agent_id.")
@@ -202,6 +216,7 @@ class GroupWasSealed(Answer):
 @tool(toolset="growing", scope=Scope.PLAN, profiles=("member", "operator"), arguments=SealGroup, answer=GroupWasSealed)
 def seal_group(app: Application, args: SealGroup) -> GroupWasSealed:
     """Seal a group or a run."""
+    _require_member(app, args.workflow_id)
     wish = Seal(group=args.group, only_if_done=args.only_if_done, force=args.force)
     answer = app.growing.seal_group(args.workflow_id, wish, reason=args.reason, request_id=args.request_id)
     if isinstance(answer, Refusal):
@@ -241,6 +256,7 @@ class RetryUnit(_OnUnit):
 @tool(toolset="growing", scope=Scope.PLAN, profiles=("member", "operator"), arguments=RetryUnit, answer=UnitReopened)
 def retry_unit(app: Application, args: RetryUnit) -> UnitReopened:
     """Try a unit again."""
+    _require_member(app, args.workflow_id)
     answer = app.growing.retry_unit(args.workflow_id, args.unit, reason=args.reason, request_id=args.request_id)
     return _reopened(args, answer)
 
@@ -259,6 +275,7 @@ class RewindUnit(_OnUnit):
 )
 def rewind_unit(app: Application, args: RewindUnit) -> UnitReopened:
     """Take a unit back."""
+    _require_member(app, args.workflow_id)
     answer = app.growing.rewind_unit(args.workflow_id, args.unit, reason=args.reason, request_id=args.request_id)
     return _reopened(args, answer)
 
@@ -282,8 +299,8 @@ class CloseRun(Arguments):
         default="succeeded", description="How it ended."
     )
     summary: str | None = Field(default=None, max_length=LONGEST_SUMMARY, description="What was done.")
-    achievements: JsonArray | None = Field(default=None, description="List of texts.", json_schema_extra=UNLISTED)
-    limitations: JsonArray | None = Field(default=None, description="List of texts.", json_schema_extra=UNLISTED)
+    achievements: Texts | None = Field(default=None, description="List of texts.", json_schema_extra=UNLISTED)
+    limitations: Texts | None = Field(default=None, description="List of texts.", json_schema_extra=UNLISTED)
     metrics_json: JsonObject | None = Field(default=None, description="Any numbers.", json_schema_extra=UNLISTED)
     force: bool = Field(default=False, description="Although units are open: they are cancelled.")
     request_id: RequestId = None
@@ -330,7 +347,7 @@ def close_run(app: Application, args: CloseRun) -> RunWasClosed:
     )
 
 
-def read_points(given: JsonArray | None, *, name: str) -> tuple[str, ...]:
+def read_points(given: Texts | None, *, name: str) -> tuple[str, ...]:
     """Read a list of texts."""
     found = [] if given is None else parse(given, name=name)
     fits = isinstance(found, list) and len(found) <= MOST_POINTS

@@ -70,8 +70,9 @@ class Site:
         about: dict[str, Any] = {
             "workflow_id": self.run, "workflow_json": TWO_TASKS, "state": "A", "source_state": "A",
             "redis_key": f"cp:wf:{self.run}:{key}", "path": "$.agents", "from_path": "$.agents", "to_path": "$.status",
-            "skill_json": manifest(), "agent_name": None, "timeout_s": 0, "value_json": {"A": who},
+            "skill_json": manifest(), "agent_name": None, "value_json": {"A": who},
         }  # fmt: skip
+        about["timeout_s"] = 60 if tool == "open_run" else 0
         fields = TOOLS[tool].arguments.model_fields
         spoken = {name: who for name in SPEAKS if name in fields}
         return smallest(tool) | {name: value for name, value in about.items() if name in fields} | spoken

@@ -68,7 +68,7 @@ ONE_OF: dict[str, dict[str, Any]] = {
 }
 """What a tool cannot do without that takes one of several arguments."""
 
-MAY_BE_NEW = {"create_workflow_control_plane", "start_run", "delete_run"}
+MAY_BE_NEW = {"create_workflow_control_plane", "start_run", "open_run", "delete_run"}
 """Tools that an unknown run is no error for: they make it, or want it gone."""
 
 
@@ -84,6 +84,9 @@ def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
     if name == "ask":
         yield from ["", "a b", "[", 7, {}, [], [7], {"group": 7}]  # an array of ids is right
         return
+    if name in {"achievements", "limitations"}:
+        yield from ["[", 7, {}, [7], ["x" * 2_000], ["a"] * 51]
+        return
     branches = schema.get("anyOf", [schema])
     types = {branch.get("type") for branch in branches}
     texts = [branch for branch in branches if branch.get("type") == "string" and not {"enum", "const"} & set(branch)]
@@ -93,7 +96,7 @@ def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
         yield from [7, "true", "", [], {}]
     elif name not in CHECKED and any("pattern" not in one for one in texts):
         yield from [LARGE, "\ud800", *WRONG_TYPES]
-    elif name in {"state", "source_state"}:
+    elif name in {"state", "source_state", "unit", "group", "parent_unit"}:
         yield from ["", "a\nb", "a\x00b", "\ud800", LONG, "*", "{", "a:b", "Z", *WRONG_TYPES]
     else:
         yield from BAD_TEXTS

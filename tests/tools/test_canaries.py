@@ -130,6 +130,10 @@ def _cases() -> list[tuple[str, str]]:
 
 
 _NAMES = {"workflow_id", "state", "project", "agent_id", "owner_agent_id", "planner_agent_id", "source_state"}
+_NAMES = {
+    *("workflow_id", "state", "agent_id", "owner_agent_id", "planner_agent_id", "source_state"),
+    *("name", "unit", "group", "parent_run", "parent_unit"),
+}
 """An answer says that there is none of this name, where it is one."""
 
 _ECHOED = {

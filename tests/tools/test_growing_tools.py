@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from dcf.application import Application
+from dcf.core.access import Scope
+from tests.tools.access import ask, key_of
 from tests.tools.calls import Tools
 
 pytestmark = pytest.mark.anyio
@@ -239,6 +242,23 @@ async def test_units_that_cannot_be_are_refused_as_a_whole(
     answer = await tools.refused(code, "add_units", workflow_id=run, units=[{"name": "Fine"}, *units])
     assert answer["problems"][0]["path"].startswith("/units/")
     assert await statuses(tools, run) == {"Base": "pending"}
+
+
+async def test_only_those_who_have_a_part_in_a_run_change_its_units(alone: Application) -> None:
+    run = new_run()
+    planner, worker, stranger = (key_of(Scope.READ, Scope.WORK, Scope.PLAN, agent_id=name) for name in ("p", "w", "s"))
+    assert (await ask(alone, planner, "open_run", name="release", workflow_id=run)).code == "ok"
+    add = {"workflow_id": run, "units": [{"name": "A", "agents": "w"}, {"name": "B"}]}
+    assert (await ask(alone, stranger, "add_units", **add)).code == "forbidden"
+    assert (await ask(alone, planner, "add_units", **add)).code == "ok"
+    more = {"workflow_id": run, "units": [{"name": "C"}]}
+    assert (await ask(alone, worker, "add_units", **more)).code == "ok", "a unit is assigned to it"
+    assert (await ask(alone, stranger, "rewind_unit", workflow_id=run, unit="A")).code == "forbidden"
+    taken = {"workflow_id": run, "state": "B", "owner_agent_id": "s"}
+    assert (await ask(alone, stranger, "acquire_state_lease", **taken)).code == "ok"
+    below = {"workflow_id": run, "units": [{"name": "Below", "parent": "B"}]}
+    assert (await ask(alone, stranger, "add_units", **below)).code == "ok", "it works on a unit"
+    assert (await ask(alone, stranger, "close_run", workflow_id=run, force=True)).code == "forbidden"
 
 
 async def test_the_same_unit_again_is_found(tools: Tools) -> None:

@@ -27,6 +27,7 @@ from dcf.core import (
     talk,
     text_tokens,
     ticks,
+    units,
 )
 from dcf.core.access import Scope
 from dcf.runs import histories
@@ -65,7 +66,7 @@ from tests.tools import (
 )
 from tests.tools.calls import Tools, new_run
 from tests.unit.asl import test_json_schemas
-from tests.unit.core import test_core_briefs, test_scheduling, test_text_query, test_ticks
+from tests.unit.core import test_core_briefs, test_growing, test_scheduling, test_text_query, test_ticks
 
 pytestmark = pytest.mark.anyio
 
@@ -284,6 +285,14 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "results of one search over everything": (
         searching.MOST_HITS,
         test_search_tool.test_a_search_has_so_many_results_at_most,
+    ),
+    "units and groups of a run that grows": (
+        units.MOST_UNITS,
+        test_growing.test_a_run_takes_only_so_many_units_and_a_call_only_so_many,
+    ),
+    "units that wait for one unit or group": (
+        units.MOST_FOLLOWERS,
+        test_growing.test_only_so_many_units_wait_for_one,
     ),
     "notes of a run": (talk.MOST_NOTES, test_talk.test_notes_are_bounded_in_length_and_number_and_end_with_the_run),
     "questions that a run keeps": (
