@@ -81,6 +81,8 @@ def settle(
         if unread:
             return More(states=unread)
         for follower in units.followers_of(name):
+            if follower in snapshot.entries:
+                step.given[follower] = snapshot.entries[follower].raw
             _release(step, follower, name, claimant)
         unit = units.by_name[name]
         growth = growth.opened(unit.group, unit.parent, -1)
@@ -148,7 +150,7 @@ def _release(step: Transition, follower: str, name: str, claimant: Claimant | No
 
 
 def _may_claim(step: Transition, name: str, claimant: Claimant) -> bool:
-    known = name in step.meta.agents and not step.meta.is_paused
+    known = name in step.meta.agents and name in step.given and not step.meta.is_halted
     return known and step.meta.may_take(name, claimant.owner)
 
 
