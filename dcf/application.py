@@ -59,6 +59,7 @@ from dcf.skills.library import Library
 from dcf.store.access_keys import AccessKeys
 from dcf.store.activity import ActivityRecords
 from dcf.store.agents import AgentRecords
+from dcf.store.areas import AreaBook
 from dcf.store.audit_trail import AuditTrail
 from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections, open_async_client
@@ -306,12 +307,17 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             audit=(audit := AuditTrail(connections)),
             refusals=RefusalNotes(audit, parts.keys),
             inbox=inbox,
-            work=WorkFinding(plane, WorkList(connections), HandedOut(connections), UsageBooks(connections)),
+            work=_work(plane, connections),
             records=found.records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,
             redis_url=url,
         )
+
+
+def _work(plane: ControlPlane, connections: Connections) -> WorkFinding:
+    books = UsageBooks(connections), AreaBook(connections)
+    return WorkFinding(plane, WorkList(connections), HandedOut(connections), *books)
 
 
 def _platform_parts(settings: Settings, connections: Connections, plane: ControlPlane, inbox: Inbox) -> PlatformParts:

@@ -56,6 +56,7 @@ from dcf.cli import (
     talk,
     views,
     watching,
+    work,
 )
 from dcf.cli.arguments import JsonFlag, OptionalRun
 from dcf.cli.patience import patience
@@ -388,7 +389,7 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
-    *(growing, journal, gates, contexts, searching, projects, artifacts, findings, catalogue, local),
+    *(growing, work, journal, gates, contexts, searching, projects, artifacts, findings, catalogue, local),
     *(retention, signals, diagnosis, events, export, watching, init, hosting),
 ):
     part.mount(app)

@@ -9,6 +9,15 @@ from dcf.client.clients import AsyncClient, Client
 from dcf.client.connecting import connect, connect_async
 from dcf.client.gate_records import JudgedGate, WaitingGate
 from dcf.client.growing_records import AddedUnits, ClosedRun, OpenedRun, ReopenedUnit, SealedGroup
+from dcf.client.journal_records import (
+    AddedEntry,
+    ContextOfAgent,
+    IssueResolution,
+    ReadEntry,
+    ResolvedIssue,
+    SearchedAll,
+    SearchedOne,
+)
 from dcf.client.knowledge_records import (
     DefinitionDetails,
     DefinitionKindName,
@@ -36,6 +45,7 @@ from dcf.client.project_records import (
     ReadProject,
 )
 from dcf.client.records import (
+    BlockingIssue,
     DefinitionName,
     DeletedRun,
     ExplainedCause,
@@ -76,15 +86,18 @@ from dcf.client.serving import Serving
 from dcf.client.talk_records import AnsweredQuestion, AskedQuestion, CorrectedResult, LeftNote
 
 __all__ = [
+    "AddedEntry",
     "AddedUnits",
     "Agents",
     "AnsweredQuestion",
     "AnsweredTask",
     "AskedQuestion",
     "AsyncClient",
+    "BlockingIssue",
     "CatchUpName",
     "Client",
     "ClosedRun",
+    "ContextOfAgent",
     "CorrectedResult",
     "CreatedSchedule",
     "DefinitionDetails",
@@ -103,6 +116,7 @@ __all__ = [
     "FindingEdit",
     "FindingStatusName",
     "HeldRun",
+    "IssueResolution",
     "JudgedGate",
     "KeptArtifact",
     "LeftNote",
@@ -123,10 +137,12 @@ __all__ = [
     "ProjectOverview",
     "ProjectPath",
     "ReadArtifact",
+    "ReadEntry",
     "ReadProject",
     "RegisteredAgent",
     "ReleasedState",
     "ReopenedUnit",
+    "ResolvedIssue",
     "ResolvedState",
     "RetriedRun",
     "RunDetails",
@@ -135,6 +151,8 @@ __all__ = [
     "RunStatusName",
     "ScheduleDetails",
     "SealedGroup",
+    "SearchedAll",
+    "SearchedOne",
     "SentSignal",
     "Serving",
     "SeverityName",

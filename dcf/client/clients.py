@@ -21,6 +21,7 @@ from dcf.client import (
     talk,
     verbs,
     watching,
+    work,
 )
 from dcf.client.exchange import (
     AwaitedTransport,
@@ -85,6 +86,10 @@ class Client:
     add_journal_entry = blocking(journal.add_journal_entry)
     read_journal = iterating(journal.read_journal)
     resolve_issue = blocking(journal.resolve_issue)
+    find_work = iterating(work.find_work)
+    claim_work = blocking(work.claim_work)
+    read_usage = blocking(work.read_usage)
+    set_budget = blocking(work.set_budget)
     open_run = blocking(growing.open_run)
     add_units = blocking(growing.add_units)
     seal_group = blocking(growing.seal_group)
@@ -218,6 +223,10 @@ class AsyncClient:
     add_journal_entry = awaited(journal.add_journal_entry)
     read_journal = iterating_async(journal.read_journal)
     resolve_issue = awaited(journal.resolve_issue)
+    find_work = iterating_async(work.find_work)
+    claim_work = awaited(work.claim_work)
+    read_usage = awaited(work.read_usage)
+    set_budget = awaited(work.set_budget)
     open_run = awaited(growing.open_run)
     add_units = awaited(growing.add_units)
     seal_group = awaited(growing.seal_group)

@@ -71,13 +71,11 @@ class ResolvedIssue:
 class ContextOfAgent:
     """Where an agent is and what is next, the most important first; `left_out` says what did not fit, and where it is.
 
-    `next` are the calls to make; `runs`, `held`, `ready` and the others are what the tool shows.
+    `runs`, `held`, `ready` and the others are what the tool shows.
     """
 
-    status: str
     agent_id: str | None = None
     runs: tuple[Mapping[str, Json], ...] = ()
-    next: tuple[Mapping[str, Json], ...] = ()
     held: tuple[Mapping[str, Json], ...] = ()
     issues: tuple[Mapping[str, Json], ...] = ()
     handoffs: tuple[Mapping[str, Json], ...] = ()

@@ -150,7 +150,7 @@ def _release(step: Transition, follower: str, name: str, claimant: Claimant | No
 
 
 def _may_claim(step: Transition, name: str, claimant: Claimant) -> bool:
-    known = name in step.meta.agents and name in step.given and not step.meta.is_paused
+    known = name in step.meta.agents and name in step.given and not step.meta.is_halted
     return known and step.meta.may_take(name, claimant.owner)
 
 

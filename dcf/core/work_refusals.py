@@ -36,5 +36,4 @@ def work_limit_reached(found: LimitReached) -> Refusal:
         message=f"{who} {limit.most} states at a time, and these are held: {held or 'none any more'}{more}.",
         hint="Finish or release one of them, then try again.",
         retry_after_s=5,
-        problems=({"limit": limit.kind, "name": limit.name},),
     )

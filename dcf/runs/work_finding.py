@@ -12,8 +12,10 @@ from dcf.core.work_list import WorkPage, WorkQuery
 from dcf.core.work_refusals import nothing_found
 from dcf.errors import NotFound
 from dcf.jitter import JITTER
+from dcf.runs.areas import Areas
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.usage import Usages
+from dcf.store.areas import AreaBook
 from dcf.store.handed import Handed, HandedOut
 from dcf.store.usage import UsageBooks
 from dcf.store.work_list import FoundState, WorkList
@@ -40,13 +42,19 @@ class FoundWork:
 
 
 class WorkFinding:
-    """Finds and claims work across runs. `usages` has what it used up, `handed` what calls were given."""
+    """Finds and claims work across runs. `usages` has what it used up, `areas` where it is done.
 
-    def __init__(self, plane: ControlPlane, work: WorkList, handed: HandedOut, books: UsageBooks) -> None:
+    `handed` has what calls were given.
+    """
+
+    def __init__(
+        self, plane: ControlPlane, work: WorkList, handed: HandedOut, books: UsageBooks, areas: AreaBook
+    ) -> None:
         self._plane = plane
         self._work = work
         self.handed = handed
         self.usages = Usages(plane, books)
+        self.areas = Areas(plane, areas)
 
     def find_work(self, query: WorkQuery) -> WorkPage:
         """Return a page of work. Two round trips at most."""

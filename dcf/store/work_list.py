@@ -142,8 +142,7 @@ local function look(run, first)
       local skills = of_name(meta, 'skills', part)
       local is_open = agent == '' or not agents:find('^%[%[?"') or agents:find('"' .. agent .. '"', 1, true)
         or doc:find('"owner_agent_id":"' .. agent .. '"', 1, true)
-      local is_skilled = skill == '' or skills:find('"' .. skill .. '"', 1, true)
-        or doc:find('"' .. skill .. '"', 1, true)
+      local is_skilled = skill == '' or (skills .. doc):find('"' .. skill .. '"', 1, true)
       if is_open and is_skilled
         and (mode ~= 'claim' or is_left(marks:format(run) .. part, doc)) then
         of_run[#of_run + 1] = {part, doc, agents, skills}

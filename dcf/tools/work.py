@@ -50,6 +50,7 @@ def work_shown(app: Application, workflow_id: str, leased: Leased, *, whole_inpu
         found["last_error"] = doc.last_error
     if doc.questions is not None:
         found["questions"] = app.talking.questions_of(workflow_id, state, doc)
+    found |= _warned(app, workflow_id, leased)
     if doc.gated is not None:
         found |= app.gates.sent_back(workflow_id, state)
     found["provenance"] = mark_of_input(state, doc)
@@ -59,6 +60,12 @@ def work_shown(app: Application, workflow_id: str, leased: Leased, *, whole_inpu
     else:
         found["input"] = leased.given
     return found
+
+
+def _warned(app: Application, workflow_id: str, leased: Leased) -> dict[str, Json]:
+    """Return who works in the same files, if anybody does; a state without areas costs nothing."""
+    warnings = app.work.areas.warn(workflow_id, leased) if leased.doc.extra else []
+    return {"warnings": list[Json](warnings)} if warnings else {}
 
 
 def claimed_work(

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import FrozenInstanceError, fields
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 import pytest
 
@@ -12,13 +12,12 @@ from dcf import client as package
 from dcf.client import (
     AsyncClient,
     Client,
-    artifacts,
     contexts,
     gate_records,
-    gating,
     growing,
     growing_records,
     journal,
+    journal_records,
     knowledge,
     knowledge_records,
     outside,
@@ -36,6 +35,7 @@ from dcf.client import (
     talk_records,
     verbs,
     watching,
+    work,
 )
 from dcf.client.failures import error_of
 from dcf.client.reading import read
@@ -79,6 +79,10 @@ OF_TOOLS = {
     knowledge_records.DeletedFinding: ("delete_finding", set()),
     knowledge_records.ShownDefinition: ("put_definition", set()),
     knowledge_records.DeletedDefinition: ("delete_definition", set()),
+    journal_records.AddedEntry: ("add_journal_entry", set()),
+    journal_records.ResolvedIssue: ("resolve_issue", {"hint"}),
+    journal_records.ContextOfAgent: ("get_context", set()),
+    journal_records.SearchedAll: ("search", set()),
     growing_records.OpenedRun: ("open_run", set()),
     growing_records.AddedUnits: ("add_units", {"problems"}),
     growing_records.SealedGroup: ("seal_group", set()),
@@ -167,13 +171,17 @@ def test_both_clients_have_the_same_verbs_with_the_same_parameters() -> None:
         assert inspect.getdoc(one[name]) == inspect.getdoc(other[name]), name
 
 
+MODULES: Final = (
+    *(verbs, watching, outside, people, projects, registering, scheduling, talk, knowledge, growing),
+    *(contexts, journal, searching, work, gating, artifacts),
+)
+"""Where the verbs are."""
+
+
 def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation() -> None:
     described = {
         name: function
-        for module in (
-            *(verbs, watching, gating, journal, outside, people, projects, registering, scheduling, talk),
-            *(knowledge, growing, contexts, searching, artifacts),
-        )
+        for module in MODULES
         for name, function in vars(module).items()
         if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     }

@@ -3,7 +3,8 @@
 import uuid
 from typing import Any
 
-from dcf.core.answers import Created
+from dcf.core.answers import Created, Leased
+from dcf.core.areas import overlap
 from dcf.core.growing import Added, AddUnits
 from dcf.core.grown import grown_definition
 from dcf.core.lease import Acquire
@@ -74,3 +75,57 @@ def test_what_is_done_takes_three_round_trips_however_many_runs_there_are(worlds
             found = rows(world, project=project, status=WorkStatus.DONE)
         assert len(found) == number + 1
         assert len(packets) == 3
+
+
+def test_who_gets_work_in_files_that_others_work_on_is_warned_and_never_refused(real: World) -> None:
+    project = name("p")
+    run = opened(
+        real,
+        project,
+        (Unit(name="api", areas=("src/api/**",)), ()),
+        (Unit(name="tests", areas=("src/*/test_*.py",)), ()),
+        (Unit(name="docs", areas=("docs",)), ()),
+    )
+    other = opened(real, project, (Unit(name="fix", areas=("src/api/prices.py",)), ()))
+    elsewhere = opened(real, name("p"), (Unit(name="fix", areas=("src/**",)), ()))
+
+    def warnings(where: str, unit: str, who: str) -> list[str]:
+        leased = real.try_acquire(where, unit, who)
+        assert isinstance(leased, Leased)
+        return real.work.areas.warn(where, leased)
+
+    assert warnings(run, "api", "ann") == []
+    assert warnings(elsewhere, "fix", "eve") == [], "another project"
+    assert warnings(run, "docs", "dan") == []
+    (told,) = warnings(other, "fix", "bob")
+    assert f"'api' of run '{run}' is worked on by 'ann'" in told
+    assert len(warnings(run, "tests", "carl")) == 1
+    assert real.event_types(other).count("AreasOverlap") == 1
+    assert real.event_types(run).count("AreasOverlap") == 1
+
+    real.complete(other, "fix", real.doc(other, "fix").lease.token, {})
+    again = opened(real, project, (Unit(name="again", areas=("src/api/prices.py",)), ()))
+    assert len(warnings(again, "again", "bob")) == 1, "only what is still worked on"
+
+
+def test_areas_overlap_where_a_file_may_be_in_both() -> None:
+    for one, other in (
+        ("src", "src/a/b.py"),
+        ("src/**", "src"),
+        ("**/*.md", "docs/guide.md"),
+        ("**/*.md", "docs"),
+        ("src/*/x.py", "src/a/*.py"),
+        ("a*c", "ab*"),
+        ("SRC/Api", "src/api/x"),
+    ):
+        assert overlap(one, other), (one, other)
+        assert overlap(other, one), (other, one)
+    for one, other in (
+        ("src", "docs"),
+        ("src/*.py", "src/a/b.py"),
+        ("*.md", "*.py"),
+        ("a/x*", "a/y*"),
+        ("srcs", "src"),
+    ):
+        assert not overlap(one, other), (one, other)
+        assert not overlap(other, one), (other, one)

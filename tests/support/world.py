@@ -48,6 +48,7 @@ from dcf.runs.work_limits import WorkLimiting
 from dcf.store import key_parts, keys
 from dcf.store.access_keys import AccessKeys
 from dcf.store.agents import AgentRecords
+from dcf.store.areas import AreaBook
 from dcf.store.connection import Connections, Reply
 from dcf.store.definitions import KeptDefinitions
 from dcf.store.deletion import Deletion
@@ -153,7 +154,8 @@ class World:
         self.limits = WorkLimiting(WorkLimits(self.connections))
         self.books = UsageBooks(self.connections)
         self.inbox = Inbox(self.connections)
-        self.work = WorkFinding(self.plane, WorkList(self.connections), HandedOut(self.connections), self.books)
+        handed, areas = HandedOut(self.connections), AreaBook(self.connections)
+        self.work = WorkFinding(self.plane, WorkList(self.connections), handed, self.books, areas)
         self.usages = self.work.usages
         self.records = AgentRecords(self.connections)
         self.documents = Documents(self.connections)

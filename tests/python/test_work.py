@@ -1,0 +1,38 @@
+"""Work across runs, and what it used up, from Python."""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from dcf.client import Client
+from dcf.errors import InvalidArgument
+
+TWO: dict[str, Any] = {
+    "asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "Next": "B"}, "B": {"Type": "Task", "End": True}}}
+}
+
+
+def test_work_is_found_and_claimed_across_runs(client: Client, run_id: str) -> None:
+    me = f"a-{uuid.uuid4().hex[:8]}"
+    client.start(TWO, workflow_id=run_id, agents=me)
+    (ready,) = client.find_work(me, workflow_id=run_id)
+    assert (ready.workflow_id, ready.state, ready.status, ready.attempt) == (run_id, "A", "ready", 1)
+    claimed = client.claim_work(me, workflow_id=run_id)
+    assert claimed is not None
+    assert (claimed.state, claimed.work["workflow_id"]) == ("A", run_id)
+    (held,) = client.find_work(me, workflow_id=run_id, status="running")
+    assert held.holder == me
+    assert client.claim_work(me, workflow_id=run_id) is None
+
+
+def test_a_budget_is_set_and_usage_is_read(client: Client, run_id: str) -> None:
+    client.start(TWO, workflow_id=run_id, agents="ann")
+    given = client.set_budget(run_id, {"tokens": 100, "cost": "5", "currency": "EUR"}, request_id="once")
+    assert (given.budget, given.used_up) == ({"tokens": 100, "cost": "5", "currency": "EUR"}, None)
+    assert client.set_budget(run_id, {"tokens": 100, "cost": "5", "currency": "EUR"}, request_id="once").repeated
+    assert client.read_usage(run_id).total.reports == 0
+    assert client.read_usage(agent_id=f"a-{uuid.uuid4().hex[:8]}").days == {}
+    with pytest.raises(InvalidArgument):
+        client.set_budget(run_id, {"tokens": -1})
+    assert client.set_budget(run_id, None).budget is None

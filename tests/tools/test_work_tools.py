@@ -1,0 +1,99 @@
+"""find_work, usage of completions, read_usage and set_budget, as an MCP client calls them."""
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from mcp.client import Client
+
+from dcf.application import Application, open_application
+from dcf.settings import Settings
+from dcf.tools.server import build_server
+from tests.tools.calls import Tools
+
+pytestmark = pytest.mark.anyio
+
+TWO: dict[str, Any] = {
+    "asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "Next": "B"}, "B": {"Type": "Task", "End": True}}}
+}
+USED: dict[str, Any] = {"tokens_in": 90, "tokens_out": 20, "cost": "0.5", "currency": "EUR", "seconds": 2}
+
+
+@pytest.fixture(scope="module")
+def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
+    place = tmp_path_factory.mktemp("work")
+    with open_application(Settings(redis_url=None, data_dir=place, allow_operator=True)) as opened:
+        yield opened
+
+
+async def test_work_is_found_claimed_completed_with_usage_and_stopped_by_its_budget(application: Application) -> None:
+    me, run = f"a-{uuid.uuid4().hex[:8]}", f"r-{uuid.uuid4().hex[:8]}"
+    async with Client(build_server(application)) as client:
+        tools = await Tools.of(client)
+        await tools.call("start_run", workflow_json=TWO, workflow_id=run, agents_map_json={"*": me}, project="shop")
+        await tools.call("set_budget", workflow_id=run, budget_json={"tokens": 100})
+        found = await tools.call("find_work", agent_id=me, project="shop")
+        assert [(one["state"], one["status"]) for one in found.payload["items"]] == [("A", "ready")]
+        taken = await tools.call("find_work", agent_id=me, claim=True, request_id="r1")
+        again = await tools.call("find_work", agent_id=me, claim=True, request_id="r1")
+        token = taken.payload["work"]["lease_token"]
+        assert again.payload["work"]["lease_token"] == token
+        done = {"workflow_id": run, "state": "A", "lease_token": token, "new_status": "succeeded", "output_json": {}}
+        for _ in range(2):
+            answer = await tools.call("update_workflow_control_plane", **done, usage_json=USED, claim_next=True)
+            assert answer.code == "ok"
+            assert "work" not in answer.payload, "the budget is used up"
+        used = (await tools.call("read_usage", workflow_id=run)).payload
+        assert used["total"] == {"tokens_in": 90, "tokens_out": 20, "seconds": 2, "cost": {"EUR": "0.5"}, "reports": 1}
+        assert used["states"] == {"A": used["total"]}
+        assert (await tools.call("read_usage", project="shop")).payload["total"]["reports"] >= 1
+        waits = (await tools.call("find_work", agent_id=me, claim=True)).payload
+        assert waits["code"] == "nothing_ready"
+        (blocked,) = (await tools.call("find_work", agent_id=me)).payload["items"]
+        assert (blocked["status"], blocked["why"]) == ("blocked", "its run is blocked")
+        journal = (await tools.call("read_journal", workflow_id=run, open=True)).payload["entries"]
+        assert "110 of 100 tokens" in journal[0]["text"]
+        raised = await tools.call("set_budget", workflow_id=run, budget_json={"tokens": 1000}, reason="go on")
+        assert raised.payload["used_up"] is None
+        assert (await tools.call("read_journal", workflow_id=run, open=True)).payload["entries"] == []
+        assert (await tools.call("find_work", agent_id=me, claim=True)).payload["state"] == "B"
+
+
+async def test_a_limit_of_an_agent_is_told_by_the_tools(application: Application) -> None:
+    me, run = f"a-{uuid.uuid4().hex[:8]}", f"r-{uuid.uuid4().hex[:8]}"
+    async with Client(build_server(application)) as client:
+        tools = await Tools.of(client)
+        limited = await tools.call("register_agent", agent_id=me, max_in_progress=1)
+        assert limited.payload["max_in_progress"] == 1
+        for number in range(2):
+            await tools.call("start_run", workflow_json=TWO, workflow_id=f"{run}-{number}", agents_map_json={"*": me})
+        await tools.call("find_work", agent_id=me, claim=True)
+        refused = (await tools.call("find_work", agent_id=me, claim=True)).payload
+        assert refused["code"] == "work_limit_reached"
+        assert f"'A' of run '{run}-0'" in refused["error"]
+        named = await tools.call("acquire_state_lease", workflow_id=f"{run}-1", state="A", owner_agent_id=me)
+        assert named.code == "work_limit_reached"
+        await tools.call("register_agent", agent_id=me, max_in_progress=0)
+        assert (await tools.call("find_work", agent_id=me, claim=True)).payload["workflow_id"] == f"{run}-1"
+
+
+@pytest.mark.parametrize("usage", [{}, {"tokens_in": -1}, {"cost": 1, "currency": "EUR"}, {"secs": 1}, [], "x"])
+async def test_usage_that_is_none_changes_nothing(application: Application, usage: Any) -> None:
+    run = f"r-{uuid.uuid4().hex[:8]}"
+    async with Client(build_server(application)) as client:
+        tools = await Tools.of(client)
+        await tools.call("start_run", workflow_json=TWO, workflow_id=run, agents_map_json={"*": "w"})
+        taken = await tools.call("acquire_state_lease", workflow_id=run, state="A", owner_agent_id="w")
+        token = taken.payload["work"]["lease_token"]
+        answer = await tools.call(
+            "update_workflow_control_plane",
+            workflow_id=run,
+            state="A",
+            lease_token=token,
+            new_status="succeeded",
+            output_json={},
+            usage_json=usage,
+        )
+        assert answer.code == "invalid_argument"
+        assert (await tools.call("find_work", workflow_id=run)).payload["items"][0]["status"] == "running"
