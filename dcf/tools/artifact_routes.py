@@ -63,11 +63,13 @@ def artifact_routes(
     if not is_served(TOOLS["get_artifact"], settings.toolsets):
         return []
     parts = (application, who_calls, meter, security, asks)
-    found = [Route(f"{PATH}/{{workflow_id}}/{{artifact_id}}", _Download(*parts), methods=["GET"])]
-    return found if settings.read_only else [*found, Route(f"{PATH}/{{workflow_id}}", _Upload(*parts), methods=["PUT"])]
+    found = [Route(f"{PATH}/{{workflow_id}}/{{artifact_id}}", _GetBytes(*parts), methods=["GET"])]
+    return (
+        found if settings.read_only else [*found, Route(f"{PATH}/{{workflow_id}}", _PutBytes(*parts), methods=["PUT"])]
+    )
 
 
-class _Upload(HttpEndpoint):
+class _PutBytes(HttpEndpoint):
     """Keeps the body of a request."""
 
     is_json = False
@@ -87,7 +89,7 @@ class _Upload(HttpEndpoint):
         return _told(reply.payload)
 
 
-class _Download(HttpEndpoint):
+class _GetBytes(HttpEndpoint):
     """Streams an artifact, or a range of it."""
 
     is_json = False
