@@ -63,10 +63,9 @@ def artifact_routes(
     if not is_served(TOOLS["get_artifact"], settings.toolsets):
         return []
     parts = (application, who_calls, meter, security, asks)
-    found = [Route(f"{PATH}/{{workflow_id}}/{{artifact_id}}", _GetBytes(*parts), methods=["GET"])]
-    return (
-        found if settings.read_only else [*found, Route(f"{PATH}/{{workflow_id}}", _PutBytes(*parts), methods=["PUT"])]
-    )
+    got = Route(f"{PATH}/{{workflow_id}}/{{artifact_id}}", _GetBytes(*parts), methods=["GET"])
+    put = Route(f"{PATH}/{{workflow_id}}", _PutBytes(*parts), methods=["PUT"])
+    return [got] if settings.read_only else [got, put]
 
 
 class _PutBytes(HttpEndpoint):
