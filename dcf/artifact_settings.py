@@ -17,7 +17,7 @@ class ArtifactSettings(BaseModel):
         default=64 * 1024, ge=0, le=1024 * 1024, description="bytes of an artifact that is kept in Redis"
     )
     artifact_max_bytes: int = Field(
-        default=64 * 1024 * 1024, ge=1024, le=16 * 1024**3, description="bytes of one artifact"
+        default=64 * 1024 * 1024, ge=1024, le=999_999_999, description="bytes of one artifact"
     )
     artifact_run_bytes: int = Field(
         default=256 * 1024 * 1024, ge=1024, le=1024**4, description="bytes of all artifacts of a run"

@@ -1,6 +1,5 @@
 """The commands `dcf artifacts`: put, get and list files that a run keeps. They parse, call and print."""
 
-import hashlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -53,7 +52,7 @@ def put(
     Example:  dcf artifacts put order-42 report.pdf --type application/pdf --state Report
     """
     from dcf.core.access import LOCAL
-    from dcf.core.artifact_names import content_type_of, id_of
+    from dcf.core.artifact_names import content_type_of, id_of, sha256_of
     from dcf.core.artifacts import LONGEST_NAME, ArtifactKind
     from dcf.values.identifiers import check_id, check_name
 
@@ -65,7 +64,7 @@ def put(
         created_by=LOCAL,
         metadata={},
     )
-    whole = hashlib.sha256(data).hexdigest()
+    whole = sha256_of(data)
     one = id_of(named, whole) if artifact_id is None else check_id(artifact_id, "--id")
     with opening.application() as found, by_the_local_user():
         stands = _send(found, run, one, kind, data, whole)
@@ -89,11 +88,12 @@ def get(
 
     Example:  dcf artifacts get order-42 report.pdf-3f2a9c01b7de -o report.pdf
     """
+    from dcf.core.artifact_names import sha256_of
     from dcf.core.artifact_refusals import damaged
 
     with opening.application() as found:
-        data, digest = _content(found, run, artifact)
-    if hashlib.sha256(data).hexdigest() != digest:
+        data, expected = _content(found, run, artifact)
+    if sha256_of(data) != expected:
         accepted(damaged(artifact), run)
     if output == "-":
         sys.stdout.buffer.write(data)

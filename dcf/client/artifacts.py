@@ -1,7 +1,6 @@
 """The verbs of a client for artifacts: bytes in, bytes out, in parts by themselves; described as in `verbs.py`."""
 
 import base64
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +10,7 @@ from dcf.client.artifact_records import KeptArtifact, ReadArtifact
 from dcf.client.exchange import Conversation, Item, Stream, ToolCall
 from dcf.client.failures import accepted
 from dcf.client.reading import read
+from dcf.core.artifact_names import sha256_of
 from dcf.errors import DcfError, InvalidArgument
 
 _PART: Final = 1024 * 1024
@@ -45,7 +45,7 @@ def put_artifact(
         artifact_id=artifact_id,
         state=state,
         agent_id=agent_id,
-        sha256=hashlib.sha256(data).hexdigest(),
+        sha256=sha256_of(data),
         metadata_json=None if metadata is None else json_text(dict(metadata), "metadata"),
     )
     of = max(1, -(-len(data) // _PART))
@@ -72,7 +72,7 @@ def get_artifact(
         at = answer["next_offset"]
     kept = read(KeptArtifact, answer["artifact"])
     is_whole = offset == 0 and len(found) == kept.size
-    if is_whole and hashlib.sha256(found).hexdigest() != kept.sha256:
+    if is_whole and sha256_of(found) != kept.sha256:
         raise DcfError("The content that arrived is not that of the artifact.", "Read it again.")
     return ReadArtifact(artifact=kept, content=found if length is None else found[:length], offset=offset)
 

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from dcf.core import artifact_refusals as refusals
 from dcf.core import artifacts as decide
-from dcf.core.artifact_names import read_artifact_cursor
+from dcf.core.artifact_names import read_artifact_cursor, sha256_of
 from dcf.core.artifacts import (
     Artifact,
     ArtifactChange,
@@ -97,7 +97,7 @@ class Artifacts:
         state = given.kind.state
         path = None if state is None else self._plane.place(given.workflow_id, state).path
         given = _with_state(given, path)
-        sha256 = hashlib.sha256(given.data).hexdigest()
+        sha256 = sha256_of(given.data)
         if given.of == 1 and given.whole not in (None, sha256):
             return refusals.sha256_differs(str(given.whole), sha256)
         is_short = len(given.data) <= self.limits.inline and given.of == 1
@@ -236,13 +236,13 @@ class Artifacts:
     def _finish(self, given: PartGiven, upload: Upload) -> ArtifactStands | Refusal:
         """Work out the digest of the whole, part by part, and make the artifact."""
         prefix = self._store.blobs_of_run(given.workflow_id) or ""
-        digest = hashlib.sha256()
+        whole = hashlib.sha256()
         for number in range(1, upload.of + 1):
             data = self._bytes_of(given.workflow_id, prefix, given.artifact_id, upload.upload_id, upload.parts[number])
             if data is None:
                 return refusals.damaged(given.artifact_id)
-            digest.update(data)
-        made = partial(decide.finish, upload_id=upload.upload_id, sha256=digest.hexdigest(), expected=given.whole)
+            whole.update(data)
+        made = partial(decide.finish, upload_id=upload.upload_id, sha256=whole.hexdigest(), expected=given.whole)
         answer = self._store.transact(given.workflow_id, given.artifact_id, made)
         if answer is None:
             raise UnknownRun(given.workflow_id)
@@ -320,7 +320,7 @@ class Artifacts:
             )
         else:
             data = self._blobs.read(f"{prefix}/{name}")
-        return data if data is not None and hashlib.sha256(data).hexdigest() == part.sha256 else None
+        return data if data is not None and sha256_of(data) == part.sha256 else None
 
 
 def _with_state(given: PartGiven, path: str | None) -> PartGiven:

@@ -2,14 +2,13 @@
 
 import base64
 import binascii
-import hashlib
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.artifact_names import check_sha256, content_type_of, id_of
+from dcf.core.artifact_names import check_sha256, content_type_of, id_of, sha256_of
 from dcf.core.artifacts import LONGEST_NAME, MOST_METADATA, MOST_PARTS, Artifact, ArtifactKind, ArtifactStands, Upload
 from dcf.errors import InvalidArgument, TooLarge
 from dcf.runs.artifacts import PartGiven
@@ -31,7 +30,7 @@ ArtifactId = Annotated[
     str, Field(pattern=ID_PATTERN, description="Id of the artifact in its run.", examples=["report-1"])
 ]
 _Sha256 = Annotated[
-    str | None, Field(min_length=64, max_length=64, description="SHA-256 of all bytes, in hexadecimal; it is compared.")
+    str | None, Field(max_length=64, description="SHA-256 of all bytes, in hexadecimal; it is compared.")
 ]
 
 
@@ -136,7 +135,7 @@ class GetArtifact(Arguments):
 
     workflow_id: WorkflowId
     artifact_id: ArtifactId
-    offset: int = Field(default=0, ge=0, le=2**40, description="Byte to begin with.")
+    offset: int = Field(default=0, ge=0, le=999_999_999, description="Byte to begin with.")
     length: int = Field(default=_LENGTH, ge=1, le=16 * 1024 * 1024, description="Most bytes of this answer.")
     encoding: Literal["text", "base64"] | None = Field(
         default=None, description="How content is to be written; default: text where it is text."
@@ -292,7 +291,7 @@ def _drawn_id(args: PutArtifact, whole: str | None, data: bytes) -> str:
         raise InvalidArgument(
             "Parts of an artifact need its artifact_id.", "Choose one for all parts, or send the sha256 of all bytes."
         )
-    return id_of(args.name, whole or hashlib.sha256(data).hexdigest())
+    return id_of(args.name, whole or sha256_of(data))
 
 
 def _text_of(data: bytes, *, is_end: bool) -> tuple[str | None, bytes]:

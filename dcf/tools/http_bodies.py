@@ -25,6 +25,9 @@ FREE: Final = 64 * 1024
 """Bytes of each body that are not counted. How many bodies there are is bounded by the limit of connections."""
 
 _TOO_LARGE: Final = 413
+_BYTES: Final = "/artifacts/"
+"""Where a body is no JSON, and is not parsed: what looks like values there is not counted."""
+
 _SINGLE: Final = (b"host", b"origin", b"content-length", b"transfer-encoding")
 
 
@@ -123,7 +126,8 @@ class LimitedBodies:
                 if message["type"] == "http.disconnect" and not share.complete:
                     raise ClientDisconnect  # the SDK would log it as an error of its own
                 share.add(len(message.get("body", b"")))
-                self._count(values, message.get("body", b""))
+                if not scope["path"].startswith(_BYTES):
+                    self._count(values, message.get("body", b""))
                 share.complete = not message.get("more_body", False)
                 return message
 

@@ -1,10 +1,10 @@
 """What every path beside /mcp does before it carries a call out: Host and Origin, the caller, the size of the body.
 
-What the calls are is said by the paths: `task_token_routes.py` and `a2a_routes.py`.
+What the calls are is said by the paths: `task_token_routes.py`, `artifact_routes.py` and `a2a_routes.py`.
 """
 
 from abc import ABC, abstractmethod
-from typing import Final
+from typing import ClassVar, Final
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.transport_security import (
@@ -28,6 +28,9 @@ _NOT_READ: Final = {"error": "insufficient_scope", "error_description": "Require
 
 class HttpEndpoint(ABC):
     """A path as an ASGI application. `asks`: the server asks its callers for an API key."""
+
+    is_json: ClassVar[bool] = True
+    """Whether a body must be JSON, and say so."""
 
     def __init__(
         self,
@@ -62,7 +65,7 @@ class HttpEndpoint(ABC):
     async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
         """Find the caller, then read the body and carry the call out."""
         request = Request(scope, receive)
-        caller = await self._checks.validate_request(request, is_post=True) or self._caller(request)
+        caller = await self._checks.validate_request(request, is_post=self.is_json) or self._caller(request)
         if isinstance(caller, Response):
             await caller(scope, receive, send)
             return

@@ -26,6 +26,7 @@ from dcf import __version__
 from dcf.application import Application
 from dcf.settings import Settings
 from dcf.tools.a2a_routes import a2a_routes
+from dcf.tools.artifact_routes import artifact_routes
 from dcf.tools.asking import asked
 from dcf.tools.authentication import (
     KeyVerifier,
@@ -144,7 +145,7 @@ def build_server(application: Application, *, protected_url: str | None = None) 
 
 
 def build_http_app(application: Application, url: str | None = None) -> Starlette:
-    """Return the ASGI app: /mcp, /task-tokens, /a2a, /healthz (the process lives), /readyz (tools can succeed).
+    """Return the ASGI app: /mcp, /task-tokens, /artifacts, /a2a, /healthz (it lives), /readyz (tools can succeed).
 
     `url` is where the app listens; clients may use another one (DCF_PUBLIC_URL).
     """
@@ -187,6 +188,8 @@ def over_http(
     who_calls = the_local_user(settings) if protected_url is None else who_called_over_http
     asks = protected_url is not None
     routes = task_token_routes(application, who_calls, meter_of(settings), _security(settings), asks=asks)
+    app.router.routes.extend(routes)
+    routes = artifact_routes(application, who_calls, meter_of(settings), _security(settings), asks=asks)
     app.router.routes.extend(routes)
     url = protected_url or settings.public_url or settings.server_url
     others = a2a_routes(application, who_calls, meter_of(settings), _security(settings), url=url, asks=asks)

@@ -12,8 +12,10 @@ from dcf import client as package
 from dcf.client import (
     AsyncClient,
     Client,
+    artifacts,
     contexts,
     gate_records,
+    gating,
     growing,
     growing_records,
     journal,

@@ -104,6 +104,8 @@ def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
         yield from BAD_NUMBERS
     elif "boolean" in types:
         yield from [7, "true", "", [], {}]
+    elif name == "content":
+        yield from ["\ud800", *WRONG_TYPES]  # of artifacts, which may be long
     elif name not in CHECKED and any("pattern" not in one for one in texts):
         yield from [LARGE, "\ud800", *WRONG_TYPES]
     elif name in {"state", "source_state", "unit", "group", "parent_unit"}:

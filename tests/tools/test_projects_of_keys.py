@@ -218,3 +218,19 @@ async def test_a_key_keeps_its_project_in_redis(alone: Application) -> None:
     caller = alone.keys.admit(made.text)
     assert caller is not None
     assert caller.project == OURS
+
+
+async def test_of_keys_by_prefix_only_the_whole_key_its_expiry_its_project_and_its_scopes_count(
+    alone: Application, run_id: str
+) -> None:
+    """Row of the list of fixes: keys are found by their id, and then nothing but all of the key is enough."""
+    made = alone.keys.create((Scope.READ,), agent_id=None, label=None, life_s=60, project=OURS)
+    beginning, end = made.text[:-1], made.text[-1]
+    assert alone.keys.admit(beginning + ("A" if end != "A" else "B")) is None
+    expired = alone.keys.create((Scope.READ,), agent_id=None, label=None, life_s=-1, project=OURS)
+    assert alone.keys.admit(expired.text) is None
+    caller = alone.keys.admit(made.text)
+    assert caller is not None
+    await ask(alone, key_of(*Scope), "start_run", workflow_json=ONE_TASK, workflow_id=run_id, project=THEIRS)
+    assert (await ask(alone, caller, "read_workflow_control_plane", workflow_id=run_id)).code == "unknown_run"
+    assert (await ask(alone, caller, "cancel_run", workflow_id=run_id)).code == "forbidden"

@@ -42,12 +42,10 @@ class BucketBlobs:
         options: dict[str, Any] = {"timeout": _TIMEOUT}
         if os.environ.get("AWS_ALLOW_HTTP", "").lower() == "true":
             options["allow_http"] = True
-        self._opened = (
-            obstore,
-            S3Store.from_url(
-                self._url, client_options=options, retry_config={"max_retries": 3, "retry_timeout": _RETRIED_FOR}
-            ),
-        )
+        bucket, _, prefix = self._url.removeprefix("s3://").partition("/")
+        retries = {"max_retries": 3, "retry_timeout": _RETRIED_FOR}
+        store = S3Store(bucket, prefix=prefix.strip("/") or None, client_options=options, retry_config=retries)
+        self._opened = obstore, store
         return self._opened
 
     def write(self, name: str, data: bytes) -> None:
