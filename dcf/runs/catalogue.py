@@ -27,12 +27,12 @@ from dcf.core.catalogue_definitions import (
     taken_version,
     write_definition,
 )
-from dcf.core.catalogue_search import applies, as_definition_entry, owners_of
+from dcf.core.catalogue_search import applies, as_definition_entry, seen_by
 from dcf.core.definition import Definition, read_definition
 from dcf.core.forms import asl_of
 from dcf.core.knowledge_refusals import catalogue_full, kept_elsewhere, version_exists
 from dcf.core.starting import Reference
-from dcf.core.text_entries import FacetFilter, Search, TextEntry
+from dcf.core.text_entries import FacetFilter, Search, TextEntry, combined
 from dcf.core.text_query import read_query
 from dcf.core.text_tokens import Words, read_words, words_in
 from dcf.errors import Conflict, InvalidArgument, NotInCatalogue
@@ -96,9 +96,7 @@ class DefinitionQuery:
     @property
     def filters(self) -> tuple[FacetFilter, ...]:
         """The filters as the text index knows them."""
-        found = [owners_of(self.project, self.session)]
-        if self.kind is not None:
-            found.append(FacetFilter(facet="kind", values=(str(self.kind),)))
+        found = list(seen_by(self.project, self.session, self.kind))
         found += [FacetFilter(facet="tag", values=(tag,)) for tag in self.tags]
         words = tuple(dict.fromkeys(word for one in self.keywords for word in words_in(one)))
         if self.keywords:
@@ -237,7 +235,7 @@ class DefinitionCatalogue:
             at=now,
             document=write_definition(found),
             words=read_words(texts),
-            facets={"kind": ("workflow",), "of": (Owner().key,), "always": ("no",), "sha": (definition.sha256,)},
+            facets={**combined({"kind": found.kind, "of": found.owner.key}), "always": ("no",)},
             until=found.until,
         )
         self._index.put(entry, replaces="any", is_counted=False)

@@ -24,7 +24,7 @@ from dcf.store.text_index_scripts import PRUNE, PUT, REMOVE, SEARCH
 from dcf.values.json_text import Json, dump, load
 from dcf.values.refusal import Refusal
 
-BLOCK: Final = 1000
+BLOCK: Final = 256
 """Candidates that one page orders and counts; where there are more, the next page goes on with the next of them."""
 
 MOST_LOOKED_AT: Final = 10_000
