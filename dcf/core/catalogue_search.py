@@ -30,7 +30,6 @@ def as_definition_entry(found: CataloguedDefinition, content: Json, revision: in
         "tag": found.tags,
         "always": ("yes" if found.always_apply else "no",),
         "complexity": () if found.complexity is None else (found.complexity,),
-        "sha": tuple(dict.fromkeys(one.sha256 for one in found.versions)),
     }
     return TextEntry(
         entry_id=found.entry_id,
