@@ -16,6 +16,7 @@ from benchmarks.clock import measure_clock
 from benchmarks.contention import measure_contention
 from benchmarks.explaining import measure_explaining
 from benchmarks.figures import Row, Timed
+from benchmarks.journal import measure_journal
 from benchmarks.language import measure_language
 from benchmarks.measuring import Probe
 from benchmarks.metering import measure_metering
@@ -106,6 +107,7 @@ def measure(fsync: Literal["everysec", "always"], rounds: int) -> list[Row]:
             *measure_calls(app),
             *measure_beginnings(app, probe),
             *measure_language(app, probe, rounds),
+            *measure_journal(app, probe, rounds),
             *measure_workforce(app, probe, max(3, rounds // 50)),
             *measure_contention(app, probe),
             *measure_metering(app),

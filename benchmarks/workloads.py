@@ -10,7 +10,7 @@ from dcf.core.creation import Create
 from dcf.core.definition import read_definition
 from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus, Status
-from dcf.core.progress import Update
+from dcf.core.updates import Update
 from dcf.runs.control_plane import ControlPlane
 from dcf.values.refusal import Refusal
 

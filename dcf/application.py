@@ -25,8 +25,10 @@ from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis, KindsOf
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.export import Exports
+from dcf.runs.growing import Growing
 from dcf.runs.health import Health
 from dcf.runs.histories import Histories
+from dcf.runs.journal import Journal
 from dcf.runs.knowledge import Knowledge
 from dcf.runs.lanes import Lanes
 from dcf.runs.lifecycle import Lifecycle
@@ -38,12 +40,16 @@ from dcf.runs.projects import Projects
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.schedules import Schedules
+from dcf.runs.searching import Searching
 from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
 from dcf.runs.talk import Talking
 from dcf.runs.task_log import TaskLog
+from dcf.runs.upkeep import Upkeep
+from dcf.runs.usage import Usages
 from dcf.runs.views import RunViews
+from dcf.runs.work_finding import WorkFinding
 from dcf.settings import Settings
 from dcf.skills.library import Library
 from dcf.store.access_keys import AccessKeys
@@ -60,17 +66,22 @@ from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
 from dcf.store.inspection import ServerFacts, inspect_server
+from dcf.store.journal import JournalReader
 from dcf.store.listings import Listings
 from dcf.store.opening import opened
 from dcf.store.projects import ProjectStore
 from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.run_signs import RunSignsReader
+from dcf.store.run_texts import RunTexts
 from dcf.store.server_time import ServerTime
+from dcf.store.usage import UsageBooks
 from dcf.store.vitals import VitalSigns
 from dcf.store.webhooks import Webhooks
+from dcf.store.work_list import WorkList
 from dcf.workforce.assignment import Desk
 from dcf.workforce.composition import Workforce, workforce
+from dcf.workforce.contexts import Contexts
 from dcf.workforce.crew.closing import Closing
 from dcf.workforce.crew.workers import Workers
 from dcf.workforce.offered_skills import OfferedSkills
@@ -84,7 +95,7 @@ class Application:
 
     `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on Tasks that wait
     for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `talking`
-    has notes, questions, answers and corrections of results. `starting`
+    has notes, questions, answers and corrections of results, `journal` what else agents write down. `starting`
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
     `run_list` lists them, `projects` are what they belong to, `knowledge` is what outlives them, `catalogue` has
     what agents work by, `exports` explains and exports them, and
@@ -100,6 +111,8 @@ class Application:
     lifecycle: Lifecycle
     callbacks: Callbacks
     talking: Talking
+    journal: Journal
+    texts: RunTexts
     people: People
     starting: Starting
     retrying: RunRetrying
@@ -130,9 +143,9 @@ class Application:
     audit: AuditTrail
     refusals: RefusalNotes
     inbox: Inbox
-    handed: HandedOut
     records: AgentRecords
     reader: InboxReader
+    work: WorkFinding
     server: ServerFacts
     redis_url: str
 
@@ -142,14 +155,39 @@ class Application:
         return Outside(self.control_plane)
 
     @property
+    def usages(self) -> Usages:
+        """What work used up."""
+        return self.work.usages
+
+    @property
+    def handed(self) -> HandedOut:
+        """What calls were given."""
+        return self.work.handed
+
+    @property
     def task_log(self) -> TaskLog:
         """What functions log."""
         return TaskLog(self.control_plane)
 
     @property
+    def growing(self) -> Growing:
+        """The operations on runs that grow."""
+        return Growing(self.control_plane)
+
+    @property
     def signals(self) -> SignalSending:
         """The sending of signals."""
         return SignalSending(self.control_plane)
+
+    @property
+    def searching(self) -> Searching:
+        """One search over what is known, and what runs have written."""
+        return Searching(self.run_list, self.journal, self.texts, self.knowledge, self.catalogue)
+
+    @property
+    def contexts(self) -> Contexts:
+        """Where agents are, and what they do next."""
+        return Contexts(self.control_plane, self.runs, self.run_list, self.work, self.journal, self.desk)
 
     @property
     def diagnosis(self) -> Diagnosis:
@@ -195,6 +233,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             lifecycle=Lifecycle(plane),
             callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
             talking=Talking(plane),
+            journal=Journal(plane, JournalReader(connections)),
+            texts=RunTexts(connections),
             people=People(plane, parts.history, HumanTasks(connections)),
             starting=parts.starting,
             retrying=RunRetrying(plane),
@@ -225,7 +265,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             audit=(audit := AuditTrail(connections)),
             refusals=RefusalNotes(audit, parts.keys),
             inbox=inbox,
-            handed=HandedOut(connections),
+            work=WorkFinding(plane, WorkList(connections), HandedOut(connections), UsageBooks(connections)),
             records=found.records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,
@@ -266,7 +306,8 @@ def _clock(
     connections: Connections,
 ) -> RunClock:
     time, lists = ServerTime(connections), (parts.run_index, parts.due, parts.outbox)
-    return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, parts.schedules)
+    upkeep = Upkeep(UsageBooks(connections), parts.plane.limits)
+    return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, parts.schedules, upkeep)
 
 
 def _json_documents(settings: Settings, connections: Connections, plane: ControlPlane) -> JsonDocuments:

@@ -13,6 +13,7 @@
     │   ├── NotInCatalogue     not_in_catalogue
     │   ├── UnknownFinding     unknown_finding
     │   ├── UnknownSchedule    unknown_schedule
+    │   ├── UnknownProject     unknown_project
     │   ├── UnknownState       unknown_state
     │   ├── AgentUnknown       unknown_agent
     │   ├── SkillUnknown       unknown_skill
@@ -164,6 +165,16 @@ class UnknownSchedule(NotFound):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"There is no schedule '{name}'.")
+
+
+class UnknownProject(NotFound):
+    """No project has this id, or this path."""
+
+    code = "unknown_project"
+    default_hint = "List the projects with list_projects (`dcf projects list`), or make one with put_project."
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no project '{name}'.")
 
 
 class NotInCatalogue(NotFound):

@@ -1,4 +1,4 @@
-"""The operator process of the lab: pauses and resumes some runs, resolves and assigns their states, cancels a few.
+"""The operator process of the lab: pauses, blocks and resumes some runs, resolves and assigns states, cancels a few.
 
 In a run that is only helped, it ends a state as its worker would, so that what must come of the run stays the same. In
 a run that it treats as it likes it also skips and fails states, cancels, and lets it go on after its end; how such a
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from dcf.core.answers import Created
+from dcf.core.journal import EntryKind, entry_id_of
+from dcf.core.journaling import AddEntry, EntryAdded, ResolveIssue
 from dcf.core.model import OPEN, RunStatus
 from dcf.core.operations import RunAnswer
 from dcf.core.repeating import Rerun
@@ -47,7 +49,7 @@ _ACTIONS = 15
 """Most things that are done to one run."""
 
 _PAUSE_S = (0.02, 0.3)
-_Answer: TypeAlias = RunAnswer | Created | Deleted | Refusal
+_Answer: TypeAlias = RunAnswer | EntryAdded | Created | Deleted | Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +114,20 @@ class Operations:
     def resume(self, run: str, asked: str) -> Heard:
         """Resume the run."""
         return self._noted("resume", run, "", asked, lambda: self._lifecycle.resume(run, request_id=asked))
+
+    def block(self, run: str, asked: str) -> Heard:
+        """Add an issue that blocks the run; its key is the id of the request."""
+        wish = AddEntry(
+            kind=EntryKind.ISSUE, text="Somebody must look.", agent="operator", key=asked, blocks=True, is_operator=True
+        )
+        return self._noted("block", run, "", asked, lambda: self._dcf.journal.add_journal_entry(run, wish))
+
+    def unblock(self, run: str, issue: str, asked: str) -> Heard:
+        """Resolve an issue."""
+        wish = ResolveIssue(issue=issue, how="Somebody looked.", by="operator", may_any=True)
+        return self._noted(
+            "unblock", run, "", asked, lambda: self._dcf.journal.resolve_issue(run, wish, request_id=asked)
+        )
 
     def resolve(self, run: str, wish: Resolve, asked: str) -> Heard:
         """Resolve a state of the run."""
@@ -195,7 +211,7 @@ class Operator:
 
     def act(self, run: str, tasks: list[str]) -> None:
         """Do one thing to a run, or to one of these Tasks of it, which were open just now."""
-        on_run: list[Callable[[str], object]] = [self.pause, self.repeat]
+        on_run: list[Callable[[str], object]] = [self.pause, self.block, self.repeat]
         on_task: list[Callable[[str, str], object]] = [self.help, self.help, self.assign] if tasks else []
         if self.duty.seeds[run] % 8 == _REPEATED:
             on_run, on_task = [self.rerun], []
@@ -219,6 +235,14 @@ class Operator:
         self.ask(lambda asked: self.verbs.pause(run, asked))
         time.sleep(self.luck.uniform(*_PAUSE_S))
         self.ask(lambda asked: self.verbs.resume(run, asked))
+
+    def block(self, run: str) -> None:
+        """Block the run by an issue for a moment."""
+        asked = uuid.uuid4().hex
+        self.past.append(lambda: self.verbs.block(run, asked))
+        self.verbs.surely(lambda: self.verbs.block(run, asked))
+        time.sleep(self.luck.uniform(*_PAUSE_S))
+        self.ask(lambda again: self.verbs.unblock(run, entry_id_of(asked), again))
 
     def help(self, run: str, path: str) -> None:
         """End a state as its worker would."""
@@ -277,6 +301,8 @@ def _heard(answer: _Answer, state: str) -> Heard:
             return Heard(code="ok", state=state, repeated=repeated)
         case Created(existed=existed):
             return Heard(code="ok", repeated=existed)
+        case EntryAdded(repeated=repeated):
+            return Heard(code="ok", repeated=repeated)
         case Deleted(existed=existed):
             return Heard(code="ok", repeated=not existed)
         case _:

@@ -12,6 +12,7 @@ from dcf.runs.children import Children
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
+from dcf.runs.journal import Journal
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.retention import Retention
@@ -27,6 +28,7 @@ from dcf.store.deletion import Deletion
 from dcf.store.due import DueRuns
 from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
+from dcf.store.journal import JournalReader
 from dcf.store.outbox import Outbox
 from dcf.store.runs import RunStore
 from dcf.store.schedules import ScheduleStore
@@ -56,6 +58,7 @@ class Dcf:
     connections: Connections
     plane: ControlPlane
     lifecycle: Lifecycle
+    journal: Journal
     signals: SignalSending
     retrying: RunRetrying
     starting: Starting
@@ -101,6 +104,7 @@ def opened(place: Place) -> Iterator[Dcf]:
             connections=connections,
             plane=plane,
             lifecycle=Lifecycle(plane),
+            journal=Journal(plane, JournalReader(connections)),
             signals=SignalSending(plane),
             retrying=RunRetrying(plane),
             starting=starting,

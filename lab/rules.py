@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from lab.evidence import BY_THE_CLOCK, ENDINGS, Happening, Story, is_task
 from lab.expectation import plain
+from lab.journal_rules import each_issue_is_opened_and_resolved_once, nobody_gets_a_lease_in_a_blocked_run
 from lab.recording import Call
 from lab.talk_rules import a_corrected_result_is_what_the_follower_saw, each_question_is_answered_once
 
@@ -461,6 +462,8 @@ RULES: tuple[Rule, ...] = (
     a_logged_line_stands_once,
     each_question_is_answered_once,
     a_corrected_result_is_what_the_follower_saw,
+    nobody_gets_a_lease_in_a_blocked_run,
+    each_issue_is_opened_and_resolved_once,
 )
 
 

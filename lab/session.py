@@ -226,6 +226,9 @@ class Batch:
                 found = patiently(lambda run=run: dcf.plane.read(run, ()))  # type: ignore[misc]
             except UnknownRun:  # a power loss took it back
                 continue
+            for one in found.meta.blocked_by:
+                issue = one.issue
+                by_hand.surely(lambda run=run, issue=issue: by_hand.unblock(run, issue, f"at the end of {issue}"))  # type: ignore[misc]
             if found.meta.is_paused:
                 by_hand.surely(lambda run=run: by_hand.resume(run, f"at the end of {run}"))  # type: ignore[misc]
 

@@ -14,9 +14,9 @@ from dcf.core.corrections import Correct
 from dcf.core.lease import Acquire, Release, Renew
 from dcf.core.model import Status
 from dcf.core.operations import RunAnswer
-from dcf.core.progress import Update
 from dcf.core.questions import Ask
 from dcf.core.task_log import LogEvent, Logged
+from dcf.core.updates import Update
 from dcf.errors import PASSING, DcfError
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.corrections import Corrections

@@ -22,6 +22,7 @@ from dcf.cli import (
     callbacks,
     catalog,
     catalogue,
+    contexts,
     diagnosis,
     events,
     exit_codes,
@@ -31,16 +32,19 @@ from dcf.cli import (
     graphs,
     hosting,
     init,
+    journal,
     keys,
     language,
     lifecycle,
     opening,
     panels,
     people,
+    projects,
     reference,
     retention,
     running,
     schedules,
+    searching,
     signals,
     skills,
     starting,
@@ -381,6 +385,7 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
-    *(retention, signals, diagnosis, events, export, watching, init, hosting, findings, catalogue),
+    *(journal, contexts, retention, signals, diagnosis, events, export, watching, init, hosting, projects),
+    *(findings, catalogue, searching),
 ):
     part.mount(app)

@@ -64,6 +64,7 @@ def list_runs(
     since: Annotated[str | None, typer.Option(help="Only created since: 2h, 30d, or 2026-11-22T09:00:00Z.")] = None,
     until: Annotated[str | None, typer.Option(help="Only created before.")] = None,
     stuck: Annotated[bool, typer.Option("--stuck", help="Only those that nobody takes up, or starts.")] = False,
+    blocked: Annotated[bool, typer.Option("--blocked", help="Only those that an open issue blocks.")] = False,
     cursor: Annotated[str | None, typer.Option(help="Go on here: printed below each page; 0 begins.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -96,6 +97,7 @@ def list_runs(
         since=check_time("--since", since, now),
         until=check_time("--until", until, now),
         stuck=stuck,
+        blocked=blocked,
         cursor=None if cursor == _FIRST_PAGE else read_cursor(cursor),
     )
     with opening.run_list() as found, patience("reading the list"):
@@ -170,7 +172,7 @@ def _repeated(query: "RunQuery") -> str:
     words |= {"tag": query.tag, "parent": query.parent, "project": query.project}
     words |= {"since": _time(query.since), "until": _time(query.until)}
     given = [f" --{name} {quote(clean(value))}" for name, value in words.items() if value is not None]
-    return "".join(given) + (" --stuck" if query.stuck else "")
+    return "".join(given) + (" --stuck" if query.stuck else "") + (" --blocked" if query.blocked else "")
 
 
 def _time(micros: int | None) -> str | None:
@@ -190,6 +192,8 @@ def _columns(rows: Sequence[Mapping[str, Json]]) -> dict[str, Sequence[Text]]:
 def _status(row: Mapping[str, Json]) -> Text:
     if row["stuck"]:
         return Text("! stuck", style="yellow", no_wrap=True)
+    if row["blocked"] and not row["paused"]:
+        return status_text("blocked")
     return Text("‖ paused", style="dim", no_wrap=True) if row["paused"] else status_text(row["status"])
 
 

@@ -58,7 +58,7 @@ def print_explanation(document: dict[str, Json]) -> None:
     heading = Text.assemble(status_text(document["run_status"]), f"  {clean(document['workflow_id'])}")
     out.print(heading, soft_wrap=True)
     if not document["findings"]:
-        over = document["run_status"] not in {"running", "paused"}
+        over = document["run_status"] not in {"running", "paused", "blocked"}
         out.print(Text("It is over." if over else "Nothing holds it up."), soft_wrap=True)
     for finding in document["findings"]:
         print_finding(finding)

@@ -15,6 +15,7 @@ from dcf.asl.state_paths import ancestors, name_of
 from dcf.cli import views
 from dcf.cli.notes import counts, duration, elapsed
 from dcf.cli.text import clean
+from dcf.core.blockers import is_blocked
 from dcf.runs.insides import pick
 from dcf.runs.views import EACH
 from dcf.values.json_text import Json
@@ -36,6 +37,7 @@ class LiveProgress:
         self._live = None if quiet or not is_screen else _live(console)
         self._line = views.say if stderr else views.print_line
         self._is_paused = False
+        self._is_blocked = False
         self._seen: dict[str, tuple[str, int]] = {}
         self._announced = False
 
@@ -101,9 +103,16 @@ class LiveProgress:
         if is_paused is not self._is_paused:
             self._line(f"run {'paused' if is_paused else 'resumed'}, {ended}")
         self._is_paused = is_paused
+        self._tell_of_blockers(meta, ended)
         if meta["status"] != "running":
             took = elapsed(meta, datetime.now(UTC))
             self._line(f"run {meta['status']}, {ended}{f', {took}' if took else ''}")
+
+    def _tell_of_blockers(self, meta: Mapping[str, Json], ended: str) -> None:
+        blocked = is_blocked(meta)
+        if blocked is not self._is_blocked:
+            self._line(f"run {'blocked by an issue' if blocked else 'unblocked'}, {ended}")
+        self._is_blocked = blocked
 
 
 def _view(found: Mapping[str, Json], height: int) -> RenderableType:

@@ -133,6 +133,8 @@ def _unstarted(doc: Mapping[str, Json]) -> str | None:
     """Return what a ready state waits for besides an agent: for the run to be started, or resumed."""
     if doc.get("paused"):
         return f"the run is paused; then{_for_whom(doc)}"
+    if doc.get("blocked"):
+        return f"an issue blocks the run; then{_for_whom(doc)}"
     return f"not started yet;{_for_whom(doc)}" if doc.get("awaits_start") else None
 
 

@@ -25,6 +25,7 @@ _MARKS = {
     "cancelled": ("◼", "yellow"),
     "partial": ("◐", "yellow"),
     "paused": ("‖", "yellow"),
+    "blocked": ("⊘", "yellow"),
 }
 _WIDE = 500
 """Columns where there is no screen: a pipe or a file gets each row on one line."""
@@ -57,9 +58,10 @@ def status_text(status: object) -> Text:
 
 
 def run_word(about: Mapping[str, Json]) -> str:
-    """Return the status of a run, by its meta document or its line in the list; `paused` stands for running there."""
-    is_paused = about.get("status") == "running" and about.get("paused_at") is not None
-    return "paused" if is_paused else str(about.get("status"))
+    """Return the status of a run, by its meta document or its line in the list, in a word for people."""
+    from dcf.core.blockers import word_of
+
+    return word_of(about)
 
 
 def print_error(error: DcfError) -> None:

@@ -5,7 +5,20 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from dcf.client import knowledge, outside, people, registering, scheduling, talk, verbs, watching
+from dcf.client import (
+    contexts,
+    journal,
+    knowledge,
+    outside,
+    people,
+    projects,
+    registering,
+    scheduling,
+    searching,
+    talk,
+    verbs,
+    watching,
+)
 from dcf.client.exchange import (
     AwaitedTransport,
     BlockingTransport,
@@ -64,6 +77,11 @@ class Client:
     ask_question = blocking(talk.ask_question)
     answer_question = blocking(talk.answer_question)
     correct_result = blocking(talk.correct_result)
+    get_context = blocking(contexts.get_context)
+    search = blocking(searching.search)
+    add_journal_entry = blocking(journal.add_journal_entry)
+    read_journal = iterating(journal.read_journal)
+    resolve_issue = blocking(journal.resolve_issue)
     signal = blocking(outside.signal)
     send_task_success = blocking(outside.send_task_success)
     send_task_failure = blocking(outside.send_task_failure)
@@ -74,6 +92,10 @@ class Client:
     list_schedules = iterating(scheduling.list_schedules)
     operate_schedule = blocking(scheduling.operate_schedule)
     delete_schedule = blocking(scheduling.delete_schedule)
+    put_project = blocking(projects.put_project)
+    get_project = blocking(projects.get_project)
+    list_projects = iterating(projects.list_projects)
+    delete_project = blocking(projects.delete_project)
     add_finding = blocking(knowledge.add_finding)
     search_findings = iterating(knowledge.search_findings)
     get_finding = blocking(knowledge.get_finding)
@@ -176,6 +198,11 @@ class AsyncClient:
     ask_question = awaited(talk.ask_question)
     answer_question = awaited(talk.answer_question)
     correct_result = awaited(talk.correct_result)
+    get_context = awaited(contexts.get_context)
+    search = awaited(searching.search)
+    add_journal_entry = awaited(journal.add_journal_entry)
+    read_journal = iterating_async(journal.read_journal)
+    resolve_issue = awaited(journal.resolve_issue)
     signal = awaited(outside.signal)
     send_task_success = awaited(outside.send_task_success)
     send_task_failure = awaited(outside.send_task_failure)
@@ -186,6 +213,10 @@ class AsyncClient:
     list_schedules = iterating_async(scheduling.list_schedules)
     operate_schedule = awaited(scheduling.operate_schedule)
     delete_schedule = awaited(scheduling.delete_schedule)
+    put_project = awaited(projects.put_project)
+    get_project = awaited(projects.get_project)
+    list_projects = iterating_async(projects.list_projects)
+    delete_project = awaited(projects.delete_project)
     add_finding = awaited(knowledge.add_finding)
     search_findings = iterating_async(knowledge.search_findings)
     get_finding = awaited(knowledge.get_finding)

@@ -66,6 +66,15 @@ class ParentState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BlockingIssue:
+    """An open issue that blocks its run: its id in the journal, the beginning of its text, and since when."""
+
+    issue: str
+    text: str
+    since: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingSignal:
     """A signal that came early and waits for its state."""
 
@@ -93,6 +102,7 @@ class RunDetails:
     finished_at: str | None = None
     finalized_at: str | None = None
     paused_at: str | None = None
+    blocked_by: tuple[BlockingIssue, ...] = ()
     tags: tuple[str, ...] = ()
     rerun_of: str | None = None
     project: str | None = None
@@ -117,6 +127,7 @@ class ListedRun:
     definition: str = ""
     status: RunStatusName | Literal["unreadable"]
     paused: bool = False
+    blocked: bool = False
     stuck: bool = False
     states_done: int | None = None
     states: int | None = None
@@ -214,7 +225,7 @@ class ExplainedRun:
     """Why a run is where it is, what is stuck first; without findings nothing holds it up."""
 
     workflow_id: str
-    run_status: RunStatusName | Literal["paused"]
+    run_status: RunStatusName | Literal["paused", "blocked"]
     stuck: bool
     at: str
     findings: tuple[ExplainedCause, ...] = ()

@@ -108,11 +108,12 @@ def list_runs(
     since: Moment | None = None,
     until: Moment | None = None,
     stuck: bool = False,
+    blocked: bool = False,
 ) -> Stream[ListedRun]:
     """Yield runs, newest first: all of them, or those that meet every filter given. Pages are read as they are needed.
 
-    `stuck` are running runs that nobody takes up, `parent` is the run whose child runs are meant; `since` and `until`
-    are when they were created, `since` also as `2h`.
+    `stuck` are running runs that nobody takes up, `blocked` such that an open issue blocks, `parent` is the run whose
+    child runs are meant; `since` and `until` are when they were created, `since` also as `2h`.
     """
     wanted = given(
         status=status,
@@ -125,6 +126,7 @@ def list_runs(
         since=moment_text(since),
         until=moment_text(until),
         stuck=stuck or None,
+        blocked=blocked or None,
     )
     return _listed(wanted)
 

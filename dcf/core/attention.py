@@ -28,7 +28,8 @@ MOST_REMINDERS = 10
 """After so many reminders (about half an hour) the planner is told, and further ones come once an hour."""
 
 PAUSED_DELAY = 300 * SECOND
-"""Interval at which the clock looks at a ready state of a paused run, in case that resuming did not see it."""
+"""Interval at which the clock looks at a ready state of a paused or blocked run, in case resuming did not see it."""
+
 STUCK_REMINDERS = 3
 """After so many reminders in vain (a minute and three quarters) the run is listed as stuck."""
 
@@ -86,7 +87,7 @@ def _close(snapshot: Snapshot, state: str, doc: StateDoc | None) -> Decision[Owe
 def hasten(snapshot: Snapshot, state: str) -> Decision[Owed]:
     """Make a ready state due now, so that it is announced again: its agent could not take it until now."""
     doc, meta, now = snapshot.states[state], snapshot.meta, snapshot.now
-    if meta is None or meta.status is not RunStatus.RUNNING or meta.is_paused or not doc.is_claimable(now):
+    if meta is None or meta.status is not RunStatus.RUNNING or meta.is_halted or not doc.is_claimable(now):
         return Decision(answer=Owed())
     if not meta.is_started and (meta.has_planner or _awaits_start(doc, meta)):
         return Decision(answer=Owed())  # starting the run will announce it
@@ -103,15 +104,15 @@ def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:
         return now + JOIN_DELAY
     if doc.waits_outside:
         return next_look(doc, now)
-    if meta.is_paused:
+    if meta.is_halted:
         return doc.attention(now + PAUSED_DELAY)
     waits = _awaits_start(doc, meta)
     return doc.attention(now + (_start_delay(doc.start_reminders) if waits else _delay(doc.reminders)))
 
 
 def _announce(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:
-    """Tell whom it concerns that a ready state waits; nobody while the run is paused, since resuming does."""
-    if meta.is_paused:
+    """Tell whom it concerns that a ready state waits; nobody while no leases are given: what ends that tells them."""
+    if meta.is_halted:
         return Decision(answer=Owed(fired="paused"), changes=Changes(timers={state: doc.attention(now + PAUSED_DELAY)}))
     if _awaits_start(doc, meta):
         return _remind_of_start(state, doc, meta, now)

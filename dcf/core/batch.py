@@ -11,11 +11,13 @@ from typing import Any
 
 from dcf.core import progress
 from dcf.core.answers import Updated
+from dcf.core.blockers import read_blockers
 from dcf.core.decision import Changes, Decision, More, Remaining, Snapshot, Tally
 from dcf.core.definition import Definition
 from dcf.core.model import Meta, RunStatus
-from dcf.core.progress import Update
 from dcf.core.scopes import fenced
+from dcf.core.updates import Update
+from dcf.core.usage import plus, stored_budget
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
@@ -79,13 +81,25 @@ def _after(snapshot: Snapshot, changes: Changes) -> Snapshot:
             outputs={**snapshot.outputs, **changes.outputs},
             tallies=counted,
             receipts={**snapshot.receipts, **changes.receipts},
+            usage=_after_charges(snapshot.usage, changes),
             signals=changes.signals[-1] if changes.signals else snapshot.signals,
+            growth=changes.growth[-1] if changes.growth else snapshot.growth,
         )
     )
     return replace(found, void={**snapshot.void, **found.void})
 
 
+def _after_charges(sums: Mapping[str, int] | None, changes: Changes) -> Mapping[str, int] | None:
+    if sums is None or not changes.usage:
+        return sums
+    return reduce(plus, (charge.usage for charge in changes.usage), dict(sums))
+
+
 def _after_patch(meta: Meta, patch: Mapping[str, Json]) -> Meta:
+    if "blocked_by" in patch:
+        meta = replace(meta, blocked_by=read_blockers(patch["blocked_by"]))
+    if "budget" in patch:
+        meta = replace(meta, budget=stored_budget(patch["budget"]))
     return replace(meta, status=RunStatus(patch["status"])) if "status" in patch else meta
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Literal
 
+from dcf.core.blockers import is_blocked
 from dcf.core.codec import read_assignment
 from dcf.core.model import RunStatus
 from dcf.core.parents import read_parent
@@ -24,7 +25,13 @@ LONGEST_PAGE: Final = 1000
 SHORT_SHA: Final = 8
 """Characters of a definition's SHA-256 that tell versions of a workflow apart: shown, and used as a version."""
 
+BY_ISSUE: Final = "issue"
+"""What the runs are listed under that an issue blocks."""
+
 _SHA = re.compile(r"[0-9a-f]{8,64}\Z")
+FOR_ANYBODY: Final = "*"
+"""Stands among the agents of a run, in the lists by agent, for a Task that any agent may take. No id has it."""
+
 _CURSOR = re.compile(r"([0-9]{1,16}):([A-Za-z0-9][A-Za-z0-9_.-]{0,63})\Z", re.ASCII)
 
 
@@ -38,6 +45,7 @@ class Facet(StrEnum):
     TAG = "tag"
     PARENT = "parent"
     PROJECT = "project"
+    BLOCKED = "blocked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +80,7 @@ class RunQuery:
     `version` is the version in the workflow document, or the first 8 or more characters of the definition's SHA-256.
     `since` and `until` bound the creation time, in server microseconds; `until` is excluded. `stuck`: only live runs
     whose agents were reminded in vain (`attention.STUCK_REMINDERS`). `parent`: only the child runs of this run.
+    `blocked`: only running runs that an issue blocks.
     """
 
     limit: int
@@ -85,6 +94,7 @@ class RunQuery:
     since: int | None = None
     until: int | None = None
     stuck: bool = False
+    blocked: bool = False
     cursor: Cursor | None = None
 
     @property
@@ -98,6 +108,7 @@ class RunQuery:
             Facet.TAG: self.tag,
             Facet.PARENT: self.parent,
             Facet.PROJECT: self.project,
+            Facet.BLOCKED: BY_ISSUE if self.blocked else None,
         }
         return {facet: value for facet, value in named.items() if value is not None}
 
@@ -112,6 +123,7 @@ class RunQuery:
             and (self.parent is None or row.parent == self.parent)
             and (self.project is None or row.project == self.project)
             and (not self.stuck or row.stuck)
+            and (not self.blocked or row.blocked)
         )
 
 
@@ -138,6 +150,7 @@ class RunRow:
     paused_at: str | None = None
     hold: bool = False
     stuck: bool = False
+    blocked: bool = False
     parent: str | None = None
     project: str | None = None
 
@@ -160,6 +173,7 @@ class RunRow:
             "definition": self.definition_sha256[:SHORT_SHA],
             "status": str(self.status),
             "paused": self.paused_at is not None,
+            "blocked": self.blocked,
             "stuck": self.stuck,
             "states_done": self.states_done,
             "states": self.states,
@@ -217,6 +231,10 @@ def facets_of(meta: Mapping[str, Json]) -> Iterator[tuple[Facet, str]]:
     sha, version = meta.get("definition_sha256"), meta.get("workflow_version")
     yield from ((Facet.VERSION, _version_key(value)) for value in dict.fromkeys(_texts([sha, version])))
     yield from ((Facet.AGENT, agent) for agent in agents_in(meta.get("agents")))
+    if meta.get("for_anybody") is True:
+        yield Facet.AGENT, FOR_ANYBODY
+    if meta.get("blocked_by"):
+        yield Facet.BLOCKED, BY_ISSUE
     tags = meta.get("tags")
     above = read_parent(meta.get("parent"))
     if above is not None:
@@ -238,7 +256,13 @@ def reassigned(meta: Mapping[str, Json], agents: Mapping[str, Json]) -> dict[str
     """
     now = set(agents_in(agents))
     former = [agent for agent in agents_ever(meta) if agent not in now]
-    return {"agents": dict(agents)} | ({"former_agents": former} if former else {})
+    assigned = meta.get("agents")
+    freed = isinstance(assigned, dict) and any(not read_assignment(agents.get(name)) for name in assigned)
+    return (
+        {"agents": dict(agents)}
+        | ({"former_agents": former} if former else {})
+        | ({"for_anybody": True} if freed else {})
+    )
 
 
 def agents_ever(meta: Mapping[str, Json]) -> tuple[str, ...]:
@@ -265,6 +289,7 @@ def read_row(found: Mapping[str, Json], workflow_id: str, most_states: int) -> R
         finalized_at=_text(found.get("finalized_at")),
         paused_at=_text(found.get("paused_at")),
         hold=found.get("hold") is True,
+        blocked=is_blocked(found),
         parent=None if above is None else above.run,
         project=_text(found.get("project")),
     )

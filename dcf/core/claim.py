@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 from dcf.core.answers import Leased, NothingReady
 from dcf.core.decision import Changes, Decision, More, Seeker, Snapshot
+from dcf.core.halt_refusals import no_leases
 from dcf.core.lease import Acquire, acquire
 from dcf.core.model import RunStatus
-from dcf.core.refusals import run_closed, run_paused
+from dcf.core.refusals import run_closed
 from dcf.core.scopes import with_scopes
 from dcf.core.transition import Claimant, Transition
 from dcf.values.digest import fingerprint, next_token
@@ -35,15 +36,16 @@ def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | MaybeExpired |
     mine = _held_before(snapshot, wish)
     free = [state for state, doc in snapshot.states.items() if doc.is_claimable(snapshot.now)]
     overdue = [state for state, at in snapshot.held.items() if at <= snapshot.now]
-    if overdue and not mine and not snapshot.meta.is_paused:
+    if overdue and not mine and not snapshot.meta.is_halted:
         return Decision(answer=MaybeExpired(overdue[0]))
-    takeable = [] if snapshot.meta.is_paused else [state for state in free if state not in snapshot.taken]
+    takeable = [] if snapshot.meta.is_halted else [state for state in free if state not in snapshot.taken]
     found = Decision(answer=mine) if mine else _taken(snapshot, wish, takeable)
     if found.answer:
         first, *others = found.answer
         return Decision(answer=replace(first, others=tuple(others)), changes=found.changes)
-    if snapshot.meta.is_paused:
-        return Decision(answer=run_paused())
+    refused = no_leases(snapshot.meta)
+    if refused is not None:
+        return Decision(answer=refused)
     is_contested = any(state in snapshot.taken for state in free)
     return Decision(answer=NothingReady(examined=snapshot.page, is_contested=is_contested))
 
@@ -85,7 +87,7 @@ def claim_ready(step: Transition, snapshot: Snapshot, claimant: Claimant) -> tup
     nobody else is about to take them. A state whose lease has expired is left to a claim of its own.
     """
     found: list[Leased] = []
-    if step.run_status is not RunStatus.RUNNING or step.meta.is_paused or not snapshot.inputs:
+    if step.run_status is not RunStatus.RUNNING or step.meta.is_halted or not snapshot.inputs:
         return ()
     for state in snapshot.inputs:
         if len(found) >= claimant.most:
@@ -106,7 +108,7 @@ def look_for(step: Transition, snapshot: Snapshot, found: int, claimant: Claiman
 
     That is so if states that were thought to be ready are not, and `inside` a Parallel or Map where nothing was leased.
     """
-    if snapshot.page or step.run_status is not RunStatus.RUNNING or step.meta.is_paused:
+    if snapshot.page or step.run_status is not RunStatus.RUNNING or step.meta.is_halted:
         return None
     if not inside and found >= min(len(snapshot.inputs), claimant.most):
         return None

@@ -11,6 +11,7 @@ from typing import Any
 
 from dcf.asl.steps import Tolerance
 from dcf.core.asking import read_asked, write_asked
+from dcf.core.blockers import read_blockers
 from dcf.core.model import (
     DEFAULT_MAX_ATTEMPTS,
     Lease,
@@ -25,6 +26,7 @@ from dcf.core.model import (
 from dcf.core.parents import read_parent
 from dcf.core.stored_values import count_of, object_of
 from dcf.core.talk import read_asked_of, write_asked_of
+from dcf.core.usage import stored_budget
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json, dump, load
 
@@ -198,10 +200,12 @@ def read_meta(document: Json, agents: Mapping[str, tuple[str, ...]] | None = Non
         planner_agent_id=_string(found.get("planner_agent_id")),
         created_by=_string(found.get("created_by")),
         is_paused=found.get("paused_at") is not None and status == RunStatus.RUNNING,
+        blocked_by=read_blockers(found.get("blocked_by")) if status == RunStatus.RUNNING else (),
         agents=agents,
         max_attempts=count_of(found.get("max_attempts")) or DEFAULT_MAX_ATTEMPTS,
         clock_due_at=from_text(found.get("clock_due_at")),
         parent=read_parent(found.get("parent")),
+        budget=stored_budget(found.get("budget")),
     )
 
 

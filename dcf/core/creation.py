@@ -100,12 +100,12 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
         visited_before=unvisited,
         signals=NO_SIGNALS,
     )
-    step.writes.events.append(_created_event(request))
+    step.writes.events.append(created_event(request))
     step.writes.notices.extend(_to_parent(request.parent))
     context = context_of(request.workflow_id, definition.name, request.run_input, to_text(now), request.secret)
     step.apply(_begun(request, context, clock_of(now, now)))
     step.writes.outputs.update({} if begin is None else begin.outputs)
-    document = _meta_document(request, now) | step.writes.meta
+    document = meta_document(request, now) | step.writes.meta
     seeded = replace(
         step.writes,
         meta_document=document,
@@ -126,7 +126,8 @@ def _begun(request: Create, context: Mapping[str, Json], clock: Clock) -> Advanc
     return engine.enter(machine, begin.state, begin.source, begin.raw, begin.variables, context, clock)
 
 
-def _created_event(request: Create) -> Event:
+def created_event(request: Create) -> Event:
+    """Return the first event of a run."""
     told: dict[str, Json] = {"definition_sha256": request.definition.sha256}
     if request.rerun_of is not None:
         told["rerun_of"] = request.rerun_of
@@ -176,7 +177,8 @@ def _unvisited(definition: Definition) -> dict[str, StateDoc]:
     }
 
 
-def _meta_document(request: Create, now: int) -> dict[str, Json]:
+def meta_document(request: Create, now: int) -> dict[str, Json]:
+    """Return the meta document of a new run."""
     definition = request.definition
     machine = definition.machine
     return (
@@ -215,6 +217,8 @@ def _rare(request: Create) -> dict[str, Json]:
     """Return the fields that few runs have."""
     rare: dict[str, Json] = {"tags": list(request.tags)} if request.tags else {}
     rare |= {} if request.rerun_of is None else {"rerun_of": request.rerun_of}
+    assigned = {**request.definition.bound, **request.agents}
+    rare |= {"for_anybody": True} if any(not assigned.get(task) for task in request.definition.skills) else {}
     rare |= {} if request.project is None else {"project": request.project}
     return rare if request.parent is None else {**rare, "parent": request.parent.as_json()}
 

@@ -10,9 +10,13 @@ from dataclasses import field
 from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
+from dcf.core.growth import Growth
+from dcf.core.journal import JournalEntry, JournalSeen
 from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.signals import Signals
 from dcf.core.talk import Talk
+from dcf.core.units import Unit
+from dcf.core.usage import Charge
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 
@@ -45,8 +49,9 @@ class Reads:
 
     Of a Parallel or Map: `scopes` asks for its recorded entry, `items` for single items by index, `tallies` for the
     counts of ended branches. `receipts` asks for older receipts by state and request, `run_receipts` for those of
-    requests about the whole run; the snapshot has each, None if there is none. `signals` and `talk`, which are watched
-    too, are those of the run.
+    requests about the whole run; the snapshot has each, None if there is none. `signals`, `talk`, `growth` and the sums
+    of `usage` are watched too; they are those of the run. So is the journal, of which these entries are read
+    (`journal.TAIL`: none of them).
     """
 
     states: tuple[str, ...] = ()
@@ -65,6 +70,9 @@ class Reads:
     claims: tuple[str, ...] = ()
     signals: bool = False
     talk: bool = False
+    usage: bool = False
+    journal: tuple[str, ...] = ()
+    growth: bool = False
     whole_meta: bool = False
     audit: bool = False
 
@@ -94,7 +102,10 @@ class Snapshot:
     `inputs` are what workers see, `entries` what was recorded when states were entered, `items` the items of Maps by
     path and index. `void` are the states that are shown as cancelled because the scope around them has ended, as they
     stand. `page` is the number of open states that were looked at, `taken` are those that others are about to take, and
-    `held` those that are leased, by when the clock looks at them. `signals` and `talk` are None if they were not read.
+    `held` those that are leased, by when the clock looks at them. `signals`, `talk` and `journal` are None if they
+    were not read.
+    `held` those that are leased, by when the clock looks at them. `signals`, `talk` and `growth` are None if they were
+    not read.
     """
 
     now: int
@@ -117,6 +128,9 @@ class Snapshot:
     audit: Mapping[str, Json] | None = None
     signals: Signals | None = None
     talk: Talk | None = None
+    usage: Mapping[str, int] | None = None
+    journal: JournalSeen | None = None
+    growth: Growth | None = None
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -166,7 +180,9 @@ class Changes:
     the fingerprint of a claiming token to the claimed state, so that a repeated claim finds it; None removes it.
     `receipts` are older ones, by state and request; `run_receipts` those of requests about the whole run. `forgotten`
     are states of which nothing else is kept. `signals` are the run's as each step left them; the last are written.
-    `talk` are its notes and questions.
+    `talk` are its notes and questions, `journal` entries that are new or whose issue was resolved. `usage` are reports
+    of what work used up, to be added to the run's sums. Of a run that grows, `units` are added, with the agents in
+    `agents`; `growth` are its counts as each step left them.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
@@ -201,6 +217,11 @@ class Changes:
     run_receipts: dict[str, RunReceipt] = field(default_factory=dict)
     signals: list[Signals] = field(default_factory=list)
     talk: Talk | None = None
+    usage: list[Charge] = field(default_factory=list)
+    journal: list[JournalEntry] = field(default_factory=list)
+    growth: list[Growth] = field(default_factory=list)
+    units: list[Unit] = field(default_factory=list)
+    agents: dict[str, Json] = field(default_factory=dict)
     listed: bool = False
     assigned: tuple[str, ...] = ()
 
@@ -249,13 +270,15 @@ class Remaining:
 class More:
     """Returned instead of an answer if the decision needs more than was read; nothing is written.
 
-    `page`: of the open states, in place of single ones that were thought to be ready and are not. `seeker` says for
-    whom, if what was read first was not for a claim of ready states.
+    `states` are further documents to read. `page`: of the open states, in place of single ones that were thought to be
+    ready and are not. `seeker` says for whom, if what was read first was not for a claim of ready states.
     """
 
     scopes: tuple[str, ...] = ()
     items: tuple[tuple[str, int], ...] = ()
     receipts: tuple[tuple[str, str], ...] = ()
+    states: tuple[str, ...] = ()
+    usage: bool = False
     page: bool = False
     seeker: Seeker | None = None
 

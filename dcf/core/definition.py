@@ -16,6 +16,7 @@ from dcf.asl.states import State, Task, Workable
 from dcf.core.bindings import bound_agents
 from dcf.core.decision import Reads
 from dcf.core.forms import DEFAULT_NAME, as_workflow, asl_of, is_bare
+from dcf.core.units import Units
 from dcf.errors import InvalidDefinition, Problem
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json
@@ -44,8 +45,8 @@ class Definition:
     ids. `stateful` is True if a state may read variables or the context object, `revisits` if one may be entered twice,
     `takes_signals` and `starts_children` if one does so; `sha256` leaves out the workflow id. `bound` has the agents
     that the workflow itself assigns. `output_schemas` and `errors` are by the names of the Tasks that have them.
-    `needed` is what `needs` worked out for writes to its states; it is thrown away with the definition, or when there
-    is too much of it.
+    `units` are those of a run that grows (`grown`); a workflow has none. `needed` is what `needs` worked out for writes
+    to its states; it is thrown away with the definition, or when there is too much of it.
     """
 
     document: Mapping[str, Json]
@@ -63,6 +64,7 @@ class Definition:
     bound: Mapping[str, str] = field(default_factory=dict)
     output_schemas: Mapping[str, Mapping[str, Json] | bool] = field(default_factory=dict)
     errors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    units: Units | None = None
     needed: dict[tuple[str, bool, bool, int], Reads] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )

@@ -102,10 +102,26 @@ def _about_run(facts: Facts) -> Iterator[RunFinding]:
             since=facts.paused_at,
             evidence={"paused_at": to_text(facts.paused_at), "still_held": list(held[:NAMED])},
         )
+    elif facts.meta.blocked_by:
+        yield _blocked(facts)
     elif _waits_for_start(facts):
         yield _not_started(facts)
     elif (clock := _clock(facts)) is not None:
         yield clock
+
+
+def _blocked(facts: Facts) -> RunFinding:
+    first, count = facts.meta.blocked_by[0], len(facts.meta.blocked_by)
+    held = [path for path, doc in facts.states.items() if doc.lease.is_live(facts.now)]
+    more = "" if count == 1 else f" So do {count - 1} more."
+    return RunFinding(
+        cause=Cause.BLOCKED,
+        sentence=f"Issue '{first.issue}' blocks the run, no state is leased until it is resolved: {first.text}{more}",
+        remedy=remedies.resolve_issue(facts.workflow_id, first.issue),
+        stuck=True,
+        since=first.since,
+        evidence={"blocked_by": [one.as_json() for one in facts.meta.blocked_by], "still_held": list(held[:NAMED])},
+    )
 
 
 def _not_started(facts: Facts) -> RunFinding:

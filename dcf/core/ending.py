@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from dcf.asl import engine
 from dcf.asl.steps import Advance
-from dcf.core import receipts
+from dcf.core import receipts, unit_progress
 from dcf.core.advancing import open_transition, take, visits_to_leave
 from dcf.core.decision import Event, More, Snapshot
 from dcf.core.definition import Definition
@@ -59,6 +59,8 @@ def end(
     step = open_transition(snapshot, state, epoch, definition)
     writes = step.writes
     writes.states[state] = _left(doc, wish, epoch, now)
+    if definition.units is not None and wish.how == "skip":
+        writes.states[state] = replace(writes.states[state], status=Status.SKIPPED)
     writes.timers[state] = None
     writes.claims.update(forgotten_claim(doc))
     writes.receipts.update(receipts.lost(state, doc, now))
@@ -67,6 +69,8 @@ def end(
     if is_task(doc) and wish.how != "error":
         writes.outputs[state] = wish.output if wish.how == "output" else snapshot.entries[state].raw
     more = take(step, snapshot, state, advance, definition, context)
+    if more is None and definition.units is not None and wish.how != "error":
+        more = unit_progress.settle(step, snapshot, definition.units, (state,))
     if more is not None:
         return more
     writes.notices.extend(stop_notices({state: doc}))  # only now: closing a scope drops the notices of what is inside
@@ -91,6 +95,12 @@ def is_task(doc: StateDoc) -> bool:
 
 def _advance(snapshot: Snapshot, wish: End, definition: Definition, context: Mapping[str, Json], epoch: int) -> Advance:
     state, doc, machine = wish.state, snapshot.states[wish.state], definition.machine
+    if definition.units is not None:
+        is_well = wish.how != "error"
+        output = wish.output if wish.how == "output" else None
+        return (
+            unit_progress.succeeded(state, output) if is_well else unit_progress.failed(state, wish.error, wish.cause)
+        )
     visits, clock = visits_to_leave(snapshot, state), clock_of(snapshot.now, epoch, snapshot.signals)
     if wish.how == "error":
         fail = engine.fail if wish.handled and is_task(doc) else engine.break_off

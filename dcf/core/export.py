@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
 
+from dcf.core.blockers import word_of
 from dcf.core.codec import read_state
 from dcf.core.event_query import EventQuery
 from dcf.core.inspection import public_state
@@ -51,7 +52,7 @@ class ExportedRun:
         found = [one for one in self.findings if state is None or one.get("state") == state]
         return {
             "workflow_id": self.head.get("workflow_id"),
-            "run_status": "paused" if self.meta.get("paused_at") else self.meta.get("status"),
+            "run_status": word_of(self.meta),
             "exported_at": self.head["exported_at"],
             "stuck": any(one.get("stuck") is True for one in found),
             "findings": found,

@@ -14,6 +14,7 @@ from dcf.core.definition import Definition
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, Receipt, RunStatus, StateDoc, Status
 from dcf.core.notices import stop_notices, tell_parent
+from dcf.core.usage import sums_shown
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.records import replace
@@ -164,7 +165,7 @@ def _audit(snapshot: Snapshot, request: Finalize, final: RunStatus, states: Mapp
         "error": document.get("error"),
         "cause": document.get("cause"),
         "note": request.note,
-        "cost_summary": None,
+        "cost_summary": sums_shown(snapshot.usage) if snapshot.usage else None,
     }
 
 

@@ -19,6 +19,7 @@ class Cause(StrEnum):
     STORE_REFUSES_WRITES = "store_refuses_writes"
     DEFINITION_UNKNOWN = "definition_unknown"
     PAUSED = "paused"
+    BLOCKED = "blocked"
     NOT_STARTED = "not_started"
     CLOCK_ABSENT = "clock_absent"
     CLOCK_LATE = "clock_late"

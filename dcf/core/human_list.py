@@ -50,7 +50,8 @@ def read_place(text: str | None) -> TaskCursor | None:
 class HumanTaskQuery:
     """Request for a page of open human tasks, oldest first.
 
-    With a `person` or `groups`, those that this person, or one of the groups, may answer; with a `run`, those of it.
+    With a `person` or `groups`, those that this person, or one of the groups, may answer; with a `run`, those of it,
+    and with a `project` those of its runs.
     """
 
     limit: int
@@ -58,6 +59,7 @@ class HumanTaskQuery:
     groups: tuple[str, ...] = ()
     run: str | None = None
     state: str | None = None
+    project: str | None = None
     place: TaskCursor | None = None
 
     def __post_init__(self) -> None:
@@ -96,9 +98,12 @@ class HumanTaskRow:
     doc: StateDoc
     task: HumanTask | None
     question: Question | None = None
+    project: str | None = None
 
     def is_wanted(self, query: HumanTaskQuery) -> bool:
         """Return True if the query asks for it."""
+        if query.project not in (None, self.project):
+            return False
         if self.question is not None:
             return query.wants_question(self.workflow_id, self.question)
         return query.wants(self.workflow_id, self.state, self.doc)

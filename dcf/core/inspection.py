@@ -11,7 +11,7 @@ HIDDEN_TOKEN = "***"  # nosec B105 # noqa: S105 - it stands for a token
 
 def is_ready(meta: Meta, doc: StateDoc, now: int) -> bool:
     """Return True if a lease on this state could be granted now."""
-    return meta.status is RunStatus.RUNNING and not meta.is_paused and doc.is_claimable(now)
+    return meta.status is RunStatus.RUNNING and not meta.is_halted and doc.is_claimable(now)
 
 
 def public_state(doc: StateDoc) -> dict[str, Json]:

@@ -19,9 +19,10 @@ from dcf.core.finalization import lost_by
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, Operation, RunStatus, StateDoc, Status
 from dcf.core.notices import stop_notices
-from dcf.core.progress import Update, can_wake, claimant_of
+from dcf.core.progress import can_wake, claimant_of
 from dcf.core.scopes import NOTHING_KEPT, opened_scope, visits_of
 from dcf.core.transition import Claimant, Transition, clock_of
+from dcf.core.updates import Update
 from dcf.errors import StateError
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json

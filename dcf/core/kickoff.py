@@ -6,10 +6,11 @@ Pure. The notifications go through the outbox. Starting twice queues the same ev
 from dcf.core.answers import Owed
 from dcf.core.attention import REMINDER_DELAY
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.halt_refusals import no_leases
 from dcf.core.healing import is_ahead
 from dcf.core.model import RunStatus
 from dcf.core.notices import NoticeKind
-from dcf.core.refusals import run_closed, run_paused
+from dcf.core.refusals import run_closed
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
@@ -21,8 +22,9 @@ def kick_off(snapshot: Snapshot, reason: str, timeout_s: int | None = None) -> D
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_closed(meta.status))
-    if meta.is_paused:
-        return Decision(answer=run_paused())
+    refused = no_leases(meta)
+    if refused is not None:
+        return Decision(answer=refused)
     first = (snapshot.meta_document or {}).get("started_at") is None
     ready = {path: doc for path, doc in snapshot.states.items() if doc.is_claimable(now)}
     if not ready and not first:

@@ -8,6 +8,7 @@ from dcf.core import receipts, refusals
 from dcf.core.answers import Leased, Released
 from dcf.core.attention import REMINDER_DELAY
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
+from dcf.core.halt_refusals import no_leases
 from dcf.core.healing import healed
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.notices import lost_notices
@@ -231,7 +232,7 @@ def _why_not(doc: StateDoc, meta: Meta, request: Acquire, snapshot: Snapshot) ->
     """Return the reason to refuse the lease, or None. Permanent reasons come before those that pass with time."""
     return (
         _unless_open(doc, meta, request, snapshot)
-        or (refusals.run_paused() if meta.is_paused else None)
+        or no_leases(meta)
         or _unless_due(doc, request, snapshot.now)
         or _unless_assigned(doc, meta, request)
         or _unless_free(doc, meta, request, snapshot.now)

@@ -9,13 +9,13 @@ retry times and Waits go on (docs/decisions/operating.md).
 
 from collections.abc import Mapping
 
-from dcf.core.attention import latest_look
 from dcf.core.decision import Changes, Decision, Event, Notice, Remaining, Snapshot
-from dcf.core.model import Meta, RunStatus, StateDoc
-from dcf.core.notices import NoticeKind, ready_again, tell_parent
+from dcf.core.halting import announce_ready
+from dcf.core.model import Meta, RunStatus
+from dcf.core.notices import NoticeKind, tell_parent
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.refusals import run_over
-from dcf.values.instants import from_text, to_text
+from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 
@@ -81,23 +81,11 @@ def _resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     if not meta.is_paused:
         return _answer(now, {"run_status": meta.status.value, "paused_at": None, "announced": 0, "hint": _RESUMED})
     running = replace(meta, is_paused=False)
-    ready = {path: doc for path, doc in snapshot.states.items() if doc.is_claimable(now)}
-    told = {path: doc for path, doc in ready.items() if not _waits_for_start(doc, meta)}
-    answer = {"run_status": meta.status.value, "paused_at": None, "announced": len(told), "hint": _RESUMED}
-    return Decision(
-        answer=RunAnswer(answer=answer, at=now),
-        changes=Changes(
-            meta={"paused_at": None},
-            events=[Event(type="RunResumed", data=request.told())],
-            notices=[ready_again(path, doc, now, RESUMED) for path, doc in told.items()],
-            sooner={path: latest_look(doc, running, now) for path, doc in ready.items()},
-        ),
-    )
-
-
-def _waits_for_start(doc: StateDoc, meta: Meta) -> bool:
-    """Return True if starting the run will announce the state: nothing happened to it since the run was created."""
-    return not meta.is_started and doc.lease.epoch == from_text(meta.created_at)
+    writes = Changes(meta={"paused_at": None}, events=[Event(type="RunResumed", data=request.told())])
+    announced = 0 if running.is_halted else announce_ready(writes, snapshot, running, RESUMED)
+    hint = _STILL_BLOCKED if running.is_halted else _RESUMED
+    answer = {"run_status": meta.status.value, "paused_at": None, "announced": announced, "hint": hint}
+    return Decision(answer=RunAnswer(answer=answer, at=now), changes=writes)
 
 
 def _answer(now: int, answer: Mapping[str, Json]) -> RunDecision:
@@ -115,4 +103,7 @@ _CANCELLED = (
     "agents made for the run."
 )
 _PAUSED = "Holders may finish; nobody gets a lease until resume_run. Timeouts, retry times and Waits go on."
+_STILL_BLOCKED = (
+    "An issue still blocks the run: nobody gets a lease until resolve_issue; read_journal with open=true shows which."
+)
 _RESUMED = "Agents are told of what they can take; read_workflow_control_plane shows who holds what."

@@ -12,8 +12,10 @@ from dcf.asl.resources import WAITING
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
 from dcf.core.asking import Asking
+from dcf.core.blockers import Blocker
 from dcf.core.parents import Parent
 from dcf.core.talk import Questioned
+from dcf.core.usage import Budget
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -283,7 +285,8 @@ class Meta:
 
     `agents` has only the states that were read, by name. An empty tuple means that any agent may take the state.
     `clock_due_at` is when the clock will look at the run at the latest, None if that is not known. While the run is
-    `is_paused`, nobody gets a lease. `parent` is the state of another run that started this one.
+    `is_paused`, or an issue in `blocked_by` is open, nobody gets a lease. `parent` is the state of another run that
+    started this one. `budget` is what the run may use up.
     """
 
     status: RunStatus
@@ -293,10 +296,17 @@ class Meta:
     planner_agent_id: str | None = None
     created_by: str | None = None
     is_paused: bool = False
+    blocked_by: tuple[Blocker, ...] = ()
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
     clock_due_at: int | None = None
     parent: Parent | None = None
+    budget: Budget | None = None
+
+    @property
+    def is_halted(self) -> bool:
+        """True if nobody gets a lease although the run goes on: it is paused, or an issue blocks it."""
+        return self.is_paused or bool(self.blocked_by)
 
     @property
     def has_planner(self) -> bool:

@@ -19,8 +19,8 @@ from dcf.core.answers import Updated
 from dcf.core.decision import More, Reads, Seeker
 from dcf.core.definition import Definition
 from dcf.core.model import Status
-from dcf.core.progress import Update
 from dcf.core.scopes import with_scopes
+from dcf.core.updates import Update
 from dcf.values.digest import fingerprint
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
@@ -66,6 +66,8 @@ def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool,
     here = place_of(definition, path)
     if here is None:
         return Reads()
+    if definition.units is not None:
+        return _to_end_unit(definition, path, fails=fails, has_output=has_output, most=most)
     needed = to_leave(
         definition,
         here,
@@ -77,6 +79,20 @@ def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool,
     if most > 1 or (most and _may_end_a_branch(definition, here)):
         return replace(needed, open_states=(0, most - 1 + _OTHERS))
     return needed
+
+
+def _to_end_unit(definition: Definition, path: str, *, fails: bool, has_output: bool, most: int) -> Reads:
+    """Return what the end of a unit needs to read: who waits for it, its group, and the counts of the run."""
+    assert definition.units is not None, "just looked"
+    group = definition.units.by_name[path].group
+    followers = () if fails else definition.units.followers_of(path)
+    return Reads(
+        states=(path, *followers, *(() if group is None else (group,))),
+        outputs=() if has_output else (path,),
+        agents=(path, *followers) if most else (),
+        growth=True,
+        open_states=(0, most - 1 + _OTHERS) if most else None,
+    )
 
 
 def _may_end_a_branch(definition: Definition, here: Place) -> bool:
@@ -95,6 +111,8 @@ def to_end(definition: Definition, path: str, size: int | None = None) -> Reads:
     here = place_of(definition, path)
     if here is None:
         return Reads()
+    if definition.units is not None:
+        return replace(_to_end_unit(definition, path, fails=False, has_output=True, most=0), entries=(path,))
     return to_leave(definition, here, fails=True, entries=(path,), opened=_inside(definition, here, size))
 
 
@@ -211,6 +229,8 @@ def add(reads: Reads, more: More) -> Reads:
         scopes=tuple(dict.fromkeys((*reads.scopes, *more.scopes))),
         items=tuple(dict.fromkeys((*reads.items, *more.items))),
         receipts=tuple(dict.fromkeys((*reads.receipts, *more.receipts))),
+        states=tuple(dict.fromkeys((*reads.states, *more.states))) if more.states else reads.states,
+        usage=reads.usage or more.usage,
     )
 
 

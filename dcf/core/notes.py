@@ -1,4 +1,4 @@
-"""Leaves a note for whoever planned a run: it stands in the history, and goes to the planner's inbox. Pure.
+"""Leaves a note for whoever planned a run: in the history and the journal, and in the planner's inbox. Pure.
 
 The text is another's, so its event is marked as data. Notes are few and short, since the history is kept as long as
 the run, and a planner reads all of them.
@@ -6,6 +6,7 @@ the run, and a planner reads all of them.
 
 from dcf.core import talk_refusals
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.journal import UNSEEN, EntryKind, JournalEntry, content_of, entry_id_of
 from dcf.core.model import Meta, RunStatus
 from dcf.core.notices import NoticeKind
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
@@ -63,31 +64,51 @@ def _leave(snapshot: Snapshot, request: RunRequest, note: Note) -> RunDecision:
         answer=RunAnswer(answer=answer, at=snapshot.now),
         changes=Changes(
             talk=replace(talk, notes=number),
+            journal=[_entry(snapshot, note, number)],
             events=[Event(type="NoteLeft", state=note.state, data=request.told(**told))],
             notices=[] if planner is None else [_notice(note, number, snapshot.now)],
         ),
     )
 
 
+def _entry(snapshot: Snapshot, note: Note, number: int) -> JournalEntry:
+    """Return the note as an entry of the journal, where readers find all that was written down."""
+    key, told = f"note:{number}", {"note": number}
+    return JournalEntry(
+        entry_id=entry_id_of(key),
+        kind=EntryKind.NOTE,
+        text=note.text,
+        agent=note.by,
+        at=max(snapshot.now, (snapshot.journal or UNSEEN).last_at + 1),
+        content=content_of(EntryKind.NOTE, note.text, note.by, note.state, told),
+        state=note.state,
+        details=told,
+        key=key,
+    )
+
+
 def _why_not(snapshot: Snapshot, meta: Meta, note: Note) -> Refusal | None:
     if meta.status is not RunStatus.RUNNING:
         return run_over(meta.status)
-    if not (note.is_operator or _has_part(snapshot, meta, note)):
+    if not (note.is_operator or has_part(snapshot, meta, note.by, note.state)):
         return talk_refusals.no_part(note.by)
     talk = snapshot.talk or NO_TALK
     return talk_refusals.too_many_notes() if talk.notes >= MOST_NOTES else None
 
 
-def _has_part(snapshot: Snapshot, meta: Meta, note: Note) -> bool:
-    """Return True if the author plans the run, is assigned in it, or may take or holds the state that it names."""
+def has_part(snapshot: Snapshot, meta: Meta, agent_id: str, state: str | None) -> bool:
+    """Return True if the agent plans the run, is assigned in it, or may take or holds the state that it names.
+
+    The whole meta document must have been read, and the assignment of the state.
+    """
     agents = object_of((snapshot.meta_document or {}).get("agents"))
     pools = (pool if isinstance(pool, list) else [pool] for pool in agents.values())
-    if note.by == meta.planner_agent_id or any(note.by in pool for pool in pools):
+    if agent_id == meta.planner_agent_id or any(agent_id in pool for pool in pools):
         return True
-    if note.state is None:
+    if state is None:
         return False
-    doc = snapshot.states.get(note.state)
-    return meta.may_take(note.state, note.by) or (doc is not None and doc.lease.owner_agent_id == note.by)
+    doc = snapshot.states.get(state)
+    return meta.may_take(state, agent_id) or (doc is not None and doc.lease.owner_agent_id == agent_id)
 
 
 def _notice(note: Note, number: int, now: int) -> Notice:

@@ -18,8 +18,8 @@ class NoticeKind(StrEnum):
     lease has expired (`LEASE_EXPIRED`). To its holder alone: the work is not wanted any more (`CANCELLED`), or it has
     lost the lease (`LEASE_LOST`). To the planner: the run has ended (`FINISHED`), was not started (`UNSTARTED`), or
     does not move because no agent takes a state (`UNTAKEN`) or a state's agent does not exist (`UNKNOWN_AGENT`), or a
-    note was left (`NOTE`). To people: a task waits for them (`ASKED`). To them or to the planner: a holder asks a
-    question (`QUESTION`); to the holder: its answer (`ANSWERED`).
+    note was left (`NOTE`), or an issue blocks the run (`BLOCKED`). To people: a task waits for them (`ASKED`). To them
+    or to the planner: a holder asks a question (`QUESTION`); to the holder: its answer (`ANSWERED`).
 
     To another run, and so to dcf itself: a state's child is to be started or stopped (`CHILD_START`, `CHILD_STOP`); a
     child was started or is over (`CHILD_STARTED`, `CHILD_OVER`), which its parent hears.
@@ -39,6 +39,7 @@ class NoticeKind(StrEnum):
     NOTE = "note"
     QUESTION = "question"
     ANSWERED = "question_answered"
+    BLOCKED = "run_blocked"
     CHILD_START = "child_start"
     CHILD_STOP = "child_stop"
     CHILD_STARTED = "child_started"
@@ -58,7 +59,7 @@ TO_HOLDERS: Final = frozenset({NoticeKind.CANCELLED.value, NoticeKind.LEASE_LOST
 """Kinds that tell the holder of a lease to stop."""
 
 
-TALK: Final = frozenset({NoticeKind.NOTE, NoticeKind.QUESTION, NoticeKind.ANSWERED})
+TALK: Final = frozenset({NoticeKind.NOTE, NoticeKind.QUESTION, NoticeKind.ANSWERED, NoticeKind.BLOCKED})
 """Kinds of what workers, people and planner tell each other; a number or an id follows, as in `note.3`."""
 
 

@@ -4,91 +4,31 @@ Pure: (snapshot, request, definition) to Decision. A holder's write is refused w
 """
 
 from collections.abc import Mapping
-from dataclasses import field
 
 from dcf.asl import engine
 from dcf.asl.steps import Advance
 from dcf.asl.surroundings import Clock
-from dcf.core import receipts, refusals
+from dcf.core import receipts, refusals, unit_progress
 from dcf.core.advancing import epoch_of, open_transition, take, visits_to_leave
 from dcf.core.answers import Leased, Updated
+from dcf.core.charging import charge, with_charge
 from dcf.core.claim import claim_ready, look_for
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.lease import Release, cleared, forgotten_claim, release
-from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
+from dcf.core.model import Lease, Meta, Receipt, RunStatus, StateDoc, Status
 from dcf.core.notices import lost_notices, stop_children
 from dcf.core.outputs import TO_HOLDER, output_refusal
 from dcf.core.repetitions import repeat
 from dcf.core.transition import Claimant, Transition, clock_of
+from dcf.core.updates import Update
 from dcf.core.waiting import await_callback
-from dcf.values.digest import content_fingerprint
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
-from dcf.values.records import record, replace
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 _SETTLING = (Status.SUCCEEDED, Status.FAILED)
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class Update:
-    """Request of a lease holder to write a state.
-
-    `request_id` is the idempotency key of a partial write; a completion needs none, since a token completes once.
-    `error` and `cause` are the ASL error of a failure. `claim_ttl_s` asks to lease next states for `owner` in the same
-    transaction, at most `claim_most` of them; `only_entered`: of those that this write enters. `is_partial`: the write
-    leaves the state running. `key` is that of the receipt, by which a repetition is found; None if there is none.
-    """
-
-    state: str
-    token: str | None
-    owner: str | None = None
-    status: Status | None = None
-    has_output: bool = False
-    output: Json = None
-    error: str | None = None
-    cause: str | None = None
-    attempts: int = 0
-    set_started_at: bool = False
-    set_finished_at: bool = False
-    claim_ttl_s: int | None = None
-    claim_most: int = 1
-    only_entered: bool = False
-    request_id: str | None = None
-    is_partial: bool = field(init=False)
-    key: str | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        is_partial = self.status is None or self.status is Status.RUNNING
-        object.__setattr__(self, "is_partial", is_partial)
-        object.__setattr__(self, "key", _key(self.token, self.request_id, is_partial=is_partial))
-
-    @property
-    def needs_id(self) -> bool:
-        """True for a partial write without a `request_id`: a repetition of it could not be recognised."""
-        return self.request_id is None and self.is_partial
-
-    @property
-    def operation(self) -> Operation:
-        """Operation that the receipt records."""
-        if self.is_partial:
-            return Operation.UPDATE
-        return Operation.RELEASE if self.status is Status.PENDING else Operation.COMPLETE
-
-    @property
-    def content(self) -> str:
-        """Fingerprint of what is written. It tells another request with the same token from a repetition."""
-        output = [self.output] if self.has_output else []
-        return content_fingerprint([self.status, output, self.error, self.cause, self.attempts])
-
-
-def _key(token: str | None, request_id: str | None, *, is_partial: bool) -> str | None:
-    if token is None:
-        return None
-    if not is_partial:
-        return receipts.token_key(token)
-    return None if request_id is None else receipts.write_key(token, request_id)
 
 
 def update(
@@ -102,9 +42,23 @@ def update(
     stopped = _unless_new(snapshot, request)
     if stopped is not None:
         return stopped
+    if request.usage is None:
+        return _apply(snapshot, request, definition, context)
+    charged = charge(snapshot, request.state, request.usage)
+    if isinstance(charged, More):
+        return Decision(answer=charged)
+    decision = _apply(charged.snapshot, request, definition, context)
+    if decision.changes is None:
+        return decision
+    return replace(decision, changes=with_charge(decision.changes, charged))
+
+
+def _apply(
+    snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
+) -> Decision[Updated | Refusal | More]:
     doc = snapshot.states[request.state]
     if request.status in _SETTLING:
-        refusal = _output_refusal(snapshot, request, definition) if definition.output_schemas else None
+        refusal = _unfit(snapshot, request, definition)
         return _settle(snapshot, request, definition, context) if refusal is None else Decision(answer=refusal)
     if request.status is Status.PENDING:
         return _give_back(snapshot, request)
@@ -182,7 +136,9 @@ def _end_by_itself(
     epoch = doc.lease.next_epoch(now)
     visits = visits_to_leave(snapshot, state)
     clock = clock_of(now, epoch, snapshot.signals)
-    if failure is None:
+    if definition.units is not None and failure is not None:
+        advance = unit_progress.failed(state, *failure)
+    elif failure is None:
         advance = engine.wake(definition.machine, state, visits, context, clock)
     else:
         advance = engine.fail(definition.machine, state, visits, *failure, context, clock)
@@ -219,6 +175,8 @@ def _settle(
         if request.has_output:
             step.writes.outputs[state] = request.output
         more = take(step, snapshot, state, advance, definition, context, claimant)
+        if more is None and definition.units is not None and request.status is Status.SUCCEEDED:
+            more = unit_progress.settle(step, snapshot, definition.units, (state,), claimant)
         if more is not None:
             return Decision(answer=more)
     claims = step.claims() if step.claimed else ()
@@ -236,6 +194,15 @@ def _settle(
     return step.decision(answer)
 
 
+def _unfit(snapshot: Snapshot, request: Update, definition: Definition) -> Refusal | None:
+    """Refuse an end that what is known of the state does not allow."""
+    if definition.units is not None and request.status is Status.SUCCEEDED:
+        refusal = unit_progress.unless_children(snapshot.growth, request.state)
+        if refusal is not None:
+            return refusal
+    return _output_refusal(snapshot, request, definition) if definition.output_schemas else None
+
+
 def _output_refusal(snapshot: Snapshot, request: Update, definition: Definition) -> Refusal | None:
     """Refuse an output that does not match its schema; what a holder says who hands a task token out is no output."""
     doc = snapshot.states[request.state]
@@ -249,9 +216,16 @@ def _advance(
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json], clock: Clock
 ) -> Advance:
     state = request.state
+    result = request.output if request.has_output else snapshot.outputs.get(state)
+    if definition.units is not None:
+        is_well = request.status is Status.SUCCEEDED
+        return (
+            unit_progress.succeeded(state, result)
+            if is_well
+            else unit_progress.failed(state, request.error, request.cause)
+        )
     visits = visits_to_leave(snapshot, state)
     if request.status is Status.SUCCEEDED:
-        result = request.output if request.has_output else snapshot.outputs.get(state)
         return engine.complete(definition.machine, state, visits, result, context, clock)
     return engine.fail(definition.machine, state, visits, request.error, request.cause, context, clock)
 

@@ -2,7 +2,6 @@
 
     terminal             run_closed, state_terminal    the run or the state has ended
     run_over             run_over, run_being_deleted   the run has ended, so it cannot be operated
-    run_paused           run_paused                    no new leases until the run is resumed
     not_ready            goes_by_itself, not_due, not_ready, not_reached  too early, or no work for an agent
     owner_mismatch       owner_mismatch                the state is assigned to another agent
     lease_held           lease_held                    another agent holds the lease
@@ -23,7 +22,7 @@
     quota_exceeded       quota_exceeded                the caller's key holds as much as it may
 
 They are in one place so that codes stay stable and texts consistent; those about what waits for something outside of
-dcf are in `outside_refusals`.
+dcf are in `outside_refusals`, those of a paused or blocked run in `halt_refusals`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,15 +53,6 @@ def run_over(status: RunStatus) -> Refusal:
         code="run_over",
         message=f"The run is over: it is {status.value}.",
         hint="Read it with read_workflow_control_plane; finalize_workflow writes its audit record.",
-    )
-
-
-def run_paused() -> Refusal:
-    """Refuse a new lease because the run is paused."""
-    return Refusal(
-        code="run_paused",
-        message="The run is paused: nobody gets a lease until it is resumed.",
-        hint="Finish or release what you hold, then wait for the workflow event; resume_run lets the run go on.",
     )
 
 

@@ -165,6 +165,16 @@ def resume(run: str) -> Remedy:
     )
 
 
+def resolve_issue(run: str, issue: str) -> Remedy:
+    """Resolve an issue that blocks a run."""
+    return Remedy(
+        sentence="Do what the issue asks for, then resolve it and say how.",
+        command=command("journal", "resolve", run, issue, "--how", "WHAT WAS DONE"),
+        tool="resolve_issue",
+        arguments={"workflow_id": run, "issue": issue, "how": "WHAT WAS DONE"},
+    )
+
+
 def cancel(run: str) -> Remedy:
     """Cancel a run that cannot go on."""
     return Remedy(

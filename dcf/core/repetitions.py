@@ -10,7 +10,7 @@ from dcf.values.digest import next_token
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
-    from dcf.core.progress import Update
+    from dcf.core.updates import Update
 
 
 def repeat(doc: StateDoc, meta: Meta, receipt: Receipt, request: "Update") -> Decision[Updated | Refusal | More]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.asl.state_paths import name_of
-from dcf.core import refusals
+from dcf.core import refusals, unit_progress
 from dcf.core.catalog import reassigned
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
@@ -134,6 +134,10 @@ def _why_not(snapshot: Snapshot, wish: Resolve, definition: Definition) -> Refus
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if meta.status is not RunStatus.RUNNING:
         return refusals.run_over(meta.status)
+    if definition.units is not None:
+        refusal = _why_not_unit(wish, doc)
+        is_well = wish.how in ("output", "skip")
+        return refusal or (unit_progress.unless_children(snapshot.growth, wish.state) if is_well else None)
     if doc.status.is_terminal:
         return refusals.state_terminal(wish.state, doc)
     if not doc.is_ready:
@@ -142,6 +146,19 @@ def _why_not(snapshot: Snapshot, wish: Resolve, definition: Definition) -> Refus
     if wish.epoch is not None and wish.epoch != doc.lease.epoch:
         return refusals.moved_on(wish.state, doc, wish.epoch)
     return _why_not_this(wish, doc)
+
+
+def _why_not_unit(wish: Resolve, doc: StateDoc) -> Refusal | None:
+    """Return why a unit of a run that grows cannot be ended: one that failed, or that is not ready, can be."""
+    if doc.kind is not None:
+        return refusals.is_a_scope(wish.state, doc)
+    if doc.status.is_terminal and (doc.status is not Status.FAILED or wish.how in (None, "error")):
+        return refusals.state_terminal(wish.state, doc)
+    if not doc.is_ready and wish.how == "error":
+        return refusals.not_reached(wish.state, doc)
+    if wish.epoch is not None and wish.epoch != doc.lease.epoch:
+        return refusals.moved_on(wish.state, doc, wish.epoch)
+    return None
 
 
 def _why_not_this(wish: Resolve, doc: StateDoc) -> Refusal | None:

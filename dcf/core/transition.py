@@ -97,9 +97,13 @@ class Transition:
             self._take(step, claimant)
         match advance.outcome:
             case Succeeded() as end:
-                self._end(RunStatus.SUCCEEDED, {"output": end.output}, Event(type="RunSucceeded"))
+                self.succeed_run(end.output)
             case Failed() as failure:
                 self.fail_run(failure.error, failure.cause, failure.state)
+
+    def succeed_run(self, output: Json) -> None:
+        """Record that the run succeeded."""
+        self._end(RunStatus.SUCCEEDED, {"output": output}, Event(type="RunSucceeded"))
 
     def fail_run(self, error: str | None, cause: str | None, state: str | None = None) -> None:
         """Record that the run failed, and in which state, if it was one."""
@@ -270,7 +274,7 @@ class Transition:
 
     def _may_claim(self, step: OpenTask, claimant: Claimant) -> bool:
         """Return True if the claimant may lease the state. An assignment that was not read does not count as none."""
-        known = name_of(step.path) in self.meta.agents and not self.meta.is_paused and step.waits_as is None
+        known = name_of(step.path) in self.meta.agents and not self.meta.is_halted and step.waits_as is None
         return known and self.meta.may_take(step.path, claimant.owner)
 
     def _wait(self, step: OpenWait) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Final
 
+from dcf.core.blockers import word_of
 from dcf.drawing.statuses import MARKS
 from dcf.drawing.words import printable
 from dcf.values.json_text import Json
@@ -33,7 +34,7 @@ border-radius:4px;font-size:13px}
 .finding{border-left:4px solid var(--line);padding:.25rem .75rem;margin:.5rem 0;background:var(--box)}
 .finding.stuck{border-color:var(--warn)}
 .succeeded{color:var(--good)}.failed{color:var(--bad)}.running{color:var(--run)}
-.cancelled,.paused,.partial{color:var(--warn)}
+.cancelled,.paused,.blocked,.partial{color:var(--warn)}
 .picture{overflow-x:auto;border:1px solid var(--line);border-radius:4px;padding:.5rem}
 .picture svg{max-width:100%;height:auto}summary{cursor:pointer;color:var(--soft)}
 @media(max-width:800px){body{padding:.75rem}dl{grid-template-columns:1fr}td.at,td.status{white-space:normal}
@@ -43,8 +44,8 @@ tr,.finding{break-inside:avoid}thead{display:table-header-group}.picture{overflo
 details::details-content{content-visibility:visible;block-size:auto}}
 """
 _FACTS: Final = (
-    "workflow_name", "created_at", "started_at", "finished_at", "finalized_at", "paused_at", "planner_agent_id",
-    "created_by", "tags", "definition_sha256", "error", "cause",
+    "workflow_name", "created_at", "started_at", "finished_at", "finalized_at", "paused_at", "blocked_by",
+    "planner_agent_id", "created_by", "tags", "definition_sha256", "error", "cause",
 )  # fmt: skip
 _MORE: Final = {"id", "at", "type", "state"}
 
@@ -59,7 +60,7 @@ def html_report(
     """Return the page. `svg` is the picture of the workflow; `left_out` says what the page does not show."""
     meta: Mapping[str, Json] = head["meta"]
     title = _text(f"{meta.get('workflow_name') or 'run'}: {head.get('workflow_id')}")
-    status = "paused" if meta.get("paused_at") and meta.get("status") == "running" else meta.get("status")
+    status = word_of(meta)
     parts = (
         f'<h1>{title} <span class="{_word(status)}">{_status(status)}</span></h1>',
         f'<p class="soft">Exported by dcf {_text(head.get("dcf"))} at {_text(head.get("exported_at"))}.</p>',

@@ -14,6 +14,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.retention import Retention
 from dcf.runs.schedules import Schedules
+from dcf.runs.upkeep import Upkeep
 from dcf.store.due import DueRuns
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Attention, Outbox
@@ -41,6 +42,7 @@ class RunClock:
         time: ServerTime,
         activity: Activity | None = None,
         schedules: Schedules | None = None,
+        upkeep: Upkeep | None = None,
     ) -> None:
         self._plane = plane
         self._index = index
@@ -52,6 +54,7 @@ class RunClock:
         self._is_first = True
         self._activity = activity
         self._schedules = schedules
+        self._upkeep = upkeep
 
     def pulse(self) -> int:
         """Look once at every run and every schedule that is due. Return how many things were done."""
@@ -63,6 +66,8 @@ class RunClock:
             self._begin_anew(instant.now)
         if self._activity is not None:
             self._activity.write()
+        if self._upkeep is not None:
+            self._upkeep.look(instant.now)
         due = self._due.at(instant.now)
         done = sum(self._try(self._tick, workflow_id) for workflow_id in due.runs)
         if self._schedules is None:

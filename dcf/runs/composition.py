@@ -10,6 +10,7 @@ from dcf.runs.retention import Retention
 from dcf.runs.schedules import Schedules
 from dcf.runs.starting import Starting
 from dcf.runs.views import RunViews
+from dcf.runs.work_limits import WorkLimiting
 from dcf.settings import Settings
 from dcf.store.access_keys import AccessKeys
 from dcf.store.connection import Connections
@@ -22,6 +23,7 @@ from dcf.store.outbox import Outbox
 from dcf.store.runs import RunStore
 from dcf.store.schedules import ScheduleStore
 from dcf.store.told import ToldRecords
+from dcf.store.work_limits import WorkLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,7 @@ def parts_of_runs(settings: Settings, connections: Connections) -> PartsOfRuns:
     outbox, told = Outbox(connections), ToldRecords(connections)
     items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
     plane = ControlPlane(store, index, items)
+    plane.limits = WorkLimiting(WorkLimits(connections))
     keys = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas)
     definitions = KeptDefinitions(connections, wait_replicas=replicas)
     starting = Starting(plane.transactions, plane.follow_ups, definitions)

@@ -34,12 +34,14 @@ from dcf.core.joining import NOTHING_JOINED, Joined, completer_of
 from dcf.core.model import RunStatus
 from dcf.core.refusals import unless_full
 from dcf.core.scopes import fenced, with_scopes
+from dcf.core.updates import Update
 from dcf.errors import UnknownState
 from dcf.ports import ItemSource, NoItems
 from dcf.runs.claims import Claims
 from dcf.runs.follow_ups import FollowUps
 from dcf.runs.known_ready import KnownReady
 from dcf.runs.transactions import Run, Transactions, with_secret
+from dcf.runs.work_limits import WorkLimiting
 from dcf.store.authors import current_account
 from dcf.store.index import RunIndex
 from dcf.store.runs import Committed, RunStore
@@ -48,7 +50,7 @@ from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")
-Request = TypeVar("Request", lease.Acquire, lease.Renew, lease.Release, progress.Update)
+Request = TypeVar("Request", lease.Acquire, lease.Renew, lease.Release, Update)
 
 _ALL = 1_000_000
 _NO_ITEMS = NoItems()
@@ -68,12 +70,17 @@ class ControlPlane:
     Operations elsewhere (`lifecycle`) use its `transactions` and `follow_ups`, and with them that cache.
     """
 
+    limits: WorkLimiting | None = None
+    """Limits of work in progress, if this process enforces any."""
+    after_usage: Callable[[str], object] | None = None
+    """What is called with a run's id after a commit that reported usage."""
+
     def __init__(self, store: RunStore, index: RunIndex, items: ItemSource = _NO_ITEMS) -> None:
         self._store = store
         self._index = index
         self.transactions = Transactions(store)
         self.follow_ups = FollowUps(self.transactions, items)
-        self._claims = Claims(self.transactions, self.acquire)
+        self._claims = Claims(self.transactions, self._acquire)
         self._known = KnownReady()
 
     def hand_over_to(self, hand_over: Callable[[str], object]) -> None:
@@ -139,6 +146,13 @@ class ControlPlane:
 
     def acquire(self, workflow_id: str, request: lease.Acquire) -> Leased | Refusal:
         """Grant the lease on a state, or refuse it."""
+        if self.limits is None or not self.limits.are_any:
+            return self._acquire(workflow_id, request)
+        found = replace(request, state=self.path(workflow_id, request.state))
+        project = self.transactions.run(workflow_id).project
+        return self.limits.acquire(workflow_id, project, found, lambda: self._acquire(workflow_id, found))
+
+    def _acquire(self, workflow_id: str, request: lease.Acquire) -> Leased | Refusal:
         path = self.path(workflow_id, request.state)
         used_before = ((path, receipts.token_key(request.token)),)
         reads = Reads(states=with_scopes([path]), inputs=(path,), agents=(path,), receipts=used_before)
@@ -169,18 +183,27 @@ class ControlPlane:
 
     def claim(self, workflow_id: str, wish: lease.Acquire) -> Leased | NothingReady | Refusal:
         """Claim: lease the next ready states that this agent may take, as many as it wishes for."""
-        return self._claims.claim(workflow_id, wish)
+        if self.limits is None or not self.limits.are_any:
+            return self._claims.claim(workflow_id, wish)
+        project = self.transactions.run(workflow_id).project
+        return self.limits.claim(workflow_id, project, wish, partial(self._claims.claim, workflow_id))
 
-    def update(self, workflow_id: str, request: progress.Update) -> Updated | Refusal:
+    def update(self, workflow_id: str, request: Update) -> Updated | Refusal:
         """Apply a lease holder's write. A completion also enters the next states, in the same transaction."""
         (answer,) = self.update_all(workflow_id, (request,))
         return answer
 
-    def update_all(self, workflow_id: str, requests: Sequence[progress.Update]) -> Answers:
+    def update_all(self, workflow_id: str, requests: Sequence[Update]) -> Answers:
         """Apply the writes of the holder of several leases of a run, in order and in one transaction.
 
         Each is answered as if it came alone; what follow-up work brought is part of the last answer.
         """
+        if self.limits is None or requests[-1].claim_ttl_s is None or not self.limits.are_any:
+            return self._update_all(workflow_id, requests)
+        project, claim = self.transactions.run(workflow_id).project, partial(self.claim, workflow_id)
+        return self.limits.update_all(project, requests, partial(self._update_all, workflow_id), claim)
+
+    def _update_all(self, workflow_id: str, requests: Sequence[Update]) -> Answers:
         asked = [self._identified(workflow_id, request) for request in requests]
         owner = asked[-1].owner or ""
 
@@ -203,6 +226,8 @@ class ControlPlane:
             ahead=lambda run, answers: needs.to_update_next(run.definition, asked, answers),
         )
         self._known.keep(workflow_id, owner, committed.answer)
+        if self.after_usage is not None and any(request.usage is not None for request in asked):
+            self.after_usage(workflow_id)
         return self._followed_up(workflow_id, asked, committed)
 
     def exhaust(self, workflow_id: str, path: str) -> None:
@@ -271,7 +296,7 @@ class ControlPlane:
         """Close the run and write its audit record, once. A repetition closes what a crashed server left open."""
 
         def reads(run: Run) -> Reads:
-            return Reads(states=run.definition.paths, whole_meta=True, audit=True)
+            return Reads(states=run.definition.paths, whole_meta=True, audit=True, usage=True)
 
         def decide(_: Run, snapshot: Snapshot) -> Decision[Finalized]:
             return finalization.finalize(snapshot, request)
@@ -297,7 +322,7 @@ class ControlPlane:
         """Return the paths of all states, scopes, branches and iterations that ever existed inside Parallel and Map."""
         return self.follow_ups.inside(workflow_id)
 
-    def _identified(self, workflow_id: str, request: progress.Update) -> progress.Update:
+    def _identified(self, workflow_id: str, request: Update) -> Update:
         """Return the request with its state named by path, and with an id if it needs one.
 
         The id is its idempotency key: a write whose reply was lost is applied once.
@@ -305,9 +330,7 @@ class ControlPlane:
         found = _at(self.path(workflow_id, request.state), request)
         return replace(found, request_id=secrets.token_hex(8)) if found.needs_id else found
 
-    def _followed_up(
-        self, workflow_id: str, requests: Sequence[progress.Update], committed: Committed[Answers]
-    ) -> Answers:
+    def _followed_up(self, workflow_id: str, requests: Sequence[Update], committed: Committed[Answers]) -> Answers:
         """Do the follow-up work of writes. States entered or leased by that work are part of the last one's answer."""
         answers = list(committed.answer)
         applied = [at for at, answer in enumerate(answers) if isinstance(answer, Updated)]
@@ -345,7 +368,7 @@ class ControlPlane:
         self.follow_ups.after(workflow_id, committed)
 
 
-def _update(requests: Sequence[progress.Update], run: Run, snapshot: Snapshot) -> Decision[Answers | More]:
+def _update(requests: Sequence[Update], run: Run, snapshot: Snapshot) -> Decision[Answers | More]:
     """Decide on a holder's writes, and refuse outputs of a key that holds more bytes than it may."""
     decision = batch.update_all(snapshot, requests, run.definition, run.context)
     if decision.changes is None or not decision.changes.outputs:

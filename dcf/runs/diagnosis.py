@@ -12,6 +12,7 @@ from typing import TypeAlias
 from dcf.asl.machine import Machine
 from dcf.asl.state_paths import ancestors, join
 from dcf.core import needs
+from dcf.core.blockers import word_of
 from dcf.core.decision import Reads
 from dcf.core.definition import Definition
 from dcf.core.diagnosis import diagnose, explain_state
@@ -37,12 +38,12 @@ _MOST_AWAITED = 50
 class Explanation:
     """Why a run, or one state of it, is where it is at `now`; no finding: nothing holds it up.
 
-    `unread` counts the open states beyond those that were looked at.
+    `word` is the status for people. `unread` counts the open states beyond those that were looked at.
     """
 
     workflow_id: str
     status: RunStatus
-    is_paused: bool
+    word: str
     now: int
     findings: tuple[RunFinding, ...]
     unread: int = 0
@@ -56,7 +57,7 @@ class Explanation:
         """Return it as JSON."""
         return {
             "workflow_id": self.workflow_id,
-            "run_status": "paused" if self.is_paused else self.status.value,
+            "run_status": self.word,
             "at": to_text(self.now),
             "stuck": self.is_stuck,
             "findings": [finding.as_json() for finding in self.findings],
@@ -96,7 +97,7 @@ class Diagnosis:
         return Explanation(
             workflow_id=workflow_id,
             status=meta.status,
-            is_paused=facts.paused_at is not None and meta.status is RunStatus.RUNNING,
+            word=word_of(facts.document),
             now=facts.now,
             findings=found,
             unread=signs.unread,

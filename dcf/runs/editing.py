@@ -16,7 +16,7 @@ from dcf.core.run_edits import Circumstances, Hand
 from dcf.errors import Forbidden, InvalidArgument, UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.edits import EditedDocument, EditOutcome, Edits, Found
-from dcf.store.keys import RunDocument, document_of
+from dcf.store.run_documents import RunDocument, document_of
 from dcf.values.digest import fingerprint
 from dcf.values.json_edits import Edited, refuse_growth
 from dcf.values.json_paths import MISSING, JsonSteps, find, spell

@@ -17,8 +17,8 @@ from dcf.core.model import Status
 from dcf.core.notices import NoticeKind
 from dcf.core.operations import RunAnswer
 from dcf.core.outside_refusals import task_token_unknown
-from dcf.core.progress import Update
 from dcf.core.provenance import mark_of_input
+from dcf.core.updates import Update
 from dcf.core.work_tokens import (
     Offer,
     WorkToken,

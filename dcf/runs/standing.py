@@ -25,6 +25,7 @@ _OUTPUT_SHOWN: Final = 4_000
 _SUMMARY: Final = ("workflow_id", "workflow_name", "status", "created_at", "started_at", "finished_at", "finalized_at")
 _MORE_OF_SUMMARY: Final = (
     "paused_at",
+    "blocked_by",
     "tags",
     "rerun_of",
     "project",
@@ -42,9 +43,9 @@ class StateView:
 
     `ready`: a lease on it could be granted now, and since `ready_since` if the documents tell. `agents` are the
     assigned ones; if empty, any agent may take it. `awaits_start`: it is ready but the run was not started, so no
-    agent was told. `is_paused`: it would be ready if the run were not paused. `told` says how its agents were notified
-    of it, if that was read. `given` (the input) and `output` are MISSING if there is no such document. A Parallel or
-    Map may have a `tally` of what has ended inside.
+    agent was told. `is_paused`: it would be ready if the run were not paused, `is_blocked`: if no issue blocked it.
+    `told` says how its agents were notified of it, if that was read. `given` (the input) and `output` are MISSING if
+    there is no such document. A Parallel or Map may have a `tally` of what has ended inside.
     """
 
     path: str
@@ -54,6 +55,7 @@ class StateView:
     ready_since: int | None = None
     awaits_start: bool = False
     is_paused: bool = False
+    is_blocked: bool = False
     told: Told = NEVER_TOLD
     given: Json = MISSING
     output: Json = MISSING
@@ -71,6 +73,8 @@ class StateView:
             shown |= {"ready_since": since, "awaits_start": self.awaits_start, **self._told_as_json()}
         if self.is_paused:
             shown["paused"] = True
+        if self.is_blocked:
+            shown["blocked"] = True
         if self.tally is not None:
             shown["tally"] = {"done": self.tally.done, "failed": self.tally.failed}
         return shown
@@ -121,8 +125,10 @@ class RunView:
 
     @property
     def word(self) -> str:
-        """The status for people: a run that is paused says so, though its status is running."""
-        return "paused" if self.meta.is_paused else self.meta.status.value
+        """The status for people: a run that is paused or blocked says so, though its status is running."""
+        if self.meta.is_paused:
+            return "paused"
+        return "blocked" if self.meta.blocked_by else self.meta.status.value
 
     @property
     def planner_agent_id(self) -> str | None:
@@ -161,6 +167,7 @@ def view_of(snapshot: Snapshot, path: str, doc: StateDoc, meta: Meta) -> StateVi
         agents=meta.assigned(path),
         ready_since=_ready_since(path, doc, snapshot.states, meta) if ready else None,
         is_paused=meta.is_paused and doc.is_claimable(snapshot.now),
+        is_blocked=bool(meta.blocked_by) and doc.is_claimable(snapshot.now),
         awaits_start=ready and not meta.is_started and doc.lease.epoch == from_text(meta.created_at),
         given=snapshot.inputs.get(path, MISSING),
         output=snapshot.outputs.get(path, MISSING),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from dcf.core import notes, questions, talk_refusals
 from dcf.core.decision import Decision, More, Reads, Snapshot
+from dcf.core.journal import TAIL
 from dcf.core.model import StateDoc
 from dcf.core.notes import Note
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest
@@ -50,7 +51,12 @@ class Talking:
         request = run_request("leave_note", reason, request_id, note.arguments())
         states = () if path is None else (path,)
         reads = Reads(
-            states=with_scopes(states), agents=states, talk=True, whole_meta=True, run_receipts=(request.key,)
+            states=with_scopes(states),
+            agents=states,
+            talk=True,
+            journal=(TAIL,),
+            whole_meta=True,
+            run_receipts=(request.key,),
         )
 
         def decide(snapshot: Snapshot) -> RunDecision:

@@ -26,6 +26,9 @@ def is_moot(entry: OutboxEntry, snapshot: Snapshot) -> bool:
     kind, meta = talk_kind(entry.type), snapshot.meta
     if kind == NoticeKind.NOTE:
         return False
+    if kind == NoticeKind.BLOCKED:
+        issue = entry.type.partition(".")[2]
+        return meta is None or all(one.issue != issue for one in meta.blocked_by)
     doc = snapshot.states.get(entry.about or "")
     is_running = meta is not None and meta.status is RunStatus.RUNNING
     if not is_running or doc is None or doc.status.is_terminal or doc.questions is None:

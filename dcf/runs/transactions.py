@@ -18,10 +18,12 @@ from dcf.core.context import context_of
 from dcf.core.creation import Create
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition, gives_tokens, read_definition
+from dcf.core.grown import is_grown
 from dcf.core.model import Meta, StateDoc
 from dcf.core.scopes import fenced
 from dcf.errors import StoreUnsuitable, UnknownRun, UnknownState
 from dcf.runs.kept_scopes import KeptScopes
+from dcf.runs.kept_units import KeptUnits
 from dcf.store.runs import Committed, RunStore
 from dcf.values.json_text import Json
 from dcf.values.records import replace
@@ -40,6 +42,7 @@ class Run:
     sha256: str
     created_at: str
     context: RunContext
+    project: str | None = None
 
     def is_that_of(self, meta: Meta) -> bool:
         """Return True if `meta` is of this very run, not of a later one created under the same name."""
@@ -66,6 +69,7 @@ class Transactions:
         self._runs: dict[str, Run] = {}
         self._definitions: dict[tuple[str, str | None], Definition] = {}
         self._scopes = KeptScopes()
+        self._units = KeptUnits(store)
 
     def run(self, workflow_id: str) -> Run:
         """Return the fixed part of a run, from the cache or the store. Compare it with `meta` before using it."""
@@ -84,6 +88,10 @@ class Transactions:
     def keep(self, request: Create, created: Created) -> None:
         """Cache the fixed part of a run that was just created."""
         self._add(request.workflow_id, request.definition, {**created.meta, "secret": request.secret})
+
+    def forget(self, workflow_id: str) -> None:
+        """Read the fixed part of a run anew next time: this process has changed it."""
+        self._runs.pop(workflow_id, None)
 
     def path(self, workflow_id: str, state: str) -> str:
         """Return the path that a caller means. A state's name is its path, unless the name looks like a path."""
@@ -155,6 +163,8 @@ class Transactions:
             self._runs.pop(workflow_id, None)
             raise UnknownRun(workflow_id)
         document, facts = found
+        if is_grown(document):
+            return self._add(workflow_id, self._units.definition(workflow_id, document, facts), facts)
         name = document.get("workflow_id") if isinstance(document, dict) else None
         known = self._definitions.get((str(facts.get("definition_sha256")), name))
         is_known = known is not None and known.document == document  # parsing one of 1,000 states takes 50 ms
@@ -169,8 +179,10 @@ class Transactions:
             self._runs.clear()
             self._definitions.clear()
         # Runs of the same workflow share one definition, and with it what was worked out for its states.
-        shared = self._definitions.setdefault((definition.sha256, definition.workflow_id), definition)
-        run = Run(definition=shared, sha256=sha256, created_at=created_at, context=context)
+        known_by = (definition.sha256, definition.workflow_id)
+        shared = definition if definition.units is not None else self._definitions.setdefault(known_by, definition)
+        project = facts.get("project")
+        run = Run(definition=shared, sha256=sha256, created_at=created_at, context=context, project=project)
         self._runs[workflow_id] = run
         return run
 

@@ -37,7 +37,7 @@ _STATES: Final = "$.states[0:101]"
 
 _FIELDS: Final = (
     *("$.status", "$.workflow_name", "$.workflow_version", "$.definition_sha256", "$.tags", "$.created_at"),
-    *("$.finished_at", "$.finalized_at", "$.paused_at", "$.hold", "$.parent", "$.project", _STATES),
+    *("$.finished_at", "$.finalized_at", "$.paused_at", "$.blocked_by", "$.hold", "$.parent", "$.project", _STATES),
 )
 _AGENTS: Final = "$.agents"
 
@@ -179,7 +179,7 @@ def _row(workflow_id: str, reply: Reply, *, is_marked: bool) -> RunRow | None:
     found = load(reply)
     one = {path[2:]: values[0] for path, values in found.items() if values and path != _STATES}
     row = read_row({**one, "states": found.get(_STATES)}, workflow_id, _MOST_STATES)
-    is_stuck = is_marked and row.status is RunStatus.RUNNING and row.paused_at is None
+    is_stuck = is_marked and row.status is RunStatus.RUNNING and row.paused_at is None and not row.blocked
     return replace(row, stuck=is_stuck)
 
 

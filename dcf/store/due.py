@@ -15,6 +15,7 @@ from dcf.core.model import RunStatus
 from dcf.core.retention import KEEP_ALL, RetentionPolicy
 from dcf.store import keys, schedule_keys
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.index import BLOCKED
 from dcf.store.keys import RunKeys
 from dcf.store.outbox import Attention, attention_commands, read_attention
 from dcf.store.writing import due_command
@@ -82,7 +83,7 @@ def _latest(replies: list[Reply], now: int) -> int | None:
 
 
 def _outlived(seen: Attention) -> list[str]:
-    """Return the lists that a run no longer belongs on: those of other statuses, and of stuck runs once it is over.
+    """Return the lists that a run no longer belongs on: those of other statuses, of stuck runs, of blocked ones.
 
     A running one can be on another only if it was retried. Whoever lists the run meanwhile, for a change of its status,
     runs again: this is written with meta, which all transactions of the run watch.
@@ -90,7 +91,7 @@ def _outlived(seen: Attention) -> list[str]:
     if not seen.exists or (seen.is_running and not seen.is_retried):
         return []
     others = [keys.runs_by(Facet.STATUS, status) for status in RunStatus if status != seen.status]
-    return others if seen.is_running else [*others, keys.STUCK]
+    return others if seen.is_running else [*others, keys.STUCK, BLOCKED]
 
 
 def _settle(connection: Connection, run: RunKeys, policy: RetentionPolicy) -> None:

@@ -19,8 +19,8 @@ from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.documents import micros
 from dcf.store.key_parts import encode_state
-from dcf.store.keys import RunDocument
 from dcf.store.quotas import DocumentWrite, charge, document_command, receipt_command, refusal_in
+from dcf.store.run_documents import RunDocument, document_of
 from dcf.store.writing import due_command, event_commands, facet_commands
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, dump, load
@@ -104,7 +104,7 @@ class Edits:
 
         Raise UnknownOutcome if the outcome stays unknown.
         """
-        subject = _Subject(key=key, receipt=keys.edit(key, request), of=keys.document_of(key))
+        subject = _Subject(key=key, receipt=keys.edit(key, request), of=document_of(key))
         return self._attempts.until_done(lambda connection: self._once(connection, subject, decide))
 
     def _once(

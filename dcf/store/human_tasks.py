@@ -72,8 +72,6 @@ return redis.call('ZREM', KEYS[1], ARGV[1])
 """
 """Lua script that takes the entry of a question off a list, unless its state says that it waits for its answer."""
 
-_RUNNING: Final = f'["{RunStatus.RUNNING}"]'.encode()
-
 
 def ended_commands(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Command]:
     """Return the commands, for after the commit, that take off what these changes ended; not what they opened again."""
@@ -189,7 +187,7 @@ def _lists(query: HumanTaskQuery) -> list[str]:
 
 def _reads(run: RunKeys, path: str, question: str | None) -> tuple[Command, Command, Command]:
     return (
-        ("JSON.GET", run.meta, "$.status"),
+        ("JSON.GET", run.meta, "$.status", "$.project"),
         ("JSON.GET", run.state(path), "$"),
         ("JSON.GET", run.input(path) if question is None else run.talk, "$"),
     )
@@ -198,18 +196,22 @@ def _reads(run: RunKeys, path: str, question: str | None) -> tuple[Command, Comm
 def _row(
     place: TaskCursor, workflow_id: str, path: str, question: str | None, replies: tuple[Reply, Reply, Reply]
 ) -> HumanTaskRow | None:
-    status, state, given = replies
-    doc = read_text(state) if status == _RUNNING and isinstance(state, bytes) else None
+    meta, state, given = replies
+    facts: dict[str, list[str | None]] = load(meta) if isinstance(meta, bytes) else {}
+    is_running, project = facts.get("$.status") == [RunStatus.RUNNING], (facts.get("$.project") or [None])[0]
+    doc = read_text(state) if is_running and isinstance(state, bytes) else None
     if doc is None:
         return None
     if question is not None:
         found = read_talk(load(given)[0]).question(question) if isinstance(given, bytes) else None
         if found is None or not any(one.question_id == question for one in open_questions(doc)):
             return None
-        return HumanTaskRow(place=place, workflow_id=workflow_id, state=path, doc=doc, task=None, question=found)
+        return HumanTaskRow(
+            place=place, workflow_id=workflow_id, state=path, doc=doc, task=None, question=found, project=project
+        )
     if not waits_for_person(doc):
         return None
-    return HumanTaskRow(place=place, workflow_id=workflow_id, state=path, doc=doc, task=_task(given))
+    return HumanTaskRow(place=place, workflow_id=workflow_id, state=path, doc=doc, task=_task(given), project=project)
 
 
 def _task(given: Reply) -> HumanTask | None:

@@ -6,7 +6,7 @@ They are not part of a run's transaction. The entry is written just before the c
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dcf.core.catalog import Facet, agents_ever, facets_of
+from dcf.core.catalog import BY_ISSUE, Facet, agents_ever, facets_of
 from dcf.core.model import RunStatus
 from dcf.store import keys
 from dcf.store.connection import Command, Connection, Connections, checked, exchange
@@ -28,6 +28,7 @@ return 0
 """
 """Lua script that removes a name from an index if its entry is older than the given score."""
 
+BLOCKED: Final = keys.runs_by(Facet.BLOCKED, BY_ISSUE)
 STATUS_LISTS: Final = tuple(keys.runs_by(Facet.STATUS, status) for status in RunStatus)
 
 
@@ -35,7 +36,7 @@ def lists_of(meta: Mapping[str, Json]) -> tuple[str, ...]:
     """Return every list that a run with this meta document may be on, each once; that of all runs is the last."""
     faceted = [keys.runs_by(facet, value) for facet, value in facets_of(meta)]
     by_agent = [keys.runs_by(Facet.AGENT, agent) for agent in agents_ever(meta)]
-    return tuple(dict.fromkeys((*STATUS_LISTS, *faceted, *by_agent, keys.STUCK, keys.LIVE, keys.RUNS)))
+    return tuple(dict.fromkeys((*STATUS_LISTS, BLOCKED, *faceted, *by_agent, keys.STUCK, keys.LIVE, keys.RUNS)))
 
 
 class RunIndex:

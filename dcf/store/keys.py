@@ -5,6 +5,8 @@
 | `cp:wf:<id>:meta`, `:definition`, `:state:<s>` | JSON | a run's transactions | the run's retention |
 | `dp:wf:<id>:input:<s>`, `:entry:<s>`, `:output:<s>`, `:audit:finalize` | JSON | a run's transactions | the run's retention |
 | `dp:wf:<id>:signals` | JSON | sending a signal, entering a state that waits for one: those that no state has taken | the run's retention |
+| `dp:wf:<id>:journal` | hash | the journal: its entries by id, and the bytes of all (`#bytes`) | the run's retention |
+| `dp:wf:<id>:journalorder` | sorted set | the same: entries by time, once for each list that has them (all, kind, agent, state, open issues) | the run's retention |
 | `dp:wf:<id>:talk` | JSON | notes, questions and answers: how many notes were left, and the questions | the run's retention |
 | `dp:wf:<id>:items:<s>`, `:results:<s>` | JSON | opening a Map; joining one that has a ResultWriter | the run's retention |
 | `cp:wf:<id>:join:<s>` | hash | the end of each branch or iteration: how many ended, how many failed | the run's retention |
@@ -17,6 +19,10 @@
 | `cp:wf:<id>:scopes` | sorted set | opening a Parallel or Map; all that ever were, by their largest size | the run's retention |
 | `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
 | `cp:wf:<id>:receipts` | hash | requests that displace another's receipt, and requests about the whole run: what older requests were told | the run's retention |
+| `cp:wf:<id>:usage`, `:usageparts` | hash | completions that report usage: sums of the run; after the commit, those by state, agent and model | the run's retention |
+| `cp:wf:<id>:spent` | stream | the same: reports that are owed to the books (`store/usage.py`) | until they are in the books, a moment later |
+| `cp:idx:usage:owed` | sorted set | the same (before the run's keys): runs that owe reports, by when | a minute after the last report |
+| `cp:idx:usage:<agent or project>:<id>`, and with `:<day>` | hash | moving reports to the books: sums of all time, and of a day | 400 days after the last report |
 | `cp:idx:runs`, `cp:idx:live` | sorted set | creation and start (before the run's keys); finalizing | `live` until the run is over, `runs` until a sweep finds it gone |
 | `cp:idx:runs:<facet>:<value>` | sorted set | a run's transactions (before the run's keys): runs by creation time that have a status, workflow, version, agent or tag, or that nobody takes (`stuck`) | until the run is deleted, or a sweep finds it gone |
 | `cp:idx:due:<shard>` | sorted set | a run's transactions (before the run's keys), the clock: live runs by when the clock must look at them, at the latest | until the run is over |
@@ -70,9 +76,8 @@ from typing import Final, Literal
 from zlib import crc32
 
 from dcf.store.key_kinds import KEY_KINDS, Per
-from dcf.store.key_parts import decode_state, encode_state
+from dcf.store.key_parts import encode_state
 
-_RUN_KEY = re.compile(r"(?:cp|dp):wf:([A-Za-z0-9][A-Za-z0-9_.-]{0,63}):([a-z]+)(?::(.+))?\Z", re.ASCII | re.DOTALL)
 _TAG = re.compile(r"\{([^}]+)\}")
 
 RUNS = "cp:idx:runs"
@@ -296,6 +301,41 @@ class RunKeys:
         """The questions that were asked, and how many notes were left."""
         return self.of("talk")
 
+    @cached_property
+    def journal(self) -> str:
+        """The entries of the journal."""
+        return self.of("journal")
+
+    @cached_property
+    def journalorder(self) -> str:
+        """The entries of the journal in order, by list."""
+        return self.of("journalorder")
+
+    @cached_property
+    def growth(self) -> str:
+        """Of a run that grows: what is open in it, and what is sealed."""
+        return self.of("growth")
+
+    @cached_property
+    def units(self) -> str:
+        """Of a run that grows: its units, in the order in which they were added."""
+        return self.of("units")
+
+    @cached_property
+    def usage(self) -> str:
+        """Sums of what the run's work used up."""
+        return self.of("usage")
+
+    @cached_property
+    def usage_parts(self) -> str:
+        """The same by state, agent and model."""
+        return self.of("usageparts")
+
+    @cached_property
+    def spent(self) -> str:
+        """Reports of usage that are owed to the books."""
+        return self.of("spent")
+
     def state(self, path: str) -> str:
         """Return the key of a state's document."""
         return f"{self._beginnings['state']}:{encode_state(path)}"
@@ -351,25 +391,3 @@ class RunKeys:
 
 keys_of = lru_cache(maxsize=1024)(RunKeys)
 """Return the keys of a run."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunDocument:
-    """Identifies a JSON document of a run: its kind, and its state if it belongs to one."""
-
-    run: RunKeys
-    kind: str
-    state: str | None = None
-
-
-def document_of(key: str) -> RunDocument | None:
-    """Return which JSON document of a run this key holds; None for any other key, or another spelling of one."""
-    found = _RUN_KEY.match(key)
-    if found is None:
-        return None
-    run, name, part = RunKeys(found[1]), found[2], found[3]
-    kind = KEY_KINDS.get(name)
-    if kind is None or not kind.is_document or (part is None and "run" not in kind.per):
-        return None
-    path = None if "run" in kind.per else decode_state(part)
-    return RunDocument(run=run, kind=name, state=path) if run.of(name, path) == key else None

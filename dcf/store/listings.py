@@ -22,6 +22,7 @@ from dcf.store.index import UNLIST
 from dcf.store.keys import RunKeys
 from dcf.store.people_keys import ASKED, open_questions, read_member
 from dcf.store.quotas import NEVER, forget_document, forget_run
+from dcf.store.run_documents import document_of
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, load
 
@@ -223,13 +224,14 @@ class _Candidate:
 _OF_RUN: Final = (
     *("$.status", "$.created_at", "$.workflow_id"),
     *("$.workflow_name", "$.definition_sha256", "$.workflow_version", "$.agents", "$.tags"),
+    "$.for_anybody",
 )
 _OF_KEY: Final = ("$.key_id", "$.created_at")
 _OF_AGENT: Final = ("$.name", "$.tags", "$.created_at")
 
 
 def _candidate(key: str) -> _Candidate | None:
-    document = keys.document_of(key)
+    document = document_of(key)
     if document is not None and document.kind == "meta":
         run = document.run
         asked: tuple[Command, ...] = (("JSON.GET", run.meta, *_OF_RUN), ("XLEN", run.outbox))

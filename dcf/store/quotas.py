@@ -157,6 +157,8 @@ def _sizes(run: RunKeys, command: Command) -> list[str | int]:
         triples = zip(command[1::3], command[3::3], strict=True)
         written = [(str(key), text) for key, text in triples if str(key).startswith(data)]
         return [part for key, text in written for part in (key.removeprefix(data), _bytes(text))]
+    if command[0] == "HSET" and command[1] == run.journal:
+        return [f"journal/{command[2]!s}", _bytes(command[3])]
     if command[0] == "DEL":
         gone = [str(key).removeprefix(data) for key in command[1:] if str(key).startswith(data)]
         return [part for name in gone for part in (name, 0)]

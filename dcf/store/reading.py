@@ -13,6 +13,7 @@ from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
 from dcf.core import codec, entry_codec
 from dcf.core.decision import Changes, Reads, Snapshot, Tally
+from dcf.core.growth import read_growth
 from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.operations import read_run_receipt
 from dcf.core.scopes import with_scopes
@@ -20,10 +21,12 @@ from dcf.core.signals import read_signals
 from dcf.core.talk import read_talk
 from dcf.store.connection import Command, Reply
 from dcf.store.guards import Unchanged
-from dcf.store.key_parts import encode_state, receipt_field
+from dcf.store.journal_entries import ask_journal
+from dcf.store.key_parts import agent_path, encode_state, receipt_field
 from dcf.store.keys import RunKeys
 from dcf.store.open_states import add_page, assigned, page_command, ready_in, texts_of
 from dcf.store.state_texts import read_text
+from dcf.store.usage import read_sums
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
 from dcf.values.records import replace
@@ -36,16 +39,8 @@ _TALLY: Final = ("done", "failed", "failure")
 _META_FIELDS: Final = {
     f"$.{name}": name  # nosemgrep: jsonpaths-are-not-formatted - fields of our own
     for name in (
-        "status",
-        "definition_sha256",
-        "created_at",
-        "started_at",
-        "paused_at",
-        "planner_agent_id",
-        "created_by",
-        "max_attempts",
-        "clock_due_at",
-        "parent",
+        *("status", "definition_sha256", "created_at", "started_at", "paused_at", "blocked_by", "planner_agent_id"),
+        *("created_by", "max_attempts", "clock_due_at", "parent", "budget"),
     )
 }
 
@@ -185,7 +180,7 @@ def _meta(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     Each assignment is read by its path, or all of them if that is less work.
     """
     names = dict.fromkeys(map(name_of, paths))
-    agents = ("$.agents",) if len(names) > _FEW else dict.fromkeys(map(_agent_path, names))
+    agents = ("$.agents",) if len(names) > _FEW else dict.fromkeys(map(agent_path, names))
     command: Command = ("JSON.GET", run.meta, *_META_FIELDS, *agents)
     asked.add(command)
     asked.watched.append(run.meta)
@@ -196,7 +191,7 @@ def _meta(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
             return None
         found = load(reply)
         every = found.get("$.agents")
-        own = {name: assigned(every or found.get(_agent_path(name)), name) for name in names}
+        own = {name: assigned(every or found.get(agent_path(name)), name) for name in names}
         return replace(_read_fields([found.get(path) for path in _META_FIELDS]), agents=own)
 
     return understand
@@ -337,18 +332,30 @@ def _run_receipts(asked: Asked, run: RunKeys, requests: tuple[str, ...]) -> Unde
     return understand
 
 
-def _signals(asked: Asked, run: RunKeys, _: bool) -> Understand:
-    keys = {"signals": run.signals}
-    asked.documents(keys)
-    asked.watched.append(run.signals)
-    return lambda found: read_signals(found.present(keys).get("signals"))
+def _kept(kind: str, read: Callable[[Json], object]) -> Ask:
+    """Read a document of the run, which is watched."""
+
+    def ask(asked: Asked, run: RunKeys, _: bool) -> Understand:
+        keys = {kind: run.of(kind)}
+        asked.documents(keys)
+        asked.watched += keys.values()
+        return lambda found: read(found.present(keys).get(kind))
+
+    return ask
 
 
-def _talk(asked: Asked, run: RunKeys, _: bool) -> Understand:
-    keys = {"talk": run.talk}
+def _growth(asked: Asked, run: RunKeys, _: bool) -> Understand:
+    keys = {"growth": run.growth}
     asked.documents(keys)
-    asked.watched.append(run.talk)
-    return lambda found: read_talk(found.present(keys).get("talk"))
+    asked.watched.append(run.growth)
+    return lambda found: read_growth(found.present(keys).get("growth"))
+
+
+def _usage(asked: Asked, run: RunKeys, _: bool) -> Understand:
+    command: Command = ("HGETALL", run.usage)
+    asked.add(command)
+    asked.watched.append(run.usage)
+    return lambda found: read_sums(found.of[command])
 
 
 READS: Final[Mapping[str, Ask]] = {
@@ -363,24 +370,15 @@ READS: Final[Mapping[str, Ask]] = {
     "tallies": _tallies,
     "receipts": _receipts,
     "run_receipts": _run_receipts,
-    "signals": _signals,
-    "talk": _talk,
+    "signals": _kept("signals", read_signals),
+    "talk": _kept("talk", read_talk),
+    "journal": ask_journal,
+    "growth": _growth,
+    "usage": _usage,
 }
 """Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""
 
 _ROWS: Final = attrgetter(*READS)
-
-
-@lru_cache(maxsize=1024)
-def _agent_path(state: str) -> str:
-    """Return the JSONPath of a state's assignment. RedisJSON understands no other escapes than these two.
-
-    It drops spaces at the beginning of a quoted name (2.8.3), so for such a state all assignments are read.
-    """
-    if state.startswith(" "):
-        return "$.agents"
-    quoted = state.replace("\\", "\\\\").replace('"', '\\"')
-    return f'$.agents["{quoted}"]'  # nosemgrep: jsonpaths-are-not-formatted - quoted just now
 
 
 def _plain(raw: Json) -> Entry:

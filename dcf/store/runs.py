@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 from dcf.core import codec
 from dcf.core.decision import Decision, Reads, Remaining, Snapshot, Tally
+from dcf.core.units import Unit, read_unit
 from dcf.errors import DcfError, StoreUnavailable
 from dcf.store.attempts import Attempts, Overtaken, commit, commit_if
 from dcf.store.authors import current_account
@@ -144,7 +145,7 @@ class RunStore:
         The fact `secret` is what its task tokens are made with, if it has any.
         """
         run = self.keys(workflow_id)
-        facts = ("$.definition_sha256", "$.input", "$.created_at")
+        facts = ("$.definition_sha256", "$.input", "$.created_at", "$.project")
         commands: list[Command] = [
             ("JSON.GET", run.definition, "$"),
             ("JSON.GET", run.meta, *facts),
@@ -157,6 +158,15 @@ class RunStore:
             return None
         told: dict[str, Json] = {path[2:]: values[0] for path, values in load(meta).items() if values}
         return codec.whole_definition(load(found)[0]), told | ({} if secret is None else {"secret": secret.decode()})
+
+    def units(self, workflow_id: str, after: str | None = None) -> list[tuple[str, Unit]]:
+        """Return the units of a run in the order in which they were added, each with the id of its entry.
+
+        `after` is the id of the last one that is known.
+        """
+        start = "-" if after is None else f"({after}"
+        (found,) = self._connections.send(("XRANGE", self.keys(workflow_id).units, start, "+"))
+        return [(entry.decode(), read_unit(load(fields[1]))) for entry, fields in found]
 
     def _timed(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the time that a test may have set."""

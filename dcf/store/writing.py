@@ -12,18 +12,24 @@ from typing import Any, Final, TypeAlias
 from dcf.core import catalog, codec, entry_codec
 from dcf.core.attention import stuck_mark
 from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
+from dcf.core.growth import Growth, write_growth
+from dcf.core.journal import JournalEntry
 from dcf.core.model import Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.operations import write_run_receipt
 from dcf.core.signals import Signals, write_signals
 from dcf.core.talk import Talk, write_talk
+from dcf.core.units import Unit, write_unit
 from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
 from dcf.store.event_fields import write_events
-from dcf.store.key_parts import encode_state, receipt_field
+from dcf.store.journal_entries import entry_commands
+from dcf.store.key_parts import agent_path, encode_state, receipt_field
 from dcf.store.keys import RunKeys
 from dcf.store.people_keys import opened_commands
+from dcf.store.projects import used_command
 from dcf.store.state_texts import write_text
+from dcf.store.usage import charge_commands, owed_command
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, dump_bytes
 
@@ -31,7 +37,7 @@ _ASSIGNED_LIFE_S: Final = 30 * 24 * 3600
 
 _ADD: Final = "HINCRBY"
 
-_FACETED: Final = frozenset({"status", "agents", "tags"})
+_FACETED: Final = frozenset({"status", "agents", "tags", "blocked_by"})
 """Fields of meta that change while a run exists, and under which it is listed."""
 
 
@@ -78,6 +84,8 @@ def announcements(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Comman
     mark = stuck_mark(seen.states, changes)
     if mark is not None:
         commands.append(_stuck_command(run, seen, is_stuck=mark))
+    if changes.usage:
+        commands.append(owed_command(run, seen.now))
     at = changes.due(seen.now, None if seen.meta is None else seen.meta.clock_due_at)
     return commands if at is None else [*commands, due_command(run, at)]
 
@@ -86,6 +94,8 @@ def facet_commands(run: RunKeys, meta: Mapping[str, Json], at: int) -> Iterator[
     """Yield the commands that list a run, created at this time, under what these fields of its meta say."""
     for facet, value in catalog.facets_of(meta):
         yield ("ZADD", keys.runs_by(facet, value), at, run.workflow_id)
+        if facet is catalog.Facet.PROJECT:
+            yield used_command(value, at)
 
 
 def due_command(run: RunKeys, at: int) -> Command:
@@ -193,6 +203,23 @@ def _talk(packet: Packet, run: RunKeys, talk: Talk) -> None:
     packet.documents += (run.talk, "$", dump_bytes(write_talk(talk)))
 
 
+def _journal(packet: Packet, run: RunKeys, entries: Sequence[JournalEntry]) -> None:
+    packet.others += [command for entry in entries for command in entry_commands(run, entry)]
+
+
+def _growth(packet: Packet, run: RunKeys, growth: Sequence[Growth]) -> None:
+    packet.documents += (run.growth, "$", dump_bytes(write_growth(growth[-1])))
+
+
+def _units(packet: Packet, run: RunKeys, units: Sequence[Unit]) -> None:
+    packet.others += [("XADD", run.units, "*", "unit", dump(write_unit(one))) for one in units]
+
+
+def _agents(packet: Packet, run: RunKeys, agents: Mapping[str, Json]) -> None:
+    for name, pool in agents.items():
+        packet.documents += (run.meta, agent_path(name), dump_bytes(pool))
+
+
 def _events(packet: Packet, run: RunKeys, events: Sequence[Event]) -> None:
     packet.others += event_commands(run, events)
 
@@ -296,6 +323,11 @@ WRITES: Final[Mapping[str, Writer]] = {
     "run_receipts": _run_receipts,
     "signals": _signals,
     "talk": _talk,
+    "usage": lambda packet, run, charges: packet.others.extend(charge_commands(run, charges)),
+    "journal": _journal,
+    "growth": _growth,
+    "units": _units,
+    "agents": _agents,
 }
 """Writer of each row of `Changes`, in the order of writing."""
 

@@ -7,8 +7,10 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from dcf.core.halt_refusals import run_blocked
 from dcf.core.model import RunStatus, Status
 from dcf.core.provenance import mark_of_input
+from dcf.tools.callers import current_caller
 from dcf.tools.registry import AgentId, Answer, Arguments, StateName, WorkflowId, tool
 from dcf.values.json_text import dump
 from dcf.workforce.assignment import Assignment, SkillAtHand, StateAtHand
@@ -64,7 +66,7 @@ class MyAssignment(Answer):
 )
 def get_my_assignment(app: Application, args: GetMyAssignment) -> MyAssignment:
     """Return what an agent has to do next."""
-    found = app.desk.ask(args.agent_id, args.workflow_id, args.state)
+    found = app.desk.ask(args.agent_id, args.workflow_id, args.state, current_caller().project)
     return MyAssignment(
         status=_summary(found),
         agent_id=args.agent_id,
@@ -95,8 +97,16 @@ def _summary(found: Assignment) -> str:
         return f"{about}You hold '{held[0]}'."
     if ready:
         return f"{about}'{ready[0]}' is ready for you."
+    return f"{about}{_halted(found)}" if found.is_paused or found.blocked_by else _nothing(about)
+
+
+def _halted(found: Assignment) -> str:
     if found.is_paused:
-        return f"{about}The run is paused: nothing can be taken until it is resumed."
+        return "The run is paused: nothing can be taken until it is resumed."
+    return run_blocked(found.blocked_by).message
+
+
+def _nothing(about: str) -> str:
     return f"{about}Nothing{' else' if about else ''} is ready for you now."
 
 

@@ -106,12 +106,23 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
         was_there = told[0] if told else None
         if message is None:
             return await _timeout(app, args, was_there)
+        if await _is_elsewhere(app, message.event):  # it comes again, to a key that may see it
+            acknowledged, heard, left = None, _nobody, max(0.0, until - time.monotonic())
+            continue
         if not (args.lease and is_of_ready_state(message.event)):
             return _event(args, message, was_there)
         work = await _leased(app, args, message.event)
         if work is not None:
             return _event_with(work, args, message, was_there)
         acknowledged, heard, left = message.message_id, _nobody, max(0.0, until - time.monotonic())
+
+
+async def _is_elsewhere(app: Application, event: dict[str, Json]) -> bool:
+    """Return True for an event of a run outside the project that the caller is bound to."""
+    project = current_caller().project
+    return project is not None and project != await anyio.to_thread.run_sync(
+        app.projects.of_run, str(event.get("workflow_id"))
+    )
 
 
 def _nobody(_: bool) -> None:
@@ -122,7 +133,7 @@ async def _given_before(app: Application, args: AwaitWorkflowEvent, acknowledged
     """Return the work that an earlier call with the same id was given, if it is still held with the token of then."""
     key = _key(args)
     given = None if key is None else await anyio.to_thread.run_sync(app.handed.find, args.agent_id, key)
-    if given is None:
+    if given is None or await _is_elsewhere(app, {"workflow_id": given.workflow_id}):
         return None
     work = await _take(app, args, given)
     if work is None:
@@ -188,7 +199,8 @@ def _key(args: AwaitWorkflowEvent) -> str | None:
 
 async def _timeout(app: Application, args: AwaitWorkflowEvent, acknowledged: bool | None) -> WorkflowEvent:
     """Return that nothing came; an id that no run names, but one almost like it, is probably misspelt."""
-    may_be_misspelt = args.lease and current_caller().agent_id is None  # else it is the id of the key
+    caller = current_caller()
+    may_be_misspelt = args.lease and caller.agent_id is None and caller.project is None  # else it is the key's
     others = await anyio.to_thread.run_sync(app.desk.others_than, args.agent_id) if may_be_misspelt else ()
     meant = closest(args.agent_id, others)
     unknown = "" if meant is None else f" No run has anything for '{args.agent_id}': did you mean '{meant}'?"

@@ -44,6 +44,7 @@ class ListRuns(Arguments):
     stuck: bool = Field(
         default=False, description="Only running runs that nobody takes up, or starts, after three reminders."
     )
+    blocked: bool = Field(default=False, description="Only running runs that an open issue blocks.")
     limit: Limit = 20
     cursor: str | None = Field(
         default=None, min_length=1, max_length=100, description="To go on: next_cursor of the answer before."
@@ -83,6 +84,7 @@ def list_runs(app: Application, args: ListRuns) -> RunsListed:
             since=check_time("since", args.since, now),
             until=check_time("until", args.until, now),
             stuck=args.stuck,
+            blocked=args.blocked,
             cursor=read_cursor(args.cursor),
         )
     )

@@ -8,12 +8,13 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.answers import Updated
 from dcf.core.model import RunStatus, Status
-from dcf.core.progress import Update
+from dcf.core.updates import Update
 from dcf.tools.error_names import note_on
 from dcf.tools.registry import (
     AgentId,
     Answer,
     Arguments,
+    JsonObject,
     LeaseToken,
     StateName,
     Ttl,
@@ -22,6 +23,7 @@ from dcf.tools.registry import (
     problems_shown,
     tool,
 )
+from dcf.tools.usage import USAGE, usage_given
 from dcf.tools.work import claimed_work
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
@@ -40,6 +42,7 @@ class StateResult(BaseModel):
     output_json: Any = Field(default=None, description="The output: any JSON value, or JSON text.")
     error_name: str | None = Field(default=None, max_length=200, description="It failed: name of the failure.")
     error_message: str | None = Field(default=None, max_length=20_000, description="It failed: what went wrong.")
+    usage_json: JsonObject | None = Field(default=None, description=USAGE)
 
 
 class CompleteStates(Arguments):
@@ -106,6 +109,7 @@ def _request(app: Application, args: CompleteStates, result: StateResult) -> Upd
         output=output if has_output else None,
         error=result.error_name,
         cause=result.error_message,
+        usage=usage_given(result.usage_json),
         claim_ttl_s=args.lease_ttl_s if args.claim_next else None,
         claim_most=max(1, args.claim_next),
     )

@@ -10,8 +10,8 @@ from dcf.core.access import Scope
 from dcf.core.answers import AlreadyCompleted
 from dcf.core.inspection import public_state, short_state
 from dcf.core.model import RunStatus, Status
-from dcf.core.progress import Update
 from dcf.core.provenance import marked
+from dcf.core.updates import Update
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import RunView, known, summary_of_run
 from dcf.tools import planner_steps
@@ -25,6 +25,7 @@ from dcf.tools.registry import (
     Answer,
     Arguments,
     JsonArray,
+    JsonObject,
     LeaseToken,
     StateName,
     Ttl,
@@ -36,6 +37,7 @@ from dcf.tools.registry import (
 )
 from dcf.tools.suggestions import closest
 from dcf.tools.unlisted import UNLISTED
+from dcf.tools.usage import USAGE, usage_given
 from dcf.tools.work import claimed_work
 from dcf.values.instants import to_text
 from dcf.values.json_paths import MISSING
@@ -213,6 +215,7 @@ class UpdateWorkflowControlPlane(Arguments):
     lease_ttl_s: Ttl | None = Field(
         default=None, description="Seconds of the lease claimed by claim_next.", json_schema_extra=UNLISTED
     )
+    usage_json: JsonObject | None = Field(default=None, description=USAGE, json_schema_extra=UNLISTED)
     whole_input: WholeInput = False
     attempts_increment: int | None = Field(
         default=None, ge=0, le=100, description="Add to attempts.", json_schema_extra=UNLISTED
@@ -287,6 +290,7 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         set_finished_at=args.set_finished_at,
         claim_ttl_s=(args.lease_ttl_s or 300) if args.claim_next else None,
         request_id=args.request_id,
+        usage=usage_given(args.usage_json),
     )
     answer = app.control_plane.update(args.workflow_id, request)
     if isinstance(answer, Refusal):

@@ -81,6 +81,15 @@ def _stalled(event: Mapping[str, Json], _: str) -> list[Step]:
     return [Step(tool="explain_run", arguments=run, why="It says why the run stands, and what to do about it.")]
 
 
+def _blocked(event: Mapping[str, Json], agent_id: str) -> list[Step]:
+    run: dict[str, Json] = {"workflow_id": event.get("workflow_id")}
+    resolved = run | {"issue": event.get("issue"), "how": "<how it was resolved>", "agent_id": agent_id}
+    return [
+        Step(tool="read_journal", arguments=run | {"open": True}, why="It shows the issue whole."),
+        Step(tool="resolve_issue", arguments=resolved, why="Nobody gets a lease until it is resolved."),
+    ]
+
+
 def _asked(event: Mapping[str, Json], agent_id: str) -> list[Step]:
     where: dict[str, Json] = {"workflow_id": event.get("workflow_id"), "state": event.get("target_state")}
     answer = where | {"choice": "<one of its choices>", "epoch": event.get("epoch"), "agent_id": agent_id}
@@ -99,6 +108,7 @@ _ABOUT: Final[Mapping[str, Callable[[Mapping[str, Json], str], list[Step]]]] = {
     "run_finished": _finished,
     "run_stalled": _stalled,
     "human_task": _asked,
+    "run_blocked": _blocked,
     "question": to_answer,
     "question_answered": to_go_on,
 }
@@ -106,7 +116,16 @@ _ABOUT: Final[Mapping[str, Callable[[Mapping[str, Json], str], list[Step]]]] = {
 _TO_BE_LEASED: Final = frozenset({"token_required", "token_used"})
 _TO_BE_WAITED_FOR: Final = frozenset(
     {
-        *("terminal", "run_over", "run_paused", "not_ready", "owner_mismatch", "lease_held", "lease_lost"),
+        *(
+            "terminal",
+            "run_over",
+            "run_paused",
+            "run_blocked",
+            "not_ready",
+            "owner_mismatch",
+            "lease_held",
+            "lease_lost",
+        ),
         *("already_completed", "attempts_exhausted", "nothing_ready"),
     }
 )

@@ -238,6 +238,8 @@ def _why_skipped(found: StateView | None, skip: frozenset[str]) -> tuple[Literal
     status = found.doc.status
     if found.is_paused and status.value not in skip:
         return "not_ready", "run_paused"
+    if found.is_blocked and status.value not in skip:
+        return "not_ready", "run_blocked"
     if status.value in skip or status is not Status.PENDING:
         return "skipped", f"status_in_skip_list:{status.value}"
     return "not_ready", "upstream_incomplete"

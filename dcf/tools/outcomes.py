@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dcf.core.answers import Updated
 from dcf.core.model import RunStatus, Status
-from dcf.core.progress import Update
+from dcf.core.updates import Update
 from dcf.tools.next_calls import wait_again
 from dcf.tools.work import steps_of
 from dcf.values.instants import to_text

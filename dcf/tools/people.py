@@ -13,7 +13,8 @@ from dcf.core.operations import LONGEST_REQUEST_ID
 from dcf.errors import InvalidArgument
 from dcf.tools.callers import current_caller, groups_of_answerer
 from dcf.tools.paging import Limit, Room
-from dcf.tools.registry import ID_PATTERN, AgentId, Answer, Arguments, StateName, WorkflowId, refused, tool
+from dcf.tools.registry import ID_PATTERN, AgentId, Answer, Arguments, ProjectId, StateName, WorkflowId, refused, tool
+from dcf.tools.unlisted import UNLISTED
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
 
@@ -35,6 +36,9 @@ class ListHumanTasks(Arguments):
     group: Group = None
     workflow_id: WorkflowId | None = Field(default=None, description="Only those of this run.")
     state: StateName | None = Field(default=None, description="Only this state of the run, whole.")
+    project: ProjectId | None = Field(
+        default=None, description="Only those of the project's runs.", json_schema_extra=UNLISTED
+    )
     limit: Limit = 20
     cursor: str | None = Field(
         default=None, min_length=1, max_length=1300, description="To go on: next_cursor of the answer before."
@@ -69,6 +73,7 @@ def list_human_tasks(app: Application, args: ListHumanTasks) -> HumanTasksListed
         groups=tuple(sorted(own | ({args.group} if args.group else set()))),
         run=args.workflow_id,
         state=state,
+        project=args.project,
         place=read_place(args.cursor),
     )
     page = app.people.list_human_tasks(query)

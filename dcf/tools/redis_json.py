@@ -15,7 +15,7 @@ from dcf.core.provenance import marked
 from dcf.core.run_edits import Hand
 from dcf.errors import InvalidArgument
 from dcf.runs.editing import Changed, Operation, Wish
-from dcf.store.keys import document_of
+from dcf.store.run_documents import document_of
 from dcf.tools.callers import current_caller
 from dcf.tools.json_arguments import PATH_TEXT, AsText, Fraction, Life, Path, Plain, RedisKey, given, keep_s, number
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, refused, tool

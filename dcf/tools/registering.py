@@ -9,6 +9,7 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from dcf.core.work_limits import MOST_IN_PROGRESS, WorkLimit
 from dcf.errors import InvalidArgument
 from dcf.tools.callers import current_caller
 from dcf.tools.registry import ID_PATTERN, Answer, Arguments, tool
@@ -23,6 +24,7 @@ class RegisterAgent(Arguments):
     """Register an agent that is a webhook: dcf posts it its work, signed; it answers at once and ends the work later.
 
     Assign it to Tasks by its agent_id. The answer has the secret that signs. The same call again changes where it is.
+    With max_in_progress alone: limit how many states any agent holds at a time.
     """
 
     agent_id: Annotated[str, Field(pattern=ID_PATTERN, description="Id of the agent.", examples=["pricing-hook"])]
@@ -32,6 +34,9 @@ class RegisterAgent(Arguments):
     )
     lease_ttl_s: int = Field(
         default=LEASE_S, ge=30, le=86_400, description="Seconds it has for a piece of work, and after each heartbeat."
+    )
+    max_in_progress: int | None = Field(
+        default=None, ge=0, le=MOST_IN_PROGRESS, description="Most states that it holds at a time; 0: any number."
     )
     new_key: Literal["overlap", "at_once"] | None = Field(
         default=None, description="Make a new key: the old one signs too (overlap), or ends at once."
@@ -49,6 +54,7 @@ class AgentRegistered(Answer):
     created_at: str | None = None
     created_by: str | None = None
     rest: dict[str, Any] | None = None
+    max_in_progress: int | None = None
     secret: str | None = None
 
 
@@ -63,8 +69,17 @@ class AgentRegistered(Answer):
 )
 def register_agent(app: Application, args: RegisterAgent) -> AgentRegistered:
     """Register a webhook, or give it another key."""
-    if args.url is None and args.new_key is None:
+    if args.url is None and args.new_key is None and args.max_in_progress is None:
         raise InvalidArgument("Neither url nor new_key was given.", "Pass the webhook's https URL.")
+    limits = app.control_plane.limits
+    if args.max_in_progress is not None and limits is not None:
+        limits.put(WorkLimit(kind="agent", name=args.agent_id, most=args.max_in_progress))
+        if args.url is None and args.new_key is None:
+            return AgentRegistered(
+                status=f"Agent '{args.agent_id}' {_limited(args.max_in_progress)}.",
+                agent_id=args.agent_id,
+                max_in_progress=args.max_in_progress,
+            )
     found = None
     if args.url is not None:
         by = current_caller().name
@@ -75,9 +90,14 @@ def register_agent(app: Application, args: RegisterAgent) -> AgentRegistered:
     return AgentRegistered(
         status=f"Agent '{found.agent_id}' is a webhook at {found.url}.",
         hint=None if found.secret is None else _ONLY_NOW,
+        max_in_progress=args.max_in_progress,
         secret=found.secret,
         **row_of(found),
     )
+
+
+def _limited(most: int) -> str:
+    return f"may hold {most} states at a time" if most else "may hold any number of states"
 
 
 class ListRegisteredAgents(Arguments):

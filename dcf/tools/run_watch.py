@@ -6,10 +6,10 @@ client opens; how many runs are watched is bounded.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -86,12 +86,17 @@ class RunWatch:
                 await self.bus.publish(ResourceUpdated(uri=uri))
 
 
+ProjectOf: TypeAlias = Callable[[str], str | None]
+"""Returns the project of a run; None if it has none, or there is no such run."""
+
+
 class RunListeners:
     """Middleware of the SDK: who opens a stream has the runs watched that it names."""
 
-    def __init__(self, watch: RunWatch, who_calls: WhoCalls) -> None:
+    def __init__(self, watch: RunWatch, who_calls: WhoCalls, project_of: ProjectOf = lambda _: None) -> None:
         self._watch = watch
         self._who_calls = who_calls
+        self._project_of = project_of
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
         """Serve the stream; pass everything else on."""
@@ -101,8 +106,16 @@ class RunListeners:
         caller = self._who_calls()
         if Scope.READ not in caller.scopes:
             raise MCPError(REFUSED, "forbidden: Listening to runs needs the scope 'read'.")
+        if caller.project is not None:
+            await anyio.to_thread.run_sync(self._refuse_others, uris, caller.project)
         with self._watch.listening(uris, caller.name):
             return await call_next(ctx)
+
+    def _refuse_others(self, uris: frozenset[str], project: str) -> None:
+        """Raise MCPError if one of the runs is not of the project, or is not there."""
+        for uri in uris:
+            if self._project_of(run_of(uri) or "") != project:
+                raise MCPError(REFUSED, f"unknown_run: There is no run at {uri[:200]}.")
 
 
 def _asked(params: Mapping[str, Any] | None) -> frozenset[str]:

@@ -133,7 +133,7 @@ def build_server(application: Application, *, protected_url: str | None = None) 
             UnknownTools(specs, who_calls, settings.profile),
             nothing_changes,
             *([] if watch is None else [WatchedStreams(watch, who_calls)]),
-            RunListeners(runs, who_calls),
+            RunListeners(runs, who_calls, application.projects.of_run),
         ],
         auth=None if protected_url is None else auth_settings(protected_url),
         token_verifier=None if protected_url is None else KeyVerifier(application.keys, application.refusals),

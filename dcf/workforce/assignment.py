@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dcf.asl.state_paths import name_of
+from dcf.core.blockers import Blocker
 from dcf.core.briefs import NOTHING, Brief, brief_of
 from dcf.core.definition import Definition
 from dcf.core.inspection import public_state
@@ -72,13 +73,15 @@ class StateAtHand:
 class Assignment:
     """Answer to an agent. If it names no run and several are possible, `candidates` has them.
 
-    While the run `is_paused` it can take nothing. `named` is the path of the state it asked about. If nothing is to be
-    done about that one, `states` has the agent's other states that it holds or can take.
+    While the run `is_paused`, or `blocked_by` names issues, it can take nothing. `named` is the path of the state it
+    asked about. If nothing is to be done about that one, `states` has the agent's other states that it holds or can
+    take.
     """
 
     workflow_id: str | None = None
     run_status: RunStatus | None = None
     is_paused: bool = False
+    blocked_by: tuple[Blocker, ...] = ()
     named: str | None = None
     states: tuple[StateAtHand, ...] = ()
     more: int = 0
@@ -108,12 +111,14 @@ class Desk:
         self._records = records
         self._library = library
 
-    def ask(self, agent_id: str, workflow_id: str | None = None, state: str | None = None) -> Assignment:
-        """Return the agent's assignment. Raise UnknownRun, UnknownState or InvalidArgument."""
+    def ask(
+        self, agent_id: str, workflow_id: str | None = None, state: str | None = None, project: str | None = None
+    ) -> Assignment:
+        """Return the agent's assignment, in any project or one. Raise UnknownRun, UnknownState or InvalidArgument."""
         if workflow_id is None:
             if state is not None:
                 raise InvalidArgument("state was given without workflow_id.", "Pass workflow_id as well.")
-            found = self._live_runs(agent_id)
+            found = self._live_runs(agent_id, project)
             if len(found) != 1:
                 return self._nowhere(agent_id, found)
             run = found[0]
@@ -134,10 +139,15 @@ class Desk:
         runs = self._assignments.read(self._assignments.newest_live())
         return tuple(dict.fromkeys(one for run in runs for pool in run.agents.values() for one in pool))
 
-    def _live_runs(self, agent_id: str) -> list[Assignments]:
+    def planned_by(self, agent_id: str, project: str | None = None) -> list[str]:
+        """Return those of the newest live runs that the agent plans, newest first."""
+        found = self._assignments.read(self._assignments.newest_live())
+        return [one.workflow_id for one in found if one.planner == agent_id and project in (None, one.project)]
+
+    def _live_runs(self, agent_id: str, project: str | None) -> list[Assignments]:
         near = self._assignments.read(self._assignments.runs_of(agent_id))
-        found = _live(near, agent_id)
-        return found or _live(self._assignments.read(self._assignments.newest_live()), agent_id)
+        found = _live(near, agent_id, project)
+        return found or _live(self._assignments.read(self._assignments.newest_live()), agent_id, project)
 
     def _nowhere(self, agent_id: str, found: list[Assignments]) -> Assignment:
         context, tools = self._context(agent_id, ())
@@ -166,6 +176,7 @@ class Desk:
             workflow_id=run.workflow_id,
             run_status=view.status,
             is_paused=view.meta.is_paused,
+            blocked_by=view.meta.blocked_by,
             named=named,
             states=tuple(shown),
             more=max(len(own), len(at_hand)) - len(shown),
@@ -235,8 +246,9 @@ _LOOKED_AT: Final = 200
 """Most states of one agent in one run that are read."""
 
 
-def _live(runs: Iterable[Assignments], agent_id: str) -> list[Assignments]:
-    return [one for one in runs if one.status == RunStatus.RUNNING.value and one.of(agent_id)]
+def _live(runs: Iterable[Assignments], agent_id: str, project: str | None) -> list[Assignments]:
+    near = (one for one in runs if project in (None, one.project))
+    return [one for one in near if one.status == RunStatus.RUNNING.value and one.of(agent_id)]
 
 
 def _at_hand(
@@ -289,7 +301,7 @@ def _first_steps(states: list[StateAtHand], run: Assignments, agent_id: str, vie
     """Return the first steps over all states."""
     if states and (states[0].held or states[0].ready):
         return states[0].steps
-    if not states and view.status is RunStatus.RUNNING and not view.meta.is_paused:
+    if not states and view.status is RunStatus.RUNNING and not view.meta.is_halted:
         arguments: dict[str, Json] = {"workflow_id": run.workflow_id, "owner_agent_id": agent_id}
         why = "No state is assigned to you; this takes one that anybody may do, if there is one."
         return Step(tool="claim_ready_state", arguments=arguments, why=why), wait_for_event(agent_id)

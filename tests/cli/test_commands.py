@@ -14,7 +14,7 @@ from dcf.core.finalization import Finalize
 from dcf.core.health import Topic
 from dcf.core.lease import Acquire
 from dcf.core.model import Status
-from dcf.core.progress import Update
+from dcf.core.updates import Update
 from dcf.store import embedded, keys
 from dcf.store.connection import Connections, open_pool
 from tests.cli.conftest import Dcf, Seed
@@ -86,12 +86,14 @@ def test_a_list_for_programs(dcf: Dcf, seed: Seed) -> None:
         "workflow_id": run_id,
         "workflow_name": "Sample",
         "parent": None,
+        "project": None,
         "status": "running",
         "states_done": 0,
         "states": 1,
         "finished_at": None,
         "version": None,
         "paused": False,
+        "blocked": False,
         "stuck": False,
         "tags": [],
         "finalized": False,

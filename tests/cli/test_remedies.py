@@ -13,6 +13,8 @@ from dcf.cli.app import app
 from dcf.core import remedies
 from dcf.core.asking import Asking
 from dcf.core.findings import Remedy
+from dcf.core.journal import EntryKind
+from dcf.core.journaling import AddEntry
 from dcf.tools import profiles  # noqa: F401 - importing it registers all tools
 from dcf.tools.registry import TOOLS
 from tests.cli.conftest import Dcf
@@ -37,6 +39,7 @@ GIVEN: Final = {
     "advice": "Free memory.",
     "asked": ASKED,
     "question_id": "q1",
+    "issue": "j0123456789abcdef",
 }
 
 ALL: Final = {
@@ -69,6 +72,14 @@ def test_the_advised_command_is_a_command_with_these_arguments(remedy: Remedy) -
     found.make_context(name, words)
 
 
+def blocked(world: World) -> str:
+    run = worker_missing(world)
+    world.journal.add_journal_entry(
+        run, AddEntry(kind=EntryKind.ISSUE, text="Which?", agent="a", key="k", blocks=True, is_operator=True)
+    )
+    return run
+
+
 def paused(world: World) -> str:
     run = worker_missing(world)
     world.lifecycle.pause(run, reason=None, request_id=None)
@@ -88,6 +99,7 @@ CLEARED: dict[Callable[[World], str], tuple[str, str | None]] = {
     holder_hangs: ("lease_held", "not_notified"),
     clock_is_late: ("clock_late", "not_finalized"),
     paused: ("paused", "not_taken"),
+    blocked: ("blocked", "not_taken"),
     nothing_open: ("nothing_open", "not_finalized"),
 }
 """Runs by what happened to them: the cause, and what is found once the advised command was run."""

@@ -13,7 +13,7 @@ import pytest
 
 from dcf.core.lease import Acquire
 from dcf.core.model import Status
-from dcf.core.progress import Update
+from dcf.core.updates import Update
 from tests.cli.conftest import Dcf, Seed
 from tests.support.terminal import on_a_terminal, on_a_terminal_of
 from tests.support.world import World

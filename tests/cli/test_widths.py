@@ -16,7 +16,7 @@ from rich.text import Text
 from dcf.cli.views import print_wrapped
 from dcf.core.lease import Acquire
 from dcf.core.model import Status
-from dcf.core.progress import Update
+from dcf.core.updates import Update
 from tests.cli.conftest import Dcf, Seed
 from tests.support.terminal import on_a_terminal_of
 from tests.support.world import World

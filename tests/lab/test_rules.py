@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from dcf.core.journal import entry_id_of
 from dcf.values.digest import content_fingerprint
-from lab import rules, talk_rules
+from lab import journal_rules, rules, talk_rules
 from lab.evidence import Story
 from lab.expectation import Expected
 from lab.rules import RULES, judge
@@ -36,6 +37,9 @@ BOB = {"token": "lease-of-bob", "agent": "bob"}
 RESOLVED = happening("StateResolved", "Work_1", epoch=LATER, how="output", held_by="ann")
 BY_HAND: dict[str, Any] = {"agent": "operator", "state": "", "token": None, "content": {"request": "r1"}}
 ASKED = call("resolve", 3, agent="operator", token=None, content={"request": "r1", "how": "output"})
+BLOCKED = call("block", 3, **BY_HAND)
+OPENED = happening("IssueOpened", issue=entry_id_of("r1"))
+CLOSED = happening("IssueResolved", issue=entry_id_of("r1"))
 RETRIED = (*right().calls, call("retry", 3, **BY_HAND))
 
 
@@ -281,6 +285,41 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
         rules.nobody_gets_a_lease_in_a_paused_run,
         "a state ends after the run",
         with_happening(happening("RunCancelled"), before="StateSucceeded"),
+    ),
+    (
+        journal_rules.nobody_gets_a_lease_in_a_blocked_run,
+        "a lease in a blocked run",
+        with_happening(happening("RunBlocked", issue="j1"), before="LeaseAcquired"),
+    ),
+    (
+        journal_rules.nobody_gets_a_lease_in_a_blocked_run,
+        "a run goes on that another issue blocks",
+        with_happening(
+            happening("RunBlocked", issue="j1"),
+            happening("RunBlocked", issue="j2"),
+            happening("RunUnblocked", issue="j1", still_blocked=False),
+            before="RunSucceeded",
+        ),
+    ),
+    (
+        journal_rules.each_issue_is_opened_and_resolved_once,
+        "an issue is resolved twice",
+        with_happening(OPENED, CLOSED, CLOSED, before="RunSucceeded", calls=(*right().calls, BLOCKED)),
+    ),
+    (
+        journal_rules.each_issue_is_opened_and_resolved_once,
+        "an issue that nobody opened",
+        with_happening(OPENED, before="RunSucceeded"),
+    ),
+    (
+        journal_rules.each_issue_is_opened_and_resolved_once,
+        "an issue that was acknowledged is gone",
+        with_call(BLOCKED),
+    ),
+    (
+        journal_rules.each_issue_is_opened_and_resolved_once,
+        "the run is blocked at the end",
+        replace(right(), meta={**right().meta, "blocked_by": [{"issue": "j1"}]}),
     ),
     (
         rules.no_stale_write,

@@ -6,7 +6,7 @@ import pytest
 
 from dcf.core.answers import Updated
 from dcf.core.model import Status
-from dcf.core.progress import Update
+from dcf.core.updates import Update
 from dcf.values.refusal import Refusal
 from tests.support import ahead
 from tests.support.counting import CountingPool

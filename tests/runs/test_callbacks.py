@@ -8,7 +8,7 @@ import pytest
 from dcf.core.answers import Leased
 from dcf.core.model import RunStatus, Status
 from dcf.core.operations import RunAnswer
-from dcf.core.progress import Update
+from dcf.core.updates import Update
 from dcf.runs.callbacks import Callbacks
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.runs import RunStore

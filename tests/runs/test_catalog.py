@@ -66,6 +66,7 @@ def test_a_run_is_listed_with_its_status_workflow_version_and_progress(real: Wor
         "definition": meta["definition_sha256"][:8],
         "status": "running",
         "paused": False,
+        "blocked": False,
         "stuck": False,
         "states_done": 1,
         "states": 2,

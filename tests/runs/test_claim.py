@@ -11,7 +11,7 @@ from dcf.core.answers import Leased, NothingReady, Updated
 from dcf.core.decision import Decision, Reads, Snapshot
 from dcf.core.lease import Acquire
 from dcf.core.model import Status
-from dcf.core.progress import Update
+from dcf.core.updates import Update
 from dcf.errors import StoreUnavailable
 from dcf.runs.control_plane import ControlPlane
 from dcf.store import key_parts

@@ -13,6 +13,7 @@ from dcf.errors import Forbidden, StoreUnavailable
 from dcf.runs.editing import Changed, JsonDocuments, Operation, Wish
 from dcf.store import keys
 from dcf.store.edits import Edits
+from dcf.store.run_documents import RunDocument, document_of
 from dcf.values import json_edits
 from dcf.values.json_paths import parse_path
 from dcf.values.refusal import Refusal
@@ -215,12 +216,12 @@ def test_a_store_that_is_gone_is_named(real: World, worlds: Callable[..., World]
 def test_every_document_is_recognised_by_its_key_and_no_other_key_is(state: str) -> None:
     run = keys.RunKeys("run-1")
     for kind, make in (("state", run.state), ("input", run.input), ("output", run.output), ("items", run.items)):
-        found = keys.document_of(make(state))
-        assert found == keys.RunDocument(run=run, kind=kind, state=state)
+        found = document_of(make(state))
+        assert found == RunDocument(run=run, kind=kind, state=state)
         assert keys.edit(make(state), "r").startswith("cp:idx:edit:{")
     for kind, key in (("meta", run.meta), ("definition", run.definition), ("audit", run.audit)):
-        assert keys.document_of(key) == keys.RunDocument(run=run, kind=kind)
-        assert keys.document_of(f"{key}:{state}") is None
+        assert document_of(key) == RunDocument(run=run, kind=kind)
+        assert document_of(f"{key}:{state}") is None
     for other in (
         run.of("state"),
         run.join(state),
@@ -231,7 +232,7 @@ def test_every_document_is_recognised_by_its_key_and_no_other_key_is(state: str)
         run.barrier,
         f"x{run.meta}",
     ):
-        assert keys.document_of(other) is None
+        assert document_of(other) is None
 
 
 def test_a_receipt_lies_in_the_slot_of_its_document() -> None:

@@ -11,7 +11,7 @@ from dcf.core.decision import More, Reads, Snapshot
 from dcf.core.definition import Definition, read_definition
 from dcf.core.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
 from dcf.core.needs import to_update
-from dcf.core.progress import Update
+from dcf.core.updates import Update
 from dcf.runs.kept_scopes import KeptScopes
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, task

@@ -9,7 +9,7 @@ from dcf.core.answers import Leased, Owed, Updated
 from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus, Status
 from dcf.core.operations import RunAnswer
-from dcf.core.progress import Update
+from dcf.core.updates import Update
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.lifecycle import Lifecycle
 from dcf.store.runs import RunStore

@@ -8,8 +8,8 @@ import pytest
 from dcf.core.answers import Leased
 from dcf.core.model import RunStatus, Status
 from dcf.core.operations import RunAnswer
-from dcf.core.progress import Update
 from dcf.core.resolving import Resolve, wish_of
+from dcf.core.updates import Update
 from dcf.errors import InvalidArgument, UnknownState
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.lifecycle import Lifecycle

@@ -9,8 +9,8 @@ import pytest
 from dcf.core.findings import Cause
 from dcf.core.model import RunStatus, Status
 from dcf.core.operations import RunAnswer
-from dcf.core.progress import Update
 from dcf.core.signals import MOST_KEPT, Signals, read_signals
+from dcf.core.updates import Update
 from dcf.errors import InvalidArgument, UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.signals import SignalSending

@@ -231,10 +231,10 @@ def test_runs_of_an_earlier_version_are_listed_under_what_they_are(site: World) 
     site.finalize(over)
     site.notifications.pulse()
     before = facet_lists(site)
-    assert len(before) == 2 + 1 + 3 + 2, "statuses, workflow, versions, agents"
+    assert len(before) == 2 + 1 + 3 + 3, "statuses, workflow, versions, agents, and that anybody may take a Task"
     for key in before:
         site.ask("DEL", key)
-    missing = {ListKind.CATALOG: 6 + 3}
+    missing = {ListKind.CATALOG: 6 + 4}
     assert sweep(site).look(repair=True) == SweepReport(missing=missing, dangling={})
     assert facet_lists(site) == before
     assert site.ask("ZSCORE", keys.runs_by("status", "running"), running) is not None

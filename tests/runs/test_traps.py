@@ -14,7 +14,7 @@ import pytest
 from dcf.core.answers import Leased, Released, Updated
 from dcf.core.lease import Acquire
 from dcf.core.model import Status
-from dcf.core.progress import Update
+from dcf.core.updates import Update
 from dcf.errors import DcfError
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.runs import RunStore

@@ -13,7 +13,7 @@ import redis
 from dcf.core.answers import Leased
 from dcf.core.lease import Acquire
 from dcf.core.model import Status
-from dcf.core.progress import Update
+from dcf.core.updates import Update
 from dcf.errors import Conflict, StoreUnavailable, UnknownOutcome
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.connection import Connections, exchange, open_pool

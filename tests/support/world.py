@@ -17,9 +17,9 @@ from dcf.core.definition import read_definition
 from dcf.core.finalization import Finalize
 from dcf.core.lease import Acquire, Release, Renew
 from dcf.core.model import RunStatus, StateDoc, Status
-from dcf.core.progress import Update
 from dcf.core.retention import KEEP_ALL, RetentionPolicy
 from dcf.core.schedules import Schedule, ScheduleWish, tag_of
+from dcf.core.updates import Update
 from dcf.errors import DcfError
 from dcf.ports import Deliverer
 from dcf.runs.callbacks import Callbacks
@@ -29,6 +29,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis
 from dcf.runs.histories import Histories
+from dcf.runs.journal import Journal
 from dcf.runs.lanes import Lanes
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
@@ -41,6 +42,8 @@ from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.runs.talk import Talking
 from dcf.runs.views import RunViews
+from dcf.runs.work_finding import WorkFinding
+from dcf.runs.work_limits import WorkLimiting
 from dcf.store import key_parts, keys
 from dcf.store.access_keys import AccessKeys
 from dcf.store.agents import AgentRecords
@@ -49,16 +52,21 @@ from dcf.store.definitions import KeptDefinitions
 from dcf.store.deletion import Deletion
 from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
+from dcf.store.handed import HandedOut
 from dcf.store.history import Happening, History
 from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
+from dcf.store.journal import JournalReader
 from dcf.store.outbox import Outbox
 from dcf.store.run_signs import RunSignsReader
 from dcf.store.runs import RunStore
 from dcf.store.schedules import ScheduleStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
+from dcf.store.usage import UsageBooks
+from dcf.store.work_limits import WorkLimits
+from dcf.store.work_list import WorkList
 from dcf.values.refusal import Refusal
 from tests.support.ahead import Ahead
 from tests.support.machines import Document
@@ -120,6 +128,7 @@ class World:
         self.callbacks = Callbacks(self.plane)
         self.talking = Talking(self.plane)
         self.corrections = self.talking.corrections
+        self.journal = Journal(self.plane, JournalReader(self.connections))
         self.retrying = RunRetrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.access = AccessKeys(self.connections)
@@ -138,7 +147,11 @@ class World:
         self.views = RunViews(self.plane, self.store, self.told)
         self.histories = Histories(self.plane, self.history)
         self.diagnosis = Diagnosis(self.plane, RunSignsReader(self.connections), 1.0)
+        self.limits = WorkLimiting(WorkLimits(self.connections))
+        self.books = UsageBooks(self.connections)
         self.inbox = Inbox(self.connections)
+        self.work = WorkFinding(self.plane, WorkList(self.connections), HandedOut(self.connections), self.books)
+        self.usages = self.work.usages
         self.records = AgentRecords(self.connections)
         self.documents = Documents(self.connections)
         self.mailbox = Mailbox(self.inbox, self.records)

@@ -129,7 +129,7 @@ def _cases() -> list[tuple[str, str]]:
     ]
 
 
-_NAMES = {"workflow_id", "state", "agent_id", "owner_agent_id", "planner_agent_id", "source_state"}
+_NAMES = {"workflow_id", "state", "project", "agent_id", "owner_agent_id", "planner_agent_id", "source_state"}
 """An answer says that there is none of this name, where it is one."""
 
 _ECHOED = {
@@ -139,6 +139,7 @@ _ECHOED = {
 }  # fmt: skip
 """Names of things that are looked up: that there is none, or where it would be, is said with its name."""
 
+_DATA = {"initial_json", "value_json", "default_json", "patch_json", "content", "finalize_note", "name", "description"}
 _DATA = {
     *("initial_json", "value_json", "default_json", "patch_json", "content", "finalize_note"),
     *("text", "title", "category", "description", "version"),

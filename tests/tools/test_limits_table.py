@@ -12,7 +12,20 @@ import redis
 
 from dcf.application import Application
 from dcf.asl import brief_syntax, parsing, pausing, schema_check, schema_syntax
-from dcf.core import catalogue_definitions, knowledge, parents, schedules, signals, talk, text_tokens, ticks
+from dcf.core import (
+    blockers,
+    catalogue_definitions,
+    journal,
+    journal_query,
+    knowledge,
+    parents,
+    projects,
+    schedules,
+    signals,
+    talk,
+    text_tokens,
+    ticks,
+)
 from dcf.core.access import Scope
 from dcf.runs import histories
 from dcf.settings import Settings
@@ -24,6 +37,7 @@ from tests.runs import (
     test_children,
     test_diagnosis_reads,
     test_histories,
+    test_journal,
     test_knowledge,
     test_long_chains,
     test_signals,
@@ -36,8 +50,10 @@ from tests.tools import (
     test_connections,
     test_floods,
     test_http,
+    test_journal_tools,
     test_limits,
     test_output_schemas,
+    test_projects,
     test_quotas,
     test_run_watch,
     test_schedule_tools,
@@ -214,6 +230,10 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         schedules.MOST_OF_ONE,
         test_schedule_tools.test_a_key_creates_a_hundred_schedules_at_most,
     ),
+    "projects": (projects.MOST_PROJECTS, test_projects.test_there_are_no_more_projects_than_may_be),
+    "projects that one key created": (projects.MOST_OF_ONE, test_projects.test_there_are_no_more_projects_than_may_be),
+    "paths of a project": (projects.MOST_PATHS, test_projects.test_what_is_no_project_is_refused),
+    "what a project says of itself": (projects.MOST_BYTES, test_projects.test_what_is_no_project_is_refused),
     "seconds between two ticks of a schedule, at least": (
         ticks.LEAST_EVERY_S,
         test_ticks.test_a_schedule_ticks_every_ten_seconds_at_most,
@@ -237,6 +257,19 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "unread events of runs of one creator in an inbox": (
         inbox.MOST_UNREAD,
         test_fair_inbox.test_one_creator_has_only_so_many_unread_events_and_others_still_have_room,
+    ),
+    "entries of a journal": (journal.MOST_ENTRIES, test_journal.test_a_full_journal_says_so_and_keeps_what_it_has),
+    "characters of one entry of a journal": (
+        journal.LONGEST_ENTRY_TEXT,
+        test_journal.test_what_is_no_entry_is_refused_with_what_is_wrong,
+    ),
+    "issues that block a run at once": (
+        blockers.MOST_BLOCKERS,
+        test_journal.test_no_more_issues_block_a_run_than_its_meta_keeps,
+    ),
+    "entries of one page of a journal": (
+        journal_query.LONGEST_PAGE,
+        test_journal_tools.test_a_page_has_so_many_at_most,
     ),
     "notes of a run": (talk.MOST_NOTES, test_talk.test_notes_are_bounded_in_length_and_number_and_end_with_the_run),
     "questions that a run keeps": (

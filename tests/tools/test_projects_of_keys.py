@@ -159,3 +159,62 @@ async def test_a_call_without_a_project_costs_no_command_to_find_one(
     assert asked == []
     await ask(alone, bound(OURS), "read_workflow_control_plane", workflow_id=run_id)
     assert asked == [run_id]
+
+
+ASKS = {
+    "asl": {
+        "StartAt": "Ask",
+        "States": {
+            "Ask": {"Type": "Task", "Resource": "dcf:human", "Parameters": {"title": "Go?", "to": ["ada"]}, "End": True}
+        },
+    }
+}
+
+
+@pytest.fixture
+async def two_projects(alone: Application) -> dict[str, str]:
+    """A run of each of two projects, by project, with work for the agent `shared-…`."""
+    made = {}
+    for project in (f"a-{secrets.token_hex(4)}", f"b-{secrets.token_hex(4)}"):
+        run = f"run-{project}"
+        wish = {"workflow_id": run, "project": project, "agents_map_json": {"A": "shared"}}
+        assert (await ask(alone, key_of(*Scope), "start_run", workflow_json=ONE_TASK, **wish)).code == "ok"
+        made[project] = run
+    return made
+
+
+async def test_a_bound_key_is_told_only_the_work_of_its_project(
+    alone: Application, two_projects: dict[str, str]
+) -> None:
+    agent = f"shared-{secrets.token_hex(4)}"
+    for project, run in two_projects.items():
+        assigned = {"workflow_id": run, "state": "A", "assign_json": [agent]}
+        assert (await ask(alone, key_of(*Scope), "resolve_state", **assigned)).code == "ok", project
+    ours, theirs = two_projects
+    caller = bound(ours, agent)
+    found = await ask(alone, caller, "get_my_assignment", agent_id=agent)
+    assert found["workflow_id"] == two_projects[ours]
+    seen = set()
+    for _ in range(3):
+        event = await ask(alone, caller, "await_workflow_event", agent_id=agent, timeout_s=0, lease=False)
+        seen.add(None if event["event"] is None else event["event"]["workflow_id"])
+    assert seen <= {two_projects[ours], None}
+    work = await ask(alone, bound(theirs, agent), "await_workflow_event", agent_id=agent, timeout_s=20)
+    assert work["event"]["workflow_id"] == two_projects[theirs], "it is kept for a key that may see it"
+
+
+async def test_a_bound_key_sees_the_tasks_of_people_of_its_project_only(alone: Application) -> None:
+    ours, theirs = (f"p-{secrets.token_hex(4)}" for _ in range(2))
+    for project in (ours, theirs):
+        wish = {"workflow_json": ASKS, "workflow_id": f"run-{project}", "project": project}
+        answer = await ask(alone, key_of(*Scope), "start_run", **wish)
+        assert answer.code == "ok", answer.text
+    listed = await ask(alone, bound(ours), "list_human_tasks", limit=100)
+    assert [task["workflow_id"] for task in listed["tasks"]] == [f"run-{ours}"]
+
+
+async def test_a_key_keeps_its_project_in_redis(alone: Application) -> None:
+    made = alone.keys.create((Scope.READ,), agent_id=None, label=None, life_s=60, project=OURS)
+    caller = alone.keys.admit(made.text)
+    assert caller is not None
+    assert caller.project == OURS

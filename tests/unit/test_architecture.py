@@ -214,16 +214,16 @@ def test_every_refusal_is_listed_with_its_code() -> None:
 
 def test_refusals_of_the_core_are_made_in_one_place() -> None:
     makers = {name for name, tree in MODULES.items() if is_in(name, "dcf.core") and "Refusal(" in ast.unparse(tree)}
-    places = {
-        "refusals",
-        "outside_refusals",
-        "human_refusals",
-        "talk_refusals",
-        "schedule_refusals",
+    places = {"refusals", "outside_refusals", "human_refusals", "talk_refusals", "schedule_refusals", "run_edits"}
+    places |= {
+        "answers",
+        "halt_refusals",
+        "journal_refusals",
+        "work_refusals",
+        "project_refusals",
         "knowledge_refusals",
-        "run_edits",
+        "unit_refusals",
     }
-    places |= {"answers"}
     assert makers <= {f"dcf.core.{name}" for name in places}
 
 

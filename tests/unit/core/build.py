@@ -12,6 +12,7 @@ from dcf.core.context import context_of
 from dcf.core.decision import Changes, Decision, Event, More, Notice, Snapshot
 from dcf.core.definition import Definition, read_definition
 from dcf.core.model import Lease, Meta, Receipt, RunReceipt, RunStatus, StateDoc, Status
+from dcf.core.updates import Update
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump, load
 from dcf.values.refusal import Refusal
@@ -175,12 +176,12 @@ class MemoryRun:
         return answer
 
     def update(self, state: str, token: str | None, **more: Any) -> Updated | Refusal:
-        return self.write(progress.Update(state=state, token=token, **more))
+        return self.write(Update(state=state, token=token, **more))
 
     def complete(self, state: str, token: str, output: Any, **more: Any) -> Updated | Refusal:
         return self.update(state, token, status=Status.SUCCEEDED, has_output=True, output=output, **more)
 
-    def write(self, request: progress.Update) -> Updated | Refusal:
+    def write(self, request: Update) -> Updated | Refusal:
         answer = self.commit(progress.update(self.snapshot(), request, self.definition, self._context()))
         assert not isinstance(answer, More), "everything is read"
         return answer

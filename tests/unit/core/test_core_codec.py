@@ -22,7 +22,8 @@ from dcf.core.codec import (
 )
 from dcf.core.inspection import HIDDEN_TOKEN, holder_state, is_ready, public_state
 from dcf.core.model import Lease, Operation, Receipt, RunStatus, ScopeBounds, StateDoc, Status
-from dcf.core.progress import Update, update
+from dcf.core.progress import update
+from dcf.core.updates import Update
 from dcf.values.instants import SECOND, from_text, seconds, to_text
 from dcf.values.json_text import dump, load
 from tests.unit.core.build import NOW, TTL, code, definition, held, meta, snapshot, stored

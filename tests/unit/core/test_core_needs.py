@@ -6,7 +6,7 @@ import pytest
 
 from dcf.core import needs
 from dcf.core.model import Status
-from dcf.core.progress import Update
+from dcf.core.updates import Update
 from tests.support.scopes import END, each, parallel, retrying, task, when
 from tests.unit.core.build import definition
 

@@ -9,7 +9,8 @@ from dcf.core.answers import AlreadyCompleted, Leased
 from dcf.core.decision import More
 from dcf.core.lease import Release, Renew
 from dcf.core.model import Operation, RunStatus, StateDoc, Status
-from dcf.core.progress import Update, update
+from dcf.core.progress import update
+from dcf.core.updates import Update
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND
 from tests.unit.core.build import A_THEN_B, LOOP, TTL, MemoryRun, code, leased, run, updated

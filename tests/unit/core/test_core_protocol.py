@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from dcf.core.answers import AlreadyCompleted, Leased, Released, Updated
 from dcf.core.lease import Acquire, Release, Renew
 from dcf.core.model import StateDoc, Status
-from dcf.core.progress import Update
+from dcf.core.updates import Update
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from tests.unit.core.build import LOOP, MemoryRun, code, run

@@ -1,0 +1,79 @@
+"""Charges a run with the usage that a holder reports with a write, and blocks it once its budget is used up. Pure.
+
+The charge is part of the write: refused or repeated, nothing is charged. The budget is compared with sums that are
+watched, so that the very write that reaches it blocks the run, and leases nothing any more.
+"""
+
+from typing import Final
+
+from dcf.core.blocking import has_room
+from dcf.core.decision import Changes, More, Snapshot
+from dcf.core.journaling import open_issue
+from dcf.core.model import Meta
+from dcf.core.usage import Budget, Charge, UsageReport, plus
+from dcf.values.instants import to_text
+from dcf.values.records import record, replace
+
+_DAY: Final = 10
+"""Characters of the day in the text of an instant."""
+
+AUTHOR: Final = "dcf"
+"""Who writes the issue of a used up budget into the journal."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Charged:
+    """The snapshot on which the write is decided, and what is written with it."""
+
+    snapshot: Snapshot
+    charges: list[Charge]
+    changes: Changes
+
+
+def charge(snapshot: Snapshot, state: str, usage: UsageReport) -> Charged | More:
+    """Return what a report changes: the sums, and where the budget is used up by it, that the run is blocked."""
+    meta, holder = snapshot.meta, snapshot.states[state].lease.owner_agent_id
+    assert meta is not None, "the control plane checks that the run exists before it decides"
+    report = Charge(state=state, agent=holder or "unknown", day=to_text(snapshot.now)[:_DAY], usage=usage)
+    changes = Changes()
+    if meta.budget is None:
+        return Charged(snapshot=snapshot, charges=[report], changes=changes)
+    if snapshot.usage is None:
+        return More(usage=True)
+    sums, budget = plus(snapshot.usage, usage), meta.budget
+    reached = budget.reached(sums)
+    is_blocked = any(one.issue == budget.issue for one in meta.blocked_by)
+    if reached is not None and not is_blocked and has_room(meta):
+        meta = _used_up(changes, snapshot, meta, budget, reached, state)
+    return Charged(snapshot=replace(snapshot, meta=meta, usage=sums), charges=[report], changes=changes)
+
+
+def _used_up(changes: Changes, snapshot: Snapshot, meta: Meta, budget: Budget, reached: str, state: str) -> Meta:
+    """Open the issue that asks a person; the budget names it, so that a higher one resolves it."""
+    text = f"The budget of the run is used up: {reached}. Set a higher one (set_budget), or cancel the run."
+    issue, after = open_issue(
+        changes,
+        snapshot,
+        meta,
+        key=f"budget:{snapshot.now}",
+        text=text,
+        by=AUTHOR,
+        state=state,
+        details={"budget": budget.as_json(), "reached": reached},
+    )
+    changes.meta["budget"] = {**budget.as_json(), "issue": issue}
+    return after
+
+
+def with_charge(changes: Changes, charged: Charged) -> Changes:
+    """Return the changes of a write with those of its charge. A run that is over with it is not blocked any more."""
+    if "status" in changes.meta:
+        return replace(changes, usage=charged.charges)
+    return replace(
+        changes,
+        usage=charged.charges,
+        meta={**changes.meta, **charged.changes.meta},
+        events=[*changes.events, *charged.changes.events],
+        notices=[*changes.notices, *charged.changes.notices],
+        journal=[*changes.journal, *charged.changes.journal],
+    )

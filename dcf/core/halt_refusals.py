@@ -1,0 +1,46 @@
+"""Refusals of leases in a run that goes on, but in which nobody gets one now.
+
+run_paused           run_paused                    no new leases until the run is resumed
+run_blocked          run_blocked                   no new leases until the issues that block the run are resolved
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from dcf.core.blockers import Blocker
+from dcf.core.model import Meta
+from dcf.values.names import escaped
+from dcf.values.refusal import Refusal
+from dcf.values.text_pieces import clip
+
+_SHOWN: Final = 200
+
+
+def no_leases(meta: Meta) -> Refusal | None:
+    """Return why nobody gets a lease in a run that goes on: it is paused, or blocked; None if leases are given."""
+    if meta.is_paused:
+        return run_paused()
+    return run_blocked(meta.blocked_by) if meta.blocked_by else None
+
+
+def run_paused() -> Refusal:
+    """Refuse a new lease because the run is paused."""
+    return Refusal(
+        code="run_paused",
+        message="The run is paused: nobody gets a lease until it is resumed.",
+        hint="Finish or release what you hold, then wait for the workflow event; resume_run lets the run go on.",
+    )
+
+
+def run_blocked(blockers: Sequence[Blocker]) -> Refusal:
+    """Refuse a new lease because an issue blocks the run."""
+    first, more = blockers[0], len(blockers) - 1
+    told = f" and {more} more" if more else ""
+    return Refusal(
+        code="run_blocked",
+        message=f"The run is blocked by issue '{first.issue}'{told}: {clip(escaped(first.text), _SHOWN)}",
+        hint=(
+            "Finish or release what you hold, then wait for the workflow event. A person, the planner of the run or "
+            "an operator ends it with resolve_issue (dcf journal resolve)."
+        ),
+    )

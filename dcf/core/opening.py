@@ -1,0 +1,84 @@
+"""Opens a run that grows: one without a graph, to which units are added while it is open. Pure."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from dcf.core.answers import Created
+from dcf.core.codec import whole_meta
+from dcf.core.creation import Create, meta_document
+from dcf.core.decision import Changes, Decision, Event, Snapshot
+from dcf.core.growth import NO_GROWTH
+from dcf.core.kickoff import deadline
+from dcf.core.refusals import conflict
+from dcf.values.digest import content_fingerprint
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json
+from dcf.values.refusal import Refusal
+
+LONGEST_TITLE: Final = 200
+OPENED_AS: Final = "opened_as"
+"""The field of meta with the fingerprint of what a run was opened with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRequest:
+    """Request to open a run: `wish` has no units yet.
+
+    `timeout_s` is how long it may go on before it is paused; `nested_in` names a run, and a unit of it, within which
+    this one is worked on.
+    """
+
+    wish: Create
+    title: str | None = None
+    timeout_s: int | None = None
+    nested_in: tuple[str, str | None] | None = None
+    reason: str | None = None
+
+    @property
+    def content(self) -> str:
+        """Fingerprint of what is asked for."""
+        wish = self.wish
+        return content_fingerprint(
+            [
+                wish.definition.name,
+                wish.run_input,
+                wish.planner_agent_id,
+                wish.retention_s,
+                wish.max_attempts,
+                list(wish.tags),
+                self.title,
+                self.timeout_s,
+                None if self.nested_in is None else list(self.nested_in),
+            ]
+        )
+
+
+def open_run(snapshot: Snapshot, request: OpenRequest) -> Decision[Created | Refusal]:
+    """Write the documents of a run without units. The same request again finds the run."""
+    wish, now, found = request.wish, snapshot.now, snapshot.meta_document
+    if found is not None:
+        if found.get(OPENED_AS) != request.content:
+            return Decision(answer=conflict(f"Run '{wish.workflow_id}' exists, and was not opened like this."))
+        return Decision(answer=Created(existed=True, meta=whole_meta(found)))
+    document = meta_document(wish, now) | _of_the_opening(request, now)
+    told: dict[str, Json] = {"definition_sha256": wish.definition.sha256, "grown": True}
+    told |= {} if request.reason is None else {"reason": request.reason}
+    events = [Event(type="RunCreated", data=told), Event(type="RunStarted")]
+    return Decision(
+        answer=Created(existed=False, meta=document),
+        changes=Changes(
+            meta_document=document, definition=wish.definition.document, growth=[NO_GROWTH], events=events, listed=True
+        ),
+    )
+
+
+def _of_the_opening(request: OpenRequest, now: int) -> dict[str, Json]:
+    """Return the fields of meta that only such a run has, or has at once."""
+    rare: dict[str, Json] = {OPENED_AS: request.content, "grown": True, "started_at": to_text(now)}
+    rare |= {} if request.title is None else {"title": request.title}
+    if request.timeout_s is not None:
+        rare |= {"timeout_s": request.timeout_s} | deadline(now, request.timeout_s)
+    if request.nested_in is not None:
+        run, unit = request.nested_in
+        rare["nested_in"] = {"run": run} | ({} if unit is None else {"unit": unit})
+    return rare

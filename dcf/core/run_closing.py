@@ -1,0 +1,229 @@
+"""Seals groups and runs that grow, and closes runs: no more is added, what is done is told. Pure.
+
+A group ends by itself once it is sealed and all that is in it has ended well; so does the run. Closing is strict: what
+is open must be skipped first, or the close forced.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from dcf.core import receipts
+from dcf.core.decision import Changes, Decision, Event, More, Notice, Remaining, Snapshot
+from dcf.core.definition import Definition
+from dcf.core.growth import Growth
+from dcf.core.lease import forgotten_claim
+from dcf.core.model import Lease, RunStatus, StateDoc, Status
+from dcf.core.notices import NoticeKind, stop_notices, tell_parent
+from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.refusals import run_over
+from dcf.core.transition import Transition
+from dcf.core.unit_progress import WELL, close_group, end_if_done, settle
+from dcf.core.unit_refusals import not_growing, units_open, unknown_unit
+from dcf.core.units import Units
+from dcf.values.digest import content_fingerprint
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json
+from dcf.values.records import replace
+from dcf.values.refusal import Refusal
+
+LONGEST_SUMMARY: Final = 8_000
+MOST_POINTS: Final = 50
+LONGEST_POINT: Final = 1_000
+MAX_METRICS: Final = 8_000
+"""Most bytes of the metrics of a close."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seal:
+    """Request to seal a group, or the whole run (`group` None).
+
+    `only_if_done`: refuse while anything in it has not ended well. `force`: skip what has not.
+    """
+
+    group: str | None = None
+    only_if_done: bool = False
+    force: bool = False
+
+    def arguments(self) -> dict[str, Json]:
+        """Return what is asked for, for its fingerprint."""
+        return {"group": self.group, "only_if_done": self.only_if_done, "force": self.force}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Close:
+    """Request to end a run, with what is to be kept of it. `force`: although units are open."""
+
+    status: RunStatus = RunStatus.SUCCEEDED
+    summary: str | None = None
+    achievements: tuple[str, ...] = ()
+    limitations: tuple[str, ...] = ()
+    metrics: Json = None
+    force: bool = False
+
+    def arguments(self) -> dict[str, Json]:
+        """Return what is asked for, for its fingerprint."""
+        return {"status": self.status.value, **self.told(), "force": self.force}
+
+    def told(self) -> dict[str, Json]:
+        """Return what the run keeps of it."""
+        told: dict[str, Json] = {
+            "summary": self.summary,
+            "achievements": list(self.achievements),
+            "limitations": list(self.limitations),
+            "metrics": self.metrics,
+        }
+        return {name: value for name, value in told.items() if value not in (None, [])}
+
+
+def to_seal(units: Units, wish: Seal) -> tuple[str, ...]:
+    """Return the states that sealing needs to read."""
+    if wish.group is None:
+        groups = tuple(name for name, unit in units.by_name.items() if unit.is_group)
+        return tuple(units.by_name) if wish.force or wish.only_if_done else groups
+    if wish.group not in units.by_name:
+        return ()
+    inside = tuple(units.inside(wish.group)) if wish.force or wish.only_if_done else ()
+    return (wish.group, *inside)
+
+
+def seal(snapshot: Snapshot, request: RunRequest, wish: Seal, definition: Definition) -> RunDecision:
+    """Let nothing be added there any more; end it if all of it has ended well. Sealing again changes nothing."""
+    return once(snapshot, request, lambda: _seal(snapshot, request, wish, definition))
+
+
+def close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Definition) -> RunDecision:
+    """End the run. The same request again gets its answer."""
+    return once(snapshot, request, lambda: _close(snapshot, request, wish, definition))
+
+
+def _seal(snapshot: Snapshot, request: RunRequest, wish: Seal, definition: Definition) -> RunDecision:
+    meta, units, growth, group = snapshot.meta, definition.units, snapshot.growth, wish.group
+    assert meta is not None, "the control plane checks that the run exists before it decides"
+    if units is None or growth is None:
+        return Decision(answer=not_growing())
+    left = [
+        name
+        for name in to_seal(units, wish)
+        if not units.by_name[name].is_group and snapshot.states[name].status not in WELL
+    ]
+    refusal = _unless_sealable(meta.status, units, wish, left)
+    if refusal is not None:
+        return Decision(answer=refusal)
+    if growth.is_sealed(group) and not wish.force:
+        return Decision(answer=RunAnswer(answer=_sealed(growth, group, meta.status, new=False), at=snapshot.now))
+    step = Transition(now=snapshot.now, epoch=snapshot.now, meta=meta, visited_before=snapshot.states)
+    step.writes.growth.append(growth.sealed(group))
+    sealed = "RunSealed" if group is None else "GroupSealed"
+    step.writes.events.append(Event(type=sealed, state=group, data=request.told()))
+    more = _skip(step, snapshot, left if wish.force else [], units) or _close_groups(step, snapshot, units, group)
+    if more is not None:
+        return Decision(answer=more)
+    end_if_done(step, step.writes.growth[-1])
+    answer = _sealed(step.writes.growth[-1], group, step.run_status, new=True)
+    answer["next_states"] = list(step.entered)
+    return step.decision(RunAnswer(answer=answer, at=snapshot.now))
+
+
+def _unless_sealable(status: RunStatus, units: Units, wish: Seal, left: list[str]) -> Refusal | None:
+    group = wish.group
+    if status is not RunStatus.RUNNING:
+        return run_over(status)
+    if group is not None and (group not in units.by_name or not units.by_name[group].is_group):
+        return unknown_unit(group, units.by_name.get(group))
+    return units_open(left, len(left)) if wish.only_if_done and left else None
+
+
+def _sealed(growth: Growth, group: str | None, status: RunStatus, *, new: bool) -> dict[str, Json]:
+    count = growth.of(group)
+    hint = _DONE if not count.open else _LEFT.format(count=count.open)
+    return {"group": group, "sealed": new, "open": count.open, "run_status": status.value, "hint": hint}
+
+
+def _skip(step: Transition, snapshot: Snapshot, names: list[str], units: Units) -> More | None:
+    """Write that these units are not needed any more, and what follows."""
+    for name in names:
+        doc = snapshot.states[name]
+        step.writes.states[name] = replace(
+            doc,
+            status=Status.SKIPPED,
+            lease=Lease(epoch=max(doc.lease.epoch, step.epoch)),
+            finished_at=step.now,
+            claim=None,
+        )
+        step.writes.timers[name] = None
+        step.writes.claims.update(forgotten_claim(doc))
+        step.writes.receipts.update(receipts.lost(name, doc, step.now))
+        step.writes.notices.extend(stop_notices({name: doc}))
+    if names:
+        step.writes.events.append(Event(type="StatesSkipped", data={"states": list(names)}))
+    return settle(step, snapshot, units, names) if names else None
+
+
+def _close_groups(step: Transition, snapshot: Snapshot, units: Units, group: str | None) -> More | None:
+    """End the groups that are done now: this one, or with the run all of them."""
+    names = [group] if group is not None else [name for name, unit in units.by_name.items() if unit.is_group]
+    for name in names:
+        doc = step.current(name)
+        if doc is None:
+            return More(states=(name,))
+        if doc.status not in WELL and doc.is_ready and step.writes.growth[-1].of(name).is_done:
+            close_group(step, name, doc)
+            more = settle(step, snapshot, units, (name,))
+            if more is not None:
+                return more
+    return None
+
+
+def _close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Definition) -> RunDecision:
+    meta, units, growth = snapshot.meta, definition.units, snapshot.growth
+    assert meta is not None, "the control plane checks that the run exists before it decides"
+    if units is None or growth is None:
+        return Decision(answer=not_growing())
+    if meta.status is not RunStatus.RUNNING:
+        return _closed_before(snapshot, wish, meta.status)
+    left = [name for name, doc in snapshot.states.items() if _is_left(name, doc, wish, units)]
+    if left and not wish.force:
+        return Decision(answer=units_open(left, len(left)))
+    now, status = snapshot.now, wish.status.value
+    closing = {**wish.told(), "of": content_fingerprint(wish.arguments()), "at": to_text(now)}
+    patch: dict[str, Json] = {"status": status, "finished_at": to_text(now), "closing": closing}
+    patch |= {"cause": wish.summary} if wish.status is RunStatus.FAILED else {}
+    patch |= {"paused_at": None} if meta.is_paused else {}
+    told = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=now, reason=status)
+    event = Event(type="RunClosed", data=request.told(status=status, left=len(left)))
+    return Decision(
+        answer=RunAnswer(answer=_told(wish, units, len(left)), at=now),
+        changes=Changes(
+            meta=patch,
+            growth=[growth.sealed(None)],
+            events=[event],
+            notices=[told, *tell_parent(meta, now)],
+        ),
+        remaining=Remaining(run_over=True),
+    )
+
+
+def _closed_before(snapshot: Snapshot, wish: Close, status: RunStatus) -> RunDecision:
+    """Repeat the answer to the same close; refuse any other."""
+    closing = (snapshot.meta_document or {}).get("closing")
+    if isinstance(closing, dict) and closing.get("of") == content_fingerprint(wish.arguments()):
+        answer: dict[str, Json] = {"run_status": status.value, "hint": _CLOSED}
+        return Decision(answer=RunAnswer(answer=answer, at=snapshot.now, repeated=True))
+    return Decision(answer=run_over(status))
+
+
+def _is_left(name: str, doc: StateDoc, wish: Close, units: Units) -> bool:
+    """Return True for a unit that has not ended as a strict close of this status needs it."""
+    if units.by_name[name].is_group or doc.status in WELL:
+        return False
+    return wish.status is RunStatus.SUCCEEDED or not doc.status.is_terminal
+
+
+def _told(wish: Close, units: Units, left: int) -> dict[str, Json]:
+    count = sum(not unit.is_group for unit in units.by_name.values())
+    return {"run_status": wish.status.value, "units": count, "left": left, "hint": _CLOSED}
+
+
+_CLOSED: Final = "The run is over; finalize_workflow writes its audit record."
+_DONE: Final = "All of it has ended well."
+_LEFT: Final = "It ends by itself when the {count} that are open in it have ended well."

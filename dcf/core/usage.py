@@ -1,0 +1,212 @@
+"""What work used up: tokens, money, time. Data, how a report of it is read, and when a budget is reached. Pure.
+
+Sums are whole numbers, so that they are exact and can be added in any order: tokens, milliseconds, and money in
+billionths of its unit. Money is summed by currency; nothing is converted.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from dcf.errors import InvalidArgument
+from dcf.values.identifiers import check_name
+from dcf.values.json_text import Json
+from dcf.values.records import record, replace
+
+MOST_TOKENS: Final = 10**12
+MOST_SECONDS: Final = 10**8
+_NANO: Final = 10**9
+_MOST_SUM: Final = 2**62
+"""Beyond this a sum is not shown to grow any more: Redis counts up to 2**63."""
+
+_LONGEST_MODEL: Final = 100
+_MONEY: Final = re.compile(r"([0-9]{1,6})(?:\.([0-9]{1,9}))?\Z", re.ASCII)
+_CURRENCY: Final = re.compile(r"[A-Z]{3}\Z", re.ASCII)
+_FIELDS: Final = frozenset({"tokens_in", "tokens_out", "cost", "currency", "seconds", "model"})
+_BUDGET_FIELDS: Final = frozenset({"tokens", "cost", "currency", "seconds"})
+COST: Final = "cost:"
+"""How the name of a sum of money begins; its currency follows."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class UsageReport:
+    """What one piece of work used up, as its holder reported it: `ms` of time, `nanos` of money."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    ms: int = 0
+    nanos: int = 0
+    currency: str | None = None
+    model: str | None = None
+
+    def amounts(self) -> dict[str, int]:
+        """Return what is to be added to sums, by their names."""
+        found = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out, "ms": self.ms}
+        if self.currency is not None:
+            found[f"{COST}{self.currency}"] = self.nanos
+        return {"reports": 1} | {name: amount for name, amount in found.items() if amount}
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """A report of usage that is written with the state that it is about: whose it is, and of which day."""
+
+    state: str
+    agent: str
+    day: str
+    usage: UsageReport
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What a run or a project may use up: tokens in and out together, money of one currency, time of work.
+
+    `issue` is the one in the run's journal that was opened when it was used up.
+    """
+
+    tokens: int | None = None
+    nanos: int | None = None
+    currency: str | None = None
+    ms: int | None = None
+    issue: str | None = None
+
+    def reached(self, sums: Mapping[str, int]) -> str | None:
+        """Return which part of the budget is used up, in words; None if none is."""
+        tokens = sums.get("tokens_in", 0) + sums.get("tokens_out", 0)
+        if self.tokens is not None and tokens >= self.tokens:
+            return f"{tokens} of {self.tokens} tokens"
+        spent = sums.get(f"{COST}{self.currency}", 0)
+        if self.nanos is not None and spent >= self.nanos:
+            return f"{money(spent)} of {money(self.nanos)} {self.currency}"
+        if self.ms is not None and sums.get("ms", 0) >= self.ms:
+            return f"{sums['ms'] / 1000:g} of {self.ms / 1000:g} seconds"
+        return None
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as JSON, as it is written and shown."""
+        shown: dict[str, Json] = {
+            "tokens": self.tokens,
+            "cost": None if self.nanos is None else money(self.nanos),
+            "currency": self.currency,
+            "seconds": None if self.ms is None else self.ms / 1000,
+        }
+        return {name: value for name, value in shown.items() if value is not None}
+
+
+def read_report(given: Json, name: str = "usage_json") -> UsageReport:
+    """Read a report of usage; raise InvalidArgument for anything that is not one."""
+    found = _object(given, name, _FIELDS)
+    nanos, currency = _cost(found, name)
+    model = found.get("model")
+    if model is not None:
+        if not isinstance(model, str) or not model:
+            raise InvalidArgument(f"model in {name} is not a text.", "Leave it out, or send the name of the model.")
+        check_name(model, f"model in {name}", _LONGEST_MODEL)
+    return UsageReport(
+        tokens_in=_count(found, "tokens_in", name) or 0,
+        tokens_out=_count(found, "tokens_out", name) or 0,
+        ms=_ms(found, name) or 0,
+        nanos=nanos or 0,
+        currency=currency,
+        model=model,
+    )
+
+
+def read_budget(given: Json, name: str = "budget_json") -> Budget | None:
+    """Read a budget; None for one without limits. Raise InvalidArgument for anything that is not one."""
+    found = _object(given, name, _BUDGET_FIELDS)
+    nanos, currency = _cost(found, name)
+    budget = Budget(tokens=_count(found, "tokens", name), nanos=nanos, currency=currency, ms=_ms(found, name))
+    return None if budget == Budget() else budget
+
+
+def stored_budget(found: Json) -> Budget | None:
+    """Return the budget that a document has; None if it has none, or one that somebody damaged."""
+    if not isinstance(found, dict):
+        return None
+    issue = found.get("issue")
+    try:
+        budget = read_budget({name: value for name, value in found.items() if name != "issue"})
+    except InvalidArgument:
+        return None
+    return None if budget is None else replace(budget, issue=issue if isinstance(issue, str) else None)
+
+
+def plus(sums: Mapping[str, int], more: UsageReport) -> dict[str, int]:
+    """Return the sums with this usage."""
+    found = dict(sums)
+    for name, amount in more.amounts().items():
+        found[name] = min(found.get(name, 0) + amount, _MOST_SUM)
+    return found
+
+
+def added(every: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Return the sums of sums."""
+    found: dict[str, int] = {}
+    for sums in every:
+        for name, amount in sums.items():
+            found[name] = found.get(name, 0) + amount
+    return found
+
+
+def sums_shown(sums: Mapping[str, int]) -> dict[str, Json]:
+    """Return sums as JSON: money as text, by currency."""
+    cost = {name.removeprefix(COST): money(nanos) for name, nanos in sorted(sums.items()) if name.startswith(COST)}
+    return {
+        "tokens_in": sums.get("tokens_in", 0),
+        "tokens_out": sums.get("tokens_out", 0),
+        "seconds": sums.get("ms", 0) / 1000,
+        "cost": cost,
+        "reports": sums.get("reports", 0),
+    }
+
+
+def money(nanos: int) -> str:
+    """Return an amount of money as text."""
+    whole, part = divmod(nanos, _NANO)
+    return f"{whole}.{part:09d}".rstrip("0").rstrip(".") if part else str(whole)
+
+
+def _object(given: Json, name: str, known: frozenset[str]) -> Mapping[str, Json]:
+    if not isinstance(given, dict) or not given:
+        raise InvalidArgument(f"{name} is not an object.", f"Send an object with some of {', '.join(sorted(known))}.")
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise InvalidArgument(f"{name} has no member '{unknown[0][:40]}'.", f"It may have {', '.join(sorted(known))}.")
+    return given
+
+
+def _count(found: Mapping[str, Json], field: str, name: str) -> int | None:
+    value = found.get(field)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_TOKENS:
+        raise InvalidArgument(f"{field} in {name} is not a whole number from 0 to 10^12.", "Send the number of tokens.")
+    return value
+
+
+def _ms(found: Mapping[str, Json], name: str) -> int | None:
+    value = found.get("seconds")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_SECONDS:
+        raise InvalidArgument(f"seconds in {name} is not a number from 0 to 10^8.", "Send seconds, as 12.5.")
+    return round(value * 1000)
+
+
+def _cost(found: Mapping[str, Json], name: str) -> tuple[int | None, str | None]:
+    """Return the money in billionths, and its currency."""
+    cost, currency = found.get("cost"), found.get("currency")
+    if cost is None and currency is None:
+        return None, None
+    if not isinstance(currency, str) or not _CURRENCY.match(currency) or cost is None:
+        raise InvalidArgument(
+            f"cost and currency in {name} belong together.", 'Send both: {"cost": "0.25", "currency": "EUR"}.'
+        )
+    amount = _MONEY.match(cost) if isinstance(cost, str) else None
+    if amount is None:
+        raise InvalidArgument(
+            f"cost in {name} is not an amount of money as text.",
+            'Send text, at most 999999 with nine decimals: "0.25"; a number loses digits.',
+        )
+    return int(amount[1]) * _NANO + int((amount[2] or "").ljust(9, "0")), currency

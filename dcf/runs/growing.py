@@ -1,0 +1,152 @@
+"""Runs that grow: opened without a graph, given units while they are open.
+
+Each operation names what it reads and the pure decision that is made on it. This module decides nothing and sends no
+Redis command.
+"""
+
+import secrets
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol, TypeAlias
+
+from dcf.core import growing, run_closing, unit_repairs
+from dcf.core.answers import Created
+from dcf.core.decision import Decision, More, Reads, Snapshot
+from dcf.core.definition import Definition
+from dcf.core.growing import Added, AddUnits
+from dcf.core.opening import OpenRequest, open_run
+from dcf.core.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.refusals import unless_full
+from dcf.core.run_closing import Close, Seal
+from dcf.core.starting import new_id
+from dcf.core.units import Units
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.requests import run_request
+from dcf.runs.transactions import Run
+from dcf.store.authors import current_account
+from dcf.store.runs import Committed  # noqa: TC001 - the annotation of a variable
+from dcf.values.refusal import Refusal
+
+Operated: TypeAlias = RunAnswer | Refusal
+
+
+class Growing:
+    """Opens runs that grow, adds units to them, seals, takes back and closes."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+        self._transactions = plane.transactions
+        self._follow_ups = plane.follow_ups
+        self._store = plane.transactions.store
+
+    def open_run(self, asked: OpenRequest) -> Created | Refusal:
+        """Open a run without units. Repeating the same request returns the run that exists."""
+        wish = asked.wish
+        committed = self._store.create(
+            wish.workflow_id, Reads(whole_meta=True), partial(open_run, request=asked), wish.size
+        )
+        return self._follow_ups.after_creation(wish, committed)
+
+    def add_units(
+        self, workflow_id: str, wish: AddUnits, *, reason: str | None = None, request_id: str | None = None
+    ) -> Added | Refusal:
+        """Add units, and lease those that the caller claims, in one transaction. A refused call writes nothing."""
+        request = run_request("add_units", reason, request_id, wish.arguments())
+
+        def reads(run: Run) -> Reads:
+            units = run.definition.units
+            if units is None:
+                return Reads()
+            return Reads(
+                states=growing.to_add(units, wish),
+                inputs=wish.claimed,
+                agents=wish.claimed,
+                run_receipts=(request.key,),
+                growth=True,
+            )
+
+        def decide(run: Run, snapshot: Snapshot) -> Decision[Added | Refusal | More]:
+            decision = growing.add_units(snapshot, request, wish, run.definition)
+            full = unless_full(current_account()) if decision.changes is not None else None
+            return decision if full is None else Decision(answer=full)
+
+        committed: Committed[Added | Refusal] = self._transactions.by_definition(workflow_id, reads, decide)
+        self._transactions.forget(workflow_id)
+        self._follow_ups.after(workflow_id, committed)
+        return committed.answer
+
+    def seal_group(
+        self, workflow_id: str, wish: Seal, *, reason: str | None = None, request_id: str | None = None
+    ) -> Operated:
+        """Let nothing be added to a group, or to the run, any more. It ends when all of it has ended well."""
+        request = run_request("seal_group", reason, request_id, wish.arguments())
+        decide = partial(run_closing.seal, request=request, wish=wish)
+        return self._on_units(workflow_id, request, lambda units: run_closing.to_seal(units, wish), decide)
+
+    def retry_unit(
+        self, workflow_id: str, name: str, *, reason: str | None = None, request_id: str | None = None
+    ) -> Operated:
+        """Let a unit that failed be taken again."""
+        request = run_request("retry_unit", reason, request_id, {"unit": name})
+        decide = partial(unit_repairs.retry_unit, request=request, name=name)
+        return self._on_units(workflow_id, request, lambda units: (name,) if name in units.by_name else (), decide)
+
+    def rewind_unit(
+        self, workflow_id: str, name: str, *, reason: str | None = None, request_id: str | None = None
+    ) -> Operated:
+        """Reopen a unit and everything that followed it."""
+        request = run_request("rewind_unit", reason, request_id, {"unit": name})
+        decide = partial(unit_repairs.rewind_unit, request=request, name=name)
+        return self._on_units(
+            workflow_id, request, lambda units: unit_repairs.to_rewind(units, name), decide, outputs=True
+        )
+
+    def close_run(
+        self, workflow_id: str, wish: Close, *, reason: str | None = None, request_id: str | None = None
+    ) -> Operated:
+        """End a run, with what is to be kept of it."""
+        request = run_request("close_run", reason, request_id, wish.arguments())
+        decide = partial(run_closing.close, request=request, wish=wish)
+        answer = self._on_units(workflow_id, request, lambda units: tuple(units.by_name), decide)
+        if isinstance(answer, RunAnswer):
+            self._follow_ups.skip_unreached(workflow_id)  # whoever closed it before may have died before this
+        return answer
+
+    def _on_units(
+        self,
+        workflow_id: str,
+        request: RunRequest,
+        states: Callable[[Units], tuple[str, ...]],
+        decide: "Decide",
+        *,
+        outputs: bool = False,
+    ) -> Operated:
+        def reads(run: Run) -> Reads:
+            paths = () if run.definition.units is None else states(run.definition.units)
+            return Reads(
+                states=paths,
+                outputs=paths if outputs else (),
+                run_receipts=(request.key,),
+                growth=run.definition.units is not None,
+                whole_meta=True,
+            )
+
+        def decided(run: Run, snapshot: Snapshot) -> RunDecision:
+            return decide(snapshot, definition=run.definition)
+
+        committed: Committed[Operated] = self._transactions.by_definition(workflow_id, reads, decided)
+        self._follow_ups.after(workflow_id, committed)
+        return committed.answer
+
+
+class Decide(Protocol):
+    """A decision on a request about units."""
+
+    def __call__(self, snapshot: Snapshot, /, *, definition: Definition) -> RunDecision:
+        """Return what is decided."""
+
+
+def id_for_opening(name: str, request_id: str | None, caller: str | None) -> str:
+    """Return the id of a run to be opened: drawn, or the same each time for a request id of this caller."""
+    seed = secrets.token_hex(16) if request_id is None else f"{caller}\nopen {name}\n{request_id}"
+    return new_id(name, seed)

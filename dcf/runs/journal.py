@@ -1,0 +1,73 @@
+"""The journal of a run: adds entries, resolves issues, reads pages. Decides nothing (`core/journaling.py`)."""
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from dcf.core import journaling
+from dcf.core.decision import Decision, More, Reads, Snapshot
+from dcf.core.journal_query import JournalPage, JournalQuery
+from dcf.core.journaling import AddEntry, EntryAdded, ResolveIssue
+from dcf.core.operations import RunAnswer, RunDecision
+from dcf.core.refusals import unless_full
+from dcf.core.scopes import with_scopes
+from dcf.errors import UnknownRun
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.requests import run_request
+from dcf.store.authors import current_account, current_author
+from dcf.store.journal import JournalReader
+from dcf.values.records import replace
+from dcf.values.refusal import Refusal
+
+if TYPE_CHECKING:
+    from dcf.store.runs import Committed
+
+_ALL = 1_000_000
+Operated: TypeAlias = RunAnswer | Refusal
+
+
+class Journal:
+    """What the agents and people of runs write down."""
+
+    def __init__(self, plane: ControlPlane, reader: JournalReader) -> None:
+        self._plane = plane
+        self._transactions = plane.transactions
+        self._reader = reader
+
+    def add_journal_entry(self, workflow_id: str, wish: AddEntry) -> EntryAdded | Refusal:
+        """Add an entry; the same one under the same key is added once. Raise UnknownRun or UnknownState."""
+        path = None if wish.state is None else self._plane.place(workflow_id, wish.state).path
+        wanted = replace(wish, state=path, caller=current_author())
+        states = () if path is None else (path,)
+        reads = Reads(states=with_scopes(states), agents=states, whole_meta=True, journal=(wanted.entry_id,))
+
+        def decide(snapshot: Snapshot) -> Decision[EntryAdded | Refusal]:
+            decision = journaling.add_entry(snapshot, wanted)
+            full = None if decision.changes is None else unless_full(current_account())
+            return decision if full is None else Decision(answer=full)
+
+        committed: Committed[EntryAdded | Refusal] = self._transactions.on_run(workflow_id, reads, decide)
+        self._plane.follow_ups.after(workflow_id, committed)
+        return committed.answer
+
+    def resolve_issue(
+        self, workflow_id: str, wish: ResolveIssue, *, reason: str | None = None, request_id: str | None = None
+    ) -> Operated:
+        """Resolve an issue; the run goes on if it was the last that blocked it. Raise UnknownRun."""
+        request = run_request("resolve_issue", reason, request_id, wish.arguments())
+        reads = Reads(run_receipts=(request.key,), open_states=(0, _ALL), whole_meta=True, journal=(wish.issue,))
+
+        def decide(snapshot: Snapshot) -> RunDecision:
+            return journaling.resolve_issue(snapshot, request, wish)
+
+        committed = self._transactions.on_run(workflow_id, reads, decide)
+        self._plane.follow_ups.after(workflow_id, committed)
+        assert not isinstance(committed.answer, More), "this decision knows what it reads"
+        return committed.answer
+
+    def read_journal(self, workflow_id: str, query: JournalQuery) -> JournalPage:
+        """Return a page of the journal. Raise UnknownRun or UnknownState."""
+        if query.state is not None:
+            query = replace(query, state=self._plane.place(workflow_id, query.state).path)
+        page = self._reader.page(workflow_id, query)
+        if page is None:
+            raise UnknownRun(workflow_id)
+        return page

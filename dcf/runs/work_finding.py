@@ -1,0 +1,122 @@
+"""Finds work across runs, and claims the next ready state of all of them: one winner among any number of callers.
+
+Claims at the same time pass over what others are about to take, so that each tries another state; the lease decides.
+"""
+
+import time
+from typing import Final
+
+from dcf.core.answers import Leased
+from dcf.core.lease import Acquire
+from dcf.core.work_list import WorkPage, WorkQuery
+from dcf.core.work_refusals import nothing_found
+from dcf.errors import NotFound
+from dcf.jitter import JITTER
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.usage import Usages
+from dcf.store.handed import Handed, HandedOut
+from dcf.store.usage import UsageBooks
+from dcf.store.work_list import FoundState, WorkList
+from dcf.values.digest import fingerprint
+from dcf.values.records import record, replace
+from dcf.values.refusal import Refusal
+
+_PAUSES_S: Final = (0.002, 0.004, 0.008, 0.016)
+"""Longest pauses of a claim that finds only states that others are about to take. After these it races for one."""
+
+_TRIES: Final = 8
+"""States that one claim tries to lease, at most."""
+
+_PAGES: Final = 20
+"""Pages of the list that one claim looks through, at most."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class FoundWork:
+    """A state of a run that was leased."""
+
+    workflow_id: str
+    leased: Leased
+
+
+class WorkFinding:
+    """Finds and claims work across runs. `usages` has what it used up, `handed` what calls were given."""
+
+    def __init__(self, plane: ControlPlane, work: WorkList, handed: HandedOut, books: UsageBooks) -> None:
+        self._plane = plane
+        self._work = work
+        self.handed = handed
+        self.usages = Usages(plane, books)
+
+    def find_work(self, query: WorkQuery) -> WorkPage:
+        """Return a page of work. Two round trips at most."""
+        return self._work.page(query)
+
+    def claim_work(self, query: WorkQuery, wish: Acquire, request_id: str | None = None) -> FoundWork | Refusal:
+        """Lease the next ready state for the wish's owner, the one of the oldest run first.
+
+        A call with the request id of an earlier one gets what that one was given, as long as it is still held.
+        """
+        given = None if request_id is None else self.handed.find(wish.owner, request_id)
+        if given is not None:
+            again = self._try(
+                FoundState(workflow_id=given.workflow_id, state=given.state), replace(wish, token=given.token)
+            )
+            if isinstance(again, FoundWork):
+                return again
+        if self._plane.limits is not None:
+            self._plane.limits.freshen()
+        passed: list[FoundState] = []
+        reasons: list[Refusal] = []
+        for pause_s in (*_PAUSES_S, 0.0):
+            mark = fingerprint(wish.token) if pause_s else ""
+            answer = self._once(query, wish, request_id, mark, passed, reasons)
+            if answer is not None:
+                return answer
+            time.sleep(JITTER.uniform(pause_s / 2, pause_s))
+        return nothing_found(query.agent or "", [one.message for one in reasons])
+
+    def _once(
+        self,
+        query: WorkQuery,
+        wish: Acquire,
+        request_id: str | None,
+        mark: str,
+        passed: list[FoundState],
+        reasons: list[Refusal],
+    ) -> FoundWork | Refusal | None:
+        """Look through the list once. Return None if others are about to take all that fits."""
+        is_contested = False
+        for _ in range(_PAGES + _TRIES):
+            found = self._work.next_ready(query, mark, passed)
+            is_contested = is_contested or found.is_contested
+            for one in found.states:
+                if request_id is not None:
+                    given = Handed(workflow_id=one.workflow_id, state=one.state, token=wish.token)
+                    self.handed.note(wish.owner, request_id, given)
+                answer = self._try(one, wish)
+                if isinstance(answer, FoundWork):
+                    return answer
+                if answer is not None and answer.code == "work_limit_reached":
+                    return answer
+                passed.append(one)
+                reasons += [] if answer is None else [answer]
+                if len(passed) >= _TRIES:
+                    return nothing_found(query.agent or "", [refusal.message for refusal in reasons])
+            if not found.states:
+                if found.next_place is None:
+                    break
+                query = replace(query, place=found.next_place)
+        if is_contested:
+            return None
+        return nothing_found(query.agent or "", [one.message for one in reasons])
+
+    def _try(self, found: FoundState, wish: Acquire) -> FoundWork | Refusal | None:
+        """Lease a state that was found; None if its run is gone."""
+        try:
+            answer = self._plane.acquire(found.workflow_id, replace(wish, state=found.state))
+        except NotFound:
+            return None
+        if isinstance(answer, Refusal):
+            return answer
+        return FoundWork(workflow_id=found.workflow_id, leased=answer)

@@ -1,0 +1,350 @@
+"""Tools for runs that grow: open one, add units, seal, take back, close. They only parse arguments, call and format."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from dcf.application import Application
+from dcf.core.access import Scope
+from dcf.core.codec import read_meta
+from dcf.core.creation import Create
+from dcf.core.growing import AddUnits
+from dcf.core.grown import grown_definition
+from dcf.core.model import RunStatus
+from dcf.core.opening import LONGEST_TITLE, OpenRequest
+from dcf.core.operations import RunAnswer
+from dcf.core.run_closing import LONGEST_POINT, LONGEST_SUMMARY, MAX_METRICS, MOST_POINTS, Close, Seal
+from dcf.core.starting import check_tags
+from dcf.core.unit_syntax import read_units
+from dcf.errors import InvalidArgument
+from dcf.runs.growing import id_for_opening
+from dcf.tools.callers import current_caller, require_planner
+from dcf.tools.leases import new_token
+from dcf.tools.lifecycle import Reason, RequestId
+from dcf.tools.registry import (
+    AgentId,
+    Answer,
+    Arguments,
+    JsonArray,
+    JsonObject,
+    LeaseToken,
+    StateName,
+    Ttl,
+    WorkflowId,
+    refused,
+    tool,
+)
+from dcf.tools.unlisted import UNLISTED
+from dcf.tools.work import work_shown
+from dcf.values.identifiers import check_id, check_name
+from dcf.values.json_text import parse
+from dcf.values.refusal import Refusal
+
+
+class OpenRun(Arguments):
+    """Open a run without a workflow: you add units of work to it while it is open (add_units), and close it at last.
+
+    Repeating a call with the same request_id or workflow_id returns the same run.
+    """
+
+    name: str = Field(min_length=1, max_length=100, description="What kind of work it is.", examples=["release"])
+    workflow_id: WorkflowId | None = Field(default=None, description="Id of the run; default: a new one.")
+    title: str | None = Field(default=None, min_length=1, max_length=LONGEST_TITLE, description="What it is for.")
+    input_json: Any = Field(default=None, description="Input of the run: any JSON value.", json_schema_extra=UNLISTED)
+    planner_agent_id: AgentId | None = Field(
+        default=None, description="Agent that plans it; default: that of your key.", json_schema_extra=UNLISTED
+    )
+    tags_json: JsonArray | None = Field(
+        default=None, description="Short names to find the run by.", json_schema_extra=UNLISTED
+    )
+    parent_run: WorkflowId | None = Field(default=None, description="Run that this one is a part of.")
+    parent_unit: StateName | None = Field(default=None, description="Unit of that run.")
+    timeout_s: int | None = Field(
+        default=None, ge=1, le=31_536_000, description="Seconds after which it is paused.", json_schema_extra=UNLISTED
+    )
+    expiry_secs: int | None = Field(
+        default=None,
+        ge=1,
+        le=31_536_000,
+        description="Seconds that the run's keys outlive its finalization.",
+        json_schema_extra=UNLISTED,
+    )
+    max_attempts: int = Field(
+        default=10, ge=1, le=1000, description="Leases of one unit before it fails.", json_schema_extra=UNLISTED
+    )
+    request_id: RequestId = None
+    reason: Reason = None
+
+
+class RunOpened(Answer):
+    """The run. `existed`: it was there before this call."""
+
+    workflow_id: str | None = None
+    run_status: RunStatus | None = None
+    existed: bool | None = None
+
+
+@tool(toolset="growing", scope=Scope.PLAN, profiles=("member", "operator"), arguments=OpenRun, answer=RunOpened)
+def open_run(app: Application, args: OpenRun) -> RunOpened:
+    """Open a run that grows."""
+    caller, most = current_caller(), app.settings.max_output_bytes
+    name = check_name(args.name, "name", 100)
+    if args.parent_unit is not None and args.parent_run is None:
+        raise InvalidArgument("parent_unit is given without parent_run.", "Name the run of that unit as parent_run.")
+    workflow_id = args.workflow_id or id_for_opening(name, args.request_id, caller.agent_id or caller.name)
+    wish = Create(
+        workflow_id=check_id(workflow_id, "workflow_id"),
+        definition=grown_definition(name),
+        run_input={} if args.input_json is None else parse(args.input_json, name="input_json", max_bytes=most),
+        agents={},
+        planner_agent_id=args.planner_agent_id or caller.agent_id,
+        retention_s=args.expiry_secs,
+        max_attempts=args.max_attempts,
+        created_by=caller.name,
+        tags=() if args.tags_json is None else check_tags(parse(args.tags_json, name="tags_json"), name="tags_json"),
+    )
+    asked = OpenRequest(
+        wish=wish,
+        title=args.title,
+        timeout_s=args.timeout_s,
+        nested_in=None if args.parent_run is None else (args.parent_run, args.parent_unit),
+        reason=args.reason,
+    )
+    answer = app.growing.open_run(asked)
+    if isinstance(answer, Refusal):
+        return refused(RunOpened, answer, workflow_id=workflow_id)
+    verb = "exists" if answer.existed else "is open"
+    return RunOpened(
+        status=f"Run '{workflow_id}' {verb}.",
+        workflow_id=workflow_id,
+        run_status=read_meta(dict(answer.meta)).status,
+        existed=answer.existed,
+        hint="Add units with add_units; claim_ready_state gives the next one; close_run ends the run.",
+    )
+
+
+class AddUnitsToRun(Arguments):
+    """Add units of work, and groups of them, to a run that grows: all of them or, if something is wrong, none.
+
+    A unit: {"name", "depends_on"?: [names], "group"?, "parent"?, "title"?, "instructions"?, "input"?,
+    "output_schema"?, "skills"?, "agents"?, "areas"?, "claim"?: true to take it at once}. A group: {"name", "kind":
+    "group", "depends_on"?}; what depends on it waits for all that is in it, once it is sealed.
+    """
+
+    workflow_id: WorkflowId
+    units: JsonArray = Field(description="The units.", examples=[[{"name": "Build"}, {"name": "Test"}]])
+    agent_id: AgentId | None = Field(default=None, description="Your agent id, to take units with claim.")
+    lease_ttl_s: Ttl = Field(default=300, json_schema_extra=UNLISTED)
+    lease_token: LeaseToken | None = Field(
+        default=None, description="Of your own, to repeat a call that claims.", json_schema_extra=UNLISTED
+    )
+    request_id: RequestId = None
+    reason: Reason = None
+
+
+class UnitsAdded(Answer):
+    """The units that are new (`added`), those that were there, and which can be taken; `work` of those you took."""
+
+    workflow_id: str | None = None
+    added: list[str] = Field(default_factory=list)
+    existing: list[str] = Field(default_factory=list)
+    ready: list[str] = Field(default_factory=list)
+    units: int | None = None
+    work: list[dict[str, Any]] = Field(default_factory=list)
+    problems: list[dict[str, str]] = Field(default_factory=list)
+    repeated: bool | None = None
+
+
+@tool(toolset="growing", scope=Scope.PLAN, profiles=("member", "operator"), arguments=AddUnitsToRun, answer=UnitsAdded)
+def add_units(app: Application, args: AddUnitsToRun) -> UnitsAdded:
+    """Add units to a run that grows."""
+    units = read_units(parse(args.units, name="units"))
+    if any(one.claim for one in units) and args.agent_id is None:
+        raise InvalidArgument("A unit is to be claimed, and agent_id is missing.", "Pass your agent id as agent_id.")
+    wish = AddUnits(
+        units=units, owner=args.agent_id or "", token=args.lease_token or new_token(), ttl_s=args.lease_ttl_s
+    )
+    answer = app.growing.add_units(args.workflow_id, wish, reason=args.reason, request_id=args.request_id)
+    if isinstance(answer, Refusal):
+        return refused(UnitsAdded, answer, workflow_id=args.workflow_id)
+    return UnitsAdded(
+        status=f"{len(answer.outcome.answer['added'])} units added.",
+        workflow_id=args.workflow_id,
+        work=[work_shown(app, args.workflow_id, one) for one in answer.leases],
+        repeated=answer.outcome.repeated,
+        **answer.outcome.answer,
+    )
+
+
+class SealGroup(Arguments):
+    """Say that nothing more comes into a group, or into the run: it ends once all that is in it has ended well."""
+
+    workflow_id: WorkflowId
+    group: StateName | None = Field(default=None, description="The group; default: the whole run.")
+    only_if_done: bool = Field(default=False, description="Refuse while something in it is open.")
+    force: bool = Field(default=False, description="Skip what has not ended well.", json_schema_extra=UNLISTED)
+    request_id: RequestId = None
+    reason: Reason = None
+
+
+class GroupWasSealed(Answer):
+    """How many units of it are `open`; `next_states` can be taken now. `sealed` is false if it was sealed before."""
+
+    workflow_id: str | None = None
+    group: str | None = None
+    sealed: bool | None = None
+    open: int | None = None
+    run_status: RunStatus | None = None
+    next_states: list[str] = Field(default_factory=list)
+    repeated: bool | None = None
+
+
+@tool(toolset="growing", scope=Scope.PLAN, profiles=("member", "operator"), arguments=SealGroup, answer=GroupWasSealed)
+def seal_group(app: Application, args: SealGroup) -> GroupWasSealed:
+    """Seal a group or a run."""
+    wish = Seal(group=args.group, only_if_done=args.only_if_done, force=args.force)
+    answer = app.growing.seal_group(args.workflow_id, wish, reason=args.reason, request_id=args.request_id)
+    if isinstance(answer, Refusal):
+        return refused(GroupWasSealed, answer, workflow_id=args.workflow_id, group=args.group)
+    what = "The run" if args.group is None else "The group"
+    return GroupWasSealed(
+        status=f"{what} is sealed.", workflow_id=args.workflow_id, repeated=answer.repeated, **answer.answer
+    )
+
+
+class _OnUnit(Arguments):
+    """What every operation on a unit is told."""
+
+    workflow_id: WorkflowId
+    unit: StateName
+    request_id: RequestId = None
+    reason: Reason = None
+
+
+class UnitReopened(Answer):
+    """The unit as it is now. `rewound` are those that were taken back with it."""
+
+    workflow_id: str | None = None
+    unit: str | None = None
+    unit_status: str | None = None
+    retries: int | None = None
+    ready: bool | None = None
+    rewound: list[str] = Field(default_factory=list)
+    rewound_count: int | None = None
+    repeated: bool | None = None
+
+
+class RetryUnit(_OnUnit):
+    """Let a failed unit of a run that grows be taken again, as a new attempt of the same unit."""
+
+
+@tool(toolset="growing", scope=Scope.PLAN, profiles=("member", "operator"), arguments=RetryUnit, answer=UnitReopened)
+def retry_unit(app: Application, args: RetryUnit) -> UnitReopened:
+    """Try a unit again."""
+    answer = app.growing.retry_unit(args.workflow_id, args.unit, reason=args.reason, request_id=args.request_id)
+    return _reopened(args, answer)
+
+
+class RewindUnit(_OnUnit):
+    """Reopen a unit of a run that grows, and all that followed it: their holders must stop, and outputs are gone."""
+
+
+@tool(
+    toolset="growing",
+    scope=Scope.PLAN,
+    profiles=("member", "operator"),
+    arguments=RewindUnit,
+    answer=UnitReopened,
+    destructive=True,
+)
+def rewind_unit(app: Application, args: RewindUnit) -> UnitReopened:
+    """Take a unit back."""
+    answer = app.growing.rewind_unit(args.workflow_id, args.unit, reason=args.reason, request_id=args.request_id)
+    return _reopened(args, answer)
+
+
+def _reopened(args: _OnUnit, answer: RunAnswer | Refusal) -> UnitReopened:
+    if isinstance(answer, Refusal):
+        return refused(UnitReopened, answer, workflow_id=args.workflow_id, unit=args.unit)
+    return UnitReopened(
+        status=f"Unit '{args.unit}' can be taken again.",
+        workflow_id=args.workflow_id,
+        repeated=answer.repeated,
+        **answer.answer,
+    )
+
+
+class CloseRun(Arguments):
+    """End a run that grows, with a summary. Refused while units have not ended well, unless forced."""
+
+    workflow_id: WorkflowId
+    status: Literal["succeeded", "failed", "partial", "cancelled"] = Field(
+        default="succeeded", description="How it ended."
+    )
+    summary: str | None = Field(default=None, max_length=LONGEST_SUMMARY, description="What was done.")
+    achievements: JsonArray | None = Field(default=None, description="List of texts.", json_schema_extra=UNLISTED)
+    limitations: JsonArray | None = Field(default=None, description="List of texts.", json_schema_extra=UNLISTED)
+    metrics_json: JsonObject | None = Field(default=None, description="Any numbers.", json_schema_extra=UNLISTED)
+    force: bool = Field(default=False, description="Although units are open: they are cancelled.")
+    request_id: RequestId = None
+    reason: Reason = None
+
+
+class RunWasClosed(Answer):
+    """How the run ended, how many units it has, and how many of them had not ended well (`left`)."""
+
+    workflow_id: str | None = None
+    run_status: RunStatus | None = None
+    units: int | None = None
+    left: int | None = None
+    repeated: bool | None = None
+
+
+@tool(
+    toolset="growing",
+    scope=Scope.PLAN,
+    profiles=("member", "operator"),
+    arguments=CloseRun,
+    answer=RunWasClosed,
+    destructive=True,
+)
+def close_run(app: Application, args: CloseRun) -> RunWasClosed:
+    """Close a run that grows."""
+    require_planner(app, args.workflow_id)
+    wish = Close(
+        status=RunStatus(args.status),
+        summary=args.summary,
+        achievements=read_points(args.achievements, name="achievements"),
+        limitations=read_points(args.limitations, name="limitations"),
+        metrics=None if args.metrics_json is None else read_metrics(args.metrics_json),
+        force=args.force,
+    )
+    answer = app.growing.close_run(args.workflow_id, wish, reason=args.reason, request_id=args.request_id)
+    if isinstance(answer, Refusal):
+        return refused(RunWasClosed, answer, workflow_id=args.workflow_id)
+    return RunWasClosed(
+        status=f"Run '{args.workflow_id}' is closed.",
+        workflow_id=args.workflow_id,
+        repeated=answer.repeated,
+        **answer.answer,
+    )
+
+
+def read_points(given: JsonArray | None, *, name: str) -> tuple[str, ...]:
+    """Read a list of texts."""
+    found = [] if given is None else parse(given, name=name)
+    fits = isinstance(found, list) and len(found) <= MOST_POINTS
+    if not fits or not all(isinstance(one, str) and 0 < len(one) <= LONGEST_POINT for one in found):
+        raise InvalidArgument(
+            f"{name} is no list of at most {MOST_POINTS} texts of up to {LONGEST_POINT} characters.",
+            f'Send {name} as ["A", "B"].',
+        )
+    return tuple(found)
+
+
+def read_metrics(given: JsonObject) -> dict[str, Any]:
+    """Read the metrics of a close."""
+    found = parse(given, name="metrics_json", max_bytes=MAX_METRICS)
+    if not isinstance(found, dict):
+        raise InvalidArgument("metrics_json is not an object.", 'Send {"tests": 12}.')
+    return found

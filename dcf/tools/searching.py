@@ -1,0 +1,68 @@
+"""The tool that searches definitions, findings, journals and outputs at once. It parses arguments, calls, and shows."""
+
+from typing import Any
+
+from pydantic import Field
+
+from dcf.application import Application
+from dcf.core.access import Scope
+from dcf.core.provenance import marked
+from dcf.core.searching import MOST_HITS, read_corpora
+from dcf.core.text_query import LONGEST_QUERY
+from dcf.runs.searching import SearchRequest
+from dcf.tools.registry import Answer, Arguments, JsonArray, ProjectId, WorkflowId, read_names, tool
+from dcf.tools.unlisted import UNLISTED
+
+
+class Search(Arguments):
+    """Search definitions, findings, journals of runs and outputs at once: all words, and "a phrase" as it stands."""
+
+    query: str = Field(min_length=1, max_length=LONGEST_QUERY, description="Words.", examples=["price currency"])
+    types_json: JsonArray | None = Field(
+        default=None, description='Only these: ["definition", "finding", "journal", "output"].'
+    )
+    workflow_id: WorkflowId | None = Field(default=None, description="Only of this run.")
+    project: ProjectId | None = Field(
+        default=None, description="Only of this project, or for everybody.", json_schema_extra=UNLISTED
+    )
+    limit: int = Field(default=10, ge=1, le=MOST_HITS, description="Most results.")
+
+
+class SearchAnswer(Answer):
+    """Results, best first, with a score of at most 1. `covered`: which runs' journals and outputs were looked through.
+
+    Those are the newest runs; of a journal the newest entries.
+    """
+
+    results: list[dict[str, Any]] = Field(default_factory=list)
+    covered: dict[str, Any] = Field(default_factory=dict)
+    provenance: dict[str, Any] | None = None
+
+
+@tool(
+    toolset="knowledge",
+    scope=Scope.READ,
+    profiles=("member",),
+    arguments=Search,
+    answer=SearchAnswer,
+    read_only=True,
+)
+def search(app: Application, args: Search) -> SearchAnswer:
+    """Return the best results of all kinds."""
+    if args.workflow_id is not None:
+        app.runs.read(args.workflow_id)
+    names = () if args.types_json is None else read_names(args.types_json, name="types_json")
+    request = SearchRequest(
+        text=args.query,
+        limit=args.limit,
+        corpora=read_corpora(names),
+        project=args.project,
+        run=args.workflow_id,
+    )
+    found = app.searching.search(request)
+    return SearchAnswer(
+        status=f"{len(found.hits)} results.",
+        results=[one.as_json() for one in found.hits],
+        covered=found.covered,
+        provenance=marked("whoever wrote what was found"),
+    )

@@ -1,0 +1,41 @@
+"""The rules for issues that block a run, and for entries of its journal; as in `rules.py`, one function each."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from dcf.core.journal import entry_id_of
+from lab.evidence import Story
+
+
+def nobody_gets_a_lease_in_a_blocked_run(story: Story) -> Iterator[str]:
+    """From the first issue that blocks a run to the resolution of the last one nothing is leased."""
+    blocked: set[str] = set()
+    for found in story.happenings:
+        issue = str(found.data.get("issue"))
+        if found.type == "RunBlocked":
+            blocked.add(issue)
+        elif found.type == "RunUnblocked":
+            blocked.discard(issue)
+            if bool(blocked) is not found.data["still_blocked"]:
+                yield f"{len(blocked)} issues block it after {found.told()}"
+        elif found.type == "LeaseAcquired" and blocked:
+            yield f"leased while {sorted(blocked)} block it: {found.told()}"
+
+
+def each_issue_is_opened_and_resolved_once(story: Story) -> Iterator[str]:
+    """An issue is opened once for its key and resolved once; none that was acknowledged is missing, none is left."""
+    opened = Counter(str(one.data["issue"]) for one in story.of("IssueOpened"))
+    resolved = Counter(str(one.data["issue"]) for one in story.of("IssueResolved"))
+    for issue, times in {**opened, **resolved}.items():
+        if opened[issue] != 1 or times > 1 or resolved[issue] > 1:
+            yield f"{issue} was opened {opened[issue]} times and resolved {resolved[issue]} times"
+    asked = {entry_id_of(str(call.content["request"])) for call in story.calls if call.op == "block"}
+    yield from (f"nobody opened {issue}" for issue in opened if issue not in asked)
+    for call in story.calls:
+        if call.op == "block" and call.is_ok and not story.may_be_lost(call):
+            issue = entry_id_of(str(call.content["request"]))
+            if not opened[issue]:
+                yield f"{issue} is not in the history: {call.told()}"
+    left = story.meta.get("blocked_by")
+    if left:
+        yield f"{left} still block it"

@@ -1,0 +1,98 @@
+"""One search over definitions, findings, journals and outputs: ranked, never an error, and honest about what it saw."""
+
+import json
+import secrets
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dcf.application import Application
+from dcf.core.access import Scope
+from tests.tools.access import ask, key_of
+from tests.tools.calls import TWO_TASKS, Tools, new_run
+
+pytestmark = pytest.mark.anyio
+
+
+async def started(tools: Tools, **more: Any) -> str:
+    run = f"run-{secrets.token_hex(4)}"
+    await new_run(tools, run, TWO_TASKS, agents_map_json={"A": "ann", "B": "ben"}, **more)
+    return run
+
+
+async def write(tools: Tools, run: str, text: str, kind: str = "note", **more: Any) -> str:
+    entry = {"agent_id": "ann", "kind": kind, "text": text, **more}
+    return str((await tools.ok("add_journal_entry", workflow_id=run, **entry))["entry"])
+
+
+async def complete(tools: Tools, run: str, output: Any) -> None:
+    held = await tools.ok("acquire_state_lease", workflow_id=run, state="A", owner_agent_id="ann")
+    written = {"lease_token": held["work"]["lease_token"], "new_status": "succeeded", "output_json": json.dumps(output)}
+    await tools.ok("update_workflow_control_plane", workflow_id=run, state="A", **written)
+
+
+def word() -> str:
+    return f"w{secrets.token_hex(5)}"
+
+
+async def test_everything_that_says_a_word_is_found_the_best_first(operator: Tools) -> None:
+    mark, run = word(), await started(operator)
+    finding = await operator.ok(
+        "add_finding", title=f"Prices {mark}", text="They are net.", severity="low", category="pricing"
+    )
+    entry = await write(operator, run, f"We take {mark} prices.", kind="decision", details_json={"chosen": "net"})
+    await complete(operator, run, {"total": f"1.00 {mark}"})
+    found = (await operator.ok("search", query=f"{mark}")).payload
+    assert [one["type"] for one in found["results"]] == ["finding", "journal", "output"]
+    scores = [one["score"] for one in found["results"]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < one["score"] <= 1 and mark in f"{one['title']} {one['snippet']}" for one in found["results"])
+    by_type = {one["type"]: one for one in found["results"]}
+    assert by_type["finding"]["id"] == finding["finding"]["finding_id"]
+    assert (by_type["journal"]["id"], by_type["journal"]["workflow_id"]) == (entry, run)
+    assert (by_type["output"]["state"], by_type["output"]["id"]) == ("A", f"{run}/A")
+    assert found["covered"]["runs"] > 0
+    assert found["provenance"]["trust"] == "untrusted data"
+
+
+async def test_nothing_found_is_an_empty_list_and_no_text_is_an_error(operator: Tools) -> None:
+    for query in (word(), "c++", "foo-bar AND (", '"unbalanced', "***", "'; DROP TABLE findings"):
+        found = await operator.ok("search", query=f"{query} {word()}")
+        assert found["results"] == []
+    assert (await operator.ok("search", query="!!!"))["results"] == []
+
+
+async def test_types_run_phrase_and_limit_narrow_the_search(operator: Tools) -> None:
+    mark, run, other = word(), await started(operator), await started(operator)
+    for number in range(3):
+        await write(operator, run, f"{mark} alpha beta {number}")
+    await write(operator, other, f"{mark} beta alpha")
+    everywhere = await operator.ok("search", query=mark, types_json=["journal"])
+    assert len(everywhere["results"]) == 4
+    assert len((await operator.ok("search", query=mark, limit=2))["results"]) == 2
+    assert (await operator.ok("search", query=mark, types_json=["output"]))["results"] == []
+    phrase = await operator.ok("search", query=f'{mark} "beta alpha"')
+    assert [one["workflow_id"] for one in phrase["results"]] == [other]
+    here = (await operator.ok("search", query=mark, workflow_id=run)).payload
+    assert {one["workflow_id"] for one in here["results"]} == {run}
+    assert here["covered"] == {"runs": 1, "all_runs": True, "whole_journals": True, "whole_outputs": True}
+    await operator.refused("invalid_argument", "search", query=mark, types_json=["gossip"])
+    await operator.refused("unknown_run", "search", query=mark, workflow_id="no-such-run")
+
+
+async def test_a_key_of_a_project_finds_nothing_of_another(application: Application, operator: Tools) -> None:
+    mine, theirs, mark = f"p-{secrets.token_hex(4)}", f"p-{secrets.token_hex(4)}", word()
+    runs = [await started(operator, project=project) for project in (mine, theirs)]
+    for run in runs:
+        await write(operator, run, mark)
+    bound = replace(key_of(Scope.READ), project=mine)
+    found = (await ask(application, bound, "search", query=mark)).payload
+    assert [one["workflow_id"] for one in found["results"]] == [runs[0]]
+
+
+async def test_a_secret_in_an_output_is_not_shown(operator: Tools) -> None:
+    mark, run = word(), await started(operator)
+    await complete(operator, run, {"note": mark, "key": "AKIAIOSFODNN7EXAMPLE"})
+    (found,) = (await operator.ok("search", query=mark, workflow_id=run))["results"]
+    assert "AKIAIOSFODNN7EXAMPLE" not in found["snippet"]
