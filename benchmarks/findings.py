@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 from dcf.application import open_application
 from dcf.core.knowing import FindingFilters, NewFinding, new_finding
 from dcf.core.knowledge import Severity, as_entry
-from dcf.core.text_entries import Search
+from dcf.core.text_entries import TextSearch
 from dcf.core.text_query import read_query
 from dcf.settings import Settings
 from dcf.store.connection import Command, Connections, open_pool
@@ -98,12 +98,12 @@ def main() -> None:
             _with_module(connections)
             print(f"{'':32} {FEW:>9,} {MANY:>9,}   ratio   total      search module: {FEW:,} {MANY:,} ratio")
             for name, (text, filters, module) in _SEARCHES.items():
-                search = Search(limit=20, query=read_query(text), filters=filters.as_facets)
+                search = TextSearch(limit=20, query=read_query(text), filters=filters.as_facets)
                 _row(connections, name, search, module, (small, large))
 
 
 def _row(
-    connections: Connections, name: str, search: Search, of_module: str, indexes: tuple[TextIndex, TextIndex]
+    connections: Connections, name: str, search: TextSearch, of_module: str, indexes: tuple[TextIndex, TextIndex]
 ) -> None:
     small, large = indexes
     few, many = _in_turns(lambda: small.search(search), lambda: large.search(search))

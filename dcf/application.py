@@ -225,7 +225,6 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         found = _platform_parts(settings, connections, (plane := parts.plane), inbox)
         platforms, breakers = _guarded(resources.enter_context(open_platforms(found)), found)
         crew = workforce(settings, platforms, connections, parts.plane, parts.views, parts.run_store)
-        activity = Activity(ActivityRecords(connections), breakers)
         notifications, deliveries = resources.enter_context(_open_deliveries(parts, platforms, found.mailbox))
         yield Application(
             settings=settings,
@@ -255,7 +254,9 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=notifications,
             retention=parts.retention,
-            clock=_clock(parts, deliveries, activity, connections),
+            clock=_clock(
+                parts, deliveries, (activity := Activity(ActivityRecords(connections), breakers)), connections
+            ),
             sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections)),
             health=_health(settings, connections, remote=tuple(breakers)),
             activity=activity,

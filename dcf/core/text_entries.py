@@ -72,7 +72,7 @@ def combined_filter(wanted: Mapping[str, tuple[str, ...]]) -> tuple[FacetFilter,
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class TextSearch:
     """Request for a page of entries that meet the query and every filter: the best first, without words the newest."""
 
     limit: int
@@ -120,13 +120,13 @@ class Onward:
     exact: bool
 
 
-def write_cursor(search: Search, onward: Onward) -> str:
+def write_cursor(search: TextSearch, onward: Onward) -> str:
     """Return the cursor of the next page of a search."""
     written = [search.fingerprint, str(onward.total), "1" if onward.exact else "0", *onward.place]
     return base64.urlsafe_b64encode(" ".join(written).encode()).decode().rstrip("=")
 
 
-def read_cursor(search: Search) -> Onward | None:
+def read_cursor(search: TextSearch) -> Onward | None:
     """Return where a search goes on, None at its beginning; raise InvalidArgument for a cursor of something else."""
     text = search.cursor
     if text is None:

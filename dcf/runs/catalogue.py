@@ -32,7 +32,7 @@ from dcf.core.definition import Definition, read_definition
 from dcf.core.forms import asl_of
 from dcf.core.knowledge_refusals import catalogue_full, kept_elsewhere, version_exists
 from dcf.core.starting import Reference
-from dcf.core.text_entries import FacetFilter, Search, TextEntry, combined
+from dcf.core.text_entries import FacetFilter, TextEntry, TextSearch, combined
 from dcf.core.text_query import read_query
 from dcf.core.text_tokens import Words, read_words, words_in
 from dcf.errors import Conflict, InvalidArgument, NotInCatalogue
@@ -194,7 +194,7 @@ class DefinitionCatalogue:
             return _paged([*catalogued_skills.search(self._skills, query.text, query.tags, query.keywords)], query)
         if query.file_types:
             return self._rules(query)
-        asked = Search(
+        asked = TextSearch(
             limit=query.limit,
             query=read_query(query.text),
             filters=query.filters,
@@ -282,7 +282,7 @@ class DefinitionCatalogue:
 
     def _rules(self, query: DefinitionQuery) -> DefinitionsPage:
         """Return the definitions for these files: of the newest of those that the other filters find."""
-        asked = Search(limit=_MOST_RULES, query=read_query(query.text), filters=query.filters)
+        asked = TextSearch(limit=_MOST_RULES, query=read_query(query.text), filters=query.filters)
         page = self._index.search(asked)
         found = [(read_stored_definition(hit.document), hit.score) for hit in page.hits]
         fit = [one for one in found if applies(one[0], query.file_types, query.always_apply)]

@@ -227,7 +227,7 @@ class DefinitionsFound(Answer):
 @tool(
     toolset="knowledge",
     scope=Scope.READ,
-    profiles=("member", "operator"),
+    profiles=("member",),
     arguments=SearchDefinitions,
     answer=DefinitionsFound,
     read_only=True,
