@@ -115,7 +115,6 @@ class Application:
     texts: RunTexts
     people: People
     starting: Starting
-    retrying: RunRetrying
     schedules: Schedules
     runs: RunViews
     run_list: RunList
@@ -148,6 +147,11 @@ class Application:
     work: WorkFinding
     server: ServerFacts
     redis_url: str
+
+    @property
+    def retrying(self) -> RunRetrying:
+        """Lets runs go on that ended without success."""
+        return RunRetrying(self.control_plane)
 
     @property
     def outside(self) -> Outside:
@@ -225,6 +229,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         found = _platform_parts(settings, connections, (plane := parts.plane), inbox)
         platforms, breakers = _guarded(resources.enter_context(open_platforms(found)), found)
         crew = workforce(settings, platforms, connections, parts.plane, parts.views, parts.run_store)
+        activity = Activity(ActivityRecords(connections), breakers)
         notifications, deliveries = resources.enter_context(_open_deliveries(parts, platforms, found.mailbox))
         yield Application(
             settings=settings,
@@ -236,7 +241,6 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             texts=RunTexts(connections),
             people=People(plane, parts.history, HumanTasks(connections)),
             starting=parts.starting,
-            retrying=RunRetrying(plane),
             schedules=parts.schedules,
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
@@ -254,9 +258,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=notifications,
             retention=parts.retention,
-            clock=_clock(
-                parts, deliveries, (activity := Activity(ActivityRecords(connections), breakers)), connections
-            ),
+            clock=_clock(parts, deliveries, activity, connections),
             sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections)),
             health=_health(settings, connections, remote=tuple(breakers)),
             activity=activity,
