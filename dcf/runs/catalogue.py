@@ -23,6 +23,8 @@ from dcf.core.catalogue_definitions import (
     entry_id,
     next_definition,
     outside_definition,
+    pin_of,
+    read_definition_ref,
     read_stored_definition,
     taken_version,
     write_definition,
@@ -187,6 +189,14 @@ class DefinitionCatalogue:
         if kept is None:
             raise NotInCatalogue(str(kind), name)
         return kept
+
+    def pin(self, reference: str | None, project: str | None) -> dict[str, Json] | None:
+        """Return what a run keeps of the definition that a reference names now. Raise NotInCatalogue."""
+        if reference is None:
+            return None
+        kind, name, version = read_definition_ref(reference)
+        found = self.get(kind, name, version=version, project=project)
+        return pin_of(found.definition, found.version)
 
     def search(self, query: DefinitionQuery) -> DefinitionsPage:
         """Return a page: the best first, without words the newest. Raise InvalidArgument for a foreign cursor."""
