@@ -43,10 +43,16 @@ def as_definition_entry(found: CataloguedDefinition, content: Json, revision: in
     )
 
 
-def seen_by(project: str | None, session: str | None, kind: DefinitionKind | None) -> tuple[FacetFilter, ...]:
+KEPT_OWNER: Final = "kept"
+"""The value of the facet that says whose a definition is, for workflows that runs of any project were started from."""
+
+
+def seen_by(
+    project: str | None, session: str | None, kind: DefinitionKind | None, *, with_kept: bool
+) -> tuple[FacetFilter, ...]:
     """Return the filter for what somebody of a project and a session sees, of a kind or of all."""
     owners = [Owner(project=project, session=session), Owner(project=project), Owner()]
-    keys = tuple(dict.fromkeys(one.key for one in owners))
+    keys = (*dict.fromkeys(one.key for one in owners), *([KEPT_OWNER] if with_kept else []))
     return combined_filter({"of": keys, "kind": () if kind is None else (str(kind),)})
 
 

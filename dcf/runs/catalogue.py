@@ -29,7 +29,7 @@ from dcf.core.catalogue_definitions import (
     taken_version,
     write_definition,
 )
-from dcf.core.catalogue_search import applies, as_definition_entry, seen_by
+from dcf.core.catalogue_search import KEPT_OWNER, applies, as_definition_entry, seen_by
 from dcf.core.definition import Definition, read_definition
 from dcf.core.forms import asl_of
 from dcf.core.knowledge_refusals import catalogue_full, kept_elsewhere, version_exists
@@ -79,7 +79,8 @@ class DefinitionFound:
 class DefinitionQuery:
     """Request for a page of definitions: all tags, any keyword, every word of the text. Rules also by files.
 
-    `project` and `session` are whose definitions are seen beside those for everybody.
+    `project` and `session` are whose definitions are seen beside those for everybody. `with_kept`: workflows that runs
+    of any project were started from, too.
     """
 
     limit: int
@@ -92,13 +93,14 @@ class DefinitionQuery:
     always_apply: bool | None = None
     project: str | None = None
     session: str | None = None
+    with_kept: bool = True
     offset: int = 0
     cursor: str | None = None
 
     @property
     def filters(self) -> tuple[FacetFilter, ...]:
         """The filters as the text index knows them."""
-        found = list(seen_by(self.project, self.session, self.kind))
+        found = list(seen_by(self.project, self.session, self.kind, with_kept=self.with_kept))
         found += [FacetFilter(facet="tag", values=(tag,)) for tag in self.tags]
         words = tuple(dict.fromkeys(word for one in self.keywords for word in words_in(one)))
         if self.keywords:
@@ -170,6 +172,7 @@ class DefinitionCatalogue:
         sha256: str | None = None,
         project: str | None = None,
         session: str | None = None,
+        with_kept: bool = True,
     ) -> DefinitionFound:
         """Return a definition: the session's, else the project's, else that for everybody. Raise NotInCatalogue."""
         if kind is DefinitionKind.SKILL:
@@ -185,7 +188,7 @@ class DefinitionCatalogue:
             wanted = there.version(version, sha256)
             if wanted is not None and (there.until is None or there.until > now):
                 return self._whole(there, wanted, stored)
-        kept = self._kept_workflow(kind, name, version, sha256)
+        kept = self._kept_workflow(kind, name, version, sha256) if with_kept else None
         if kept is None:
             raise NotInCatalogue(str(kind), name)
         return kept
@@ -245,7 +248,7 @@ class DefinitionCatalogue:
             at=now,
             document=write_definition(found),
             words=read_words(texts),
-            facets={**combined({"kind": found.kind, "of": found.owner.key}), "always": ("no",)},
+            facets={**combined({"kind": found.kind, "of": KEPT_OWNER}), "always": ("no",)},
             until=found.until,
         )
         self._index.put(entry, replaces="any", is_counted=False)

@@ -216,6 +216,11 @@ async def test_a_key_of_a_project_sees_and_changes_what_is_of_it(
     assert sorted(one["scope"] for one in seen["definitions"]) == ["global", "project"]
     theirs = await ask(application, bound, "get_definition", kind="rule", name=f"{name}-q")
     assert theirs.code == "not_in_catalogue"
+    await tools.ok("start_run", workflow_json={**ONE_TASK, "workflow_name": f"{name}-flow"})
+    assert len(names(await tools.ok("search_definitions", text=f"{name}-flow"))) == 1
+    assert names(await ask(application, bound, "search_definitions", text=f"{name}-flow")) == []
+    flow = await ask(application, bound, "get_definition", kind="workflow", name=f"{name}-flow")
+    assert flow.code == "not_in_catalogue"
     assert (await ask(application, bound, "delete_definition", kind="rule", name=name))["existed"]
     assert (await tools.ok("get_definition", kind="rule", name=name))["definition"]["content"] == "everybody"
 
@@ -256,6 +261,10 @@ async def test_a_run_keeps_the_hash_of_the_definition_that_it_was_opened_with(
     assert (await tools.ok(tool, **asked))["existed"], "the same call finds the run, whatever became of the definition"
     pinned = (await tools.ok("read_workflow_control_plane", workflow_id=f"r-{name}"))["meta"]["definition_ref"]
     assert pinned == {"kind": "rule", "name": name, "version": "1", "sha256": first["sha256"]}
+    if tool == "start_run":
+        again = (await tools.ok("rerun", workflow_id=f"r-{name}"))["workflow_id"]
+        meta = (await tools.ok("read_workflow_control_plane", workflow_id=again))["meta"]
+        assert meta["definition_ref"] == pinned
     there = await tools.ok("get_definition", kind="rule", name=name, sha256=pinned["sha256"])
     assert there["definition"]["content"] == "one"
     for wrong, code in (
