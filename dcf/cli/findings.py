@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dcf.cli import opening, panels
-from dcf.cli.arguments import JsonFlag
+from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.asking import ask
-from dcf.cli.authorship import recorded
+from dcf.cli.authorship import accepted, recorded
 from dcf.cli.lifecycle import Reason, Yes
 from dcf.cli.text import clean, json_text
 from dcf.cli.wording import in_catalogue_commands
@@ -193,6 +193,42 @@ def update(
     with opening.application() as found, recorded(found, "update_finding", about):
         kept = _accepted(found.knowledge.update(finding_id, wish))
     _tell(kept, "is changed" if kept.changed else "was so before", as_json=as_json)
+
+
+@findings.command()
+def promote(
+    run: RunArgument,
+    issue: Annotated[str, typer.Argument(metavar="ISSUE", help="Its id (see `dcf journal RUN`).")],
+    severity: Annotated[str, typer.Option(help=f"How much it matters: {', '.join(_SEVERITIES)}.")] = "medium",
+    category: Annotated[str, typer.Option(help="What it is about.")] = "issue",
+    title: Annotated[str | None, typer.Option(help="In place of the issue's first words.")] = None,
+    text: Annotated[str | None, typer.Option(help="In place of the issue's text.")] = None,
+    tag: Tag = None,
+    for_all: Annotated[bool, typer.Option("--for-all", help="For all projects, not for the run's.")] = False,
+    by: By = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Keep an issue of a run's journal as a finding, so that later runs know of it.
+
+    Example:  dcf findings promote order-42 j0123456789abcdef --severity high
+    """
+    from dcf.core.access import LOCAL
+    from dcf.core.knowledge import Severity, check_labels
+    from dcf.core.promoting import Promotion, promoted
+
+    wish = Promotion(
+        author=by or LOCAL,
+        severity=Severity(_one_of("--severity", severity, _SEVERITIES)),
+        category=category,
+        title=title,
+        text=text,
+        tags=check_labels(tag or [], "--tag"),
+    )
+    with opening.application() as found, recorded(found, "promote_issue", {"workflow_id": run, "issue": issue}):
+        entry = accepted(found.journal.issue(run, issue), run)
+        project = None if for_all else found.projects.of_run(run)
+        kept = _accepted(found.knowledge.add(promoted(run, entry, project, wish)))
+    _tell(kept, "is kept" if kept.changed else "was kept before", as_json=as_json)
 
 
 @findings.command()

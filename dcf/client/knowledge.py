@@ -132,6 +132,34 @@ def delete_finding(finding_id: str, *, reason: str | None = None) -> Conversatio
     return ask(DeletedFinding, "delete_finding", finding_id=finding_id, reason=reason)
 
 
+def promote_issue(
+    workflow_id: str,
+    issue: str,
+    *,
+    severity: SeverityName = "medium",
+    category: str = "issue",
+    title: str | None = None,
+    text: str | None = None,
+    tags: Sequence[str] = (),
+    scope: Literal["project", "global"] = "project",
+    agent_id: str | None = None,
+) -> Conversation[ShownFinding]:
+    """Keep an issue of a run's journal as a finding; each issue becomes one."""
+    return ask(
+        ShownFinding,
+        "promote_issue",
+        workflow_id=workflow_id,
+        issue=issue,
+        severity=severity,
+        category=category,
+        title=title,
+        text=text,
+        tags_json=listed(tags),
+        scope=scope,
+        agent_id=agent_id,
+    )
+
+
 def put_definition(
     kind: DefinitionKindName,
     name: str,

@@ -62,6 +62,7 @@ def start(
     workflow_id: str | None = None,
     tags: Sequence[str] = (),
     project: str | None = None,
+    definition_ref: str | None = None,
     planner_agent_id: str | None = None,
     expiry_secs: int | None = None,
     max_attempts: int | None = None,
@@ -71,7 +72,8 @@ def start(
     """Start a run of a workflow: of its document, of the file with it, or by the name of one that was started before.
 
     `agents` says who does what: one agent for all Tasks, or `{"State": "agent"}`; nobody is told of a Task without one.
-    `workflow_id` is the id of the run; without it the run gets a new one. `project` is what it belongs to.
+    `workflow_id` is the id of the run; without it the run gets a new one. `project` is what it belongs to,
+    `definition_ref` a definition of the catalogue that it is carried out by, whose hash it keeps.
     """
     return ask(
         StartedRun,
@@ -82,6 +84,7 @@ def start(
         workflow_id=workflow_id,
         tags_json=listed(tags),
         project=project,
+        definition_ref=definition_ref,
         planner_agent_id=planner_agent_id,
         expiry_secs=expiry_secs,
         max_attempts=max_attempts,

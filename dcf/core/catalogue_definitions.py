@@ -285,6 +285,23 @@ def name_of(found: CataloguedDefinition) -> dict[str, Json]:
     return {name: told[name] for name in ("kind", "name", "version", "sha256", "scope", "project", "session")}
 
 
+def read_definition_ref(text: str) -> tuple[DefinitionKind, str, str | None]:
+    """Read `kind:name` or `kind:name@version`; raise InvalidArgument for anything else."""
+    kind, colon, named = text.partition(":")
+    name, at, version = named.rpartition("@")
+    if not colon or kind not in frozenset(DefinitionKind) or not named:
+        kinds = ", ".join(DefinitionKind)
+        raise InvalidArgument(
+            "definition_ref names no definition.", f"Write it as kind:name or kind:name@version; kinds are {kinds}."
+        )
+    return DefinitionKind(kind), (name if at else named), (version if at else None)
+
+
+def pin_of(found: CataloguedDefinition, version: Version) -> dict[str, Json]:
+    """Return what a run keeps of the definition that it is carried out by."""
+    return {"kind": str(found.kind), "name": found.name, "version": version.version, "sha256": version.sha256}
+
+
 def write_definition(found: CataloguedDefinition) -> dict[str, Json]:
     """Write the stored document."""
     return {

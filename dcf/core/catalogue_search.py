@@ -3,8 +3,8 @@
 from fnmatch import fnmatchcase
 from typing import Final
 
-from dcf.core.catalogue_definitions import CataloguedDefinition, Owner, write_definition
-from dcf.core.text_entries import FacetFilter, TextEntry
+from dcf.core.catalogue_definitions import CataloguedDefinition, DefinitionKind, Owner, write_definition
+from dcf.core.text_entries import FacetFilter, TextEntry, combined, combined_filter
 from dcf.core.text_tokens import read_words
 from dcf.values.json_text import Json, dump
 from dcf.values.secret_shapes import redact
@@ -26,12 +26,10 @@ def as_definition_entry(found: CataloguedDefinition, content: Json, revision: in
     ]
     texts = [(redact(text).value, weight) for text, weight in texts]
     facets = {
-        "kind": (str(found.kind),),
-        "of": (found.owner.key,),
+        **combined({"kind": found.kind, "of": found.owner.key}),
         "tag": found.tags,
         "always": ("yes" if found.always_apply else "no",),
         "complexity": () if found.complexity is None else (found.complexity,),
-        "sha": tuple(dict.fromkeys(one.sha256 for one in found.versions)),
     }
     return TextEntry(
         entry_id=found.entry_id,
@@ -45,10 +43,17 @@ def as_definition_entry(found: CataloguedDefinition, content: Json, revision: in
     )
 
 
-def owners_of(project: str | None, session: str | None) -> FacetFilter:
-    """Return the filter for what somebody of a project and a session sees."""
+KEPT_OWNER: Final = "kept"
+"""The value of the facet that says whose a definition is, for workflows that runs of any project were started from."""
+
+
+def seen_by(
+    project: str | None, session: str | None, kind: DefinitionKind | None, *, with_kept: bool
+) -> tuple[FacetFilter, ...]:
+    """Return the filter for what somebody of a project and a session sees, of a kind or of all."""
     owners = [Owner(project=project, session=session), Owner(project=project), Owner()]
-    return FacetFilter(facet="of", values=tuple(dict.fromkeys(one.key for one in owners)))
+    keys = (*dict.fromkeys(one.key for one in owners), *([KEPT_OWNER] if with_kept else []))
+    return combined_filter({"of": keys, "kind": () if kind is None else (str(kind),)})
 
 
 def applies(found: CataloguedDefinition, file_types: tuple[str, ...], always: bool | None) -> bool:

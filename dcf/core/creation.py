@@ -54,6 +54,7 @@ class Create:
     caller, `rerun_of` the run that it repeats, from its beginning or as `begin` says. `secret` is what its task tokens
     are made with; it is kept only where the workflow has some. `parent` is the state of another run that starts it,
     `project` what it belongs to, which never changes. `gates` are those of every Task of the run, beside its own.
+    `definition_ref` pins a definition of the catalogue that it is carried out by: its kind, name, version and hash.
     """
 
     workflow_id: str
@@ -71,6 +72,7 @@ class Create:
     parent: Parent | None = None
     gates: tuple[Gate, ...] = ()
     project: str | None = None
+    definition_ref: Mapping[str, Json] | None = None
 
     def size(self) -> int:
         """Return how many bytes of the caller's it stores."""
@@ -225,6 +227,7 @@ def _rare(request: Create) -> dict[str, Json]:
     assigned = {**request.definition.bound, **request.agents}
     rare |= {"for_anybody": True} if any(not assigned.get(task) for task in request.definition.skills) else {}
     rare |= {} if request.project is None else {"project": request.project}
+    rare |= {} if request.definition_ref is None else {"definition_ref": dict(request.definition_ref)}
     return rare if request.parent is None else {**rare, "parent": request.parent.as_json()}
 
 

@@ -20,7 +20,7 @@ from dcf.core.knowledge import (
 )
 from dcf.core.knowledge_refusals import needs_superseding
 from dcf.core.operations import check_reason
-from dcf.core.text_entries import FacetFilter
+from dcf.core.text_entries import FacetFilter, combined_filter
 from dcf.errors import TooLarge
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json, byte_length
@@ -97,14 +97,11 @@ class FindingFilters:
     @property
     def as_facets(self) -> tuple[FacetFilter, ...]:
         """The filters as the text index knows them."""
-        found: list[FacetFilter] = []
-        owners = self._owners
-        if owners:
-            found.append(FacetFilter(facet="of", values=owners))
-        single = {"run": self.run, "category": self.category, "status": self.status}
-        found += [FacetFilter(facet=name, values=(str(value),)) for name, value in single.items() if value is not None]
-        if self.severities:
-            found.append(FacetFilter(facet="severity", values=tuple(map(str, self.severities))))
+        statuses = () if self.status is None else (str(self.status),)
+        together = {"of": self._owners, "severity": tuple(map(str, self.severities)), "status": statuses}
+        found = list(combined_filter(together))
+        single = {"run": self.run, "category": self.category}
+        found += [FacetFilter(facet=name, values=(value,)) for name, value in single.items() if value is not None]
         if self.tags and self.every_tag:
             found += [FacetFilter(facet="tag", values=(tag,)) for tag in self.tags]
         elif self.tags:

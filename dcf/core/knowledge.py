@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from dcf.core.text_entries import TextEntry
+from dcf.core.text_entries import TextEntry, combined
 from dcf.core.text_tokens import read_words
 from dcf.errors import InvalidArgument
 from dcf.values.instants import from_text, to_text
@@ -106,10 +106,8 @@ def as_entry(finding: LastingFinding, revision: int) -> TextEntry:
         (finding.text, _TEXT_WEIGHT),
     ]
     facets = {
-        "severity": (str(finding.severity),),
-        "status": (str(finding.status),),
+        **combined({"of": owner_of(finding.project), "severity": finding.severity, "status": finding.status}),
         "category": (finding.category,),
-        "of": (owner_of(finding.project),),
         "tag": finding.tags,
         "run": () if finding.run is None else (finding.run,),
     }

@@ -71,6 +71,7 @@ def repeated(snapshot: Snapshot, of: str, asked: Rerun, definition: Definition) 
         tags=tuple(tag for tag in document.get("tags") or () if isinstance(tag, str)),
         rerun_of=of,
         project=_text(document.get("project")),
+        definition_ref=document.get("definition_ref"),
         begin=begin,
         gates=read_gates(document.get("gates") or [])[0],
     )

@@ -4,6 +4,7 @@ import base64
 import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import combinations, product
 from typing import Final, TypeAlias
 
 from dcf.core.text_query import EVERYTHING, TextQuery
@@ -49,8 +50,29 @@ class FacetFilter:
     is_disjoint: bool = True
 
 
+def combined(facets: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return these facets, each with one value, and a facet for every combination of them.
+
+    A filter by several of them is then one list, whose length is how many entries there are.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for count in range(1, len(facets) + 1):
+        for names in combinations(sorted(facets), count):
+            found["+".join(names)] = ("|".join(facets[name] for name in names),)
+    return found
+
+
+def combined_filter(wanted: Mapping[str, tuple[str, ...]]) -> tuple[FacetFilter, ...]:
+    """Return the one filter by facets of `combined`: one of the values of each; those without values are left out."""
+    names = sorted(name for name, values in wanted.items() if values)
+    if not names:
+        return ()
+    values = tuple("|".join(chosen) for chosen in product(*(wanted[name] for name in names)))
+    return (FacetFilter(facet="+".join(names), values=values),)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class TextSearch:
     """Request for a page of entries that meet the query and every filter: the best first, without words the newest."""
 
     limit: int
@@ -98,13 +120,13 @@ class Onward:
     exact: bool
 
 
-def write_cursor(search: Search, onward: Onward) -> str:
+def write_cursor(search: TextSearch, onward: Onward) -> str:
     """Return the cursor of the next page of a search."""
     written = [search.fingerprint, str(onward.total), "1" if onward.exact else "0", *onward.place]
     return base64.urlsafe_b64encode(" ".join(written).encode()).decode().rstrip("=")
 
 
-def read_cursor(search: Search) -> Onward | None:
+def read_cursor(search: TextSearch) -> Onward | None:
     """Return where a search goes on, None at its beginning; raise InvalidArgument for a cursor of something else."""
     text = search.cursor
     if text is None:

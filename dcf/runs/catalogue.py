@@ -23,16 +23,18 @@ from dcf.core.catalogue_definitions import (
     entry_id,
     next_definition,
     outside_definition,
+    pin_of,
+    read_definition_ref,
     read_stored_definition,
     taken_version,
     write_definition,
 )
-from dcf.core.catalogue_search import applies, as_definition_entry, owners_of
+from dcf.core.catalogue_search import KEPT_OWNER, applies, as_definition_entry, seen_by
 from dcf.core.definition import Definition, read_definition
 from dcf.core.forms import asl_of
 from dcf.core.knowledge_refusals import catalogue_full, kept_elsewhere, version_exists
 from dcf.core.starting import Reference
-from dcf.core.text_entries import FacetFilter, Search, TextEntry
+from dcf.core.text_entries import FacetFilter, TextEntry, TextSearch, combined
 from dcf.core.text_query import read_query
 from dcf.core.text_tokens import Words, read_words, words_in
 from dcf.errors import Conflict, InvalidArgument, NotInCatalogue
@@ -77,7 +79,8 @@ class DefinitionFound:
 class DefinitionQuery:
     """Request for a page of definitions: all tags, any keyword, every word of the text. Rules also by files.
 
-    `project` and `session` are whose definitions are seen beside those for everybody.
+    `project` and `session` are whose definitions are seen beside those for everybody. `with_kept`: workflows that runs
+    of any project were started from, too.
     """
 
     limit: int
@@ -90,15 +93,14 @@ class DefinitionQuery:
     always_apply: bool | None = None
     project: str | None = None
     session: str | None = None
+    with_kept: bool = True
     offset: int = 0
     cursor: str | None = None
 
     @property
     def filters(self) -> tuple[FacetFilter, ...]:
         """The filters as the text index knows them."""
-        found = [owners_of(self.project, self.session)]
-        if self.kind is not None:
-            found.append(FacetFilter(facet="kind", values=(str(self.kind),)))
+        found = list(seen_by(self.project, self.session, self.kind, with_kept=self.with_kept))
         found += [FacetFilter(facet="tag", values=(tag,)) for tag in self.tags]
         words = tuple(dict.fromkeys(word for one in self.keywords for word in words_in(one)))
         if self.keywords:
@@ -170,6 +172,7 @@ class DefinitionCatalogue:
         sha256: str | None = None,
         project: str | None = None,
         session: str | None = None,
+        with_kept: bool = True,
     ) -> DefinitionFound:
         """Return a definition: the session's, else the project's, else that for everybody. Raise NotInCatalogue."""
         if kind is DefinitionKind.SKILL:
@@ -185,10 +188,18 @@ class DefinitionCatalogue:
             wanted = there.version(version, sha256)
             if wanted is not None and (there.until is None or there.until > now):
                 return self._whole(there, wanted, stored)
-        kept = self._kept_workflow(kind, name, version, sha256)
+        kept = self._kept_workflow(kind, name, version, sha256) if with_kept else None
         if kept is None:
             raise NotInCatalogue(str(kind), name)
         return kept
+
+    def pin(self, reference: str | None, project: str | None) -> dict[str, Json] | None:
+        """Return what a run keeps of the definition that a reference names now. Raise NotInCatalogue."""
+        if reference is None:
+            return None
+        kind, name, version = read_definition_ref(reference)
+        found = self.get(kind, name, version=version, project=project)
+        return pin_of(found.definition, found.version)
 
     def search(self, query: DefinitionQuery) -> DefinitionsPage:
         """Return a page: the best first, without words the newest. Raise InvalidArgument for a foreign cursor."""
@@ -196,7 +207,7 @@ class DefinitionCatalogue:
             return _paged([*catalogued_skills.search(self._skills, query.text, query.tags, query.keywords)], query)
         if query.file_types:
             return self._rules(query)
-        asked = Search(
+        asked = TextSearch(
             limit=query.limit,
             query=read_query(query.text),
             filters=query.filters,
@@ -237,7 +248,7 @@ class DefinitionCatalogue:
             at=now,
             document=write_definition(found),
             words=read_words(texts),
-            facets={"kind": ("workflow",), "of": (Owner().key,), "always": ("no",), "sha": (definition.sha256,)},
+            facets={**combined({"kind": found.kind, "of": KEPT_OWNER}), "always": ("no",)},
             until=found.until,
         )
         self._index.put(entry, replaces="any", is_counted=False)
@@ -284,7 +295,7 @@ class DefinitionCatalogue:
 
     def _rules(self, query: DefinitionQuery) -> DefinitionsPage:
         """Return the definitions for these files: of the newest of those that the other filters find."""
-        asked = Search(limit=_MOST_RULES, query=read_query(query.text), filters=query.filters)
+        asked = TextSearch(limit=_MOST_RULES, query=read_query(query.text), filters=query.filters)
         page = self._index.search(asked)
         found = [(read_stored_definition(hit.document), hit.score) for hit in page.hits]
         fit = [one for one in found if applies(one[0], query.file_types, query.always_apply)]

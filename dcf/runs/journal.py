@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from dcf.core import journaling
 from dcf.core.decision import Decision, More, Reads, Snapshot
+from dcf.core.journal import EntryKind, JournalEntry
 from dcf.core.journal_query import JournalPage, JournalQuery
+from dcf.core.journal_refusals import unknown_issue
 from dcf.core.journaling import AddEntry, EntryAdded, ResolveIssue
 from dcf.core.operations import RunAnswer, RunDecision
 from dcf.core.refusals import unless_full
@@ -62,6 +64,14 @@ class Journal:
         self._plane.follow_ups.after(workflow_id, committed)
         assert not isinstance(committed.answer, More), "this decision knows what it reads"
         return committed.answer
+
+    def issue(self, workflow_id: str, issue: str) -> JournalEntry | Refusal:
+        """Return an issue of the journal, open or resolved; refuse one that it has not. Raise UnknownRun."""
+        found = self._transactions.store.read(workflow_id, Reads(journal=(issue,)))
+        if found.meta is None:
+            raise UnknownRun(workflow_id)
+        entry = None if found.journal is None else found.journal.entries.get(issue)
+        return unknown_issue(issue) if entry is None or entry.kind is not EntryKind.ISSUE else entry
 
     def read_journal(self, workflow_id: str, query: JournalQuery) -> JournalPage:
         """Return a page of the journal. Raise UnknownRun or UnknownState."""

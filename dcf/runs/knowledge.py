@@ -17,7 +17,7 @@ from dcf.core.knowledge_refusals import (
     superseding_unknown,
     too_many_findings,
 )
-from dcf.core.text_entries import Search
+from dcf.core.text_entries import TextSearch
 from dcf.core.text_query import read_query
 from dcf.errors import Conflict, UnknownFinding
 from dcf.store.connection import Connections
@@ -112,7 +112,7 @@ class Knowledge:
 
     def search(self, query: FindingsQuery) -> FindingsPage:
         """Return a page of findings. Raise InvalidArgument for a cursor of another search."""
-        asked = Search(
+        asked = TextSearch(
             limit=query.limit,
             query=read_query(query.text),
             filters=query.filters.as_facets,

@@ -30,6 +30,7 @@ _MORE_OF_SUMMARY: Final = (
     "tags",
     "rerun_of",
     "project",
+    "definition_ref",
     "parent",
     "signals",
     "planner_agent_id",

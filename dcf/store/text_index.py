@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from dcf.core.access import LOCAL
 from dcf.core.refusals import quota_exceeded
-from dcf.core.text_entries import FacetFilter, Hit, Onward, Search, SearchPage, TextEntry, read_cursor, write_cursor
+from dcf.core.text_entries import FacetFilter, Hit, Onward, SearchPage, TextEntry, TextSearch, read_cursor, write_cursor
 from dcf.store import keys, text_keys
 from dcf.store.attempts import Attempts
 from dcf.store.authors import current_account
@@ -24,7 +24,7 @@ from dcf.store.text_index_scripts import PRUNE, PUT, REMOVE, SEARCH
 from dcf.values.json_text import Json, dump, load
 from dcf.values.refusal import Refusal
 
-BLOCK: Final = 1000
+BLOCK: Final = 256
 """Candidates that one page orders and counts; where there are more, the next page goes on with the next of them."""
 
 MOST_LOOKED_AT: Final = 10_000
@@ -119,7 +119,7 @@ class TextIndex:
         (left,) = self._connections.send(self._pruning)
         return int(left)
 
-    def search(self, search: Search) -> SearchPage:
+    def search(self, search: TextSearch) -> SearchPage:
         """Return a page. Raise InvalidArgument for a cursor of another search."""
         onward = read_cursor(search)
         if search.query.finds_nothing or any(not one.values for one in search.filters):
@@ -146,7 +146,7 @@ class TextIndex:
             *(part for one in lists.items() for part in one),
         )
 
-    def _searching(self, search: Search, onward: Onward | None) -> Command:
+    def _searching(self, search: TextSearch, onward: Onward | None) -> Command:
         driver, *place = ("", *[""] * 7) if onward is None else onward.place
         first_score, first, stop_score, stop, rank, at, last = place
         groups = _groups(search)
@@ -172,7 +172,7 @@ def _stored(reply: Reply) -> Stored | None:
     return Stored(revision=int(revision), document=load(document), body=body.decode())
 
 
-def _groups(search: Search) -> list[tuple[str | int, ...]]:
+def _groups(search: TextSearch) -> list[tuple[str | int, ...]]:
     """Return the groups of lists of which an entry must be on one each."""
     groups: list[tuple[str | int, ...]] = [("words", 1, text_keys.word(word)) for word in search.query.words]
     for one in search.filters:
@@ -194,7 +194,7 @@ def _sequence(words: Sequence[str]) -> str:
     return f" {' '.join(words)} "
 
 
-def _page(search: Search, onward: Onward | None, found: Reply) -> SearchPage:
+def _page(search: TextSearch, onward: Onward | None, found: Reply) -> SearchPage:
     total, is_exact, place, shown = found
     counted = Onward(place=(), total=int(total), exact=is_exact == b"1") if onward is None else onward
     hits = [Hit(entry_id=name.decode(), score=int(score), document=load(text)) for name, score, text in shown if text]

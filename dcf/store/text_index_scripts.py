@@ -122,75 +122,76 @@ for group = 1, tonumber(ARGV[at]) do
 end
 for i = at + 1, #ARGV do phrases[#phrases + 1] = ARGV[i] end
 
-local function before(one, other)
-  if one[1] ~= other[1] then return one[1] > other[1] end
-  return one[2] > other[2]
+local function before(score, id, other_score, other_id)
+  if score ~= other_score then return score > other_score end
+  return id > other_id
 end
 
-local function entries_after(key, place, most)
-  local entries, looked, high = {}, 0, place[1] and string.format('%.0f', place[1]) or '+inf'
-  while #entries < most do
+local function take_after(key, score, id, most, scores, ids)
+  local taken, looked, high = 0, 0, score and string.format('%.0f', score) or '+inf'
+  while taken < most do
     local page = redis.call('ZRANGE', key, high, '-inf', 'BYSCORE', 'REV', 'LIMIT', looked, most, 'WITHSCORES')
     for i = 1, #page, 2 do
-      local entry = {tonumber(page[i + 1]), page[i]}
-      if not place[1] or before(place, entry) then entries[#entries + 1] = entry end
+      local its_score = tonumber(page[i + 1])
+      if taken < most and (not score or before(score, id, its_score, page[i])) then
+        taken = taken + 1
+        scores[#scores + 1] = its_score
+        ids[#ids + 1] = page[i]
+      end
     end
     if #page < 2 * most then break end
     looked = looked + most
   end
-  return entries
 end
 
-local function candidates(place, most)
-  local group, entries = groups[driver], {}
-  for _, key in ipairs(group.keys) do
-    for _, entry in ipairs(entries_after(key, place, most)) do entries[#entries + 1] = entry end
-  end
-  if #group.keys > 1 then table.sort(entries, before) end
-  local kept = {}
-  for _, entry in ipairs(entries) do
-    local same = kept[#kept]
+local function candidates(score, id, most)
+  local scores, ids = {}, {}
+  for _, key in ipairs(groups[driver].keys) do take_after(key, score, id, most, scores, ids) end
+  if #groups[driver].keys == 1 then return scores, ids end
+  local order = {}
+  for i = 1, #ids do order[i] = i end
+  table.sort(order, function(one, other) return before(scores[one], ids[one], scores[other], ids[other]) end)
+  local kept_scores, kept = {}, {}
+  for _, i in ipairs(order) do
     if #kept == most then break end
-    if not same or same[2] ~= entry[2] then kept[#kept + 1] = entry end
+    if kept[#kept] ~= ids[i] then
+      kept[#kept + 1] = ids[i]
+      kept_scores[#kept] = scores[i]
+    end
   end
-  return kept
+  return kept_scores, kept
 end
 
-local function scores_of(key, entries)
-  local names, found = {}, {}
-  for i, entry in ipairs(entries) do names[i] = entry[2] end
-  for from = 1, #names, 2000 do
-    local page = redis.call('ZMSCORE', key, unpack(names, from, math.min(from + 1999, #names)))
-    for i = 1, #page do found[from + i - 1] = page[i] and tonumber(page[i]) or false end
-  end
-  return found
-end
-
-local function matches(entries)
-  local score, gone = {}, {}
-  for i = 1, #entries do score[i] = 0 end
+local function matches(scores, ids)
+  local rank, gone = {}, {}
+  for i = 1, #ids do rank[i] = 0 end
   for number, group in ipairs(groups) do
-    local best = {}
+    local best, alone = {}, number == driver and #group.keys == 1
     for _, key in ipairs(group.keys) do
-      local found = scores_of(key, entries)
-      for i = 1, #entries do
-        if found[i] then
-          best[i] = math.max(best[i] or 0, found[i])
-          if group.is_words then score[i] = score[i] + math.floor(found[i] / UNIT) end
+      for from = 1, #ids, 2000 do
+        local last_one = math.min(from + 1999, #ids)
+        local found = not alone and redis.call('ZMSCORE', key, unpack(ids, from, last_one))
+        for i = from, last_one do
+          local score = alone and scores[i] or not alone and found[i - from + 1]
+          if score then
+            score = tonumber(score)
+            if not best[i] or score > best[i] then best[i] = score end
+            if group.is_words then rank[i] = rank[i] + math.floor(score / UNIT) end
+          end
         end
       end
     end
-    for i = 1, #entries do
-      if not best[i] or number == driver and best[i] > entries[i][1] then gone[i] = true end
+    for i = 1, #ids do
+      if not best[i] or number == driver and best[i] > scores[i] then gone[i] = true end
     end
   end
   local found = {}
-  for i, entry in ipairs(entries) do
-    local sequence = not gone[i] and #phrases > 0 and redis.call('HGET', prefix .. 'entry:' .. entry[2], 'sequence')
+  for i, id in ipairs(ids) do
+    local sequence = not gone[i] and #phrases > 0 and redis.call('HGET', prefix .. 'entry:' .. id, 'sequence')
     for _, phrase in ipairs(phrases) do
       if gone[i] or not sequence or not string.find(sequence, phrase, 1, true) then gone[i] = true end
     end
-    if not gone[i] then found[#found + 1] = {score[i], entry[1] % UNIT, entry[2]} end
+    if not gone[i] then found[#found + 1] = {rank[i], scores[i] % UNIT, id} end
   end
   return found
 end
@@ -204,17 +205,14 @@ end
 local hits, total, looked, ended, cursor = {}, 0, 0, false, false
 if not groups[driver] or groups[driver].size == 0 then return {'0', '1', '', {}} end
 while true do
-  local entries
-  if stop then
-    entries = candidates(start, 2 * block)
-    while #entries > 0 and before(stop, entries[#entries]) do entries[#entries] = nil end
-  else
-    entries = candidates(start, block)
+  local scores, ids = candidates(start[1], start[2], stop and 2 * block or block)
+  while stop and #ids > 0 and before(stop[1], stop[2], scores[#ids], ids[#ids]) do
+    scores[#ids], ids[#ids] = nil, nil
   end
-  local last_entry = stop or entries[#entries]
-  if not last_entry then ended = true; break end
-  looked = looked + #entries
-  local found = matches(entries)
+  local ends_at = stop or #ids > 0 and {scores[#ids], ids[#ids]}
+  if not ends_at then ended = true; break end
+  looked = looked + #ids
+  local found = matches(scores, ids)
   table.sort(found, better)
   total = total + #found
   local is_full = false
@@ -232,12 +230,12 @@ while true do
   end
   if is_full then
     local shown = hits[#hits]
-    cursor = {start[1] or '', start[2], last_entry[1], last_entry[2], shown[1], shown[2], shown[3]}
-    ended = not stop and #entries < block
+    cursor = {start[1] or '', start[2], ends_at[1], ends_at[2], shown[1], shown[2], shown[3]}
+    ended = not stop and #ids < block
     break
   end
-  if not stop and #entries < block then ended = true; break end
-  start, stop, last = last_entry, nil, nil
+  if not stop and #ids < block then ended = true; break end
+  start, stop, last = ends_at, nil, nil
   if looked >= budget or #hits >= limit then cursor = {start[1], start[2], '', '', '', '', ''}; break end
 end
 local shown = {}

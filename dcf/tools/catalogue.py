@@ -165,7 +165,9 @@ def get_definition(app: Application, args: GetDefinition) -> DefinitionShown:
     kind = DefinitionKind(args.kind)
     fields = None if args.fields_json is None else {*_labels(args.fields_json, "fields_json"), "sha256"}
     owner = {"project": args.project, "session": args.session}
-    found = app.catalogue.get(kind, args.name, version=args.version, sha256=args.sha256, **owner)
+    found = app.catalogue.get(
+        kind, args.name, version=args.version, sha256=args.sha256, with_kept=_sees_kept(), **owner
+    )
     named = f"{args.kind} '{args.name}'"
     if args.if_none_match is not None and args.if_none_match == found.version.sha256:
         return DefinitionShown(
@@ -227,7 +229,7 @@ class DefinitionsFound(Answer):
 @tool(
     toolset="knowledge",
     scope=Scope.READ,
-    profiles=("member", "operator"),
+    profiles=("member",),
     arguments=SearchDefinitions,
     answer=DefinitionsFound,
     read_only=True,
@@ -246,6 +248,7 @@ def search_definitions(app: Application, args: SearchDefinitions) -> Definitions
         complexity=args.complexity,
         project=args.project,
         session=args.session,
+        with_kept=_sees_kept(),
         offset=args.offset,
         cursor=args.cursor,
     )
@@ -302,6 +305,11 @@ def delete_definition(app: Application, args: DeleteDefinition) -> DefinitionDel
     existed = app.catalogue.delete(DefinitionKind(args.kind), args.name, owner)
     done = "deleted" if existed else "was gone already"
     return DefinitionDeleted(status=done, kind=args.kind, name=args.name, existed=existed)
+
+
+def _sees_kept() -> bool:
+    """Return True unless the caller is bound to a project: workflows that were started may be of other ones."""
+    return current_caller().project is None
 
 
 def _detailed(found: DefinitionFound, detail: str) -> dict[str, Json]:

@@ -19,6 +19,7 @@ from dcf.core.unit_syntax import read_units
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.runs.growing import id_for_opening
 from dcf.tools.callers import bound_to, current_caller, require_planner
+from dcf.tools.definition_refs import DefinitionRef
 from dcf.tools.leases import new_token
 from dcf.tools.lifecycle import Reason, RequestId
 from dcf.tools.registry import (
@@ -62,6 +63,7 @@ class OpenRun(Arguments):
         default=None, description="Short names to find the run by.", json_schema_extra=UNLISTED
     )
     project: ProjectId | None = Field(default=None, description="Project that it belongs to.")
+    definition_ref: DefinitionRef = None
     parent_run: WorkflowId | None = Field(default=None, description="Run that this one is a part of.")
     parent_unit: StateName | None = Field(default=None, description="Unit of that run.")
     timeout_s: int | None = Field(
@@ -108,6 +110,7 @@ def open_run(app: Application, args: OpenRun) -> RunOpened:
         created_by=caller.name,
         tags=() if args.tags_json is None else check_tags(parse(args.tags_json, name="tags_json"), name="tags_json"),
         project=args.project,
+        definition_ref=app.catalogue.pin(args.definition_ref, args.project),
     )
     asked = OpenRequest(
         wish=wish,

@@ -108,7 +108,7 @@ class FindingShown(Answer):
 @tool(
     toolset="knowledge",
     scope=Scope.WORK,
-    profiles=("member", "operator"),
+    profiles=("member",),
     arguments=AddFinding,
     answer=FindingShown,
     audit=("title", "workflow_id", "agent_id"),
@@ -122,7 +122,7 @@ def add_finding(app: Application, args: AddFinding) -> FindingShown:
     if args.scope == "project" and project is None:
         raise InvalidArgument("A finding of a project needs the project.", "Pass project, or scope global.")
     if args.scope == "global":
-        _require_all_projects("A finding for all projects")
+        require_all_projects("A finding for all projects")
     wish = NewFinding(
         severity=Severity(args.severity),
         category=args.category,
@@ -137,7 +137,7 @@ def add_finding(app: Application, args: AddFinding) -> FindingShown:
         metadata=metadata,
         key=args.key,
     )
-    return _told(app.knowledge.add(wish), "is kept", "was kept before")
+    return told(app.knowledge.add(wish), "is kept", "was kept before")
 
 
 class SearchFindings(Arguments):
@@ -225,7 +225,7 @@ class GetFinding(Arguments):
 @tool(
     toolset="knowledge",
     scope=Scope.READ,
-    profiles=("member", "operator"),
+    profiles=("member",),
     arguments=GetFinding,
     answer=FindingShown,
     read_only=True,
@@ -263,7 +263,7 @@ class UpdateFinding(Arguments):
 @tool(
     toolset="knowledge",
     scope=Scope.WORK,
-    profiles=("member", "operator"),
+    profiles=("member",),
     arguments=UpdateFinding,
     answer=FindingShown,
     audit=("finding_id", "status", "reason"),
@@ -286,7 +286,7 @@ def update_finding(app: Application, args: UpdateFinding) -> FindingShown:
     _visible(app, args.finding_id)
     if args.superseded_by is not None and caller.project is not None:
         _visible(app, args.superseded_by)
-    return _told(app.knowledge.update(args.finding_id, wish, may=_may_change), "is changed", "was so before")
+    return told(app.knowledge.update(args.finding_id, wish, may=_may_change), "is changed", "was so before")
 
 
 class DeleteFinding(Arguments):
@@ -345,12 +345,13 @@ def _may_change(finding: LastingFinding) -> None:
     """Raise Forbidden unless the caller may change a finding: one of its project; an agent without plan its own."""
     caller, agent_id = current_caller(), bound_to()
     if finding.project is None:
-        _require_all_projects("A change of a finding for all projects")
+        require_all_projects("A change of a finding for all projects")
     if agent_id is not None and Scope.PLAN not in caller.scopes and finding.author not in {agent_id, caller.name}:
         require(Scope.PLAN, f"A change of a finding of '{finding.author}'")
 
 
-def _require_all_projects(what: str) -> None:
+def require_all_projects(what: str) -> None:
+    """Raise Forbidden for a caller that is bound to a project."""
     project = current_caller().project
     if project is not None:
         raise Forbidden(
@@ -359,7 +360,8 @@ def _require_all_projects(what: str) -> None:
         )
 
 
-def _told(kept: FindingKept | Refusal, now: str, before: str) -> FindingShown:
+def told(kept: FindingKept | Refusal, now: str, before: str) -> FindingShown:
+    """Return the answer about a finding that was kept or changed, now or before."""
     if isinstance(kept, Refusal):
         return refused(FindingShown, kept)
     finding = kept.finding

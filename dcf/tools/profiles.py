@@ -36,6 +36,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     people,
     planning,
     projects,
+    promoting,
     redis_json,
     registering,
     retention,

@@ -18,6 +18,7 @@ from dcf.errors import InvalidArgument
 from dcf.runs.starting import id_for
 from dcf.tools.beginnings import AGENTS_MAP, WORKFLOW, WORKFLOW_FORMS, defaulted, next_calls, warnings_of
 from dcf.tools.callers import bound_to, current_caller, require_planner
+from dcf.tools.definition_refs import DefinitionRef
 from dcf.tools.gates import RunGates, read_run_gates
 from dcf.tools.lifecycle import Reason, RequestId
 from dcf.tools.registry import (
@@ -59,6 +60,7 @@ class StartRun(Arguments):
         default=None, description="Agent that is told when the run ends; default: the agent of your key."
     )
     project: ProjectId | None = Field(default=None, description="Project that the run belongs to.")
+    definition_ref: DefinitionRef = None
     tags_json: JsonArray | None = Field(default=None, description='Short names to find the run by: ["nightly"].')
     expiry_secs: int | None = Field(
         default=None, ge=1, le=31_536_000, description="Seconds that the run's keys outlive its finalization."
@@ -162,6 +164,7 @@ def _reader(app: Application, args: StartRun) -> Callable[[Definition, str], Cre
             tags=tags,
             gates=gates,
             project=args.project,
+            definition_ref=app.catalogue.pin(args.definition_ref, args.project),
         )
 
     return wish

@@ -16,12 +16,16 @@ from dcf.client import (
     Client,
     CorrectedResult,
     CreatedSchedule,
+    DefinitionDetails,
+    DeletedDefinition,
+    DeletedFinding,
     DeletedRun,
     DeletedSchedule,
     EndedTask,
     ExplainedCause,
     ExplainedRun,
     FinalizedRun,
+    FindingDetails,
     HeldRun,
     JudgedGate,
     LeftNote,
@@ -41,6 +45,8 @@ from dcf.client import (
     ScheduleDetails,
     SentSignal,
     Serving,
+    ShownDefinition,
+    ShownFinding,
     StartedRun,
     StateDetails,
     ValidatedWorkflow,
@@ -124,6 +130,13 @@ def uses_of_a_client() -> None:
         assert_type(client.list_schedules(), Iterator[ScheduleDetails])
         assert_type(client.operate_schedule("nightly", "trigger").workflow_id, str | None)
         assert_type(client.delete_schedule("nightly"), DeletedSchedule)
+        assert_type(client.add_finding("high", "data", "No currency", "7 is not 7 EUR.", tags=["api"]), ShownFinding)
+        assert_type(client.search_findings("c++", severity=["high", "low"]), Iterator[FindingDetails])
+        assert_type(client.update_finding("f-1", superseded_by="f-2").finding, FindingDetails)
+        assert_type(client.delete_finding("f-1"), DeletedFinding)
+        assert_type(client.put_definition("rule", "python", "Type it.", globs=["*.py"]), ShownDefinition)
+        assert_type(client.search_definitions(kind="rule", file_types=["a.py"]), Iterator[DefinitionDetails])
+        assert_type(client.delete_definition("rule", "python"), DeletedDefinition)
         assert_type(client.serve({"Greet": greet}, "greeter", concurrency=4), Serving)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dcf.core.text_entries import FacetFilter, Search, SearchPage, TextEntry
+from dcf.core.text_entries import FacetFilter, SearchPage, TextEntry, TextSearch
 from dcf.core.text_query import read_query
 from dcf.core.text_tokens import read_words
 from dcf.errors import InvalidArgument
@@ -47,14 +47,14 @@ def numbers(page: SearchPage) -> list[int]:
 
 
 def found(index: TextIndex, text: str, *filters: FacetFilter, limit: int = 100) -> list[int]:
-    return numbers(index.search(Search(limit=limit, query=read_query(text), filters=filters)))
+    return numbers(index.search(TextSearch(limit=limit, query=read_query(text), filters=filters)))
 
 
-def pages(index: TextIndex, search: Search) -> Iterator[SearchPage]:
+def pages(index: TextIndex, search: TextSearch) -> Iterator[SearchPage]:
     cursor = None
     while True:
         page = index.search(
-            Search(limit=search.limit, query=search.query, filters=search.filters, cursor=cursor, offset=0)
+            TextSearch(limit=search.limit, query=search.query, filters=search.filters, cursor=cursor, offset=0)
         )
         yield page
         if page.next_cursor is None:
@@ -112,7 +112,7 @@ def test_the_best_come_first_and_of_equals_the_newest(index: TextIndex) -> None:
     index.put(entry(1, "apple", "plum"))
     index.put(entry(2, "pear", "apple"))
     index.put(entry(3, "plum", "apple"))
-    page = index.search(Search(limit=10, query=read_query("apple")))
+    page = index.search(TextSearch(limit=10, query=read_query("apple")))
     assert [(hit.document["n"], hit.score) for hit in page.hits] == [(1, 4), (3, 1), (2, 1)]
 
 
@@ -173,9 +173,9 @@ def test_offset_without_limit(index: TextIndex) -> None:
         index.put(entry(number, "apple"))
     for text in ("", "apple"):
         asked = read_query(text)
-        assert numbers(index.search(Search(limit=4, offset=3, query=asked))) == [6, 5, 4, 3]
-        assert numbers(index.search(Search(limit=4, offset=8, query=asked))) == [1, 0]
-        assert numbers(index.search(Search(limit=4, offset=80, query=asked))) == []
+        assert numbers(index.search(TextSearch(limit=4, offset=3, query=asked))) == [6, 5, 4, 3]
+        assert numbers(index.search(TextSearch(limit=4, offset=8, query=asked))) == [1, 0]
+        assert numbers(index.search(TextSearch(limit=4, offset=80, query=asked))) == []
 
 
 def test_an_offset_goes_beyond_a_block_of_candidates(index: TextIndex, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +183,7 @@ def test_an_offset_goes_beyond_a_block_of_candidates(index: TextIndex, monkeypat
     for number in range(20):
         index.put(entry(number, "apple", kind="even" if number % 2 == 0 else "odd", all="x"))
     even = (FacetFilter(facet="kind", values=("even",)), FacetFilter(facet="all", values=("x",)))
-    assert numbers(index.search(Search(limit=3, offset=5, filters=even))) == [8, 6, 4]
+    assert numbers(index.search(TextSearch(limit=3, offset=5, filters=even))) == [8, 6, 4]
 
 
 @pytest.mark.parametrize("block", [3, 7, 1000])
@@ -199,7 +199,7 @@ def test_pages_show_each_entry_once_whatever_the_size_of_a_block(
         index.put(one)
     for text in ("", "apple", "apple pear", '"apple pear"', "plum apple pear", '"'):
         for filters in ((), (FacetFilter(facet="tag", values=("a", "b"), is_disjoint=False),)):
-            search = Search(limit=chance.choice([1, 4, 50]), query=read_query(text), filters=filters)
+            search = TextSearch(limit=chance.choice([1, 4, 50]), query=read_query(text), filters=filters)
             _compare(list(pages(index, search)), search, entries, whole=block >= len(entries))
 
 
@@ -208,7 +208,7 @@ def _drawn(chance: random.Random, number: int) -> TextEntry:
     return entry(number // 2 * 2 + number % 2, title, text, tag=tuple(chance.sample("abc", chance.randint(0, 2))))
 
 
-def _compare(got: list[SearchPage], search: Search, entries: list[TextEntry], *, whole: bool) -> None:
+def _compare(got: list[SearchPage], search: TextSearch, entries: list[TextEntry], *, whole: bool) -> None:
     scored = {one.document["n"]: search.query.score(dict(one.words.found_by), one.words.sequence) for one in entries}
     wanted = [
         (score, one.document["n"])
@@ -230,12 +230,12 @@ def _compare(got: list[SearchPage], search: Search, entries: list[TextEntry], *,
 def test_a_cursor_belongs_to_its_search(index: TextIndex) -> None:
     for number in range(5):
         index.put(entry(number, "apple"))
-    cursor = index.search(Search(limit=2, query=read_query("apple"))).next_cursor
+    cursor = index.search(TextSearch(limit=2, query=read_query("apple"))).next_cursor
     with pytest.raises(InvalidArgument, match="other arguments"):
-        index.search(Search(limit=2, query=read_query("pear"), cursor=cursor))
+        index.search(TextSearch(limit=2, query=read_query("pear"), cursor=cursor))
     for wrong in ("x", "", "a b", "ÿ", (cursor or "")[:40], "A" * 1000):
         with pytest.raises(InvalidArgument):
-            index.search(Search(limit=2, query=read_query("apple"), cursor=wrong))
+            index.search(TextSearch(limit=2, query=read_query("apple"), cursor=wrong))
 
 
 def test_entries_of_the_same_moment_are_paged_too(index: TextIndex, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +245,7 @@ def test_entries_of_the_same_moment_are_paged_too(index: TextIndex, monkeypatch:
         index.put(TextEntry(entry_id=one.entry_id, at=NOW, document=one.document, words=one.words, facets=one.facets))
     filters = (FacetFilter(facet="tag", values=("a",)), FacetFilter(facet="other", values=("b",)))
     for text in ("", "apple"):
-        search = Search(limit=3, query=read_query(text), filters=filters)
+        search = TextSearch(limit=3, query=read_query(text), filters=filters)
         assert [n for page in pages(index, search) for n in numbers(page)] == list(range(19, -1, -1))
 
 
@@ -263,10 +263,10 @@ def test_a_page_of_a_search_is_one_packet_however_many_entries_there_are(
     for number in range(size):
         index.put(entry(number, "apple pear", tag="a"))
     for text in ("", "apple", '"apple pear"'):
-        search = Search(limit=20, query=read_query(text), filters=(FacetFilter(facet="tag", values=("a",)),))
+        search = TextSearch(limit=20, query=read_query(text), filters=(FacetFilter(facet="tag", values=("a",)),))
         first = index.search(search)
         with with_pool.counted() as packets:
             index.search(search)
-            index.search(Search(limit=20, query=search.query, filters=search.filters, cursor=first.next_cursor))
+            index.search(TextSearch(limit=20, query=search.query, filters=search.filters, cursor=first.next_cursor))
         assert [len(packet) for packet in packets] == [1, 1]
     with_pool.disconnect()

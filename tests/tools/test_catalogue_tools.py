@@ -216,6 +216,11 @@ async def test_a_key_of_a_project_sees_and_changes_what_is_of_it(
     assert sorted(one["scope"] for one in seen["definitions"]) == ["global", "project"]
     theirs = await ask(application, bound, "get_definition", kind="rule", name=f"{name}-q")
     assert theirs.code == "not_in_catalogue"
+    await tools.ok("start_run", workflow_json={**ONE_TASK, "workflow_name": f"{name}-flow"})
+    assert len(names(await tools.ok("search_definitions", text=f"{name}-flow"))) == 1
+    assert names(await ask(application, bound, "search_definitions", text=f"{name}-flow")) == []
+    flow = await ask(application, bound, "get_definition", kind="workflow", name=f"{name}-flow")
+    assert flow.code == "not_in_catalogue"
     assert (await ask(application, bound, "delete_definition", kind="rule", name=name))["existed"]
     assert (await tools.ok("get_definition", kind="rule", name=name))["definition"]["content"] == "everybody"
 
@@ -242,3 +247,29 @@ async def test_no_secret_of_a_known_shape_is_among_the_words_of_the_index(
     mark = secrets.token_hex(16)
     await put(tools, name, f"use lease-{mark}", session=f"dcf_0123456789ab_{mark}00000000000")
     assert not [key for key in raw_redis.scan_iter() if mark.encode() in key]
+
+
+@pytest.mark.parametrize("tool", ["start_run", "open_run"])
+async def test_a_run_keeps_the_hash_of_the_definition_that_it_was_opened_with(
+    tools: Tools, name: str, tool: str
+) -> None:
+    first = (await put(tools, name, "one"))["definition"]
+    given = {"name": "release"} if tool == "open_run" else {"workflow_json": ONE_TASK}
+    asked = {**given, "workflow_id": f"r-{name}", "definition_ref": f"rule:{name}"}
+    await tools.ok(tool, **asked)
+    await put(tools, name, "two")
+    assert (await tools.ok(tool, **asked))["existed"], "the same call finds the run, whatever became of the definition"
+    pinned = (await tools.ok("read_workflow_control_plane", workflow_id=f"r-{name}"))["meta"]["definition_ref"]
+    assert pinned == {"kind": "rule", "name": name, "version": "1", "sha256": first["sha256"]}
+    if tool == "start_run":
+        again = (await tools.ok("rerun", workflow_id=f"r-{name}"))["workflow_id"]
+        meta = (await tools.ok("read_workflow_control_plane", workflow_id=again))["meta"]
+        assert meta["definition_ref"] == pinned
+    there = await tools.ok("get_definition", kind="rule", name=name, sha256=pinned["sha256"])
+    assert there["definition"]["content"] == "one"
+    for wrong, code in (
+        (f"rule:{name}-none", "not_in_catalogue"),
+        ("odd:x", "invalid_argument"),
+        ("x", "invalid_argument"),
+    ):
+        await tools.refused(code, tool, **{**asked, "workflow_id": f"s-{name}", "definition_ref": wrong})

@@ -210,3 +210,28 @@ async def test_long_texts_are_cut_on_lists_and_whole_by_themselves(tools: Tools,
     assert (len(listed["text"]), listed["is_whole"], "metadata" in listed) == (401, False, False)
     whole = await tools.ok("get_finding", finding_id=made["finding"]["finding_id"])
     assert whole["finding"]["text"] == "word " * 1000
+
+
+async def test_an_issue_of_a_run_becomes_one_finding_that_says_how_it_was_resolved(tools: Tools, project: str) -> None:
+    run = await new_run(tools, f"r-{secrets.token_hex(4)}", project=project)
+    issue = {"workflow_id": run, "kind": "issue", "text": "The tests need a clock.", "key": "k", "agent_id": "worker-1"}
+    entry = (await tools.ok("add_journal_entry", **issue))["entry"]
+    promoted = {"workflow_id": run, "issue": entry, "severity": "high", "tags_json": ["tests"]}
+    made = await tools.ok("promote_issue", **promoted)
+    finding = made["finding"]
+    assert (finding["issue"], finding["run"], finding["project"], finding["title"]) == (
+        entry,
+        run,
+        project,
+        "The tests need a clock.",
+    )
+    assert (await tools.ok("promote_issue", **promoted))["existed"]
+    assert titles(await tools.ok("search_findings", run=run)) == ["The tests need a clock."]
+    note = (await tools.ok("add_journal_entry", **issue | {"kind": "note", "key": "n"}))["entry"]
+    await tools.refused("unknown_issue", "promote_issue", workflow_id=run, issue=note)
+    await tools.refused("unknown_issue", "promote_issue", workflow_id=run, issue="none")
+    other = (await tools.ok("add_journal_entry", **issue | {"key": "o"}))["entry"]
+    await tools.ok("resolve_issue", workflow_id=run, issue=other, how="One is passed in.", agent_id="worker-1")
+    resolved = (await tools.ok("promote_issue", workflow_id=run, issue=other, scope="global"))["finding"]
+    assert "Resolved by worker-1: One is passed in." in resolved["text"]
+    assert resolved["scope"] == "global"
