@@ -26,6 +26,8 @@ _SUMMARY: Final = ("workflow_id", "workflow_name", "status", "created_at", "star
 _MORE_OF_SUMMARY: Final = (
     "paused_at",
     "blocked_by",
+    "budget",
+    "usage",
     "tags",
     "rerun_of",
     "project",

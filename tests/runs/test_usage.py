@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Updated
+from dcf.core.answers import Leased, Updated
 from dcf.core.model import Status
 from dcf.core.operations import RunAnswer
 from dcf.core.usage import Budget, UsageReport, money, read_budget, read_report, sums_shown
@@ -213,3 +213,20 @@ def test_the_audit_record_says_what_the_run_used_up(world: World) -> None:
     run = world.create(chain("A"))
     report(world, run, "A", "w", SOME)
     assert world.finalize(run).audit["cost_summary"]["cost"] == {"EUR": "0.25"}
+
+
+def test_a_project_that_reached_its_budget_blocks_the_runs_that_report(real: World) -> None:
+    project = name("p")
+    real.plane.limits = real.limits
+    real.limits.put_budget(project, Budget(tokens=200))
+    first, second = (real.create(chain("A", "B"), project=project) for _ in range(2))
+    report(real, first, "A", "w", SOME)
+    assert isinstance(real.try_acquire(first, "B"), Leased)
+    report(real, second, "A", "w", SOME)
+    refused = real.try_acquire(second, "B")
+    assert isinstance(refused, Refusal)
+    assert f"project '{project}' is used up: 240 of 200 tokens" in refused.message
+    real.plane.after_usage = None
+    real.usages.settle(second)
+    assert real.event_types(second).count("RunBlocked") == 1
+    real.limits.put_budget(project, None)
