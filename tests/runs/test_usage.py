@@ -12,8 +12,9 @@ from dcf.core.model import Status
 from dcf.core.operations import RunAnswer
 from dcf.core.usage import Budget, UsageReport, money, read_budget, read_report, sums_shown
 from dcf.errors import InvalidArgument
+from dcf.runs.usage import MOST_DAYS, days_between
 from dcf.store.keys import RunKeys
-from dcf.store.usage import OWED, UsageBooks
+from dcf.store.usage import MODELS, OTHER_MODELS, OWED, UsageBooks
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain, workflow
 from tests.support.scopes import parallel, task
@@ -230,3 +231,21 @@ def test_a_project_that_reached_its_budget_blocks_the_runs_that_report(real: Wor
     real.usages.settle(second)
     assert real.event_types(second).count("RunBlocked") == 1
     real.limits.put_budget(project, None)
+
+
+def test_models_beyond_those_kept_apart_are_summed_as_one(real: World) -> None:
+    run = real.create(chain("A"))
+    token = real.acquire(run, "A")
+    for number in range(MODELS + 2):
+        usage = UsageReport(tokens_in=1, model=f"m{number}")
+        real.update(run, "A", token, output=number, request_id=f"r{number}", usage=usage)
+    models = real.usages.of_run(run).models
+    assert len(models) == MODELS + 1
+    assert models[OTHER_MODELS]["tokens_in"] == 2
+
+
+def test_a_period_has_so_many_days_at_most(real: World) -> None:
+    assert len(days_between("2025-01-01", "2026-01-01")) == MOST_DAYS
+    for first, last in (("2025-01-01", "2026-01-02"), ("2026-01-02", "2026-01-01"), ("x", "2026-01-01")):
+        with pytest.raises(InvalidArgument):
+            real.usages.of("agent", "nobody", first, last)

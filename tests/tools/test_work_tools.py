@@ -127,3 +127,11 @@ async def test_a_project_is_given_limits_by_who_plans(application: Application) 
         assert f"Project '{project}' may have 1" in refused.error
         free = await tools.call("put_project", project=project, max_in_progress=0, budget_json={})
         assert "max_in_progress" not in free.payload["project"]
+
+
+async def test_a_limit_beyond_what_is_kept_is_refused(application: Application) -> None:
+    async with Client(build_server(application)) as client:
+        tools = await Tools.of(client)
+        for most in (-1, 1001):
+            assert (await tools.call("register_agent", agent_id="a", max_in_progress=most)).code == "invalid_argument"
+            assert (await tools.call("put_project", project="p", max_in_progress=most)).code == "invalid_argument"
