@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypedDict
 
 from dcf.adapters.mailbox import Mailbox
 from dcf.adapters.platforms import Platforms
@@ -13,6 +14,7 @@ from dcf.files.tree import FileTree
 from dcf.platform_kinds import PlatformParts, default_kind, open_platforms
 from dcf.ports import Deliverer, Platform
 from dcf.runs.activity import Activity
+from dcf.runs.artifacts import Artifacts
 from dcf.runs.breaker import Breaker, GuardedDeliverer
 from dcf.runs.callbacks import Callbacks
 from dcf.runs.catalog import RunList
@@ -25,6 +27,7 @@ from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis, KindsOf
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.export import Exports
+from dcf.runs.gates import Gates
 from dcf.runs.growing import Growing
 from dcf.runs.health import Health
 from dcf.runs.histories import Histories
@@ -40,6 +43,7 @@ from dcf.runs.projects import Projects
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.schedules import Schedules
+from dcf.runs.shelf import artifacts_of
 from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
@@ -61,6 +65,7 @@ from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections, open_async_client
 from dcf.store.edits import Edits
 from dcf.store.expiring import Expiring
+from dcf.store.gate_lists import GateLists
 from dcf.store.handed import HandedOut
 from dcf.store.history import History
 from dcf.store.human_tasks import HumanTasks
@@ -68,6 +73,7 @@ from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
 from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.journal import JournalReader
+from dcf.store.lease_secret import LeaseSecret
 from dcf.store.listings import Listings
 from dcf.store.opening import opened
 from dcf.store.projects import ProjectStore
@@ -81,6 +87,7 @@ from dcf.store.webhooks import Webhooks
 from dcf.store.work_list import WorkList
 from dcf.workforce.assignment import Desk
 from dcf.workforce.composition import Workforce, workforce
+from dcf.workforce.contexts import Contexts
 from dcf.workforce.crew.closing import Closing
 from dcf.workforce.crew.workers import Workers
 from dcf.workforce.offered_skills import OfferedSkills
@@ -94,10 +101,11 @@ class Application:
 
     `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on Tasks that wait
     for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `talking`
-    has notes, questions, answers and corrections of results, `journal` what else agents write down. `starting`
+    has notes, questions, answers and corrections of results, `gates` the verdicts on outputs, `journal` what else
+    agents write down. `starting`
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
-    `run_list` lists them, `projects` are what they belong to, `knowledge` is what outlives them, `catalogue` has
-    what agents work by, `exports` explains and exports them, and
+    `run_list` lists them, `projects` are what they belong to, `artifacts` the files that they keep, `knowledge` is
+    what outlives them, `catalogue` has what agents work by, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platforms`,
     `registration` knows those that are made elsewhere, `closing` closes a run together with them, `equipment` gives
     them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what tools may change
@@ -107,19 +115,18 @@ class Application:
 
     settings: Settings
     control_plane: ControlPlane
-    lifecycle: Lifecycle
     callbacks: Callbacks
-    talking: Talking
+    gates: Gates
     journal: Journal
     people: People
     starting: Starting
-    retrying: RunRetrying
     schedules: Schedules
     runs: RunViews
     run_list: RunList
     projects: Projects
     knowledge: Knowledge
     catalogue: DefinitionCatalogue
+    artifacts: Artifacts
     retention: Retention
     platforms: Platforms
     workers: Workers
@@ -145,7 +152,23 @@ class Application:
     reader: InboxReader
     work: WorkFinding
     server: ServerFacts
+    lease_secret: LeaseSecret
     redis_url: str
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        """The operations on whole runs."""
+        return Lifecycle(self.control_plane)
+
+    @property
+    def talking(self) -> Talking:
+        """Notes, questions, answers, and corrections of results."""
+        return Talking(self.control_plane)
+
+    @property
+    def retrying(self) -> RunRetrying:
+        """Lets ended runs go on."""
+        return RunRetrying(self.control_plane)
 
     @property
     def outside(self) -> Outside:
@@ -185,6 +208,11 @@ class Application:
         return SignalSending(self.control_plane)
 
     @property
+    def contexts(self) -> Contexts:
+        """Where agents are, and what they do next."""
+        return Contexts(self.control_plane, self.runs, self.run_list, self.work, self.journal, self.desk)
+
+    @property
     def diagnosis(self) -> Diagnosis:
         """Tells why a run does not move."""
         return self.exports.diagnosis
@@ -214,6 +242,26 @@ def open_application(settings: Settings) -> Iterator[Application]:
         yield from _connected(settings, found, connections)
 
 
+class _OfTeams(TypedDict):
+    """The parts of an application with which agents work together beside the states of runs."""
+
+    gates: Gates
+    journal: Journal
+    projects: Projects
+    knowledge: Knowledge
+    catalogue: DefinitionCatalogue
+
+
+def _of_teams(settings: Settings, connections: Connections, parts: PartsOfRuns, library: Library) -> _OfTeams:
+    return {
+        "gates": Gates(parts.plane, GateLists(connections)),
+        "journal": Journal(parts.plane, JournalReader(connections)),
+        "projects": Projects(ProjectStore(connections)),
+        "knowledge": Knowledge(connections, wait_replicas=settings.wait_replicas),
+        "catalogue": _catalogue(settings, connections, parts, library),
+    }
+
+
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
     with ExitStack() as resources:
         facts, parts, inbox = inspect_server(connections), parts_of_runs(settings, connections), Inbox(connections)
@@ -225,19 +273,14 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         yield Application(
             settings=settings,
             control_plane=plane,
-            lifecycle=Lifecycle(plane),
             callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
-            talking=Talking(plane),
-            journal=Journal(plane, JournalReader(connections)),
             people=People(plane, parts.history, HumanTasks(connections)),
             starting=parts.starting,
-            retrying=RunRetrying(plane),
             schedules=parts.schedules,
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
-            projects=Projects(ProjectStore(connections)),
-            knowledge=Knowledge(connections, wait_replicas=settings.wait_replicas),
-            catalogue=_catalogue(settings, connections, parts, crew.library),
+            artifacts=(artifacts := artifacts_of(settings, connections, parts)),
+            **_of_teams(settings, connections, parts, crew.library),
             platforms=platforms,
             workers=crew.workers,
             registration=Registration(platforms, found.webhooks, Poster(settings.webhook_endpoints)),
@@ -250,7 +293,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             notifications=notifications,
             retention=parts.retention,
             clock=_clock(parts, deliveries, activity, connections),
-            sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections)),
+            sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections), artifacts),
             health=_health(settings, connections, remote=tuple(breakers)),
             activity=activity,
             exports=_exports(settings, parts, connections, platforms.kinds_of),
@@ -263,6 +306,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             records=found.records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,
+            lease_secret=LeaseSecret(connections),
             redis_url=url,
         )
 

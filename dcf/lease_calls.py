@@ -5,11 +5,14 @@ One tool call each; what an answer means is decided by the worker.
 
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from dcf.task_calls import Work
 from dcf.task_results import Result
 from dcf.values.json_text import Json
+
+_MOST_NAMED: Final = 200
+"""As many states as await_workflow_event takes names of."""
 
 
 class ToolCaller(Protocol):
@@ -32,20 +35,35 @@ class LeaseCalls:
         self._tools = tools
         self._ttl_s = lease_ttl_s
         self._wait_s = wait_s
+        self._token: str | None = None
 
-    def await_event(self, handled: str | None) -> dict[str, Json]:
-        """Wait for the next event, and acknowledge the one that was handled."""
-        return self._tools.call(
+    def await_event(self, handled: str | None, states: Sequence[str] | None) -> dict[str, Json]:
+        """Wait for the next event, and acknowledge the one that was handled.
+
+        What is ready of these states (None: of all) comes leased, as `work`; where they are too many to name them in
+        every call, nothing does. The token is the same until an answer has come, so that a call whose answer was lost
+        finds its lease again.
+        """
+        self._token = self._token or _new_token()
+        only: dict[str, Json] = {}
+        if states is not None:
+            only = {"lease_states": list(states)} if 0 < len(states) <= _MOST_NAMED else {"lease": False}
+        answer = self._tools.call(
             "await_workflow_event",
             agent_id=self.agent_id,
             timeout_s=self._wait_s,
             ack_message_id=handled,
-            lease=False,
+            lease_ttl_s=self._ttl_s,
+            lease_token=self._token,
+            whole_input=True,
+            **only,
         )
+        self._token = None
+        return answer
 
     def acquire(self, workflow_id: str, state: str) -> Work | str:
         """Lease a state; return why not where it is refused."""
-        token = f"lease-{secrets.token_hex(16)}"
+        token = _new_token()
         answer = self._tools.call(
             "acquire_state_lease",
             workflow_id=workflow_id,
@@ -60,7 +78,7 @@ class LeaseCalls:
 
     def claim(self, workflow_id: str, most: int) -> list[Work]:
         """Lease ready states of a run, so many at most."""
-        token = f"lease-{secrets.token_hex(16)}"
+        token = _new_token()
         answer = self._tools.call(
             "claim_ready_state",
             workflow_id=workflow_id,
@@ -143,6 +161,10 @@ class LeaseCalls:
             owner_agent_id=self.agent_id,
             lease_ttl_s=self._ttl_s,
         )
+
+
+def _new_token() -> str:
+    return f"lease-{secrets.token_hex(16)}"
 
 
 def _refused(answer: Mapping[str, Json]) -> str | None:

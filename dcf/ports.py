@@ -50,6 +50,22 @@ class Delivery:
     duplicate: bool = False
 
 
+class BlobStore(Protocol):
+    """Keeps the bytes of artifacts that are too long for Redis, by names with "/" in them; from any thread.
+
+    What is written under a name is never changed. Raise StoreUnavailable where the store cannot be used.
+    """
+
+    def write(self, name: str, data: bytes) -> None:
+        """Keep bytes under a name, whole or not at all; the same again is no error."""
+
+    def read(self, name: str) -> bytes | None:
+        """Return what is kept under a name; None if nothing is."""
+
+    def delete(self, prefix: str) -> None:
+        """Delete everything whose name begins with the prefix and a slash. Idempotent."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
     """An event for an agent; receivers drop repetitions by its id."""

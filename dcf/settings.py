@@ -8,9 +8,11 @@ from typing import Any, Final, Literal, TypeAlias
 from pydantic import ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
+from dcf.artifact_settings import ArtifactSettings
 from dcf.core.quotas import DEFAULTS, Quotas
 from dcf.errors import InvalidArgument
 from dcf.platform_settings import PlatformSettings
+from dcf.values.profile_names import SystemProfile
 
 _LOCAL_HOSTS = ("localhost", "localhost:*", "127.0.0.1", "127.0.0.1:*", "dcf-mcp", "dcf-mcp:*")
 _LOCAL_ORIGINS = ("http://localhost:*", "http://127.0.0.1:*", "http://dcf-mcp:*")
@@ -39,7 +41,7 @@ def _default_data_dir() -> Path:
     return Path(base) / "dcf"
 
 
-class Settings(PlatformSettings):
+class Settings(PlatformSettings, ArtifactSettings):
     """The settings of this process. Each field is set by an environment variable, `DCF_<FIELD>` or its alias.
 
     What is given wins over the environment. pydantic-settings is not used: it takes as long to import as pydantic.
@@ -73,8 +75,12 @@ class Settings(PlatformSettings):
     toolsets: Names = Field(default=(), description="toolsets served, comma-separated; empty: all")
     read_only: bool = Field(default=False, description="serve only tools that change nothing")
     allow_operator: bool = Field(default=False, description="give the local user the scopes operate and answer")
-    profile: Literal["auto", "worker", "planner", "member", "operator", "person", "all"] = Field(
-        default="auto", description="which tools are listed, by who calls; auto: by the scopes of the key"
+    profile: Literal["auto", "worker", "planner", "member", "operator", "person", "all", SystemProfile] = Field(
+        default="auto",
+        description="which tools are listed, by who calls; auto: by the key; or the system whose tools are served",
+    )
+    profile_lease_s: int = Field(
+        default=4 * 3600, ge=60, le=86_400, description="seconds of a lease of clients that keep no lease tokens"
     )
     auth: Literal["keys", "off"] = Field(
         default="keys", description="what the HTTP transport asks for: an API key, or (on loopback only) nothing"
@@ -337,6 +343,7 @@ class Settings(PlatformSettings):
             documents=self.quota_documents,
             live_runs=self.quota_live_runs,
             inbox_entries=self.quota_inbox_entries,
+            artifact_bytes=self.quota_artifact_bytes,
         )
 
     @property

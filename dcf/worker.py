@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from typing import TypeAlias
 
 from dcf.asl.state_paths import name_of
 from dcf.errors import PASSING, DcfError
@@ -24,9 +24,11 @@ from dcf.task_functions import TaskFunction, TaskPlan, plan_of
 from dcf.task_registry import FUNCTIONS, task
 from dcf.task_results import Result, mismatched
 from dcf.values.json_text import Json
+from dcf.witness import Witness
 
 __all__ = [
     "FUNCTIONS",
+    "Granted",
     "TaskCancelled",
     "TaskContext",
     "TaskFailed",
@@ -54,20 +56,11 @@ _MISMATCH = "output_invalid"
 """Code after which the failure of the function is sent in place of its output, which would not match again."""
 
 
-class Witness(Protocol):
-    """Is told what a worker does, from several threads."""
+_JUDGED = "review_running"
+"""Code of a result that is kept: the gates of its state judge it, and an event comes if it is sent back."""
 
-    def taken(self, work: Work) -> None:
-        """Hear that the worker holds the lease of a state."""
-        ...
-
-    def ended(self, work: Work, result: Result) -> None:
-        """Hear that a result was accepted."""
-        ...
-
-    def lost(self, work: Work, why: str) -> None:
-        """Hear that a state was taken and no result of it was accepted."""
-        ...
+Granted: TypeAlias = Mapping[str, Json] | None
+"""The work that the server leased with an event, if it did."""
 
 
 class Worker:
@@ -117,11 +110,12 @@ class Worker:
             self._hands = Hands(self, self._concurrency, self._stop)
             self._hands.serve()
             return
-        for event in self.events(self._stop):
+        for event, granted in self.events(self._stop):
             if self._stop.is_set():
+                self.decline(granted)
                 return  # without an acknowledgement, so that another process of this agent gets the event
             try:
-                self.handle(event)
+                self.handle(event, granted)
             except DcfError as error:
                 self.drop(event, error)
 
@@ -141,9 +135,9 @@ class Worker:
             self.give_back(work)
         return list(self._given_back.values())
 
-    def handle(self, event: Mapping[str, Json]) -> None:
+    def handle(self, event: Mapping[str, Json], granted: Granted = None) -> None:
         """Lease and execute the state of an event, then the next states whose leases come with the completion."""
-        work = self.acquire(event)
+        work = self.acquire(event, granted)
         while work is not None:
             result = self.carry_out(work)
             if result is None:
@@ -157,14 +151,19 @@ class Worker:
             self._free(work)  # after what follows is in hand: whoever drains the worker sees one or the other
             work = following
 
-    def events(self, stop: threading.Event, before: Callable[[], None] = lambda: None) -> Iterator[Mapping[str, Json]]:
-        """Yield events until told to stop; call `before` each wait. Asking for the next acknowledges an event."""
+    def events(
+        self, stop: threading.Event, before: Callable[[], None] = lambda: None
+    ) -> Iterator[tuple[Mapping[str, Json], Granted]]:
+        """Yield events until told to stop, with the work of those whose state was leased with them.
+
+        Call `before` each wait. Asking for the next acknowledges an event.
+        """
         handled: str | None = None
         reached = False
         while not stop.is_set():
             before()
             try:
-                answer = self._leases.await_event(handled)
+                answer = self._leases.await_event(handled, None if self._otherwise else tuple(self._plans))
             except DcfError as error:
                 if not reached or error.code not in PASSING:
                     raise
@@ -173,7 +172,7 @@ class Worker:
             reached = True
             handled = answer.get("message_id")
             if answer.get("status") == "event":
-                yield answer["event"]
+                yield answer["event"], answer.get("work")
 
     def drop(self, event: Mapping[str, Json], error: DcfError) -> None:
         """Log that an event could not be handled. One that always fails must not be delivered forever.
@@ -183,8 +182,15 @@ class Worker:
         run, state = event.get("workflow_id"), event.get("target_state")
         log.warning("%s/%s: the event is dropped: %s", run, state, error.message)
 
-    def acquire(self, event: Mapping[str, Json]) -> Work | None:
-        """Lease the state of an event; None if the lease is refused or there is no function for it."""
+    def decline(self, granted: Granted) -> None:
+        """Give back what was leased with an event that came too late."""
+        if granted is not None:
+            self.give_back(work_of(granted))
+
+    def acquire(self, event: Mapping[str, Json], granted: Granted = None) -> Work | None:
+        """Lease the state of an event, unless that was done; None if it is refused or there is no function for it."""
+        if granted is not None:
+            return self._taken(work_of(granted))
         workflow_id, state = str(event.get("workflow_id")), event.get("target_state")
         if event.get("type") in _STOPS:
             self._stop_work_on(workflow_id, event)
@@ -337,7 +343,7 @@ class Worker:
         if self._witness is None:
             return
         for (work, result), found in zip(results, told, strict=True):
-            if found["code"] == "ok":
+            if found["code"] in ("ok", _JUDGED):
                 self._witness.ended(work, result)
             elif found["code"] not in _WAITED_FOR | {_MISMATCH}:
                 self._witness.lost(work, str(found["error"]))
@@ -351,7 +357,7 @@ class Worker:
         while True:
             try:
                 answer = write()
-                if answer.get("code") in ("ok", _MISMATCH):
+                if answer.get("code") in ("ok", _MISMATCH, _JUDGED):
                     return answer
                 why, code = answer.get("error"), answer.get("code")
             except DcfError as error:
@@ -383,7 +389,7 @@ def _to_send_again(results: Results, told: Sequence[Mapping[str, Json]]) -> Resu
     In place of an output that does not match its schema the failure is sent.
     """
     for (work, _), found in zip(results, told, strict=True):
-        if found["code"] != "ok":
+        if found["code"] not in ("ok", _JUDGED):
             log.warning("%s: the result is not accepted: %s", work.name, found["error"])
     again = [
         (work, mismatched(found["problems"]) if found["code"] == _MISMATCH else result, found["code"])

@@ -1,4 +1,4 @@
-"""Parses and checks what a Task tells its worker: Instructions, OutputSchema, Errors and Skills.
+"""Parses and checks what a Task tells its worker: Instructions, OutputSchema, Errors, Skills and Gates.
 
 Expressions in Instructions are compiled here and evaluated only when a worker is shown them, so they may read nothing
 but the worker's input: no variables, no context, no time and no random numbers.
@@ -12,6 +12,7 @@ from typing import Final
 from dcf.asl.briefs import Instructions, TaskBrief
 from dcf.asl.failure_syntax import ALL
 from dcf.asl.fields import DefinitionFields, kind
+from dcf.asl.gate_syntax import gates_of_task
 from dcf.asl.jsonata import Compiled, Query, compile_expression
 from dcf.asl.jsonata_text import called_names, refusals, without_literals
 from dcf.asl.query_templates import CLOSING, OPENING
@@ -22,7 +23,7 @@ from dcf.values.names import escaped, hidden_in
 from dcf.values.records import replace
 from dcf.values.text_pieces import clip
 
-FIELDS: Final = frozenset({"Instructions", "OutputSchema", "Errors", "Skills"})
+FIELDS: Final = frozenset({"Instructions", "OutputSchema", "Errors", "Skills", "Gates"})
 
 MAX_INSTRUCTIONS: Final = 16_000
 MAX_EXPRESSIONS: Final = 50
@@ -52,12 +53,13 @@ def read_brief(fields: DefinitionFields, served_by: Resource) -> TaskBrief | Non
         schema=_schema(fields),
         errors=errors,
         skills=_names(fields, "Skills"),
+        gates=gates_of_task(fields, served_by),
     )
 
 
 def _refuse_unread(fields: DefinitionFields, served_by: Resource) -> None:
     """Report fields that nothing would read: there is no worker, or what ends the Task cannot be asked to mend it."""
-    for name in sorted(FIELDS.intersection(fields.document)):
+    for name in sorted((FIELDS - {"Gates"}).intersection(fields.document)):
         for_worker = name in ("Instructions", "Skills")
         if served_by.is_worked if for_worker else served_by.kind in _CHECKED:
             continue

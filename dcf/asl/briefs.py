@@ -1,13 +1,14 @@
 """What a Task tells its worker, beside its input: instructions, the schema of its output, the errors it may fail with.
 
-These fields are dcf's own (`Instructions`, `OutputSchema`, `Errors`, `Skills`). They change nothing of how a machine
-runs, and tools for the Amazon States Language may leave them out.
+These fields are dcf's own (`Instructions`, `OutputSchema`, `Errors`, `Skills`, `Gates`). They change nothing of how a
+machine runs, and tools for the Amazon States Language may leave them out.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from dcf.asl.gates import Gate
 from dcf.asl.jsonata import Query
 from dcf.asl.schema_check import Misfit, misfits
 from dcf.asl.surroundings import NOWHERE
@@ -48,6 +49,7 @@ class TaskBrief:
     schema: Mapping[str, Json] | bool | None = None
     errors: tuple[str, ...] | None = None
     skills: tuple[str, ...] = ()
+    gates: tuple[Gate, ...] = ()
 
     def misfits(self, output: Json) -> tuple[Misfit, ...]:
         """Return what of an output does not match the schema."""

@@ -16,8 +16,8 @@ HUMAN: Final = "dcf:human"
 SIGNAL: Final = "dcf:signal"
 CHILD: Final = "arn:aws:states:::states:startExecution"
 
-WAITING: Final = frozenset({"Callback", "Human", "Signal", "Child"})
-"""What the document of a state says as its type while it waits for something outside."""
+WAITING: Final = frozenset({"Callback", "Human", "Signal", "Child", "Gate"})
+"""What the document of a state says as its type while it waits for something outside, such as the verdicts of gates."""
 
 _WAITS_AS: Final[dict[Kind, str]] = {"callback": "Callback", "human": "Human", "signal": "Signal", "child": "Child"}
 _SUFFIXES: Final = ("", ".sync", ".sync:2", FOR_CALLBACK)

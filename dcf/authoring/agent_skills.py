@@ -10,9 +10,9 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from dcf.authoring.files import SourceFiles
+from dcf.authoring.front_matter import split
 from dcf.authoring.records import SkillEntry, ToolEntry
 from dcf.authoring.yaml_source import document, references, servers
-from dcf.authoring.yaml_text import read_yaml
 from dcf.values.located import Located, LocatedFields, Members, SourcePlace
 
 SKILL_FILE: Final = "SKILL.md"
@@ -22,7 +22,6 @@ _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _LONGEST_NAME: Final = 64
 _FRONTMATTER: Final = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 _SIDECAR: Final = ("manifestId", "packageId", "name", "version", "tags", "permissions", "complexityProfile")
-_FENCE: Final = "---"
 
 
 def skill_folders(files: SourceFiles) -> list[str]:
@@ -45,7 +44,7 @@ def read(files: SourceFiles) -> tuple[list[SkillEntry], list[ToolEntry]]:
 def _read_folder(files: SourceFiles, folder: str) -> tuple[SkillEntry, list[ToolEntry]] | None:
     name = str(PurePosixPath(folder) / SKILL_FILE)
     text = files.read(name)
-    parts = None if text is None else _split(text, name, files)
+    parts = None if text is None else split(text, name, files.report)
     if parts is None:
         return None
     front, body = parts
@@ -61,20 +60,6 @@ def _read_folder(files: SourceFiles, folder: str) -> tuple[SkillEntry, list[Tool
     members |= sidecar_members
     members["dataSources"] = Located(_data_sources(files, folder, described), front.place)
     return SkillEntry(Located(members, front.place), folder), tools
-
-
-def _split(text: str, name: str, files: SourceFiles) -> tuple[Located, Located] | None:
-    """Split the file into its frontmatter and its body; None, and a reported problem, without frontmatter."""
-    lines = text.split("\n")
-    end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), None)
-    if lines[0].rstrip() != _FENCE or end is None:
-        message = "The file does not begin with frontmatter between two lines of ---."
-        files.report.refuse(SourcePlace(name, 1), "no_frontmatter", message, "Begin with ---, name, description, ---.")
-        return None
-    front = read_yaml("\n".join(lines[1:end]), name, files.report, first_line=2)
-    if front is None:
-        return None
-    return front, Located("\n".join(lines[end + 1 :]), SourcePlace(name, end + 2, "body"))
 
 
 def _check_front(fields: LocatedFields, folder: str, files: SourceFiles) -> None:

@@ -21,18 +21,24 @@ from dcf.cli import (
     audit,
     callbacks,
     catalog,
+    catalogue,
+    contexts,
     diagnosis,
     events,
     exit_codes,
     export,
+    findings,
     front_page,
+    gates,
     graphs,
+    growing,
     hosting,
     init,
     journal,
     keys,
     language,
     lifecycle,
+    local,
     opening,
     panels,
     people,
@@ -159,7 +165,10 @@ def serve(
     toolsets: Annotated[str | None, typer.Option(help="Serve only these: planning,execution,... (all).")] = None,
     profile: Annotated[
         str | None,
-        typer.Option(help="List the tools of a worker, planner, operator, person; or all (default: by the key)."),
+        typer.Option(
+            help="List the tools of a worker, planner, operator, person; or all (default: by the key). Or serve those "
+            "of deepwork, openfactory, midex or mission-control."
+        ),
     ] = None,
     auth: Annotated[str | None, typer.Option(help="keys, or off for loopback without API keys (http).")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,
@@ -382,7 +391,7 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
-    *(journal, retention, signals, diagnosis, events, export, watching, init, hosting),
-    *(work, projects, retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(work, growing, journal, gates, contexts, projects, findings, catalogue, local),
+    *(retention, signals, diagnosis, events, export, watching, init, hosting),
 ):
     part.mount(app)

@@ -23,6 +23,7 @@ from dcf.errors import InvalidArgument, StoreUnavailable, UnknownKey
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.values.profile_names import SYSTEM_PROFILES
 from dcf.values.spans import read_span
 
 _LONGEST_LABEL: Final = 100
@@ -59,6 +60,10 @@ def create(
         list[str] | None,
         typer.Option(help=f"A quota of its own, NAME=VALUE; may be repeated. Names: {', '.join(BOUNDS)}."),
     ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(help=f"Serve the tools of this system in place of dcf's: {', '.join(SYSTEM_PROFILES)}."),
+    ] = None,
     label: Annotated[str | None, typer.Option(help="What the key is for, in a few words.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -72,14 +77,21 @@ def create(
     """
     _check_binding(agent_id, any_agent=any_agent)
     project = None if project is None else check_id(project, "--project")
-    groups = _groups(group or [], agent_id)
+    groups, system = _groups(group or [], agent_id), _profile(profile)
     scopes = tuple(one for one in Scope if one is Scope.READ or one in (scope or ()))
     quotas = dict(map(read_quota, quota or ()))
     life_s = None if expires == _NEVER else _seconds(expires)
     about = {"scopes": ",".join(scopes), **_bound(agent_id=agent_id, project=project)}
     with opening.application() as found, recorded(found, "keys create", about) as recording:
         made = found.keys.create(
-            scopes, agent_id=agent_id, label=_label(label), life_s=life_s, quotas=quotas, groups=groups, project=project
+            scopes,
+            agent_id=agent_id,
+            label=_label(label),
+            life_s=life_s,
+            quotas=quotas,
+            groups=groups,
+            project=project,
+            profile=system,
         )
         recording.about["key_id"] = made.record.key_id
     if as_json:
@@ -180,6 +192,12 @@ def _groups(named: list[str], agent_id: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(check_id(one, "--group") for one in named))
 
 
+def _profile(name: str | None) -> str | None:
+    if name in {None, *SYSTEM_PROFILES}:
+        return name
+    raise InvalidArgument("--profile is no system's.", f"Use one of {', '.join(SYSTEM_PROFILES)}, or leave it out.")
+
+
 def _seconds(span: str) -> int:
     life = read_span(span)
     if life is None:
@@ -200,6 +218,7 @@ def _row(record: ApiKey, now: int) -> dict[str, Json]:
         "scopes": [scope.value for scope in record.scopes],
         "agent_id": record.agent_id,
         "groups": list(record.groups),
+        "profile": record.profile,
         "project": record.project,
         "label": record.label,
         "created_at": to_text(record.created_at),

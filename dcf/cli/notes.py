@@ -14,7 +14,13 @@ _DAY_S: Final = 86_400
 _NAMED: Final = 3
 """Agents of a pool that are listed by name."""
 
-_AWAITED: Final = {"Callback": "a callback", "Human": "a person", "Signal": "a signal", "Child": "a child run"}
+_AWAITED: Final = {
+    "Callback": "a callback",
+    "Human": "a person",
+    "Signal": "a signal",
+    "Child": "a child run",
+    "Gate": "a verdict",
+}
 _PARTS: Final = {"Parallel": ("branch", "branches"), "Map": ("iteration", "iterations")}
 
 

@@ -197,7 +197,8 @@ def _print_tasks(rows: Sequence[Mapping[str, Json]]) -> None:
     for name in ("run", "state", "for", "since", "until", "title"):
         table.add_column(name, overflow="fold", no_wrap=name in {"since", "until"})
     for row in rows:
-        named = f"{row['state']} {row['question_id']}" if "question_id" in row else row["state"]
+        more = row.get("question_id") or row.get("gate")
+        named = row["state"] if more is None else f"{row['state']} {more}"
         cells = (row["workflow_id"], named, _whom(row), _minute(row["since"]), _minute(row.get("deadline")))
         table.add_row(*(Text(clean(cell)) for cell in (*cells, row["title"])))
     console().print(table)
@@ -216,6 +217,10 @@ def _print_task(row: Mapping[str, Json]) -> None:
     for name in ("details", "schema", "default", "not_by"):
         if name in row:
             out.print(Text(f"{name}: {json_text(row[name], indent=2)}"), soft_wrap=True)
+    if "gate" in row:
+        for verdict in row["choices"]:
+            out.print(Text(f"  {_decide(run, state, row['gate'], verdict)} --as NAME"), soft_wrap=True)
+        return
     if "question_id" in row:
         for named in row.get("choices") or ["ANSWER"]:
             out.print(Text(f"  {_reply(run, row['question_id'], named)} --as NAME"), soft_wrap=True)
@@ -238,6 +243,12 @@ def _reply(run: str, question_id: Json, answer: Json) -> str:
     from dcf.core.findings import command
 
     return clean(command("reply", run, str(question_id), str(answer)), _LONGEST)
+
+
+def _decide(run: str, state: str, gate: Json, verdict: Json) -> str:
+    from dcf.core.findings import command
+
+    return clean(command("decide", run, state, str(gate), str(verdict)), _LONGEST)
 
 
 def _whom(row: Mapping[str, Json]) -> str:

@@ -91,7 +91,6 @@ def _collect_garbage_rarely() -> None:
 
     By default they take most of the time in which a long request is parsed, and nobody else is answered meanwhile.
     """
-    gc.collect()
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
 

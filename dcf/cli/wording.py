@@ -23,3 +23,16 @@ def in_commands(sentence: str, run: str) -> str:
     for tool, command in _COMMANDS:
         sentence = sentence.replace(tool, f"`dcf {command.format(clean(run))}`")
     return sentence.replace("with rerun", f"with `dcf rerun {clean(run)}`")
+
+
+def in_catalogue_commands(sentence: str) -> str:
+    """Return a sentence about findings or definitions with the names of commands in place of those of tools."""
+    for tool in ("add", "search", "get", "update", "delete"):
+        command = "show" if tool == "get" else tool
+        sentence = sentence.replace(f"{tool}_findings", f"`dcf findings {command}`")
+        sentence = sentence.replace(f"{tool}_finding", f"`dcf findings {command}`")
+    for tool in ("put", "search", "get", "delete"):
+        command = "show" if tool == "get" else tool
+        sentence = sentence.replace(f"{tool}_definitions", f"`dcf catalogue {command}`")
+        sentence = sentence.replace(f"{tool}_definition", f"`dcf catalogue {command}`")
+    return sentence.replace("superseded_by", "--superseded-by")

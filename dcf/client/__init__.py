@@ -6,6 +6,20 @@
 from dcf.client.arguments import Agents, Moment, Workflow
 from dcf.client.clients import AsyncClient, Client
 from dcf.client.connecting import connect, connect_async
+from dcf.client.gate_records import JudgedGate, WaitingGate
+from dcf.client.growing_records import AddedUnits, ClosedRun, OpenedRun, ReopenedUnit, SealedGroup
+from dcf.client.knowledge_records import (
+    DefinitionDetails,
+    DefinitionKindName,
+    DeletedDefinition,
+    DeletedFinding,
+    FindingDetails,
+    FindingEdit,
+    FindingStatusName,
+    SeverityName,
+    ShownDefinition,
+    ShownFinding,
+)
 from dcf.client.outside_records import EndedTask, LivingTask, SentSignal
 from dcf.client.people_records import (
     AnsweredTask,
@@ -61,6 +75,7 @@ from dcf.client.serving import Serving
 from dcf.client.talk_records import AnsweredQuestion, AskedQuestion, CorrectedResult, LeftNote
 
 __all__ = [
+    "AddedUnits",
     "Agents",
     "AnsweredQuestion",
     "AnsweredTask",
@@ -68,9 +83,14 @@ __all__ = [
     "AsyncClient",
     "CatchUpName",
     "Client",
+    "ClosedRun",
     "CorrectedResult",
     "CreatedSchedule",
+    "DefinitionDetails",
+    "DefinitionKindName",
     "DefinitionName",
+    "DeletedDefinition",
+    "DeletedFinding",
     "DeletedProject",
     "DeletedRun",
     "DeletedSchedule",
@@ -78,7 +98,11 @@ __all__ = [
     "ExplainedCause",
     "ExplainedRun",
     "FinalizedRun",
+    "FindingDetails",
+    "FindingEdit",
+    "FindingStatusName",
     "HeldRun",
+    "JudgedGate",
     "LeftNote",
     "ListedProject",
     "ListedRun",
@@ -88,6 +112,7 @@ __all__ = [
     "Moment",
     "NotifiedAgent",
     "NotifiedAgents",
+    "OpenedRun",
     "OperatedRun",
     "OperatedSchedule",
     "OverlapName",
@@ -98,6 +123,7 @@ __all__ = [
     "ReadProject",
     "RegisteredAgent",
     "ReleasedState",
+    "ReopenedUnit",
     "ResolvedState",
     "RetriedRun",
     "RunDetails",
@@ -105,8 +131,12 @@ __all__ = [
     "RunExport",
     "RunStatusName",
     "ScheduleDetails",
+    "SealedGroup",
     "SentSignal",
     "Serving",
+    "SeverityName",
+    "ShownDefinition",
+    "ShownFinding",
     "StartedRun",
     "StateDetails",
     "StateStatusName",
@@ -114,6 +144,7 @@ __all__ = [
     "TickOutcome",
     "TroubledSchedule",
     "ValidatedWorkflow",
+    "WaitingGate",
     "WaitingSignal",
     "Workflow",
     "connect",

@@ -5,7 +5,22 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from dcf.client import journal, outside, people, projects, registering, scheduling, talk, verbs, watching, work
+from dcf.client import (
+    contexts,
+    gating,
+    growing,
+    journal,
+    knowledge,
+    outside,
+    people,
+    projects,
+    registering,
+    scheduling,
+    talk,
+    verbs,
+    watching,
+    work,
+)
 from dcf.client.exchange import (
     AwaitedTransport,
     BlockingTransport,
@@ -64,6 +79,7 @@ class Client:
     ask_question = blocking(talk.ask_question)
     answer_question = blocking(talk.answer_question)
     correct_result = blocking(talk.correct_result)
+    get_context = blocking(contexts.get_context)
     add_journal_entry = blocking(journal.add_journal_entry)
     read_journal = iterating(journal.read_journal)
     resolve_issue = blocking(journal.resolve_issue)
@@ -71,6 +87,12 @@ class Client:
     claim_work = blocking(work.claim_work)
     read_usage = blocking(work.read_usage)
     set_budget = blocking(work.set_budget)
+    open_run = blocking(growing.open_run)
+    add_units = blocking(growing.add_units)
+    seal_group = blocking(growing.seal_group)
+    retry_unit = blocking(growing.retry_unit)
+    rewind_unit = blocking(growing.rewind_unit)
+    close_run = blocking(growing.close_run)
     signal = blocking(outside.signal)
     send_task_success = blocking(outside.send_task_success)
     send_task_failure = blocking(outside.send_task_failure)
@@ -81,10 +103,22 @@ class Client:
     list_schedules = iterating(scheduling.list_schedules)
     operate_schedule = blocking(scheduling.operate_schedule)
     delete_schedule = blocking(scheduling.delete_schedule)
+    list_gates = iterating(gating.list_gates)
+    decide_gate = blocking(gating.decide_gate)
+    override_gate = blocking(gating.override_gate)
     put_project = blocking(projects.put_project)
     get_project = blocking(projects.get_project)
     list_projects = iterating(projects.list_projects)
     delete_project = blocking(projects.delete_project)
+    add_finding = blocking(knowledge.add_finding)
+    search_findings = iterating(knowledge.search_findings)
+    get_finding = blocking(knowledge.get_finding)
+    update_finding = blocking(knowledge.update_finding)
+    delete_finding = blocking(knowledge.delete_finding)
+    put_definition = blocking(knowledge.put_definition)
+    get_definition = blocking(knowledge.get_definition)
+    search_definitions = iterating(knowledge.search_definitions)
+    delete_definition = blocking(knowledge.delete_definition)
 
     def serve(
         self,
@@ -178,6 +212,7 @@ class AsyncClient:
     ask_question = awaited(talk.ask_question)
     answer_question = awaited(talk.answer_question)
     correct_result = awaited(talk.correct_result)
+    get_context = awaited(contexts.get_context)
     add_journal_entry = awaited(journal.add_journal_entry)
     read_journal = iterating_async(journal.read_journal)
     resolve_issue = awaited(journal.resolve_issue)
@@ -185,6 +220,12 @@ class AsyncClient:
     claim_work = awaited(work.claim_work)
     read_usage = awaited(work.read_usage)
     set_budget = awaited(work.set_budget)
+    open_run = awaited(growing.open_run)
+    add_units = awaited(growing.add_units)
+    seal_group = awaited(growing.seal_group)
+    retry_unit = awaited(growing.retry_unit)
+    rewind_unit = awaited(growing.rewind_unit)
+    close_run = awaited(growing.close_run)
     signal = awaited(outside.signal)
     send_task_success = awaited(outside.send_task_success)
     send_task_failure = awaited(outside.send_task_failure)
@@ -195,10 +236,22 @@ class AsyncClient:
     list_schedules = iterating_async(scheduling.list_schedules)
     operate_schedule = awaited(scheduling.operate_schedule)
     delete_schedule = awaited(scheduling.delete_schedule)
+    list_gates = iterating_async(gating.list_gates)
+    decide_gate = awaited(gating.decide_gate)
+    override_gate = awaited(gating.override_gate)
     put_project = awaited(projects.put_project)
     get_project = awaited(projects.get_project)
     list_projects = iterating_async(projects.list_projects)
     delete_project = awaited(projects.delete_project)
+    add_finding = awaited(knowledge.add_finding)
+    search_findings = iterating_async(knowledge.search_findings)
+    get_finding = awaited(knowledge.get_finding)
+    update_finding = awaited(knowledge.update_finding)
+    delete_finding = awaited(knowledge.delete_finding)
+    put_definition = awaited(knowledge.put_definition)
+    get_definition = awaited(knowledge.get_definition)
+    search_definitions = iterating_async(knowledge.search_definitions)
+    delete_definition = awaited(knowledge.delete_definition)
 
     def serve(
         self,

@@ -65,3 +65,24 @@ class ResolvedIssue:
     announced: int = 0
     repeated: bool = False
     hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextOfAgent:
+    """Where an agent is and what is next, the most important first; `left_out` says what did not fit, and where it is.
+
+    `next` are the calls to make; `runs`, `held`, `ready` and the others are what the tool shows.
+    """
+
+    status: str
+    agent_id: str | None = None
+    runs: tuple[Mapping[str, Json], ...] = ()
+    next: tuple[Mapping[str, Json], ...] = ()
+    held: tuple[Mapping[str, Json], ...] = ()
+    issues: tuple[Mapping[str, Json], ...] = ()
+    handoffs: tuple[Mapping[str, Json], ...] = ()
+    decisions: tuple[Mapping[str, Json], ...] = ()
+    ready: tuple[Mapping[str, Json], ...] = ()
+    milestones: tuple[Mapping[str, Json], ...] = ()
+    inputs: tuple[Mapping[str, Json], ...] = ()
+    left_out: tuple[Mapping[str, Json], ...] = ()

@@ -13,7 +13,8 @@ class ListedTask:
 
     `choices` are names, or `{"name": ..., "comment": "required"}`; `schema` is the JSON Schema of the answer.
     `details` are there for one that was asked for by its run and state. With a `question_id` it is a question of the
-    worker `asked_by`, and its `title` the question (`answer_question`).
+    worker `asked_by`, and its `title` the question (`answer_question`); with a `gate` it is an
+    output to be judged (`decide_gate`).
     """
 
     workflow_id: str
@@ -33,6 +34,8 @@ class ListedTask:
     details: Json = None
     question_id: str | None = None
     asked_by: str | None = None
+    gate: str | None = None
+    content_sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,7 @@ class Scope(StrEnum):
     WORK = "work"
     PLAN = "plan"
     ANSWER = "answer"
+    OVERRIDE = "override"
     OPERATE = "operate"
     ADMIN = "admin"
 
@@ -38,6 +39,7 @@ MEANINGS: Mapping[Scope, str] = {
     Scope.WORK: "lease states, write their results, wait for events, load skills",
     Scope.PLAN: "create, start and finalize runs and their agents",
     Scope.ANSWER: "answer tasks that ask people: approve, reject and the like",
+    Scope.OVERRIDE: "let outputs pass gates that they have not passed, with a reason",
     Scope.OPERATE: "act for others: force a release, ignore assignments, change documents by hand; read health",
     Scope.ADMIN: "write files of the server: generated manifests and stub configuration",
 }
@@ -49,6 +51,7 @@ class Caller:
 
     A caller with an `agent_id` may act only as that agent, and for the `groups` that its key names. One with a
     `project` sees and changes only what is of this project. `account` is that of its key; the local user has none.
+    `profile` is the system whose tools it is served, in place of dcf's.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Caller:
     groups: frozenset[str] = frozenset()
     local: bool = False
     account: Account | None = None
+    profile: str | None = None
     project: str | None = None
 
 
@@ -66,6 +70,7 @@ class ApiKey:
 
     `quotas` are the key's own, in place of the server's settings. `groups` are those of people that its agent belongs
     to: tasks that ask one of them may be answered with the key. `project` is the only one whose runs it may see.
+    `profile` is the system whose tools its callers are served.
     """
 
     key_id: str
@@ -78,6 +83,7 @@ class ApiKey:
     revoked_at: int | None = None
     quotas: Mapping[str, Amount] = field(default_factory=dict)
     groups: tuple[str, ...] = ()
+    profile: str | None = None
     project: str | None = None
 
     def standing(self, now: int) -> str:
@@ -89,7 +95,13 @@ class ApiKey:
         name = f"{KEY_CALLER}{self.key_id}"
         scopes, groups = frozenset(self.scopes), frozenset(self.groups)
         return Caller(
-            name=name, scopes=scopes, agent_id=self.agent_id, groups=groups, account=account, project=self.project
+            name=name,
+            scopes=scopes,
+            agent_id=self.agent_id,
+            groups=groups,
+            account=account,
+            project=self.project,
+            profile=self.profile,
         )
 
 
@@ -110,10 +122,10 @@ NOBODY = Caller(name="nobody", scopes=frozenset())
 def local_caller(*, operator: bool) -> Caller:
     """Return the user of a local server, who has every scope.
 
-    `operate` and `answer` are the exceptions, since both act for others: they must be asked for (`operator`). Who
-    starts a server over stdio is often a model, which must not approve what people are asked about.
+    `operate`, `answer` and `override` are the exceptions, since they act for others: they must be asked for
+    (`operator`). Who starts a server over stdio is often a model, which must not approve what people are asked about.
     """
-    scopes = frozenset(Scope) if operator else frozenset(Scope) - {Scope.OPERATE, Scope.ANSWER}
+    scopes = frozenset(Scope) if operator else frozenset(Scope) - {Scope.OPERATE, Scope.ANSWER, Scope.OVERRIDE}
     return Caller(name=LOCAL, scopes=scopes, local=True)
 
 
@@ -161,6 +173,7 @@ def write_key(key: ApiKey) -> dict[str, Json]:
         "revoked_at": key.revoked_at,
         "quotas": dict(key.quotas),
         "groups": list(key.groups),
+        **({} if key.profile is None else {"profile": key.profile}),
         "project": key.project,
     }
 
@@ -178,5 +191,6 @@ def read_key(document: Mapping[str, Json]) -> ApiKey:
         revoked_at=document["revoked_at"],
         quotas=document.get("quotas", {}),  # keys of older versions have none
         groups=tuple(document.get("groups", ())),
+        profile=document.get("profile"),
         project=document.get("project"),
     )

@@ -108,6 +108,7 @@ Fired: TypeAlias = Literal[
     "not_due",
     "timed_out",
     "unanswered",
+    "gate",
     "scope",
     "outside",
     "waited",

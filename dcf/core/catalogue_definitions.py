@@ -8,16 +8,13 @@ hashes. `core/catalog.py`, the list of runs, is something else.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from fnmatch import fnmatchcase
 from typing import Final
 
-from dcf.core.text_entries import FacetFilter, TextEntry
-from dcf.core.text_tokens import read_words
 from dcf.errors import InvalidArgument, TooLarge
-from dcf.values.digest import content_fingerprint, definition_sha256
+from dcf.values.digest import content_fingerprint, definition_sha256, fingerprint
 from dcf.values.identifiers import check_name
 from dcf.values.instants import SECOND, from_text, to_text
-from dcf.values.json_text import Json, byte_length, dump
+from dcf.values.json_text import Json, byte_length
 from dcf.values.records import replace
 
 MOST_DEFINITIONS: Final = 10_000
@@ -36,11 +33,6 @@ LARGEST_ATTRIBUTES: Final = 32 * 1024
 SESSION_LIFE_S: Final = 24 * 3600
 LONGEST_SESSION_LIFE_S: Final = 7 * 24 * 3600
 
-_NAME_WEIGHT: Final = 8
-_LABEL_WEIGHT: Final = 4
-_DESCRIPTION_WEIGHT: Final = 2
-_CONTENT_WEIGHT: Final = 1
-_MOST_TEXTS: Final = 2_000
 _SHORT_SHA: Final = 8
 
 
@@ -73,7 +65,7 @@ class Owner:
     def key(self) -> str:
         """The value of its facet."""
         if self.session is not None:
-            return f"session {self.session} of {self.project or 'nobody'}"
+            return f"session {fingerprint(self.session)} of {self.project or 'nobody'}"
         return "global" if self.project is None else f"project {self.project}"
 
 
@@ -279,59 +271,6 @@ def outside_definition(
     )
 
 
-def as_definition_entry(found: CataloguedDefinition, content: Json, revision: int) -> TextEntry:
-    """Return the entry of the text index that a definition is."""
-    texts = [
-        (found.name, _NAME_WEIGHT),
-        (" ".join((*found.tags, *found.keywords)), _LABEL_WEIGHT),
-        (found.description, _DESCRIPTION_WEIGHT),
-        (" ".join(_texts(content)), _CONTENT_WEIGHT),
-    ]
-    facets = {
-        "kind": (str(found.kind),),
-        "of": (found.owner.key,),
-        "tag": found.tags,
-        "always": ("yes" if found.always_apply else "no",),
-        "complexity": () if found.complexity is None else (found.complexity,),
-        "sha": tuple(dict.fromkeys(one.sha256 for one in found.versions)),
-    }
-    return TextEntry(
-        entry_id=found.entry_id,
-        at=found.newest.at,
-        document=write_definition(found),
-        words=read_words(texts),
-        facets=facets,
-        until=found.until,
-        revision=revision,
-        body=dump(content),
-    )
-
-
-def owners_of(project: str | None, session: str | None) -> FacetFilter:
-    """Return the filter for what somebody of a project and a session sees."""
-    owners = [Owner(project=project, session=session), Owner(project=project), Owner()]
-    return FacetFilter(facet="of", values=tuple(dict.fromkeys(one.key for one in owners)))
-
-
-def applies(found: CataloguedDefinition, file_types: tuple[str, ...], always: bool | None) -> bool:
-    """Return True if a rule is wanted for these files: one of its globs fits, or it always applies.
-
-    `*` crosses slashes. `always` True or False asks for rules that always apply, or not.
-    """
-    if always is not None and found.always_apply != always:
-        return False
-    if not file_types or found.always_apply:
-        return True
-    return any(_fits(one, glob) for one in file_types for glob in found.globs)
-
-
-def _fits(file_type: str, glob: str) -> bool:
-    """Return True if a file, or a glob such as `*.py`, is of those that a rule's glob means."""
-    name = file_type if "." in file_type or "/" in file_type else f".{file_type}"
-    bare = glob.removeprefix("**/")
-    return name == glob or fnmatchcase(name, glob) or fnmatchcase(name, bare) or fnmatchcase(name.lstrip("*"), bare)
-
-
 def summary_of(found: CataloguedDefinition, score: int | None = None) -> dict[str, Json]:
     """Return what is told of a definition without its content."""
     written = write_definition(found)
@@ -395,18 +334,3 @@ def read_stored_definition(found: Mapping[str, Json]) -> CataloguedDefinition:
             for one in found["versions"]
         ),
     )
-
-
-def _texts(value: Json) -> list[str]:
-    """Return the texts in a JSON value, the first ones of very many."""
-    found: list[str] = []
-    left = [value]
-    while left and len(found) < _MOST_TEXTS:
-        one = left.pop()
-        if isinstance(one, str):
-            found.append(one)
-        elif isinstance(one, dict):
-            left += [*reversed(one.values())]
-        elif isinstance(one, list):
-            left += [*reversed(one)]
-    return found

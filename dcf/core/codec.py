@@ -12,6 +12,7 @@ from typing import Any
 from dcf.asl.steps import Tolerance
 from dcf.core.asking import read_asked, write_asked
 from dcf.core.blockers import read_blockers
+from dcf.core.gates import read_gated, write_gated
 from dcf.core.model import (
     DEFAULT_MAX_ATTEMPTS,
     Lease,
@@ -36,7 +37,7 @@ _COMMON_FIELDS = frozenset(
 _RARE_FIELDS = frozenset(
     {
         *("type", "not_before", "delay_s", "deadline", "timeout_s", "heartbeat_s", "scope_epoch", "scope", "visit"),
-        *("asked", "questions"),
+        *("asked", "questions", "gated"),
     }
 )
 _STATE_FIELDS = _COMMON_FIELDS | _RARE_FIELDS
@@ -272,6 +273,7 @@ def _write_rare(doc: StateDoc) -> dict[str, Json]:
         "visit": doc.visit,
         "asked": None if doc.asked is None else write_asked(doc.asked),
         "questions": None if doc.questions is None else write_asked_of(doc.questions),
+        "gated": None if doc.gated is None else write_gated(doc.gated),
     }
     return _present(rare)
 
@@ -337,6 +339,7 @@ def _read_rare(found: dict[str, Any]) -> dict[str, Any]:
         "visit": count_of(found.get("visit")) or None,
         "asked": read_asked(found.get("asked")),
         "questions": read_asked_of(found.get("questions")),
+        "gated": read_gated(found.get("gated")),
         "extra": {name: value for name, value in found.items() if name not in _STATE_FIELDS},
     }
 

@@ -20,6 +20,7 @@ from dcf.core.advancing import visits_to_leave
 from dcf.core.attention import latest_look
 from dcf.core.decision import Changes, Decision, Event, Reads, Snapshot
 from dcf.core.definition import Definition
+from dcf.core.gate_refusals import gated_result
 from dcf.core.model import Meta, Operation, RunStatus, StateDoc, StateInput, Status
 from dcf.core.needs import place_of, to_leave
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
@@ -73,6 +74,8 @@ def _correct(
     snapshot: Snapshot, request: RunRequest, wish: Correct, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
     refusal = _why_not(snapshot, wish, definition)
+    if refusal is None and definition.is_gated and definition.gates_of(wish.state):
+        refusal = gated_result(wish.state)
     if refusal is None and definition.output_schemas:
         refusal = output_refusal(definition, wish.state, wish.output, snapshot.states[wish.state], TO_CORRECT)
     if refusal is not None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dcf.asl import engine
+from dcf.asl.gates import Gate
 from dcf.asl.state_paths import join
 from dcf.asl.steps import Advance
 from dcf.asl.surroundings import Clock
@@ -52,7 +53,7 @@ class Create:
     `retention_s` is how many seconds its keys are kept after its end; None keeps them for good. `created_by` names the
     caller, `rerun_of` the run that it repeats, from its beginning or as `begin` says. `secret` is what its task tokens
     are made with; it is kept only where the workflow has some. `parent` is the state of another run that starts it,
-    `project` what it belongs to, which never changes.
+    `project` what it belongs to, which never changes. `gates` are those of every Task of the run, beside its own.
     """
 
     workflow_id: str
@@ -68,6 +69,7 @@ class Create:
     secret: str = ""
     begin: Beginning | None = None
     parent: Parent | None = None
+    gates: tuple[Gate, ...] = ()
     project: str | None = None
 
     def size(self) -> int:
@@ -157,6 +159,8 @@ def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
         )
     if meta.get("input") != request.run_input:
         return conflict(f"Run '{request.workflow_id}' exists with another input.")
+    if (meta.get("gates") or []) != [gate.as_json() for gate in request.gates]:
+        return conflict(f"Run '{request.workflow_id}' exists with other gates.")
     return Created(existed=True, meta=whole_meta(meta))
 
 
@@ -217,6 +221,7 @@ def _rare(request: Create) -> dict[str, Json]:
     """Return the fields that few runs have."""
     rare: dict[str, Json] = {"tags": list(request.tags)} if request.tags else {}
     rare |= {} if request.rerun_of is None else {"rerun_of": request.rerun_of}
+    rare |= {"gates": [gate.as_json() for gate in request.gates]} if request.gates else {}
     assigned = {**request.definition.bound, **request.agents}
     rare |= {"for_anybody": True} if any(not assigned.get(task) for task in request.definition.skills) else {}
     rare |= {} if request.project is None else {"project": request.project}

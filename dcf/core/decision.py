@@ -10,6 +10,7 @@ from dataclasses import field
 from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
+from dcf.core.gates import GateRecord
 from dcf.core.growth import Growth
 from dcf.core.journal import JournalEntry, JournalSeen
 from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
@@ -50,11 +51,8 @@ class Reads:
     Of a Parallel or Map: `scopes` asks for its recorded entry, `items` for single items by index, `tallies` for the
     counts of ended branches. `receipts` asks for older receipts by state and request, `run_receipts` for those of
     requests about the whole run; the snapshot has each, None if there is none. `signals` and `talk`, which are watched
-    too, are those of the run; so is the journal, of which these entries are read (`journal.TAIL`: none of them).
-    requests about the whole run; the snapshot has each, None if there is none. `signals`, `talk` and `growth` are
-    watched too; they are those of the run.
-    too, are those of the run; so are the sums of `usage`, and the journal, of which these entries are read
-    (`journal.TAIL`: none of them).
+    too, are those of the run; so are the sums of `usage`, the journal, of which these entries are read (`journal.TAIL`:
+    none of them), and its `growth`. `gates` are states whose record of verdicts is needed; their documents are watched.
     """
 
     states: tuple[str, ...] = ()
@@ -74,6 +72,7 @@ class Reads:
     signals: bool = False
     talk: bool = False
     usage: bool = False
+    gates: tuple[str, ...] = ()
     journal: tuple[str, ...] = ()
     growth: bool = False
     whole_meta: bool = False
@@ -132,6 +131,7 @@ class Snapshot:
     signals: Signals | None = None
     talk: Talk | None = None
     usage: Mapping[str, int] | None = None
+    gates: Mapping[str, GateRecord | None] = field(default_factory=dict)
     journal: JournalSeen | None = None
     growth: Growth | None = None
 
@@ -183,11 +183,9 @@ class Changes:
     the fingerprint of a claiming token to the claimed state, so that a repeated claim finds it; None removes it.
     `receipts` are older ones, by state and request; `run_receipts` those of requests about the whole run. `forgotten`
     are states of which nothing else is kept. `signals` are the run's as each step left them; the last are written.
-    `talk` are its notes and questions, `journal` entries that are new or whose issue was resolved.
-    `talk` are its notes and questions. Of a run that grows, `units` are added, with the agents in `agents`;
-    `growth` are its counts as each step left them.
-    `talk` are its notes and questions, `journal` entries that are new or whose issue was resolved. `usage`
-    are reports of what work used up, to be added to the run's sums.
+    `talk` are its notes and questions, `journal` entries that are new or whose issue was resolved, `gates` the records
+    of verdicts by state, `usage` reports of what work used up, to be added to the run's sums. Of a run that grows,
+    `units` are added, with the agents in `agents`; `growth` are its counts as each step left them.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
@@ -223,6 +221,7 @@ class Changes:
     signals: list[Signals] = field(default_factory=list)
     talk: Talk | None = None
     usage: list[Charge] = field(default_factory=list)
+    gates: dict[str, GateRecord] = field(default_factory=dict)
     journal: list[JournalEntry] = field(default_factory=list)
     growth: list[Growth] = field(default_factory=list)
     units: list[Unit] = field(default_factory=list)

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeGuard
 
 from dcf.asl.briefs import TaskBrief
+from dcf.asl.gates import Gate
 from dcf.asl.machine import Machine, every_state
 from dcf.asl.parsing import parse_machine
 from dcf.asl.places import Place, resolve
-from dcf.asl.state_paths import join
+from dcf.asl.state_paths import join, name_of
 from dcf.asl.states import State, Task, Workable
 from dcf.core.bindings import bound_agents
 from dcf.core.decision import Reads
@@ -45,6 +46,7 @@ class Definition:
     ids. `stateful` is True if a state may read variables or the context object, `revisits` if one may be entered twice,
     `takes_signals` and `starts_children` if one does so; `sha256` leaves out the workflow id. `bound` has the agents
     that the workflow itself assigns. `output_schemas` and `errors` are by the names of the Tasks that have them.
+    `gates` are those of Tasks by name, `run_gates` those of every Task of a run that was started with some.
     `units` are those of a run that grows (`grown`); a workflow has none. `needed` is what `needs` worked out for writes
     to its states; it is thrown away with the definition, or when there is too much of it.
     """
@@ -64,6 +66,8 @@ class Definition:
     bound: Mapping[str, str] = field(default_factory=dict)
     output_schemas: Mapping[str, Mapping[str, Json] | bool] = field(default_factory=dict)
     errors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    gates: Mapping[str, tuple[Gate, ...]] = field(default_factory=dict)
+    run_gates: tuple[Gate, ...] = ()
     units: Units | None = None
     needed: dict[tuple[str, bool, bool, int], Reads] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -87,6 +91,19 @@ class Definition:
             name: {"upstream": list(machine.upstream(name)), "downstream": list(machine.downstream(name))}
             for name in machine.states
         }
+
+    @property
+    def is_gated(self) -> bool:
+        """True if a Task of the run has a gate."""
+        return bool(self.gates or self.run_gates)
+
+    def gates_of(self, path: str) -> tuple[Gate, ...]:
+        """Return the gates of a Task: its own, then those of the run that it has none of the same name for."""
+        name = name_of(path)
+        own = self.gates.get(name, ())
+        if not self.run_gates or name not in self.skills:  # nobody delivers what nobody works on
+            return own
+        return own + tuple(gate for gate in self.run_gates if gate.name not in {one.name for one in own})
 
     def needs_entry(self, here: Place) -> bool:
         """Return True if leaving this Task reads what was recorded when it was entered (its `Entry`)."""
@@ -134,6 +151,7 @@ def read_definition(document: Json) -> Definition:
         starts_children=_has(machine, "child"),
         bound=bound_agents(document, ((name, task.agent_binding or {}) for name, task in worked.items())),
         output_schemas={name: brief.schema for name, brief in briefs if brief.schema is not None},
+        gates={name: brief.gates for name, brief in briefs if brief.gates},
         errors={name: brief.errors for name, brief in briefs if brief.errors is not None},
     )
 

@@ -36,6 +36,7 @@ class Cause(StrEnum):
     WAITING_FOR_PERSON = "waiting_for_person"
     WAITING_FOR_SIGNAL = "waiting_for_signal"
     WAITING_FOR_CHILD = "waiting_for_child"
+    WAITING_FOR_VERDICT = "waiting_for_verdict"
     WAITING_FOR_ANSWER = "waiting_for_answer"
     WAITING_FOR = "waiting_for"
     NOTHING_OPEN = "nothing_open"

@@ -12,6 +12,8 @@ from typing import Any, ClassVar, Final
 from dcf.asl.brief_syntax import read_brief
 from dcf.asl.fields import DefinitionFields, Findings
 from dcf.asl.flow import Flow
+from dcf.asl.gate_syntax import read_gates
+from dcf.asl.gates import Gate
 from dcf.asl.machine import Machine
 from dcf.asl.resources import read_resource
 from dcf.asl.states import State, Task
@@ -182,6 +184,7 @@ def grown_definition(name: str, units: Units = NO_UNITS) -> Definition:
         revisits=False,
         output_schemas=dict(_schemas(units)),
         errors={one.name: _names(one, "Errors") for one in units.by_name.values() if "Errors" in one.told},
+        gates=dict(_gates(units)),
         units=units,
     )
 
@@ -222,6 +225,12 @@ def _schemas(units: Units) -> Iterator[tuple[str, Mapping[str, Json] | bool]]:
         schema = one.told.get("OutputSchema")
         if isinstance(schema, dict | bool):
             yield one.name, schema
+
+
+def _gates(units: Units) -> Iterator[tuple[str, tuple[Gate, ...]]]:
+    for one in units.by_name.values():
+        if "Gates" in one.told:
+            yield one.name, read_gates(one.told["Gates"])[0]
 
 
 def _names(unit: Unit, field: str) -> tuple[str, ...]:

@@ -47,7 +47,8 @@ def healed(doc: StateDoc, now: int, *, is_moment: bool = False) -> StateDoc:
     begun = doc.not_before if is_moment else _not_before(doc, now)
     asked = None if doc.asked is None else _asked(doc.asked, now)
     deadline = _deadline(doc, max(now, begun or 0))
-    return replace(doc, lease=_lease(doc, now), not_before=begun, deadline=deadline, asked=asked)
+    gated = None if doc.gated is None else doc.gated.healed(now)
+    return replace(doc, lease=_lease(doc, now), not_before=begun, deadline=deadline, asked=asked, gated=gated)
 
 
 def _asked(asked: Asking, now: int) -> Asking:

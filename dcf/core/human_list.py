@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.asl.human import Askees, HumanTask
+from dcf.core.gates import OpenGate
 from dcf.core.human_tasks import waits_for_person
 from dcf.core.model import StateDoc
 from dcf.core.talk import Question
@@ -79,6 +80,12 @@ class HumanTaskQuery:
             return False
         return self._is_for(question.to)
 
+    def wants_gate(self, workflow_id: str, state: str, gate: OpenGate) -> bool:
+        """Return True if a gate that waits for people, as a list names it, is wanted."""
+        if self.run not in (None, workflow_id) or self.state not in (None, state):
+            return False
+        return self._is_for(gate.people)
+
     def _is_for(self, to: Askees) -> bool:
         if self.person is None and not self.groups:
             return True
@@ -87,9 +94,9 @@ class HumanTaskQuery:
 
 @record(frozen=True, slots=True, kw_only=True)
 class HumanTaskRow:
-    """One open human task, or a `question`, and its place in the list.
+    """One open human task, or a `question`, or a `gate` that people decide, and its place in the list.
 
-    `task` is None for a question, and where a description was damaged by hand.
+    `task` is None for these two, and where a description was damaged by hand.
     """
 
     place: TaskCursor
@@ -98,18 +105,23 @@ class HumanTaskRow:
     doc: StateDoc
     task: HumanTask | None
     question: Question | None = None
+    gate: OpenGate | None = None
     project: str | None = None
 
     def is_wanted(self, query: HumanTaskQuery) -> bool:
         """Return True if the query asks for it."""
         if query.project not in (None, self.project):
             return False
+        if self.gate is not None:
+            return query.wants_gate(self.workflow_id, self.state, self.gate)
         if self.question is not None:
             return query.wants_question(self.workflow_id, self.question)
         return query.wants(self.workflow_id, self.state, self.doc)
 
     def as_json(self, *, whole: bool = True) -> dict[str, Json]:
         """Return it as JSON; without what may be long unless it is asked for `whole`."""
+        if self.gate is not None:
+            return _of_gate(self.workflow_id, self.state, self.doc, self.gate)
         if self.question is not None:
             return _asked_by_holder(self.workflow_id, self.question)
         asked, task = self.doc.asked, self.task
@@ -142,6 +154,24 @@ def _asked_by_holder(workflow_id: str, question: Question) -> dict[str, Json]:
         "since": to_text(question.at),
         "deadline": to_text(question.until),
         "choices": list(question.choices) or None,
+    }
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def _of_gate(workflow_id: str, state: str, doc: StateDoc, gate: OpenGate) -> dict[str, Json]:
+    """Return a gate as JSON, under the names that a human task has; what is empty is left out."""
+    shown: dict[str, Json] = {
+        "workflow_id": workflow_id,
+        "state": state,
+        "epoch": doc.lease.epoch,
+        "title": f"Judge the output of '{state}' (gate '{gate.name}')",
+        "gate": gate.name,
+        "content_sha256": None if doc.gated is None else doc.gated.sha256,
+        "asked_by": doc.lease.owner_agent_id,
+        "to": [*gate.people.people, *({"group": name} for name in gate.people.groups)],
+        "since": to_text(gate.since),
+        "deadline": None if gate.due is None else to_text(gate.due),
+        "choices": ["pass", "fail"],
     }
     return {name: value for name, value in shown.items() if value is not None}
 

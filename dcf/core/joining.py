@@ -272,3 +272,15 @@ def _waits_for_items(doc: StateDoc) -> bool:
 def _entry(snapshot: Snapshot, path: str) -> Entry:
     kept = snapshot.scopes.get(path)
     return NOTHING_KEPT if kept is None else kept.entry
+
+
+def with_joined(answer: Updated | Refusal, joined: Joined) -> Updated | Refusal:
+    """Add what follow-up work brought to an answer."""
+    if joined == NOTHING_JOINED or isinstance(answer, Refusal):
+        return answer
+    return replace(
+        answer,
+        run_status=answer.run_status if joined.run_status is RunStatus.RUNNING else joined.run_status,
+        next_states=(*answer.next_states, *joined.next_states),
+        claims=(*answer.claims, *joined.claims),
+    )

@@ -8,6 +8,7 @@ from dcf.core import receipts, refusals
 from dcf.core.answers import Leased, Released
 from dcf.core.attention import REMINDER_DELAY
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
+from dcf.core.gate_refusals import review_running
 from dcf.core.halt_refusals import no_leases
 from dcf.core.healing import healed
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
@@ -129,6 +130,8 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
             refusal = refusals.owner_mismatch(request.state, doc.lease.owner_agent_id or "", request.owner or "", doc)
         if refusal is not None:
             return Decision(answer=_unread(snapshot, request.state, request.token) or refusal)
+    if doc.is_judged and doc.gated is not None and not request.force:
+        return Decision(answer=review_running(request.state, doc, doc.gated))
     freed, kept = _freed(doc, snapshot.now, request)
     told: dict[str, int | bool | str] = {"epoch": doc.lease.epoch, "forced": request.force}
     told |= {} if request.reason is None else {"reason": request.reason}
@@ -277,11 +280,18 @@ def _unless_assigned(doc: StateDoc, meta: Meta, request: Acquire) -> Refusal | N
 
 
 def _unless_free(doc: StateDoc, meta: Meta, request: Acquire, now: int) -> Refusal | None:
+    if _was_sent_back(doc, request.owner):
+        return None if doc.tries < meta.max_attempts else refusals.attempts_exhausted(request.state, doc)
     if doc.lease.is_live(now) or (doc.lease.token is not None and not request.may_take_over):
         return refusals.lease_held(request.state, doc, now)
     if doc.tries >= meta.max_attempts:
         return refusals.attempts_exhausted(request.state, doc)
     return None
+
+
+def _was_sent_back(doc: StateDoc, owner: str) -> bool:
+    """Return True if gates sent the output of this very agent back: it may take the state again, token or not."""
+    return doc.gated is not None and not doc.is_judged and doc.lease.owner_agent_id == owner
 
 
 def _heal(mended: StateDoc, state: str, now: int) -> Decision[Leased | Refusal]:
@@ -309,7 +319,8 @@ def _freed(doc: StateDoc, now: int, request: Release) -> tuple[StateDoc, dict[re
     kept_owner = None if request.clear_owner else doc.lease.owner_agent_id
     lease = Lease(epoch=doc.lease.epoch, ts=now, ttl_s=doc.lease.ttl_s, owner_agent_id=kept_owner)
     status = doc.status if doc.status.is_terminal else Status.PENDING
-    freed = replace(doc, status=status, lease=lease, claim=None)
+    free = replace(doc, kind=None, gated=None) if doc.is_judged else doc  # what was submitted is withdrawn
+    freed = replace(free, status=status, lease=lease, claim=None)
     if request.token is None or not doc.lease.is_held_with(request.token):
         return freed, receipts.lost(request.state, doc, now)
     given_back = Receipt(

@@ -23,6 +23,7 @@ class ListKind(StrEnum):
     CHARGES = "runs_of_keys"
     CATALOG = "catalog"
     HUMAN_TASKS = "human_tasks"
+    GATES = "gates"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 from hmac import compare_digest
+from operator import attrgetter
 
 from dcf.asl.resources import WAITING
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
 from dcf.core.asking import Asking
 from dcf.core.blockers import Blocker
+from dcf.core.gates import KIND as GATE
+from dcf.core.gates import Gated
 from dcf.core.parents import Parent
 from dcf.core.talk import Questioned
 from dcf.core.usage import Budget
@@ -155,7 +158,8 @@ class StateDoc:
     it; `tries_from` is the number of attempts before the last of these. `visit` is what the task token of this visit
     names, where there is one. `asked` says whom a human task waits for. `logged` is the number of the last line that
     the holder of the lease wrote into the history. `questions` says what its holders asked in this visit, and
-    `corrections` how often the result was corrected that its input comes from.
+    `corrections` how often the result was corrected that its input comes from. `gated` says what was submitted to its
+    gates: what waits for a verdict, or was sent back.
     """
 
     status: Status = Status.PENDING
@@ -184,6 +188,7 @@ class StateDoc:
     corrections: int = 0
     asked: Asking | None = None
     questions: Questioned | None = None
+    gated: Gated | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
 
     @property
@@ -230,7 +235,7 @@ class StateDoc:
     def heartbeat_due(self) -> int | None:
         """Time by which its holder must renew the lease, or the outside show a sign, before the heartbeat times out."""
         is_awaited = self.lease.token is not None or self.waits_outside
-        if self.heartbeat_s is None or self.lease.ts is None or not is_awaited:
+        if self.heartbeat_s is None or self.lease.ts is None or not is_awaited or self.is_judged:
             return None
         return self.lease.ts + self.heartbeat_s * SECOND
 
@@ -241,11 +246,16 @@ class StateDoc:
         due = self.heartbeat_due
         return "States.HeartbeatTimeout" if due is not None and due <= now else None
 
+    @property
+    def is_judged(self) -> bool:
+        """True if its output waits for the verdicts of gates. Its worker keeps the lease, which does not expire."""
+        return self.kind == GATE and self.status is Status.RUNNING
+
     def attention(self, at: int) -> int:
         """Return when the clock must look at the state: `at`, or earlier if a timeout ends earlier."""
-        if self.deadline is None and self.heartbeat_s is None and self.asked is None and self.questions is None:
+        if _rarely_due(self) == _NEVER_DUE:
             return at
-        times = (at, self.deadline, self.heartbeat_due, self.escalates_at, self.question_due)
+        times = (at, self.deadline, self.heartbeat_due, self.escalates_at, self.question_due, self.gate_due)
         return min(time for time in times if time is not None)
 
     @property
@@ -254,9 +264,18 @@ class StateDoc:
         return None if self.questions is None else self.questions.due
 
     @property
+    def gate_due(self) -> int | None:
+        """Time at which a verdict is asked for again; None if none is waited for, or for ever."""
+        return self.gated.due if self.gated is not None and self.is_judged else None
+
+    @property
     def escalates_at(self) -> int | None:
         """Time from which others may answer a human task too; None if that is not to happen, or has."""
         return None if self.asked is None or not self.waits_outside else self.asked.escalates_at
+
+
+_rarely_due = attrgetter("deadline", "heartbeat_s", "asked", "questions", "gated")
+_NEVER_DUE = (None,) * 5
 
 
 @record(frozen=True, slots=True, kw_only=True)

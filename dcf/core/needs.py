@@ -28,7 +28,7 @@ from dcf.values.refusal import Refusal
 _OTHERS = 8
 """Open states among which a completion looks for one that is ready, if it enters none itself."""
 
-_LISTS: Final = ("states", "entries", "outputs", "agents", "scopes", "items", "tallies", "receipts")
+_LISTS: Final = ("states", "entries", "outputs", "agents", "scopes", "items", "tallies", "receipts", "gates")
 """Rows of the reads of a write."""
 
 _MOST = 200
@@ -66,16 +66,20 @@ def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool,
     here = place_of(definition, path)
     if here is None:
         return Reads()
+    is_judged = definition.is_gated and bool(definition.gates_of(here.path))  # a gate may fail the state
     if definition.units is not None:
-        return _to_end_unit(definition, path, fails=fails, has_output=has_output, most=most)
+        unit = _to_end_unit(definition, path, fails=fails, has_output=has_output, most=most)
+        return replace(unit, gates=(path,)) if is_judged else unit
     needed = to_leave(
         definition,
         here,
-        fails=fails,
+        fails=fails or is_judged,
         entries=(here.path,) if isinstance(here.state, Task) and definition.needs_entry(here) else (),
         outputs=() if has_output else (here.path,),
         agents=_to_claim(definition, here) if most else (),
     )
+    if is_judged:
+        needed = replace(needed, gates=(here.path,))
     if most > 1 or (most and _may_end_a_branch(definition, here)):
         return replace(needed, open_states=(0, most - 1 + _OTHERS))
     return needed
@@ -112,8 +116,12 @@ def to_end(definition: Definition, path: str, size: int | None = None) -> Reads:
     if here is None:
         return Reads()
     if definition.units is not None:
-        return replace(_to_end_unit(definition, path, fails=False, has_output=True, most=0), entries=(path,))
-    return to_leave(definition, here, fails=True, entries=(path,), opened=_inside(definition, here, size))
+        unit = _to_end_unit(definition, path, fails=False, has_output=True, most=0)
+        needed = replace(unit, entries=(path,))
+    else:
+        needed = to_leave(definition, here, fails=True, entries=(path,), opened=_inside(definition, here, size))
+    is_judged = definition.is_gated and definition.gates_of(path)
+    return replace(needed, gates=(path,), outputs=(path,)) if is_judged else needed
 
 
 def to_leave(

@@ -19,7 +19,8 @@ class NoticeKind(StrEnum):
     lost the lease (`LEASE_LOST`). To the planner: the run has ended (`FINISHED`), was not started (`UNSTARTED`), or
     does not move because no agent takes a state (`UNTAKEN`) or a state's agent does not exist (`UNKNOWN_AGENT`), or a
     note was left (`NOTE`), or an issue blocks the run (`BLOCKED`). To people: a task waits for them (`ASKED`). To them
-    or to the planner: a holder asks a question (`QUESTION`); to the holder: its answer (`ANSWERED`).
+    or to the planner: a holder asks a question (`QUESTION`); to the holder: its answer (`ANSWERED`). To whoever judges:
+    a gate waits for a verdict (`GATE`); to the worker: its output was sent back (`NEEDS_WORK`).
 
     To another run, and so to dcf itself: a state's child is to be started or stopped (`CHILD_START`, `CHILD_STOP`); a
     child was started or is over (`CHILD_STARTED`, `CHILD_OVER`), which its parent hears.
@@ -39,6 +40,8 @@ class NoticeKind(StrEnum):
     NOTE = "note"
     QUESTION = "question"
     ANSWERED = "question_answered"
+    GATE = "gate_opened"
+    NEEDS_WORK = "needs_work"
     BLOCKED = "run_blocked"
     CHILD_START = "child_start"
     CHILD_STOP = "child_stop"
@@ -59,7 +62,10 @@ TO_HOLDERS: Final = frozenset({NoticeKind.CANCELLED.value, NoticeKind.LEASE_LOST
 """Kinds that tell the holder of a lease to stop."""
 
 
-TALK: Final = frozenset({NoticeKind.NOTE, NoticeKind.QUESTION, NoticeKind.ANSWERED, NoticeKind.BLOCKED})
+GATES: Final = frozenset({NoticeKind.GATE, NoticeKind.NEEDS_WORK})
+"""Kinds about the verdicts of gates; what they are about follows, as in `needs_work.3`."""
+
+TALK: Final = frozenset({NoticeKind.NOTE, NoticeKind.QUESTION, NoticeKind.ANSWERED, NoticeKind.BLOCKED}) | GATES
 """Kinds of what workers, people and planner tell each other; a number or an id follows, as in `note.3`."""
 
 

@@ -27,6 +27,7 @@ AWAITED: Final[Mapping[str, str]] = {
     "Human": "a person",
     "Signal": "a signal",
     "Child": "a child run",
+    "Gate": "the verdicts of its gates",
 }
 """What a state waits for, in words, by the type that its document has."""
 

@@ -10,11 +10,12 @@ from dcf.asl.steps import Advance
 from dcf.asl.surroundings import Clock
 from dcf.core import receipts, refusals, unit_progress
 from dcf.core.advancing import epoch_of, open_transition, take, visits_to_leave
-from dcf.core.answers import Leased, Updated
+from dcf.core.answers import Updated
 from dcf.core.charging import charge, with_charge
 from dcf.core.claim import claim_ready, look_for
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
+from dcf.core.gating import through_gates, unless_judged
 from dcf.core.lease import Release, cleared, forgotten_claim, release
 from dcf.core.model import Lease, Meta, Receipt, RunStatus, StateDoc, Status
 from dcf.core.notices import lost_notices, stop_children
@@ -23,6 +24,7 @@ from dcf.core.repetitions import repeat
 from dcf.core.transition import Claimant, Transition, clock_of
 from dcf.core.updates import Update
 from dcf.core.waiting import await_callback
+from dcf.core.write_answers import answer_to, error_text, receipt_of
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
 from dcf.values.records import replace
@@ -59,7 +61,12 @@ def _apply(
     doc = snapshot.states[request.state]
     if request.status in _SETTLING:
         refusal = _unfit(snapshot, request, definition)
+        if refusal is None and definition.is_gated and request.status is Status.SUCCEEDED:
+            return through_gates(snapshot, request, definition, lambda one: _settle(snapshot, one, definition, context))
         return _settle(snapshot, request, definition, context) if refusal is None else Decision(answer=refusal)
+    refusal = unless_judged(snapshot, request.state)
+    if refusal is not None:
+        return Decision(answer=refusal)
     if request.status is Status.PENDING:
         return _give_back(snapshot, request)
     if not request.is_partial:
@@ -187,8 +194,10 @@ def _settle(
         page = look_for(step, snapshot, len(others), still, inside=not claims and "/" in state)
         if page is not None:
             return Decision(answer=page)
-    answer = _answer(step, request, closed, doc.lease.owner_agent_id, claims)
-    mine, moved = receipts.keep(state, step.writes.states[state], _receipt(request, answer, snapshot.now))
+    answer = answer_to(step, request, closed, doc.lease.owner_agent_id, claims)
+    mine, moved = receipts.keep(
+        state, step.writes.states[state], receipt_of(request.given or request, answer, snapshot.now)
+    )
     step.writes.states[state] = mine
     step.writes.receipts.update(moved)
     return step.decision(answer)
@@ -238,7 +247,9 @@ def _closed(doc: StateDoc, request: Update, now: int) -> StateDoc:
         attempts=doc.attempts + request.attempts,
         lease=cleared(doc.lease),
         finished_at=now,
-        last_error=_error_text(request) if request.status is Status.FAILED else doc.last_error,
+        kind=None,
+        gated=None,
+        last_error=error_text(request) if request.status is Status.FAILED else doc.last_error,
         claim=None,
         reminders=0,
     )
@@ -250,39 +261,6 @@ def claimant_of(request: Update, holder: str | None) -> Claimant | None:
     if request.claim_ttl_s is None or owner is None or request.token is None:
         return None
     return Claimant(owner=owner, token=request.token, ttl_s=request.claim_ttl_s, most=request.claim_most)
-
-
-def _answer(
-    step: Transition, request: Update, closed: StateDoc, holder: str | None, claims: tuple[Leased, ...]
-) -> Updated:
-    failed = step.run_status is RunStatus.FAILED
-    doc = step.writes.states[request.state] if failed else closed
-    return Updated(
-        status=doc.status,
-        doc=doc,
-        output_written=request.has_output and not doc.waits_outside,
-        run_status=step.run_status,
-        next_states=step.entered,
-        claims=claims,
-        left=step.left,
-        owner=holder,
-        retry_at=step.writes.states[request.state].not_before if request.status is Status.FAILED else None,
-    )
-
-
-def _receipt(request: Update, answer: Updated, now: int) -> Receipt:
-    assert request.key is not None, "the fence lets nobody write without a token"
-    return Receipt(
-        request=request.key,
-        operation=request.operation,
-        at=now,
-        status=answer.status,
-        content=request.content,
-        output_written=answer.output_written,
-        run_status=answer.run_status,
-        next_states=answer.next_states,
-        claimed=tuple(lease.state for lease in answer.claims),
-    )
 
 
 def _unless_new(snapshot: Snapshot, request: Update) -> Decision[Updated | Refusal | More] | None:
@@ -316,12 +294,12 @@ def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refus
         attempts=doc.attempts + request.attempts,
         started_at=now if request.set_started_at else doc.started_at,
         finished_at=now if request.set_finished_at else doc.finished_at,
-        last_error=_error_text(request) or doc.last_error,
+        last_error=error_text(request) or doc.last_error,
     )
     moved: dict[receipts.Place, Receipt] = {}
     if request.key is not None:
         told = Updated(status=status, doc=written, output_written=request.has_output)
-        written, moved = receipts.keep(request.state, written, _receipt(request, told, now))
+        written, moved = receipts.keep(request.state, written, receipt_of(request, told, now))
     event = Event(
         type="StateUpdated",
         state=request.state,
@@ -336,10 +314,6 @@ def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refus
             receipts=moved,
         ),
     )
-
-
-def _error_text(request: Update) -> str | None:
-    return ": ".join(filter(None, (request.error, request.cause))) or None
 
 
 def _owner_refusal(doc: StateDoc, request: Update) -> Refusal | None:

@@ -29,6 +29,7 @@ class Quotas:
     documents: int = 1000
     live_runs: int = 1000
     inbox_entries: int = 10_000
+    artifact_bytes: int = 1024 * 1024 * 1024
 
 
 DEFAULTS: Final = Quotas()
@@ -53,6 +54,7 @@ BOUNDS: Final[Mapping[str, Bound]] = {
     "documents": Bound(least=0, most=100_000, meaning="documents made with the JSON tools"),
     "live_runs": Bound(least=0, most=100_000, meaning="runs that the key created and that are not over"),
     "inbox_entries": Bound(least=0, most=100_000, meaning="entries in inboxes that the key's notifications made"),
+    "artifact_bytes": Bound(least=0, most=2**50, meaning="bytes of artifacts, wherever they are kept"),
 }
 """Every quota by its name."""
 

@@ -337,6 +337,7 @@ _REMEDIES: Final[Mapping[str, tuple[str, str]]] = {
     "stored_bytes": ("bytes stored", "Delete documents (json_delete with path $), finalize runs that have expiry_secs"),
     "documents": ("documents", "Delete documents (json_delete with path $), or let them expire"),
     "live_runs": ("live runs", "Finish or finalize runs (finalize_workflow)"),
+    "artifact_bytes": ("bytes of artifacts", "Delete runs that are over (delete_run) and have artifacts"),
     "inbox_entries": ("entries in inboxes", "Wait until the agents acknowledge what they were sent"),
 }
 """By quota: what is counted, and how it is given back."""

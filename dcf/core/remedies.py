@@ -202,3 +202,13 @@ def finalize(run: str) -> Remedy:
         tool="finalize_workflow",
         arguments={"workflow_id": run},
     )
+
+
+def judge(run: str, state: str, gate: str) -> Remedy:
+    """Give the verdict that an output waits for."""
+    return Remedy(
+        sentence=f"Whoever is asked judges it (decide_gate); override_gate lets it pass '{gate}', with a reason.",
+        command=command("gates", run),
+        tool="list_gates",
+        arguments={"workflow_id": run, "state": state},
+    )

@@ -6,6 +6,7 @@ Pure. What the new run takes over follows from the documents of the earlier one,
 from collections.abc import Mapping
 from typing import Any, Final
 
+from dcf.asl.gate_syntax import read_gates
 from dcf.asl.state_paths import join
 from dcf.core.answers import Linked
 from dcf.core.creation import Beginning, Create
@@ -68,6 +69,7 @@ def repeated(snapshot: Snapshot, of: str, asked: Rerun, definition: Definition) 
         rerun_of=of,
         project=_text(document.get("project")),
         begin=begin,
+        gates=read_gates(document.get("gates") or [])[0],
     )
 
 

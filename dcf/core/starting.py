@@ -77,6 +77,7 @@ def request_to_start(wish: Create, request_id: str) -> RunRequest:
         "tags": list(wish.tags),
     }
     arguments |= {} if wish.project is None else {"project": wish.project}
+    arguments |= {"gates": [gate.as_json() for gate in wish.gates]} if wish.gates else {}
     return RunRequest(verb="start_run", request_id=request_id, arguments=arguments)
 
 

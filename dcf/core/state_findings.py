@@ -5,6 +5,7 @@ from typing import Final
 
 from dcf.core import remedies
 from dcf.core.findings import Cause, Remedy, RunFinding
+from dcf.core.gate_findings import about_gates
 from dcf.core.model import Operation, StateDoc
 from dcf.core.outside_findings import about_outside
 from dcf.core.question_findings import about_question, first_open
@@ -30,6 +31,8 @@ def about_state(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:  #
     """Return why this open state, which waits for no other, is where it is; None if it is about to go on."""
     now = facts.now
     is_later = doc.not_before is not None and doc.not_before > now
+    if doc.is_judged and doc.gated is not None:
+        return about_gates(path, doc, doc.gated, facts)
     question = first_open(doc, now)
     if question is not None:
         return about_question(path, doc, question, facts)

@@ -14,7 +14,9 @@ from dcf.values.records import replace
 
 def look(snapshot: Snapshot, state: str) -> Decision[Owed]:
     """Decide what to do about an open state whose timer is due."""
-    return _give_up(snapshot, state) if _is_due(snapshot, state) else attention.look(snapshot, state)
+    if _is_due(snapshot, state):
+        return _give_up(snapshot, state)
+    return Decision(answer=Owed(fired="gate")) if _awaits_verdict(snapshot, state) else attention.look(snapshot, state)
 
 
 def _is_due(snapshot: Snapshot, state: str) -> bool:
@@ -24,6 +26,15 @@ def _is_due(snapshot: Snapshot, state: str) -> bool:
         return False
     is_first = snapshot.timers.get(state, attention.NEVER) <= now and doc.timed_out(now) is None
     return is_first and doc.question_due is not None and doc.question_due <= now
+
+
+def _awaits_verdict(snapshot: Snapshot, state: str) -> bool:
+    """Return True if a verdict is to be asked for again, and nothing ends the state before."""
+    doc, meta, now = snapshot.states.get(state), snapshot.meta, snapshot.now
+    if doc is None or doc.gate_due is None or meta is None or meta.status is not RunStatus.RUNNING:
+        return False
+    is_first = snapshot.timers.get(state, attention.NEVER) <= now and doc.timed_out(now) is None
+    return is_first and doc.gate_due <= now
 
 
 def _give_up(snapshot: Snapshot, state: str) -> Decision[Owed]:

@@ -10,6 +10,8 @@ from typing import Final
 from dcf.core import receipts
 from dcf.core.decision import Decision, Event, Notice, Snapshot
 from dcf.core.definition import Definition
+from dcf.core.gates import KIND as JUDGED
+from dcf.core.gates import NO_GATES
 from dcf.core.growth import Growth
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, RunStatus, StateDoc, Status
@@ -150,6 +152,8 @@ def _undo(
     undone = frozenset(after)
     waits = {one: 0 if one in undone else settled(snapshot.states.get(one)) for one in units.waits[path]}
     step.writes.states[path] = replace(_reopened(doc, step.epoch, retries=doc.retries), waits_for=waits)
+    if "Gates" in units.by_name[path].told:
+        step.writes.gates[path] = NO_GATES  # what comes next is judged anew
     step.writes.timers[path] = None
     step.writes.claims.update(forgotten_claim(doc))
     step.writes.receipts.update(receipts.lost(path, doc, snapshot.now))
@@ -167,7 +171,7 @@ def _reopened(doc: StateDoc, epoch: int, *, retries: int) -> StateDoc:
         lease=Lease(epoch=epoch),
         last_error=doc.last_error,
         waits_for=doc.waits_for,
-        kind=doc.kind,
+        kind=None if doc.kind == JUDGED else doc.kind,
         receipt=doc.receipt,
         retries=retries,
         tries_from=doc.attempts,

@@ -35,6 +35,7 @@ BRIEF_FIELDS: Final = {
     "output_schema": "OutputSchema",
     "errors": "Errors",
     "skills": "Skills",
+    "gates": "Gates",
 }
 """Fields of a unit that are those of a Task, with the Task's names."""
 
@@ -175,12 +176,14 @@ def read_unit(document: Json) -> Unit:
     )
 
 
-def shown_unit(unit: Unit) -> dict[str, Json]:
-    """Return what views tell of a unit beside its state: what it is, and what it belongs to."""
+def shown_unit(unit: Unit, *, whole: bool = False) -> dict[str, Json]:
+    """Return what views tell of a unit beside its state; `whole`: also what its worker is told."""
     written = write_unit(unit)
-    return {
+    shown: dict[str, Json] = {
         name: written[name] for name in ("kind", "title", "group", "parent", "depends_on", "areas") if name in written
     }
+    told = {name: unit.told[field] for name, field in BRIEF_FIELDS.items() if field in unit.told}
+    return {**shown, **told} if whole else shown
 
 
 def _text(value: Json) -> str | None:

@@ -18,7 +18,8 @@ class Update:
     `error` and `cause` are the ASL error of a failure. `claim_ttl_s` asks to lease next states for `owner` in the same
     transaction, at most `claim_most` of them; `only_entered`: of those that this write enters. `is_partial`: the write
     leaves the state running. `usage` is what the work used up. `key` is that of the receipt, by which a repetition is
-    found; None if there is none.
+    found; None if there is none. `caller` is who sent it, where the state has gates; `given` is what a holder sent in
+    whose place this request is.
     """
 
     state: str
@@ -37,6 +38,8 @@ class Update:
     only_entered: bool = False
     request_id: str | None = None
     usage: UsageReport | None = None
+    caller: str | None = None
+    given: "Update | None" = None
     is_partial: bool = field(init=False)
     key: str | None = field(init=False)
 

@@ -52,6 +52,7 @@ def retried(doc: StateDoc, step: Retried, task: OpenTask | None, now: int, epoch
         retries=doc.retries + 1,
         tries_from=doc.attempts,
         visit=epoch if task is not None and task.gets_token else None,
+        gated=None,
     )
 
 

@@ -201,6 +201,8 @@ def item_of(
 def _standing(run: RunFacts, doc: StateDoc, now: int) -> tuple[WorkStatus | None, str | None]:
     if doc.status.is_terminal:
         return (None if doc.is_scope or doc.status is Status.SKIPPED else WorkStatus.DONE), None
+    if doc.is_judged:
+        return WorkStatus.REVIEW, None
     if doc.kind is not None:
         return None, None
     if doc.lease.is_live(now):
@@ -220,7 +222,7 @@ def _obstacle(run: RunFacts, doc: StateDoc, now: int) -> str | None:
 def _since(run: RunFacts, doc: StateDoc, status: WorkStatus) -> int | None:
     if status is WorkStatus.DONE:
         return doc.finished_at
-    if status is WorkStatus.RUNNING:
+    if status in (WorkStatus.RUNNING, WorkStatus.REVIEW):
         return doc.started_at
     if status is WorkStatus.READY:
         return doc.not_before or doc.entry_epoch or run.created_at

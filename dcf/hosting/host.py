@@ -25,7 +25,8 @@ from dcf.hosting.tool_servers import opened_tools
 from dcf.hosting.turns import TurnLimits, carried_out
 from dcf.task_context import TaskContext
 from dcf.task_loop import LOOP
-from dcf.worker import ToolCaller, Witness, Work, Worker
+from dcf.witness import Witness
+from dcf.worker import ToolCaller, Work, Worker
 
 log = logging.getLogger(__name__)
 

@@ -18,18 +18,16 @@ from dcf.core.catalogue_definitions import (
     NewDefinition,
     Owner,
     Version,
-    applies,
-    as_definition_entry,
     body_id,
     check_definition,
     entry_id,
     next_definition,
     outside_definition,
-    owners_of,
     read_stored_definition,
     taken_version,
     write_definition,
 )
+from dcf.core.catalogue_search import applies, as_definition_entry, owners_of
 from dcf.core.definition import Definition, read_definition
 from dcf.core.forms import asl_of
 from dcf.core.knowledge_refusals import catalogue_full, kept_elsewhere, version_exists

@@ -21,16 +21,18 @@ from dcf.core import (
     human_tasks,
     kickoff,
     lease,
+    lifecycle,
     needs,
     progress,
     receipts,
     unanswered,
+    verdicts,
 )
 from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.batch import Answers
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
-from dcf.core.joining import NOTHING_JOINED, Joined, completer_of
+from dcf.core.joining import completer_of, with_joined
 from dcf.core.model import RunStatus
 from dcf.core.refusals import unless_full
 from dcf.core.scopes import fenced, with_scopes
@@ -42,7 +44,7 @@ from dcf.runs.follow_ups import FollowUps
 from dcf.runs.known_ready import KnownReady
 from dcf.runs.transactions import Run, Transactions, with_secret
 from dcf.runs.work_limits import WorkLimiting
-from dcf.store.authors import current_account
+from dcf.store.authors import current_account, current_author
 from dcf.store.index import RunIndex
 from dcf.store.runs import Committed, RunStore
 from dcf.values.json_text import Json
@@ -58,6 +60,7 @@ _NO_ITEMS = NoItems()
 Ending: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], Decision[RunStatus | More | None]]
 _ENDINGS: Mapping[Fired | None, Ending] = {
     "exhausted": progress.exhaust,
+    "gate": verdicts.overdue,
     "timed_out": human_tasks.time_out,
     "waited": progress.wake,
 }
@@ -263,10 +266,7 @@ class ControlPlane:
         return self.transactions.on_state(workflow_id, path, Reads(states=with_scopes([path])), decide).answer
 
     def heal(self, workflow_id: str) -> int:
-        """Correct times that lie too far in the future because the server clock stepped back.
-
-        Each state is a transaction of its own. Return how many states were changed.
-        """
+        """Correct times too far ahead since the server clock stepped back, state by state; return of how many."""
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[bool]:
             return kickoff.heal_deadline(snapshot, run.definition.machine.timeout_s)
@@ -285,10 +285,10 @@ class ControlPlane:
                 self.hasten(workflow_id, path)
 
     def time_out(self, workflow_id: str) -> None:
-        """Fail a run whose TimeoutSeconds have passed. Called by the clock."""
+        """Fail a run whose time has passed; pause one that grows. Called by the clock."""
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | None]:
-            return progress.time_out_run(snapshot, run.definition)
+            return lifecycle.time_out(snapshot, run.definition)
 
         committed = self.transactions.by_definition(workflow_id, lambda _: Reads(whole_meta=True), decide)
         self.follow_ups.after(workflow_id, committed)
@@ -329,20 +329,24 @@ class ControlPlane:
         The id is its idempotency key: a write whose reply was lost is applied once.
         """
         found = _at(self.path(workflow_id, request.state), request)
+        if self.transactions.run(workflow_id).definition.is_gated:
+            found = replace(found, caller=current_author())
         return replace(found, request_id=secrets.token_hex(8)) if found.needs_id else found
 
     def _followed_up(self, workflow_id: str, requests: Sequence[Update], committed: Committed[Answers]) -> Answers:
         """Do the follow-up work of writes. States entered or leased by that work are part of the last one's answer."""
         answers = list(committed.answer)
         applied = [at for at, answer in enumerate(answers) if isinstance(answer, Updated)]
+        if committed.owes and not applied:  # a refusal that writes: outputs wait for verdicts
+            self.follow_ups.deliver(workflow_id, committed)
         if applied and (committed.owes or not committed.remaining.is_nothing):
             last, taken = applied[-1], batch.claims_of(committed.answer)
             joined = self.follow_ups.after(workflow_id, committed, completer_of(requests[last], answers[last], taken))
-            answers[last] = _joined(answers[last], joined)
+            answers[last] = with_joined(answers[last], joined)
         for at in applied:
             if _may_have_died(answers[at]) and "/" in requests[at].state:
                 by = completer_of(requests[at], answers[at], batch.claims_of(answers))
-                answers[at] = _joined(answers[at], self.follow_ups.look_around(workflow_id, requests[at].state, by))
+                answers[at] = with_joined(answers[at], self.follow_ups.look_around(workflow_id, requests[at].state, by))
         return tuple(answers)
 
     def _paths(self, workflow_id: str, run: Run, states: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -381,18 +385,6 @@ def _update(requests: Sequence[Update], run: Run, snapshot: Snapshot) -> Decisio
 def _may_have_died(answer: Updated | Refusal) -> bool:
     """Return True for a repetition: whoever made the first call may have died before the follow-up work."""
     return isinstance(answer, Updated) and answer.repeated
-
-
-def _joined(answer: Updated | Refusal, joined: Joined) -> Updated | Refusal:
-    """Add what follow-up work brought to an answer."""
-    if joined == NOTHING_JOINED or isinstance(answer, Refusal):
-        return answer
-    return replace(
-        answer,
-        run_status=answer.run_status if joined.run_status is RunStatus.RUNNING else joined.run_status,
-        next_states=(*answer.next_states, *joined.next_states),
-        claims=(*answer.claims, *joined.claims),
-    )
 
 
 def _at(path: str, request: Request) -> Request:

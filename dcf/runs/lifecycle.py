@@ -56,7 +56,7 @@ class Lifecycle:
     def resume(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Operated:
         """Let a paused run go on."""
         request = run_request("resume_run", reason, request_id)
-        reads = Reads(run_receipts=(request.key,), open_states=(0, _ALL))
+        reads = Reads(run_receipts=(request.key,), open_states=(0, _ALL), whole_meta=True)
         return self._on_run(workflow_id, reads, request, lifecycle.resume)
 
     def resolve(

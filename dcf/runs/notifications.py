@@ -372,7 +372,8 @@ class Notifications:
 
     def _deliver(self, entry: OutboxEntry, post: Post) -> Delivery:
         found = self._platform.deliver(post.agent_id, post.event_id, post.event)
-        may_be_person = entry.type == NoticeKind.ASKED or talk_kind(entry.type) == NoticeKind.QUESTION
+        kind = talk_kind(entry.type)
+        may_be_person = entry.type == NoticeKind.ASKED or kind in (NoticeKind.QUESTION, NoticeKind.GATE)
         is_person = found.failure is Undelivered.UNKNOWN_AGENT and may_be_person
         if not is_person or self._people is None:
             return found

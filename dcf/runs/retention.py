@@ -4,7 +4,7 @@ It carries out what `core/retention.py` decides. Deleting is a transaction that 
 keys (`store/deletion.py`); both may be repeated by any process.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from dcf.core import retention
@@ -19,6 +19,7 @@ from dcf.store.deletion import Deletion
 from dcf.store.outbox import Attention, Outbox
 from dcf.store.runs import RunStore
 from dcf.values.instants import SECOND
+from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 
 
@@ -39,10 +40,15 @@ class Retention:
         self._deletion = deletion
         self._policy = policy
         self._meet_obligations: Callable[[str], object] | None = None
+        self._forget: Callable[[str, Mapping[str, Json]], object] | None = None
 
     def before_deletion(self, meet_obligations: Callable[[str], object]) -> None:
         """From now on call this with the id of a run that is deleted: it does what it owes its children and parent."""
         self._meet_obligations = meet_obligations
+
+    def after_deletion(self, forget: Callable[[str, Mapping[str, Json]], object]) -> None:
+        """From now on call this with the id and the meta of a deleted run, to delete what is kept elsewhere."""
+        self._forget = forget
 
     def delete(self, workflow_id: str, reason: str | None = None, request_id: str | None = None) -> Deleted | Refusal:
         """Delete a run that is over: all its keys and its entries on all lists. Repeated, it finishes what is left."""
@@ -57,6 +63,8 @@ class Retention:
             return answer
         self._take_leave(workflow_id)
         self._deletion.remove(workflow_id, *self._paths(workflow_id), answer.meta)
+        if self._forget is not None:
+            self._forget(workflow_id, answer.meta)
         return answer
 
     def hold(

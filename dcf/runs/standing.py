@@ -25,6 +25,7 @@ _OUTPUT_SHOWN: Final = 4_000
 _SUMMARY: Final = ("workflow_id", "workflow_name", "status", "created_at", "started_at", "finished_at", "finalized_at")
 _MORE_OF_SUMMARY: Final = (
     "paused_at",
+    "paused_because",
     "blocked_by",
     "budget",
     "usage",

@@ -16,6 +16,7 @@ from typing import Final
 from dcf.core.listings import ListFlaw, ListKind
 from dcf.core.vitals import Trouble
 from dcf.errors import StoreUnavailable, StoreUnsuitable
+from dcf.runs.artifacts import Artifacts
 from dcf.store.expiring import Expiring
 from dcf.store.listings import Flaws, Listings
 
@@ -47,9 +48,12 @@ class SweepReport:
 class Sweep:
     """Sweeps the indexes of one Redis."""
 
-    def __init__(self, listings: Listings, expiring: Expiring | None = None) -> None:
+    def __init__(
+        self, listings: Listings, expiring: Expiring | None = None, artifacts: Artifacts | None = None
+    ) -> None:
         self._listings = listings
         self._expiring = expiring
+        self._artifacts = artifacts
         self._ask_at = 0.0
         self._pages: Iterator[Flaws] | None = None
         self._found: list[ListFlaw] = []
@@ -65,12 +69,14 @@ class Sweep:
         return report
 
     def step(self) -> int:
-        """Take runs off the lists that have expired, and repair some pages, if a sweep is due.
+        """Take runs off the lists that have expired, clean up artifacts, and repair some pages, if a sweep is due.
 
         Return the number of wrong entries that the sweep found.
         """
         if self._expiring is not None:
             self._expiring.take_off()
+        if self._artifacts is not None:
+            self._artifacts.step()
         pages, self._pages = self._pages or self._begin(), None
         if pages is None:
             return 0

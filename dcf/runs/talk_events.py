@@ -6,8 +6,9 @@ Their texts are others', so each event names who wrote them, and says that they 
 from collections.abc import Mapping
 
 from dcf.core.decision import Snapshot
-from dcf.core.model import RunStatus
-from dcf.core.notices import NoticeKind, talk_kind
+from dcf.core.judging import notice_key
+from dcf.core.model import RunStatus, StateDoc
+from dcf.core.notices import GATES, NoticeKind, talk_kind
 from dcf.store.outbox import OutboxEntry
 from dcf.values.json_text import Json
 
@@ -31,11 +32,23 @@ def is_moot(entry: OutboxEntry, snapshot: Snapshot) -> bool:
         return meta is None or all(one.issue != issue for one in meta.blocked_by)
     doc = snapshot.states.get(entry.about or "")
     is_running = meta is not None and meta.status is RunStatus.RUNNING
+    if kind in GATES:
+        return not is_running or doc is None or not _is_wanted(entry, kind, doc)
     if not is_running or doc is None or doc.status.is_terminal or doc.questions is None:
         return True
     if kind == NoticeKind.ANSWERED:
         return doc.entry_epoch != entry.epoch
     return not doc.questions.waits_for(entry.type.partition(".")[2])
+
+
+def _is_wanted(entry: OutboxEntry, kind: str, doc: StateDoc) -> bool:
+    """Return True if a verdict is still waited for, or the output that was sent back still is with its worker."""
+    gated, about = doc.gated, entry.type.partition(".")[2]
+    if gated is None or doc.status.is_terminal:
+        return False
+    if kind == NoticeKind.GATE:
+        return doc.is_judged and any(notice_key(gated.number, one) == about for one in gated.open)
+    return not doc.is_judged and str(gated.number) == about and doc.lease.epoch == entry.epoch
 
 
 def told(event: Mapping[str, Json], entry: OutboxEntry, kind: str, mark: Mapping[str, Json]) -> dict[str, Json]:

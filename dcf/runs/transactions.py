@@ -3,12 +3,14 @@
 Repeats a decision that asked for more documents, or that used the definition of an expired run. Decides nothing.
 """
 
+import dataclasses
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 
+from dcf.asl.gate_syntax import read_gates
 from dcf.asl.places import Place
 from dcf.asl.state_paths import ancestors, join
 from dcf.asl.surroundings import RunContext
@@ -25,6 +27,7 @@ from dcf.errors import StoreUnsuitable, UnknownRun, UnknownState
 from dcf.runs.kept_scopes import KeptScopes
 from dcf.runs.kept_units import KeptUnits
 from dcf.store.runs import Committed, RunStore
+from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.task_tokens import SECRET_BYTES
@@ -75,6 +78,12 @@ class Transactions:
         """Return the fixed part of a run, from the cache or the store. Compare it with `meta` before using it."""
         known = self._runs.get(workflow_id)
         return known if known is not None else self.load(workflow_id)
+
+    def run_with(self, workflow_id: str, *paths: str) -> Run:
+        """Return the fixed part of a run that has these states: of one that grows, what is cached may lack them."""
+        known = self.run(workflow_id)
+        units = known.definition.units
+        return known if units is None or all(path in units.by_name for path in paths) else self.load(workflow_id)
 
     def current_run(self, workflow_id: str) -> Run:
         """Return the fixed part of the run that exists now, even if an earlier run of that name was cached."""
@@ -179,8 +188,10 @@ class Transactions:
             self._runs.clear()
             self._definitions.clear()
         # Runs of the same workflow share one definition, and with it what was worked out for its states.
-        known_by = (definition.sha256, definition.workflow_id)
-        shared = definition if definition.units is not None else self._definitions.setdefault(known_by, definition)
+        definition, known_by = _with_gates(definition, facts.get("gates"))
+        shared = definition
+        if definition.units is None:
+            shared = self._definitions.setdefault((known_by, definition.workflow_id), definition)
         project = facts.get("project")
         run = Run(definition=shared, sha256=sha256, created_at=created_at, context=context, project=project)
         self._runs[workflow_id] = run
@@ -238,6 +249,14 @@ class Transactions:
             )
         unopened = StateDoc(waits_for={ancestors(path)[-1]: 0})
         return replace(snapshot, states={**snapshot.states, path: unopened})
+
+
+def _with_gates(definition: Definition, written: Json) -> tuple[Definition, str]:
+    """Return the definition with the gates that its run was started with, and what it is shared by with other runs."""
+    if not written:
+        return definition, definition.sha256
+    gates, known_by = read_gates(written)[0], f"{definition.sha256}+{content_fingerprint(written)}"
+    return dataclasses.replace(definition, run_gates=gates), known_by
 
 
 class _Outdated:

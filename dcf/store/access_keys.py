@@ -103,6 +103,7 @@ class AccessKeys:
         remembered: bool = True,
         quotas: Mapping[str, Amount] | None = None,
         groups: tuple[str, ...] = (),
+        profile: str | None = None,
         project: str | None = None,
     ) -> NewKey:
         """Generate a key and store its digest. The list entry is written first, so it may lack its record.
@@ -128,6 +129,7 @@ class AccessKeys:
                 expires_at=None if life_s is None else now + life_s * SECOND,
                 quotas=quotas or {},
                 groups=groups,
+                profile=profile,
                 project=project,
             )
             listed = ("ZADD", keys.KEY_INDEX, now, key_id)

@@ -14,6 +14,7 @@ from dcf.store.keys import RunKeys
 from dcf.values.json_text import Json, load
 
 _MOST = 50
+_FIELDS = ("$.status", "$.agents", "$.project", "$.planner_agent_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class Assignments:
     status: str
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     project: str | None = None
+    planner: str | None = None
 
     def of(self, agent_id: str) -> tuple[str, ...]:
         """Return the states that the agent is assigned to, alone or in a pool."""
@@ -61,19 +63,18 @@ class AssignmentIndex:
         ids = list(workflow_ids)
         if not ids:
             return []
-        asked = (("JSON.GET", RunKeys(one).meta, "$.status", "$.agents", "$.project") for one in ids)
+        asked = (("JSON.GET", RunKeys(one).meta, *_FIELDS) for one in ids)
         replies = self._connections.send(*asked)
         return [_read(one, load(reply)) for one, reply in zip(ids, replies, strict=True) if reply is not None]
 
 
 def _read(workflow_id: str, found: Mapping[str, Json]) -> Assignments:
-    status, agents, project = (
-        values[0] if (values := found.get(path)) else None for path in ("$.status", "$.agents", "$.project")
-    )
+    status, agents, project, planner = (values[0] if (values := found.get(path)) else None for path in _FIELDS)
     pools = agents if isinstance(agents, dict) else {}
     return Assignments(
         workflow_id=workflow_id,
         status=str(status),
         agents={state: read_assignment(value) for state, value in pools.items()},
         project=project if isinstance(project, str) else None,
+        planner=planner if isinstance(planner, str) else None,
     )

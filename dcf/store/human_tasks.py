@@ -26,6 +26,9 @@ from dcf.store.people_keys import (
     ALL_ASKED,
     asked_in,
     asked_of,
+    gate_id,
+    gate_of,
+    gates_for_people,
     lists_of,
     member,
     open_questions,
@@ -35,7 +38,8 @@ from dcf.store.people_keys import (
 )
 from dcf.store.state_texts import read_text
 from dcf.values.instants import SECOND
-from dcf.values.json_text import load
+from dcf.values.json_text import dump, load
+from dcf.values.records import replace
 
 _SPARE: Final = 14
 """Entries read beyond the page, in place of stale ones."""
@@ -73,12 +77,26 @@ return redis.call('ZREM', KEYS[1], ARGV[1])
 """Lua script that takes the entry of a question off a list, unless its state says that it waits for its answer."""
 
 
+_TAKE_OFF_GATE: Final = """
+local waiting = redis.call('JSON.GET', KEYS[2], '$.gated.open[*].gate')
+if redis.call('JSON.GET', KEYS[2], '$.status') == '["running"]'
+  and redis.call('JSON.GET', KEYS[2], '$.type') == '["Gate"]'
+  and waiting and string.find(waiting, ARGV[2], 1, true) then
+  return 0
+end
+return redis.call('ZREM', KEYS[1], ARGV[1])
+"""
+"""Lua script that takes the entry of a gate off a list, unless its state says that it waits for a verdict."""
+
+
 def ended_commands(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Command]:
     """Return the commands, for after the commit, that take off what these changes ended; not what they opened again."""
     found: list[Command] = []
     for path, before in (*seen.states.items(), *seen.void.items()):
         if before.questions is not None and path in changes.states:
             found += _closed_questions(run, path, before, changes.states[path])
+        if before.gated is not None and path in changes.states:
+            found += _closed_gates(run, path, before, changes.states[path])
         if before.asked is None or path not in changes.states or not waits_for_person(before):
             continue
         if not waits_for_person(changes.states[path]):
@@ -90,6 +108,17 @@ def _closed_questions(run: RunKeys, path: str, before: StateDoc, after: StateDoc
     left = {one.question_id for one in open_questions(after)}
     gone = [one for one in open_questions(before) if one.question_id not in left]
     return [_unlist_question(key, run, path, one.question_id) for one in gone for key in lists_of(run.workflow_id, one)]
+
+
+def _closed_gates(run: RunKeys, path: str, before: StateDoc, after: StateDoc) -> list[Command]:
+    left = {one.name for one in gates_for_people(after)}
+    gone = [one for one in gates_for_people(before) if one.name not in left]
+    return [_unlist_gate(key, run, path, one.name) for one in gone for key in lists_of(run.workflow_id, one)]
+
+
+def _unlist_gate(key: str, run: RunKeys, path: str, name: str) -> Command:
+    entry = question_member(run.workflow_id, path, gate_id(name))
+    return ("EVAL", _TAKE_OFF_GATE, 2, key, run.state(path), entry, dump(name))
 
 
 def _unlist_question(key: str, run: RunKeys, path: str, question_id: str) -> Command:
@@ -165,6 +194,8 @@ class HumanTasks:
                 run, on = RunKeys(workflow_id), (*lists, ALL_ASKED, asked_in(workflow_id))
                 if question is None:
                     stale += [_unlist(key, run, path, one.epoch) for key in on]
+                elif (gate := gate_of(question)) is not None:
+                    stale += [_unlist_gate(key, run, path, gate) for key in on]
                 else:
                     stale += [_unlist_question(key, run, path, question) for key in on]
             rows.append((one, row))
@@ -202,6 +233,11 @@ def _row(
     doc = read_text(state) if is_running and isinstance(state, bytes) else None
     if doc is None:
         return None
+    gate = gate_of(question)
+    if gate is not None:
+        waiting = (one for one in gates_for_people(doc) if one.name == gate)
+        row = HumanTaskRow(place=place, workflow_id=workflow_id, state=path, doc=doc, task=None, project=project)
+        return next((replace(row, gate=one) for one in waiting), None)
     if question is not None:
         found = read_talk(load(given)[0]).question(question) if isinstance(given, bytes) else None
         if found is None or not any(one.question_id == question for one in open_questions(doc)):

@@ -1,4 +1,4 @@
-"""All Redis keys of dcf, but for those of schedules (`schedule_keys`) and text indexes (`text_keys`). No other module makes one.
+"""All Redis keys of dcf, but for those of schedules (`schedule_keys`) and text indexes (`text_keys`).
 
 | key | type | writer | lifetime |
 |---|---|---|---|
@@ -8,6 +8,7 @@
 | `dp:wf:<id>:journal` | hash | the journal: its entries by id, and the bytes of all (`#bytes`) | the run's retention |
 | `dp:wf:<id>:journalorder` | sorted set | the same: entries by time, once for each list that has them (all, kind, agent, state, open issues) | the run's retention |
 | `dp:wf:<id>:talk` | JSON | notes, questions and answers: how many notes were left, and the questions | the run's retention |
+| `dp:wf:<id>:gates` | hash | submitting an output to gates, verdicts: by state, what was submitted and decided | the run's retention |
 | `dp:wf:<id>:items:<s>`, `:results:<s>` | JSON | opening a Map; joining one that has a ResultWriter | the run's retention |
 | `cp:wf:<id>:join:<s>` | hash | the end of each branch or iteration: how many ended, how many failed | the run's retention |
 | `cp:wf:<id>:events`, `:outbox` | stream | a run's transactions; the outbox is trimmed by acknowledging | the run's retention |
@@ -300,6 +301,11 @@ class RunKeys:
     def talk(self) -> str:
         """The questions that were asked, and how many notes were left."""
         return self.of("talk")
+
+    @cached_property
+    def gates(self) -> str:
+        """By state, what was submitted to its gates, and the verdicts."""
+        return self.of("gates")
 
     @cached_property
     def journal(self) -> str:

@@ -18,6 +18,7 @@ from dcf.store import keys
 from dcf.store.agents import indexes_of
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.documents import micros
+from dcf.store.gate_lists import WAITING
 from dcf.store.index import UNLIST
 from dcf.store.keys import RunKeys
 from dcf.store.people_keys import ASKED, open_questions, read_member
@@ -159,7 +160,12 @@ def _state_of(entry: str) -> str:
 def _asks(document: Json) -> bool:
     """Return True if a state waits for a person, or a question about it for its answer."""
     doc = read_state(document)
-    return waits_for_person(doc) or bool(open_questions(doc))
+    return waits_for_person(doc) or bool(open_questions(doc)) or doc.is_judged
+
+
+def _is_judged(document: Json) -> bool:
+    """Return True if the output of a state waits for verdicts."""
+    return read_state(document).is_judged
 
 
 _AGENTS: Final = _List(kind=ListKind.AGENTS, key_of=keys.agent)
@@ -180,6 +186,7 @@ _FAMILIES: Final[Mapping[str, _List]] = {
         judged_before=lambda now: now // SECOND - _ASSIGNED_GRACE_S,
     ),
     ASKED: _List(kind=ListKind.HUMAN_TASKS, key_of=_state_of, is_there=_asks),
+    WAITING: _List(kind=ListKind.GATES, key_of=_state_of, is_there=_is_judged),
     # A document is written with its entry, whose score is when it expires.
     keys.quota("", "docs"): _List(kind=ListKind.DOCUMENTS, key_of=str, judged_before=lambda _: NEVER + 1),
     keys.quota("", "runs"): _List(

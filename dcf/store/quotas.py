@@ -13,6 +13,7 @@ from dcf.core.access import LOCAL
 from dcf.core.quotas import Account
 from dcf.core.refusals import quota_exceeded
 from dcf.store import keys, quota_scripts
+from dcf.store.artifact_keys import artifact_quota
 from dcf.store.connection import Command, Connections, Reply, checked
 from dcf.store.keys import RunKeys
 from dcf.values.refusal import Refusal
@@ -111,6 +112,7 @@ class Usage:
     documents: int
     live_runs: int
     inbox_entries: int
+    artifact_bytes: int
 
 
 class QuotaUsage:
@@ -121,14 +123,21 @@ class QuotaUsage:
 
     def of(self, key_id: str) -> Usage:
         """Return what a key holds; what went away in the last hour may still be counted."""
-        stored, documents, live, entries = self._connections.send(
+        stored, documents, live, entries, artifacts = self._connections.send(
             ("HMGET", keys.quota(key_id), "bytes", "receipts"),
             ("ZCARD", keys.quota(key_id, "docs")),
             ("ZCARD", keys.quota(key_id, "live")),
             ("ZCARD", keys.quota(key_id, "inbox")),
+            ("HGET", artifact_quota(key_id), ""),
         )
         total = sum(map(int, filter(None, stored)))
-        return Usage(stored_bytes=total, documents=documents, live_runs=live, inbox_entries=entries)
+        return Usage(
+            stored_bytes=total,
+            documents=documents,
+            live_runs=live,
+            inbox_entries=entries,
+            artifact_bytes=int(artifacts or 0),
+        )
 
     def may_notify(self, account: Account | None) -> Refusal | None:
         """Refuse where the notifications of this key have made too many entries that nobody has acknowledged."""

@@ -13,8 +13,9 @@ from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
 from dcf.core import codec, entry_codec
 from dcf.core.decision import Changes, Reads, Snapshot, Tally
+from dcf.core.gates import read_record
 from dcf.core.growth import read_growth
-from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
+from dcf.core.model import Meta, StateDoc, StateInput
 from dcf.core.operations import read_run_receipt
 from dcf.core.scopes import with_scopes
 from dcf.core.signals import read_signals
@@ -274,13 +275,6 @@ def _scopes(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     return understand
 
 
-def _audit(asked: Asked, run: RunKeys, _: bool) -> Understand:
-    keys = {"audit": run.audit}
-    asked.documents(keys)
-    asked.watched.append(run.audit)
-    return lambda found: found.present(keys).get("audit")
-
-
 def _timers(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     command: Command = ("ZMSCORE", run.timers, *map(encode_state, paths))
     asked.add(command)
@@ -310,26 +304,20 @@ def _tallies(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     return lambda found: {path: _tally(found.of[command]) for path, command in commands.items()}
 
 
-def _receipts(asked: Asked, run: RunKeys, wanted: tuple[tuple[str, str], ...]) -> Understand:
-    command: Command = ("HMGET", run.receipts, *(receipt_field(path, request) for path, request in wanted))
-    asked.add(command)
+def _of_hash(key: Callable[[RunKeys], str], field: Callable[[Any], str], read: Callable[[Json], object]) -> Ask:
+    """Read these fields of a hash, each JSON text."""
 
-    def understand(found: Replies) -> dict[tuple[str, str], Receipt | None]:
-        kept = zip(wanted, found.of[command], strict=True)
-        return {place: None if reply is None else codec.read_receipt(load(reply)) for place, reply in kept}
+    def ask(asked: Asked, run: RunKeys, wanted: tuple[Any, ...]) -> Understand:
+        command: Command = ("HMGET", key(run), *map(field, wanted))
+        asked.add(command)
 
-    return understand
+        def understand(found: Replies) -> dict[Any, object]:
+            kept = zip(wanted, found.of[command], strict=True)
+            return {place: None if reply is None else read(load(reply)) for place, reply in kept}
 
+        return understand
 
-def _run_receipts(asked: Asked, run: RunKeys, requests: tuple[str, ...]) -> Understand:
-    command: Command = ("HMGET", run.receipts, *(receipt_field("", request) for request in requests))
-    asked.add(command)
-
-    def understand(found: Replies) -> dict[str, RunReceipt | None]:
-        kept = zip(requests, found.of[command], strict=True)
-        return {request: None if reply is None else read_run_receipt(load(reply)) for request, reply in kept}
-
-    return understand
+    return ask
 
 
 def _kept(kind: str, read: Callable[[Json], object]) -> Ask:
@@ -363,15 +351,16 @@ READS: Final[Mapping[str, Ask]] = {
     "inputs": _documents(RunKeys.input),
     "entries": _entries,
     "outputs": _documents(RunKeys.output),
-    "audit": _audit,
+    "audit": _kept("audit", lambda document: document),
     "scopes": _scopes,
     "timers": _timers,
     "items": _items,
     "tallies": _tallies,
-    "receipts": _receipts,
-    "run_receipts": _run_receipts,
+    "receipts": _of_hash(lambda run: run.receipts, lambda place: receipt_field(*place), codec.read_receipt),
+    "run_receipts": _of_hash(lambda run: run.receipts, lambda known: receipt_field("", known), read_run_receipt),
     "signals": _kept("signals", read_signals),
     "talk": _kept("talk", read_talk),
+    "gates": _of_hash(lambda run: run.gates, encode_state, read_record),
     "journal": ask_journal,
     "growth": _growth,
     "usage": _usage,

@@ -18,6 +18,7 @@ from dcf.errors import DcfError, StoreUnavailable
 from dcf.store.attempts import Attempts, Overtaken, commit, commit_if
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, all_checked, exchange
+from dcf.store.gate_lists import unlisted_commands
 from dcf.store.guards import Unchanged, guarded
 from dcf.store.human_tasks import ended_commands
 from dcf.store.key_parts import decode_state
@@ -142,10 +143,10 @@ class RunStore:
     def definition(self, workflow_id: str) -> tuple[Json, Mapping[str, Json]] | None:
         """Return the stored workflow and the run's fixed facts (definition_sha256, input, created_at); None: no run.
 
-        The fact `secret` is what its task tokens are made with, if it has any.
+        The fact `secret` is what its task tokens are made with, if it has any; `gates` those of all of its Tasks.
         """
         run = self.keys(workflow_id)
-        facts = ("$.definition_sha256", "$.input", "$.created_at", "$.project")
+        facts = ("$.definition_sha256", "$.input", "$.created_at", "$.project", "$.gates")
         commands: list[Command] = [
             ("JSON.GET", run.definition, "$"),
             ("JSON.GET", run.meta, *facts),
@@ -262,7 +263,7 @@ class RunStore:
             remaining=decision.remaining,
             counts=counts,
             owes=bool(changes.notices),
-            outdated=ended_commands(run, changes, snapshot),
+            outdated=[*ended_commands(run, changes, snapshot), *unlisted_commands(run, changes, snapshot)],
         )
 
     def _following(self, run: RunKeys, work: "_Transaction[Answer]", answer: Answer) -> tuple[Reads, Reading] | None:

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from dcf.core import catalog, codec, entry_codec
 from dcf.core.attention import stuck_mark
 from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
+from dcf.core.gates import GateRecord, write_record
 from dcf.core.growth import Growth, write_growth
 from dcf.core.journal import JournalEntry
 from dcf.core.model import Receipt, RunReceipt, StateDoc, StateInput
@@ -23,6 +24,7 @@ from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
 from dcf.store.event_fields import write_events
+from dcf.store.gate_lists import listed_commands
 from dcf.store.journal_entries import entry_commands
 from dcf.store.key_parts import agent_path, encode_state, receipt_field
 from dcf.store.keys import RunKeys
@@ -81,6 +83,7 @@ def announcements(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Comman
         if found:
             commands += announce(run, found, seen.now)
     commands += opened_commands(run.workflow_id, changes.states)
+    commands += listed_commands(run.workflow_id, changes.states) if changes.gates else ()
     mark = stuck_mark(seen.states, changes)
     if mark is not None:
         commands.append(_stuck_command(run, seen, is_stuck=mark))
@@ -205,6 +208,11 @@ def _talk(packet: Packet, run: RunKeys, talk: Talk) -> None:
     packet.documents += (run.talk, "$", dump_bytes(write_talk(talk)))
 
 
+def _gates(packet: Packet, run: RunKeys, gates: Mapping[str, GateRecord]) -> None:
+    fields = [part for path, kept in gates.items() for part in (encode_state(path), dump_bytes(write_record(kept)))]
+    packet.others.append(("HSET", run.gates, *fields))
+
+
 def _journal(packet: Packet, run: RunKeys, entries: Sequence[JournalEntry]) -> None:
     packet.others += [command for entry in entries for command in entry_commands(run, entry)]
 
@@ -326,6 +334,7 @@ WRITES: Final[Mapping[str, Writer]] = {
     "signals": _signals,
     "talk": _talk,
     "usage": lambda packet, run, charges: packet.others.extend(charge_commands(run, charges)),
+    "gates": _gates,
     "journal": _journal,
     "growth": _growth,
     "units": _units,

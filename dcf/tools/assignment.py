@@ -143,10 +143,13 @@ def _states(app: Application, found: Assignment) -> Iterator[dict[str, Any]]:
 
 
 def _asked(app: Application, found: Assignment, one: StateAtHand) -> dict[str, Any]:
-    """Return the questions that were asked about the state in this visit, with their answers."""
-    if one.doc.questions is None or found.workflow_id is None:
+    """Return what was said of the state in this visit: questions with their answers, and why a gate sent it back."""
+    if found.workflow_id is None:
         return {}
-    return {"questions": app.talking.questions_of(found.workflow_id, one.state, one.doc)}
+    failed = {} if one.doc.gated is None else app.gates.sent_back(found.workflow_id, one.state)
+    if one.doc.questions is None:
+        return failed
+    return failed | {"questions": app.talking.questions_of(found.workflow_id, one.state, one.doc)}
 
 
 def _mark(one: StateAtHand) -> dict[str, Any]:

@@ -5,6 +5,7 @@ goes on: no agent is told of work that it cannot have.
 """
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -15,6 +16,7 @@ import anyio.to_thread
 from pydantic import Field
 
 from dcf.application import Application
+from dcf.asl.state_paths import name_of
 from dcf.core import lease
 from dcf.core.access import Scope
 from dcf.errors import DcfError, InvalidArgument, NotFound
@@ -23,7 +25,7 @@ from dcf.store.inbox import Message
 from dcf.tools.callers import current_caller
 from dcf.tools.leases import new_token
 from dcf.tools.next_calls import calls_about, is_of_ready_state, wait_again
-from dcf.tools.registry import AgentId, Answer, Arguments, Ttl, WholeInput, tool
+from dcf.tools.registry import AgentId, Answer, Arguments, StateName, Ttl, WholeInput, tool
 from dcf.tools.suggestions import closest
 from dcf.tools.unlisted import UNLISTED
 from dcf.tools.work import steps_of, work_shown
@@ -55,6 +57,20 @@ class AwaitWorkflowEvent(Arguments):
         default=True, description="Lease the state that is ready; false: only tell me.", json_schema_extra=UNLISTED
     )
     lease_ttl_s: Ttl = 300
+    lease_token: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="Token of the lease; with the same one a repetition finds the lease again.",
+        json_schema_extra=UNLISTED,
+    )
+    lease_states: list[StateName] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="Names of the states to lease; of others you are only told.",
+        json_schema_extra=UNLISTED,
+    )
     request_id: str | None = Field(
         default=None,
         min_length=1,
@@ -97,14 +113,10 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
     if again is not None:
         return again
     told: list[bool] = []
-    heard = told.append
+    heard, are_wanted = told.append, partial(_are_to_lease_or_current, app, args)
     while True:
         message = await app.reader.next(
-            args.agent_id,
-            left,
-            acknowledged=acknowledged,
-            are_wanted=lambda messages: app.notifications.are_current([found.event for found in messages]),
-            heard=heard,
+            args.agent_id, left, acknowledged=acknowledged, are_wanted=are_wanted, heard=heard
         )
         was_there = told[0] if told else None
         if message is None:
@@ -112,7 +124,7 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
         if await _is_elsewhere(app, message.event):  # it comes again, to a key that may see it
             acknowledged, heard, left = None, _nobody, max(0.0, until - time.monotonic())
             continue
-        if not (args.lease and is_of_ready_state(message.event)):
+        if not _is_to_lease(args, message):
             return _event(args, message, was_there)
         work = await _leased(app, args, message.event)
         if work is not None and _AT_LIMIT in work:
@@ -120,6 +132,25 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
         if work is not None:
             return _event_with(work, args, message, was_there)
         acknowledged, heard, left = message.message_id, _nobody, max(0.0, until - time.monotonic())
+        are_wanted = partial(_are_current, app)  # where one is outdated, others often are
+
+
+def _is_to_lease(args: AwaitWorkflowEvent, message: Message) -> bool:
+    """Return True for an event of a ready state that the caller wants leased."""
+    if not (args.lease and is_of_ready_state(message.event)):
+        return False
+    return args.lease_states is None or name_of(message.event["target_state"]) in args.lease_states
+
+
+def _are_to_lease_or_current(app: Application, args: AwaitWorkflowEvent, messages: Sequence[Message]) -> Sequence[bool]:
+    """Say which messages are wanted. Taking the lease shows whether a single one is, so nothing is read for it."""
+    if len(messages) == 1 and _is_to_lease(args, messages[0]):
+        return [True]
+    return _are_current(app, messages)
+
+
+def _are_current(app: Application, messages: Sequence[Message]) -> Sequence[bool]:
+    return app.notifications.are_current([found.event for found in messages])
 
 
 async def _is_elsewhere(app: Application, event: dict[str, Json]) -> bool:
@@ -160,7 +191,7 @@ async def _given_before(app: Application, args: AwaitWorkflowEvent, acknowledged
 async def _leased(app: Application, args: AwaitWorkflowEvent, event: dict[str, Json]) -> dict[str, Json] | None:
     """Lease the state of an event and return its work; None if somebody else has it, or it is not ready any more."""
     key = _key(args)
-    given = Handed(workflow_id=event["workflow_id"], state=event["target_state"], token=new_token())
+    given = Handed(workflow_id=event["workflow_id"], state=event["target_state"], token=args.lease_token or new_token())
     if key is not None:
         await anyio.to_thread.run_sync(app.handed.note, args.agent_id, key, given)
     try:

@@ -1,5 +1,6 @@
 """Tools on the catalogue of definitions: what agents work by. They only parse arguments, call and format."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -25,6 +26,7 @@ from dcf.runs.catalogue import DefinitionFound, DefinitionQuery
 from dcf.tools.callers import current_caller, require
 from dcf.tools.knowledge import PageCursor, Query
 from dcf.tools.lifecycle import Reason
+from dcf.tools.paging import fitting
 from dcf.tools.registry import ID_PATTERN, Answer, Arguments, JsonArray, JsonObject, ProjectId, refused, tool
 from dcf.tools.unlisted import UNLISTED
 from dcf.values.json_text import Json, byte_length, check, parse
@@ -40,8 +42,6 @@ DefinitionName = Annotated[
 KindOf = Annotated[KindName, Field(description="What it is.", examples=["rule"])]
 _SHA: Final = r"^[0-9a-f]{8,64}$"
 _SESSION: Final = "Session that it is for; first choice there."
-_MOST_BYTES: Final = 512 * 1024
-"""Contents that a page shows; those beyond are left out."""
 
 
 class PutDefinition(Arguments):
@@ -90,7 +90,7 @@ class DefinitionShown(Answer):
 @tool(
     toolset="knowledge",
     scope=Scope.WORK,
-    profiles=("member", "operator"),
+    profiles=("operator",),
     arguments=PutDefinition,
     answer=DefinitionShown,
     audit=("kind", "name", "version", "reason"),
@@ -136,8 +136,10 @@ class GetDefinition(Arguments):
     kind: KindOf
     name: DefinitionName
     version: str | None = Field(default=None, max_length=LONGEST_VERSION, description="Default: the newest.")
-    sha256: str | None = Field(default=None, pattern=_SHA, description="Or its hash, 8 characters at least.")
-    detail: Detail = Field(default="full", description="How much.")
+    sha256: str | None = Field(
+        default=None, pattern=_SHA, description="Or its hash, 8 characters at least.", json_schema_extra=UNLISTED
+    )
+    detail: Detail = Field(default="full", description="How much.", json_schema_extra=UNLISTED)
     fields_json: JsonArray | None = Field(
         default=None, description="Only these fields of it.", json_schema_extra=UNLISTED
     )
@@ -145,7 +147,7 @@ class GetDefinition(Arguments):
         default=None, max_length=64, description="The sha256 that you have: then it says not_modified."
     )
     project: ProjectId | None = Field(default=None, description="Whose definitions come first.")
-    session: str | None = Field(default=None, pattern=ID_PATTERN, description=_SESSION)
+    session: str | None = Field(default=None, pattern=ID_PATTERN, description=_SESSION, json_schema_extra=UNLISTED)
     redact: bool = Field(default=True, description="False: with the secrets in it.", json_schema_extra=UNLISTED)
 
 
@@ -161,6 +163,7 @@ class GetDefinition(Arguments):
 def get_definition(app: Application, args: GetDefinition) -> DefinitionShown:
     """Return the definition, or say that the caller has it."""
     kind = DefinitionKind(args.kind)
+    fields = None if args.fields_json is None else {*_labels(args.fields_json, "fields_json"), "sha256"}
     owner = {"project": args.project, "session": args.session}
     found = app.catalogue.get(kind, args.name, version=args.version, sha256=args.sha256, **owner)
     named = f"{args.kind} '{args.name}'"
@@ -174,9 +177,8 @@ def get_definition(app: Application, args: GetDefinition) -> DefinitionShown:
         require(Scope.PLAN, "A definition with the secrets in it")
     clean = redact(_detailed(found, args.detail)) if args.redact else None
     told = _detailed(found, args.detail) if clean is None else clean.value
-    if args.fields_json is not None:
-        wanted = set(_labels(args.fields_json, "fields_json"))
-        told = {name: value for name, value in told.items() if name in wanted or name == "sha256"}
+    if fields is not None:
+        told = {name: value for name, value in told.items() if name in fields}
     return DefinitionShown(
         status=f"Version {found.version.version} of {named}.",
         definition=told,
@@ -191,14 +193,18 @@ class SearchDefinitions(Arguments):
     kind: KindName | None = Field(default=None, description="Default: all but skills.")
     text: Query = None
     tags_json: JsonArray | None = Field(default=None, description="With all of these tags.")
-    keywords_json: JsonArray | None = Field(default=None, description="With one of these words.")
+    keywords_json: JsonArray | None = Field(
+        default=None, description="With one of these words.", json_schema_extra=UNLISTED
+    )
     file_types_json: JsonArray | None = Field(default=None, description='Rules for these files: ["src/a.py"].')
     always_apply: bool | None = Field(default=None, description="Rules for all files.", json_schema_extra=UNLISTED)
     complexity: Complexity | None = Field(default=None, description="Of workflows.", json_schema_extra=UNLISTED)
     project: ProjectId | None = Field(default=None, description="Those of this project too.")
-    session: str | None = Field(default=None, pattern=ID_PATTERN, description="And of this session.")
-    detail: Detail = Field(default="summary", description="How much of each.")
-    limit: int = Field(default=20, ge=1, le=100, description="Definitions of one page.")
+    session: str | None = Field(
+        default=None, pattern=ID_PATTERN, description="And of this session.", json_schema_extra=UNLISTED
+    )
+    detail: Detail = Field(default="summary", description="How much of each.", json_schema_extra=UNLISTED)
+    limit: int = Field(default=20, ge=1, le=100, description="Definitions of one page.", json_schema_extra=UNLISTED)
     offset: int = Field(
         default=0, ge=0, le=MOST_SKIPPED, description="So many are skipped.", json_schema_extra=UNLISTED
     )
@@ -245,8 +251,12 @@ def search_definitions(app: Application, args: SearchDefinitions) -> Definitions
     )
     page = app.catalogue.search(query)
     listed = [name_of(one) if args.detail == "name" else summary_of(one, score) for one, score in page.definitions]
+    most = app.settings.max_result_bytes
+    fit = fitting(listed, most // 2 if args.detail == "full" else most)
+    if fit < len(listed):
+        page, listed = app.catalogue.search(replace(query, limit=fit)), listed[:fit]
     if args.detail == "full":
-        listed = _with_contents(app, [one for one, _ in page.definitions], listed)
+        listed = _with_contents(app, [one for one, _ in page.definitions], listed, most // 2)
     clean = redact(listed)
     return DefinitionsFound(
         status=f"{len(listed)} of {'' if page.exact else 'at least '}{page.total} definitions.",
@@ -302,10 +312,10 @@ def _detailed(found: DefinitionFound, detail: str) -> dict[str, Json]:
 
 
 def _with_contents(
-    app: Application, definitions: list[CataloguedDefinition], listed: list[dict[str, Json]]
+    app: Application, definitions: list[CataloguedDefinition], listed: list[dict[str, Json]], most: int
 ) -> list[dict[str, Json]]:
     """Return the definitions with their contents, as far as they fit; a content that is left out is null."""
-    left, whole = _MOST_BYTES, []
+    left, whole = most, []
     for told, content in zip(listed, app.catalogue.contents(definitions), strict=True):
         left -= byte_length(content)
         whole.append({**told, "content": content if left >= 0 else None, "is_whole": left >= 0 and content is not None})

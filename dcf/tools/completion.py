@@ -10,6 +10,7 @@ from dcf.core.answers import Updated
 from dcf.core.model import RunStatus, Status
 from dcf.core.updates import Update
 from dcf.tools.error_names import note_on
+from dcf.tools.outcomes import what_failed
 from dcf.tools.registry import (
     AgentId,
     Answer,
@@ -61,7 +62,7 @@ class CompleteStates(Arguments):
     )
     claim_next: int = Field(default=0, ge=0, le=_MOST, description="Also lease at most so many more states for me.")
     owner_agent_id: AgentId | None = Field(default=None, description="Your agent id; default: the leases' owner.")
-    lease_ttl_s: Ttl = Field(default=300, description="Seconds of the leases claimed by claim_next (1 to 3600).")
+    lease_ttl_s: Ttl = Field(default=300, description="Seconds of the leases claimed by claim_next (1 to 86400).")
 
 
 class StatesCompleted(Answer):
@@ -122,6 +123,7 @@ def _told(app: Application, workflow_id: str, result: StateResult, answer: Updat
             "error": printable(f"{answer.code}: {answer.message}"),
             "hint": printable(answer.hint),
             **problems_shown(answer),
+            **what_failed(answer),
         }
     note = None if result.error_name is None else note_on(app, workflow_id, result.state, result.error_name)
     told = {"code": "ok", "next_states": list(answer.next_states), "repeated": answer.repeated}

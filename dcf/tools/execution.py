@@ -1,5 +1,6 @@
 """Tools that read a run and write the result of a state. They only parse arguments, call, and format the answer."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,13 +12,14 @@ from dcf.core.answers import AlreadyCompleted
 from dcf.core.inspection import public_state, short_state
 from dcf.core.model import RunStatus, Status
 from dcf.core.provenance import marked
+from dcf.core.units import shown_unit
 from dcf.core.updates import Update
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import RunView, known, summary_of_run
 from dcf.tools import planner_steps
 from dcf.tools.argument_checks import AlmostRight
 from dcf.tools.error_names import note_on
-from dcf.tools.outcomes import calls_after, calls_to_mend, reason_for_nothing, sentence_of
+from dcf.tools.outcomes import calls_after, calls_to_mend, reason_for_nothing, sentence_of, what_failed
 from dcf.tools.paging import Cursor, Limit, Room
 from dcf.tools.registry import (
     STATE_PATTERN,
@@ -97,7 +99,10 @@ class ReadWorkflowControlPlane(Arguments):
 
 
 class ControlPlaneRead(Answer):
-    """Documents of the run as they are now; `next_cursor` is set when there are more states."""
+    """Documents of the run as they are now; `next_cursor` is set when there are more states.
+
+    Of a run that grows, `units` says what each state is; with include_inputs also what its worker is told.
+    """
 
     workflow_id: str | None = None
     meta: dict[str, Any] | None = None
@@ -107,6 +112,9 @@ class ControlPlaneRead(Answer):
     readiness: dict[str, bool] | None = None
     provenance: dict[str, Any] | None = None
     next_cursor: str | None = None
+    units: dict[str, dict[str, Any]] | None = None
+
+    only_when_set = ("units",)
 
 
 @tool(
@@ -135,6 +143,7 @@ def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane
         readiness=states.readiness if args.compute_readiness else None,
         provenance=marked("the agents of this run"),
         next_cursor=states.next_cursor,
+        units=_units(app, args, states.documents),
         next=_look(app, args, run),
     )
 
@@ -151,12 +160,22 @@ def _look(app: Application, args: ReadWorkflowControlPlane, run: RunView) -> lis
     """Return the calls that show more: those that start the run, and the insides of its Maps and Parallels."""
     if args.inside is not None or args.states_json or args.cursor is not None:
         return None
-    machine = app.control_plane.run(args.workflow_id).definition.machine
-    scopes = [name for name, state in machine.states.items() if state.machines][:_SCOPES_NAMED]
+    definition = app.control_plane.run(args.workflow_id).definition
+    states = {} if definition.units is not None else definition.machine.states
+    scopes = [name for name, state in states.items() if state.machines][:_SCOPES_NAMED]
     waits = run.status is RunStatus.RUNNING and not run.meta.is_started
     steps = [planner_steps.start(args.workflow_id)] if waits else []
     steps += [planner_steps.inside(args.workflow_id, scope) for scope in scopes if not waits]
     return [one.as_json() for one in steps] or None
+
+
+def _units(app: Application, args: ReadWorkflowControlPlane, shown: Iterable[str]) -> dict[str, dict[str, Json]] | None:
+    """Return what the states are that a run was given while it was open; None for any other run."""
+    names = list(shown)
+    units = app.control_plane.transactions.run_with(args.workflow_id, *names).definition.units
+    if units is None:
+        return None
+    return {name: shown_unit(units.by_name[name], whole=args.include_inputs) for name in names if name in units.by_name}
 
 
 @dataclass(slots=True)
@@ -242,7 +261,7 @@ class ControlPlaneUpdated(Answer):
     """The state after the write, and what it set in motion; `work` is the next piece, `retry_at` when a failed one is.
 
     `stored` is what an earlier completion had stored. `problems` lists what of an output does not match the Task's
-    OutputSchema; `note` says if an error has a name that the Task does not list.
+    OutputSchema, `failed_criteria` what a gate found; `note` says if an error has a name that the Task does not list.
     """
 
     workflow_id: str | None = None
@@ -256,9 +275,10 @@ class ControlPlaneUpdated(Answer):
     stored: dict[str, Any] | None = None
     work: dict[str, Any] | None = None
     problems: list[dict[str, Any]] | None = None
+    failed_criteria: list[dict[str, Any]] | None = None
     note: str | None = None
 
-    only_when_set = ("retry_at", "stored", "work", "problems", "note")
+    only_when_set = ("retry_at", "stored", "work", "problems", "failed_criteria", "note")
 
 
 @tool(
@@ -297,7 +317,7 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         stored = _stored(app, args, answer) if isinstance(answer, AlreadyCompleted) else None
         mend = calls_to_mend(request, args.workflow_id, args.owner_agent_id, answer)
         echo: dict[str, Json] = {"workflow_id": args.workflow_id, "state": args.state, "stored": stored, "next": mend}
-        return refused(ControlPlaneUpdated, answer, **echo)
+        return refused(ControlPlaneUpdated, answer, **echo, **what_failed(answer))
     agent_id = args.owner_agent_id
     work = claimed_work(app, args.workflow_id, agent_id, answer, whole_input=args.whole_input)
     told = f"Updated state '{args.state}' of run '{args.workflow_id}': {sentence_of(request, args.new_status, answer)}"

@@ -1,6 +1,6 @@
 """Tools for runs that grow: open one, add units, seal, take back, close. They only parse arguments, call and format."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -39,6 +39,9 @@ from dcf.tools.work import work_shown
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.json_text import parse
 from dcf.values.refusal import Refusal
+
+Texts: TypeAlias = Annotated[str, Field(max_length=4 * 1024 * 1024)] | list[Any]
+"""A JSON array, as text or native."""
 
 
 class OpenRun(Arguments):
@@ -127,12 +130,12 @@ class AddUnitsToRun(Arguments):
     """Add units of work, and groups of them, to a run that grows: all of them or, if something is wrong, none.
 
     A unit: {"name", "depends_on"?: [names], "group"?, "parent"?, "title"?, "instructions"?, "input"?,
-    "output_schema"?, "skills"?, "agents"?, "areas"?, "claim"?: true to take it at once}. A group: {"name", "kind":
-    "group", "depends_on"?}; what depends on it waits for all that is in it, once it is sealed.
+    "output_schema"?, "skills"?, "gates"?, "agents"?, "areas"?, "claim"?: true to take it at once}. A group: {"name",
+    "kind": "group", "depends_on"?}; what depends on it waits for all that is in it, once it is sealed.
     """
 
     workflow_id: WorkflowId
-    units: JsonArray = Field(description="The units.", examples=[[{"name": "Build"}, {"name": "Test"}]])
+    units: Texts = Field(description="The units.", examples=[[{"name": "Build"}, {"name": "Test"}]])
     agent_id: AgentId | None = Field(default=None, description="Your agent id, to take units with claim.")
     lease_ttl_s: Ttl = Field(default=300, json_schema_extra=UNLISTED)
     lease_token: LeaseToken | None = Field(
@@ -282,8 +285,8 @@ class CloseRun(Arguments):
         default="succeeded", description="How it ended."
     )
     summary: str | None = Field(default=None, max_length=LONGEST_SUMMARY, description="What was done.")
-    achievements: JsonArray | None = Field(default=None, description="List of texts.", json_schema_extra=UNLISTED)
-    limitations: JsonArray | None = Field(default=None, description="List of texts.", json_schema_extra=UNLISTED)
+    achievements: Texts | None = Field(default=None, description="List of texts.", json_schema_extra=UNLISTED)
+    limitations: Texts | None = Field(default=None, description="List of texts.", json_schema_extra=UNLISTED)
     metrics_json: JsonObject | None = Field(default=None, description="Any numbers.", json_schema_extra=UNLISTED)
     force: bool = Field(default=False, description="Although units are open: they are cancelled.")
     request_id: RequestId = None
@@ -330,7 +333,7 @@ def close_run(app: Application, args: CloseRun) -> RunWasClosed:
     )
 
 
-def read_points(given: JsonArray | None, *, name: str) -> tuple[str, ...]:
+def read_points(given: Texts | None, *, name: str) -> tuple[str, ...]:
     """Read a list of texts."""
     found = [] if given is None else parse(given, name=name)
     fits = isinstance(found, list) and len(found) <= MOST_POINTS

@@ -11,10 +11,11 @@ from dcf.core.access import Scope
 from dcf.core.journal import LONGEST_ENTRY_TEXT, LONGEST_HOW, LONGEST_KEY, EntryKind
 from dcf.core.journal_query import LONGEST_PAGE, JournalPage, JournalQuery, check_cursor, kind_of
 from dcf.core.journaling import AddEntry, ResolveIssue, shown_added
+from dcf.core.operations import LONGEST_REASON
 from dcf.core.provenance import marked
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.tools.callers import bound_to, current_caller, scope_hint
-from dcf.tools.lifecycle import Reason, RequestId
+from dcf.tools.lifecycle import RequestId
 from dcf.tools.paging import Room
 from dcf.tools.registry import (
     STATE_PATTERN,
@@ -37,29 +38,29 @@ _RESOLVERS: Final = frozenset({Scope.WORK, Scope.PLAN, Scope.ANSWER, Scope.OPERA
 
 
 class AddJournalEntry(Arguments):
-    """Write into the run's journal what must not get lost: why you decided so, how far you are, what is wrong.
+    """Write into the run's journal what must not get lost: decisions, how far you are, what is wrong.
 
-    A milestone renews your lease. An issue with blocks=true stops the run until somebody resolves it.
+    A milestone renews your lease.
     """
 
     workflow_id: WorkflowId
     agent_id: AgentId
     kind: Kind = Field(description="What it is.", examples=["note"])
-    text: str = Field(max_length=LONGEST_ENTRY_TEXT, description="In a sentence or more.", examples=["Prices in EUR."])
+    text: str = Field(max_length=LONGEST_ENTRY_TEXT, description="What to write.", examples=["Prices in EUR."])
     details_json: JsonObject | None = Field(
         default=None,
-        description="decision: question, options [..], chosen, reasoning; milestone: progress 0-100; issue: type; "
-        "log: level; handoff: next_steps [..].",
+        description="decision: question, options [], chosen, reasoning; milestone: progress 0-100; issue: type; "
+        "handoff: next_steps [].",
     )
     state: str | None = Field(
         default=None, pattern=STATE_PATTERN, min_length=1, max_length=400, description="The state it is about."
     )
-    blocks: bool = Field(default=False, description="An issue: nobody gets a lease until it is resolved.")
+    blocks: bool = Field(default=False, description="An issue: stop the run until it is resolved.")
     key: str | None = Field(
         default=None,
         min_length=1,
         max_length=LONGEST_KEY,
-        description="Your id of the entry: the same call again adds none.",
+        description="Your id of it: the same call again adds none.",
     )
     lease_token: str | None = Field(
         default=None,
@@ -87,7 +88,7 @@ class JournalEntryAdded(Answer):
 @tool(
     toolset="journal",
     scope=Scope.WORK,
-    profiles=("member", "operator"),
+    profiles=("member",),
     arguments=AddJournalEntry,
     answer=JournalEntryAdded,
 )
@@ -126,22 +127,28 @@ def read_details(value: JsonObject | None) -> dict[str, Json]:
 
 
 class ReadJournal(Arguments):
-    """Read the journal of a run, newest first: decisions, milestones, issues, notes, handoffs, logs.
-
-    Filters must all be met. While has_more is true, call again with next_cursor.
-    """
+    """Read the journal of a run, newest first. While has_more is true, call again with next_cursor."""
 
     workflow_id: WorkflowId
     kind: Kind | None = Field(default=None, description="Only of this kind.")
-    agent: str | None = Field(default=None, min_length=1, max_length=64, description="Only by this agent.")
+    agent: str | None = Field(
+        default=None, min_length=1, max_length=64, description="Only by this agent.", json_schema_extra=UNLISTED
+    )
     state: str | None = Field(
-        default=None, pattern=STATE_PATTERN, min_length=1, max_length=400, description="Only about this state."
+        default=None,
+        pattern=STATE_PATTERN,
+        min_length=1,
+        max_length=400,
+        description="Only about this state.",
+        json_schema_extra=UNLISTED,
     )
     open: bool = Field(default=False, description="Only issues that nobody has resolved.")
     since: str | None = Field(default=None, max_length=40, description="Written since: 2h, or ISO 8601 with zone.")
     until: str | None = Field(default=None, max_length=40, description="Written before.", json_schema_extra=UNLISTED)
-    oldest_first: bool = Field(default=False, description="Begin with the first.")
-    limit: int = Field(default=50, ge=1, le=LONGEST_PAGE, description="Entries of one page.")
+    oldest_first: bool = Field(default=False, description="Begin with the first.", json_schema_extra=UNLISTED)
+    limit: int = Field(
+        default=50, ge=1, le=LONGEST_PAGE, description="Entries of one page.", json_schema_extra=UNLISTED
+    )
     cursor: str | None = Field(default=None, min_length=1, max_length=100, description="next_cursor, to go on.")
 
 
@@ -198,16 +205,15 @@ def fitting(page: JournalPage, max_bytes: int) -> JournalPage:
 
 
 class ResolveIssueArguments(Arguments):
-    """Resolve an issue of the journal and say how; if it was the last that blocked the run, agents are told.
-
-    For people, the run's planner and operators; of an issue that does not block, also for its author.
-    """
+    """Resolve an issue of the journal, as a person, planner or operator; of one that does not block, also as author."""
 
     workflow_id: WorkflowId
     issue: str = Field(min_length=1, max_length=64, description="The entry's id.", examples=["j0123456789abcdef"])
     how: str = Field(max_length=LONGEST_HOW, description="What was done or decided.", examples=["It is EUR."])
     agent_id: AgentId | None = Field(default=None, description="Who resolves it.")
-    reason: Reason = None
+    reason: str | None = Field(
+        default=None, max_length=LONGEST_REASON, description="Why, for the run's history.", json_schema_extra=UNLISTED
+    )
     request_id: RequestId = None
 
 

@@ -1,5 +1,6 @@
 """Tools on findings: what was learned in runs and outlives them. They only parse arguments, call and format."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -24,6 +25,7 @@ from dcf.errors import Forbidden, InvalidArgument, UnknownFinding
 from dcf.runs.knowledge import FindingKept, FindingsQuery
 from dcf.tools.callers import bound_to, current_caller, require
 from dcf.tools.lifecycle import Reason
+from dcf.tools.paging import fitting
 from dcf.tools.registry import (
     ID_PATTERN,
     STATE_PATTERN,
@@ -78,14 +80,18 @@ class AddFinding(Arguments):
     text: Text
     tags_json: JsonArray | None = Field(default=None, description=_TAGS)
     scope: Literal["project", "global"] | None = Field(
-        default=None, description="Default: the project, if there is one."
+        default=None, description="Default: the project, if there is one.", json_schema_extra=UNLISTED
     )
     project: ProjectId | None = Field(default=None, description="Default: that of the run.")
     workflow_id: WorkflowId | None = Field(default=None, description="Run that it came from.")
-    state: str | None = Field(default=None, pattern=STATE_PATTERN, max_length=400, description="And its state.")
+    state: str | None = Field(
+        default=None, pattern=STATE_PATTERN, max_length=400, description="And its state.", json_schema_extra=UNLISTED
+    )
     location_json: JsonObject | None = Field(default=None, description='Where: {"file": "a.py", "line": 7}.')
     metadata_json: JsonObject | None = Field(default=None, description="More.", json_schema_extra=UNLISTED)
-    agent_id: AgentId | None = Field(default=None, description="Who found it; default: the agent of your key.")
+    agent_id: AgentId | None = Field(
+        default=None, description="Who found it; default: the agent of your key.", json_schema_extra=UNLISTED
+    )
     key: str | None = Field(
         default=None, min_length=1, max_length=200, description="What you know it by.", json_schema_extra=UNLISTED
     )
@@ -139,19 +145,23 @@ class SearchFindings(Arguments):
 
     text: Query = None
     project: ProjectId | None = Field(default=None, description="Of this project, and global ones.")
-    include_global: bool = Field(default=True, description="False: only the project's own.")
+    include_global: bool = Field(default=True, description="False: only the project's own.", json_schema_extra=UNLISTED)
     scope: Literal["project", "global"] | None = Field(
         default=None, description="Only these.", json_schema_extra=UNLISTED
     )
-    run: str | None = Field(default=None, pattern=ID_PATTERN, description="From this run, which may be gone.")
+    run: str | None = Field(
+        default=None, pattern=ID_PATTERN, description="From this run, which may be gone.", json_schema_extra=UNLISTED
+    )
     severity: SeverityName | Severities | None = Field(default=None, description="One, or several.")
-    category: str | None = Field(default=None, max_length=LONGEST_CATEGORY, description="Of this category.")
+    category: str | None = Field(
+        default=None, max_length=LONGEST_CATEGORY, description="Of this category.", json_schema_extra=UNLISTED
+    )
     tags_json: JsonArray | None = Field(default=None, description="With one of these tags.")
-    every_tag: bool = Field(default=False, description="With all of them.")
+    every_tag: bool = Field(default=False, description="With all of them.", json_schema_extra=UNLISTED)
     status: Literal["active", "deprecated", "superseded", "any"] = Field(
         default="active", description="Which findings."
     )
-    limit: int = Field(default=20, ge=1, le=100, description="Findings of one page.")
+    limit: int = Field(default=20, ge=1, le=100, description="Findings of one page.", json_schema_extra=UNLISTED)
     offset: int = Field(
         default=0, ge=0, le=MOST_SKIPPED, description="So many are skipped.", json_schema_extra=UNLISTED
     )
@@ -192,10 +202,14 @@ def search_findings(app: Application, args: SearchFindings) -> FindingsFound:
     )
     query = FindingsQuery(limit=args.limit, text=args.text, filters=filters, offset=args.offset, cursor=args.cursor)
     page = app.knowledge.search(query)
+    listed = [summary(one, score) for one, score in page.findings]
+    fit = fitting(listed, app.settings.max_result_bytes)
+    if fit < len(listed):
+        page, listed = app.knowledge.search(replace(query, limit=fit)), listed[:fit]
     many = f"{page.total}" if page.exact else f"at least {page.total}"
     return FindingsFound(
-        status=f"{len(page.findings)} of {many} findings.",
-        findings=[summary(one, score) for one, score in page.findings],
+        status=f"{len(listed)} of {many} findings.",
+        findings=listed,
         total=page.total,
         total_is_exact=page.exact,
         next_cursor=page.next_cursor,
@@ -229,12 +243,20 @@ class UpdateFinding(Arguments):
     finding_id: FindingId
     status: StatusName | None = Field(default=None, description="What it is now.")
     superseded_by: FindingId | None = Field(default=None, description="Id of the better one.")
-    severity: SeverityName | None = Field(default=None, description="In place of what it had; so are the others.")
-    category: Category | None = None
-    title: Title | None = None
-    text: Text | None = None
-    tags_json: JsonArray | None = Field(default=None, description=_TAGS)
-    agent_id: AgentId | None = Field(default=None, description="Who says so; default: the agent of your key.")
+    severity: SeverityName | None = Field(
+        default=None, description="In place of what it had; so are the others.", json_schema_extra=UNLISTED
+    )
+    category: str | None = Field(
+        default=None, max_length=LONGEST_CATEGORY, description="What it is about.", json_schema_extra=UNLISTED
+    )
+    title: str | None = Field(
+        default=None, max_length=LONGEST_TITLE, description="It in a line.", json_schema_extra=UNLISTED
+    )
+    text: str | None = Field(default=None, max_length=LONGEST_TEXT, description="All of it, corrected.")
+    tags_json: JsonArray | None = Field(default=None, description=_TAGS, json_schema_extra=UNLISTED)
+    agent_id: AgentId | None = Field(
+        default=None, description="Who says so; default: the agent of your key.", json_schema_extra=UNLISTED
+    )
     reason: Reason = None
 
 
@@ -307,8 +329,8 @@ def _state(app: Application, args: AddFinding) -> str | None:
         if args.state is not None:
             raise InvalidArgument("A state belongs to a run.", "Pass workflow_id too, or leave out state.")
         return None
-    app.runs.read(args.workflow_id)
-    return None if args.state is None else app.control_plane.path(args.workflow_id, args.state)
+    app.runs.read(args.workflow_id)  # raises for a run that is not there
+    return None if args.state is None else app.control_plane.place(args.workflow_id, args.state).path
 
 
 def _visible(app: Application, finding_id: str) -> LastingFinding:

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias, TypeGuard
 
 from dcf.values.json_text import Json
 from dcf.workforce.steps import Step, to_complete, wait_for_event
-from dcf.workforce.talk_steps import TOO_LATE, to_answer, to_go_on, to_tell
+from dcf.workforce.talk_steps import TOO_LATE, to_answer, to_go_on, to_judge, to_mend, to_tell
 
 Call: TypeAlias = dict[str, Json]
 Named: TypeAlias = Callable[[str], Json]
@@ -111,6 +111,8 @@ _ABOUT: Final[Mapping[str, Callable[[Mapping[str, Json], str], list[Step]]]] = {
     "run_blocked": _blocked,
     "question": to_answer,
     "question_answered": to_go_on,
+    "gate_opened": to_judge,
+    "needs_work": to_mend,
 }
 
 _TO_BE_LEASED: Final = frozenset({"token_required", "token_used"})

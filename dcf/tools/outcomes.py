@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from dcf.core.answers import Updated
+from dcf.core.gate_refusals import GateRefusal
 from dcf.core.model import RunStatus, Status
 from dcf.core.updates import Update
 from dcf.tools.next_calls import wait_again
@@ -26,7 +27,7 @@ def sentence_of(request: Update, word: str | None, answer: Updated) -> str:
         return "given back; the attempt counts."
     if answer.doc.waits_outside:
         return "handed over; it waits for its task token."
-    if request.status is Status.FAILED:
+    if request.status is Status.FAILED or answer.status is Status.FAILED:
         return f"failed{said}{_after_failure(answer)}"
     return f"succeeded{said}{', and its output is stored' if answer.output_written else ''}."
 
@@ -56,11 +57,19 @@ def calls_after(
 def calls_to_mend(
     request: Update, workflow_id: str, agent_id: str | None, refusal: Refusal
 ) -> list[dict[str, Json]] | None:
-    """Return the call that delivers an output again which did not match; None for every other refusal."""
-    if refusal.code != "output_invalid":
+    """Return the call that follows a refused output: to deliver it again, or to wait; None for other refusals."""
+    if refusal.code == "review_running" and agent_id is not None:
+        return [wait_again(agent_id)]
+    if refusal.code not in ("output_invalid", "needs_work"):
         return None
     held: dict[str, Json] = {"workflow_id": workflow_id, "state": request.state, "lease_token": request.token}
     return [to_complete(held, agent_id).as_json()]
+
+
+def what_failed(refusal: Refusal) -> dict[str, Json]:
+    """Return the criteria that a gate found to fail, as a member of an answer, where there are some."""
+    found = refusal.failed_criteria if isinstance(refusal, GateRefusal) else ()
+    return {"failed_criteria": [dict(one) for one in found]} if found else {}
 
 
 def _after_failure(answer: Updated) -> str:

@@ -4,6 +4,7 @@ A cursor is the name of the last item shown. So it stays valid while items are a
 stores nothing.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -22,6 +23,12 @@ Place = Annotated[str | None, Field(pattern=r"^[0-9]{1,6}$", description="To go 
 """A cursor that is the number of items before it."""
 
 Limit = Annotated[int, Field(ge=1, le=1000, description="Items of one page; fewer come if they are large.")]
+
+
+def fitting(items: Sequence[Json], max_bytes: int) -> int:
+    """Return how many of the items, from the first on, one answer has room for; one at least."""
+    room = Room(max_bytes)
+    return next((count for count, item in enumerate(items) if not room.takes(item)), len(items))
 
 
 class Room:

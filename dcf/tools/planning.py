@@ -16,7 +16,18 @@ from dcf.core.model import Meta, RunStatus
 from dcf.runs.starting import id_for
 from dcf.tools.beginnings import AGENTS_MAP, WORKFLOW, WORKFLOW_FORMS, defaulted, next_calls, warnings_of
 from dcf.tools.callers import current_caller, require_planner
-from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, ProjectId, WorkflowId, no_run, refused, tool
+from dcf.tools.gates import RunGates, read_run_gates
+from dcf.tools.registry import (
+    AgentId,
+    Answer,
+    Arguments,
+    JsonObject,
+    ProjectId,
+    WorkflowId,
+    no_run,
+    refused,
+    tool,
+)
 from dcf.tools.unlisted import UNLISTED
 from dcf.values.identifiers import check_agents, check_id
 from dcf.values.json_text import Json, parse, parse_workflow
@@ -46,6 +57,7 @@ class CreateWorkflowControlPlane(Arguments):
     max_attempts: int = Field(
         default=10, ge=1, le=1000, description="How often one state may be leased before the run fails."
     )
+    gates: RunGates = None
 
 
 class ControlPlaneCreated(Answer):
@@ -92,6 +104,7 @@ def create_workflow_control_plane(app: Application, args: CreateWorkflowControlP
         retention_s=args.expiry_secs,
         max_attempts=args.max_attempts,
         created_by=caller.name,
+        gates=read_run_gates(args.gates),
         project=args.project,
     )
     answer = app.control_plane.create(request)

@@ -18,10 +18,12 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     catalog,
     catalogue,
     completion,
+    contexts,
     corrections,
     diagnosis,
     execution,
     files,
+    gates,
     growing,
     health,
     journal,
@@ -47,6 +49,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     work_finding,
 )
 from dcf.tools.registry import TOOLS, Profile, Toolset, ToolSpec
+from dcf.values.profile_names import SYSTEM_PROFILES
 
 _TOOLSETS: Final[tuple[Toolset, ...]] = get_args(Toolset)
 _ALL: Final = "all"
@@ -103,7 +106,7 @@ def select_tools(toolsets: Iterable[str], *, read_only: bool, profile: str = _AL
             f"There is no toolset '{min(unknown)[:40]}'.", f"Toolsets are: {', '.join(_TOOLSETS)} (DCF_TOOLSETS)."
         )
     check_profile(profile)
-    names = None if profile == AUTO else PROFILES[profile]
+    names = PROFILES.get(profile)
     chosen = [
         spec
         for spec in TOOLS.values()
@@ -116,10 +119,9 @@ def select_tools(toolsets: Iterable[str], *, read_only: bool, profile: str = _AL
 
 def check_profile(profile: str) -> None:
     """Raise for a profile that does not exist."""
-    if profile not in {AUTO, *PROFILES}:
-        raise InvalidArgument(
-            f"There is no profile '{profile[:40]}'.", f"Profiles are: {', '.join((AUTO, *PROFILES))} (DCF_PROFILE)."
-        )
+    if profile not in {AUTO, *PROFILES, *SYSTEM_PROFILES}:
+        told = ", ".join((AUTO, *PROFILES, *SYSTEM_PROFILES))
+        raise InvalidArgument(f"There is no profile '{profile[:40]}'.", f"Profiles are: {told} (DCF_PROFILE).")
 
 
 def _place(spec: ToolSpec) -> tuple[int, str, int]:

@@ -74,7 +74,7 @@ LeaseToken = Annotated[
         examples=["the token in the answer of acquire_state_lease"],
     ),
 ]
-Ttl = Annotated[int, Field(ge=1, le=3600, description="Seconds of the lease.")]
+Ttl = Annotated[int, Field(ge=1, le=86_400, description="Seconds of the lease.")]
 WholeInput = Annotated[
     bool, Field(description="Never leave out a long input; for programs.", json_schema_extra=UNLISTED)
 ]

@@ -43,7 +43,8 @@ from dcf.tools.limits import Meter, meter_of
 from dcf.tools.listing import ToolList
 from dcf.tools.mcp_server import ControlPlaneServer
 from dcf.tools.middleware import Metering, UnknownTools, WatchedStreams, nothing_changes
-from dcf.tools.profiles import select_tools
+from dcf.tools.profile_middleware import SystemProfiles, named
+from dcf.tools.profiles import AUTO, select_tools
 from dcf.tools.progress import StreamsWhereAsked, reporting
 from dcf.tools.pulse import keep_pulse
 from dcf.tools.readiness import Readiness
@@ -101,7 +102,8 @@ def build_server(application: Application, *, protected_url: str | None = None) 
     who_calls = the_local_user(settings) if protected_url is None else who_called_over_http
     meter = meter_of(settings)
     watch = None if protected_url is None else KeyWatch(application.keys)
-    runs = RunWatch(application.history)
+    runs, reading = RunWatch(application.history), ToolReading(application, who_calls, meter)
+    shown = AUTO if named(settings.profile) else settings.profile
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
@@ -118,7 +120,7 @@ def build_server(application: Application, *, protected_url: str | None = None) 
                     await application.reader.close()
 
     return ControlPlaneServer(
-        ToolReading(application, who_calls, meter),
+        reading,
         name="dcf",
         title="dcf control plane",
         instructions=" ".join(INSTRUCTIONS.split()),
@@ -128,9 +130,10 @@ def build_server(application: Application, *, protected_url: str | None = None) 
         subscriptions=runs.bus,
         log_level="WARNING",
         middleware=[
+            SystemProfiles(reading, watch),  # its calls are limited as those of the tools that they need
             Metering((spec.name for spec in specs), who_calls),
-            ToolList(specs, who_calls, settings.profile),
-            UnknownTools(specs, who_calls, settings.profile),
+            ToolList(specs, who_calls, shown),
+            UnknownTools(specs, who_calls, shown),
             nothing_changes,
             *([] if watch is None else [WatchedStreams(watch, who_calls)]),
             RunListeners(runs, who_calls, application.projects.of_run),

@@ -18,6 +18,7 @@ from dcf.errors import InvalidArgument
 from dcf.runs.starting import id_for
 from dcf.tools.beginnings import AGENTS_MAP, WORKFLOW, WORKFLOW_FORMS, defaulted, next_calls, warnings_of
 from dcf.tools.callers import bound_to, current_caller, require_planner
+from dcf.tools.gates import RunGates, read_run_gates
 from dcf.tools.lifecycle import Reason, RequestId
 from dcf.tools.registry import (
     AgentId,
@@ -63,6 +64,7 @@ class StartRun(Arguments):
         default=None, ge=1, le=31_536_000, description="Seconds that the run's keys outlive its finalization."
     )
     max_attempts: int = Field(default=10, ge=1, le=1000, description="Leases of one state before the run fails.")
+    gates: RunGates = None
     keep: bool = Field(default=True, description="Keep the document, to be started again by its name.")
     request_id: RequestId = None
     reason: Reason = None
@@ -145,6 +147,8 @@ def _reader(app: Application, args: StartRun) -> Callable[[Definition, str], Cre
     agents = {} if args.agents_map_json is None else parse(args.agents_map_json, name="agents_map_json")
     tags = () if args.tags_json is None else check_tags(parse(args.tags_json, name="tags_json"), name="tags_json")
 
+    gates = read_run_gates(args.gates)
+
     def wish(definition: Definition, workflow_id: str) -> Create:
         return Create(
             workflow_id=check_id(workflow_id, "workflow_id"),
@@ -156,6 +160,7 @@ def _reader(app: Application, args: StartRun) -> Callable[[Definition, str], Cre
             max_attempts=args.max_attempts,
             created_by=caller.name,
             tags=tags,
+            gates=gates,
             project=args.project,
         )
 

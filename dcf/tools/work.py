@@ -41,7 +41,7 @@ def work_shown(app: Application, workflow_id: str, leased: Leased, *, whole_inpu
     found["attempt"], found["epoch"], found["entry_epoch"] = doc.attempts, lease.epoch, leased.entry_epoch
     if doc.visit is not None:
         found["task_token"] = app.callbacks.token_of(workflow_id, state, doc)
-    definition = app.control_plane.transactions.run(workflow_id).definition
+    definition = app.control_plane.transactions.run_with(workflow_id, state).definition
     told = brief_of(definition, state, leased.given).as_json()
     if "skills" in told:
         told["skills"] = _skills(app, definition, state, lease.owner_agent_id)
@@ -50,9 +50,9 @@ def work_shown(app: Application, workflow_id: str, leased: Leased, *, whole_inpu
         found["last_error"] = doc.last_error
     if doc.questions is not None:
         found["questions"] = app.talking.questions_of(workflow_id, state, doc)
-    warnings = app.work.areas.warn(workflow_id, leased) if doc.extra else []
-    if warnings:
-        found["warnings"] = warnings
+    found |= _warned(app, workflow_id, leased)
+    if doc.gated is not None:
+        found |= app.gates.sent_back(workflow_id, state)
     found["provenance"] = mark_of_input(state, doc)
     size = 0 if whole_input else len(dump(leased.given))
     if size > LONGEST_INPUT:
@@ -60,6 +60,12 @@ def work_shown(app: Application, workflow_id: str, leased: Leased, *, whole_inpu
     else:
         found["input"] = leased.given
     return found
+
+
+def _warned(app: Application, workflow_id: str, leased: Leased) -> dict[str, Json]:
+    """Return who works in the same files, if anybody does; a state without areas costs nothing."""
+    warnings = app.work.areas.warn(workflow_id, leased) if leased.doc.extra else []
+    return {"warnings": list[Json](warnings)} if warnings else {}
 
 
 def claimed_work(

@@ -139,6 +139,11 @@ class Desk:
         runs = self._assignments.read(self._assignments.newest_live())
         return tuple(dict.fromkeys(one for run in runs for pool in run.agents.values() for one in pool))
 
+    def planned_by(self, agent_id: str, project: str | None = None) -> list[str]:
+        """Return those of the newest live runs that the agent plans, newest first."""
+        found = self._assignments.read(self._assignments.newest_live())
+        return [one.workflow_id for one in found if one.planner == agent_id and project in (None, one.project)]
+
     def _live_runs(self, agent_id: str, project: str | None) -> list[Assignments]:
         near = self._assignments.read(self._assignments.runs_of(agent_id))
         found = _live(near, agent_id, project)

@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.values.json_text import Json
-from dcf.workforce.steps import Step
+from dcf.workforce.steps import Step, to_complete
 
 TOO_LATE: Final = frozenset({"result_used", "path_differs"})
 """Codes of corrections that come too late: then the planner should hear of it."""
+
+
+_HELD: Final = "<your lease_token>"  # nosec B105 - it stands for a token
 
 
 def to_tell(where: Mapping[str, Json], agent_id: str | None) -> Step:
@@ -23,6 +26,31 @@ def to_answer(event: Mapping[str, Json], agent_id: str) -> list[Step]:
     arguments = {"workflow_id": event.get("workflow_id"), "question_id": event.get("question_id")}
     why = f"'{event.get('from')}' waits for the answer until {event.get('waits_until')}."
     return [Step(tool="answer_question", arguments={**arguments, "answer": filled, "agent_id": agent_id}, why=why)]
+
+
+def to_judge(event: Mapping[str, Json], agent_id: str) -> list[Step]:
+    """Return the calls that judge an output: to read it whole where the event has it not, and the verdict."""
+    where: dict[str, Json] = {"workflow_id": event.get("workflow_id"), "state": event.get("target_state")}
+    texts = event.get("criteria")
+    criteria: list[Json] = [
+        {"criterion": one, "passed": "<true or false>", "feedback": "<what to mend>"}
+        for one in (texts if isinstance(texts, list) else ())
+    ]
+    verdict = {**where, "gate": event.get("gate"), "verdict": "<pass or fail>", "agent_id": agent_id}
+    verdict |= {"content_sha256": event.get("content_sha256")} | ({"criteria": criteria} if criteria else {})
+    read = [Step(tool="list_gates", arguments=where, why="The output is long: this has all of it.")]
+    why = f"'{event.get('from')}' waits for your verdict; say of each criterion that failed what to mend."
+    return [
+        *(read if event.get("output_left_out") else []),
+        Step(tool="decide_gate", arguments=verdict, why=why),
+    ]
+
+
+def to_mend(event: Mapping[str, Json], agent_id: str) -> list[Step]:
+    """Return the call that delivers an output again that a gate has sent back."""
+    held: dict[str, Json] = {"workflow_id": event.get("workflow_id"), "state": event.get("target_state")}
+    why = "Mend what failed_criteria lists, then deliver the whole output again with the token that you hold."
+    return [to_complete({**held, "lease_token": _HELD}, agent_id, why)]
 
 
 def to_go_on(event: Mapping[str, Json], agent_id: str) -> list[Step]:

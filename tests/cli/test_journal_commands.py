@@ -65,3 +65,16 @@ def test_limits_and_filters_of_what_is_shown(dcf: Dcf, run: str) -> None:
     newest = dcf("journal", run, "--newest", "--limit", "1", "--json", "--agent", "ann").stdout
     assert json.loads(newest)["text"] == "line 2"
     assert dcf("journal", run, "--kind", "gossip").exit_code != 0
+
+
+def test_the_context_of_an_agent_and_of_a_run(dcf: Dcf, world: World, run: str) -> None:
+    world.acquire(run, "A", "ann")
+    dcf("journal", "add", run, "decision", "EUR.", "--details", '{"chosen": "EUR"}', "--as", "ann")
+    told = dcf("context", run, "--agent", "ann").stdout
+    assert f"runs: {run}  running" in told
+    assert f"held: {run}  A  running" in told
+    assert f"decisions: {run}  EUR." in told
+    assert "next: renew_state_lease" in told
+    found = json.loads(dcf("context", run, "--json").stdout)
+    assert [one["tool"] for one in found["next"]] == ["explain_run"]
+    assert dcf("context").exit_code != 0

@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from dcf.tools.client import connect
-from dcf.worker import FUNCTIONS, Worker
+from dcf.worker import FUNCTIONS, Granted, Worker
 from tests.processes import hooked_order
 
 assert hooked_order.HOOKS, "importing it registers the functions"
 
 
 class TwiceTold(Worker):
-    def handle(self, event: Mapping[str, Any]) -> None:
+    def handle(self, event: Mapping[str, Any], granted: Granted = None) -> None:
         start = threading.Barrier(2)
 
-        def once_more() -> None:
+        def once_more(granted: Granted) -> None:
             start.wait()
-            super(TwiceTold, self).handle(event)
+            super(TwiceTold, self).handle(event, granted)
 
-        told = [threading.Thread(target=once_more) for _ in range(2)]
+        told = [threading.Thread(target=once_more, args=[one]) for one in (granted, None)]
         for thread in told:
             thread.start()
         for thread in told:

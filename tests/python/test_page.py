@@ -15,6 +15,7 @@ import dcf
 from dcf.client import (
     Client,
     journal_records,
+    knowledge_records,
     outside_records,
     people_records,
     records,
@@ -123,7 +124,10 @@ def test_a_method_gives_a_tool_only_arguments_that_it_takes() -> None:
 def test_every_name_of_the_package_and_every_record_of_a_method_is_on_the_page() -> None:
     assert not [name for name in dcf.__all__ if not re.search(rf"\b{name}\b", PAGE.replace("dcf.client", ""))]
     returned = {found for row in re.findall(r"\| ([^|]+) \|$", PAGE, re.MULTILINE) for found in re.findall(r"\w+", row)}
-    modules = (records, journal_records, outside_records, people_records, registered_records, schedule_records)
+    modules = (
+        *(records, journal_records, knowledge_records, outside_records, people_records, registered_records),
+        schedule_records,
+    )
     mine = {
         name
         for module in modules
@@ -138,6 +142,7 @@ def test_every_name_of_the_package_and_every_record_of_a_method_is_on_the_page()
         "SuggestedRemedy",
         "ExplainedCause",
         "NotifiedAgent",
+        "FindingEdit",
         "TickOutcome",
         "TroubledSchedule",
         "WaitingSignal",

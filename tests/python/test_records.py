@@ -12,6 +12,14 @@ from dcf import client as package
 from dcf.client import (
     AsyncClient,
     Client,
+    contexts,
+    gate_records,
+    gating,
+    growing,
+    growing_records,
+    journal,
+    knowledge,
+    knowledge_records,
     outside,
     outside_records,
     people,
@@ -63,7 +71,17 @@ OF_TOOLS = {
     talk_records.AskedQuestion: ("ask_question", set()),
     talk_records.AnsweredQuestion: ("answer_question", set()),
     talk_records.CorrectedResult: ("correct_result", {"problems"}),
+    gate_records.JudgedGate: ("decide_gate", set()),
     registered_records.RegisteredAgent: ("register_agent", set()),
+    knowledge_records.ShownFinding: ("add_finding", set()),
+    knowledge_records.DeletedFinding: ("delete_finding", set()),
+    knowledge_records.ShownDefinition: ("put_definition", set()),
+    knowledge_records.DeletedDefinition: ("delete_definition", set()),
+    growing_records.OpenedRun: ("open_run", set()),
+    growing_records.AddedUnits: ("add_units", {"problems"}),
+    growing_records.SealedGroup: ("seal_group", set()),
+    growing_records.ReopenedUnit: ("rewind_unit", set()),
+    growing_records.ClosedRun: ("close_run", set()),
     schedule_records.CreatedSchedule: ("create_schedule", set()),
     schedule_records.OperatedSchedule: ("operate_schedule", {"warnings"}),
     schedule_records.DeletedSchedule: ("delete_schedule", set()),
@@ -150,7 +168,10 @@ def test_both_clients_have_the_same_verbs_with_the_same_parameters() -> None:
 def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation() -> None:
     described = {
         name: function
-        for module in (verbs, watching, outside, people, projects, registering, scheduling, talk)
+        for module in (
+            *(verbs, watching, gating, journal, outside, people, projects, registering, scheduling, talk),
+            *(knowledge, growing, contexts),
+        )
         for name, function in vars(module).items()
         if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     }

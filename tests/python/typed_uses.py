@@ -23,6 +23,7 @@ from dcf.client import (
     ExplainedRun,
     FinalizedRun,
     HeldRun,
+    JudgedGate,
     LeftNote,
     ListedRun,
     ListedTask,
@@ -43,6 +44,7 @@ from dcf.client import (
     StartedRun,
     StateDetails,
     ValidatedWorkflow,
+    WaitingGate,
 )
 from dcf.errors import DcfError, InvalidDefinition, Problem, Refused, RunFailed
 
@@ -63,6 +65,14 @@ async def charge(given: dict[str, int], context: dcf.TaskContext) -> int:
 
 
 assert_type(greet({"name": "Ada"}), dict[str, str])
+
+
+def uses_of_gates() -> None:
+    """Say what the verbs about gates return."""
+    with dcf.connect() as client:
+        assert_type(client.list_gates(agent_id="rita"), Iterator[WaitingGate])
+        assert_type(client.decide_gate("r", "Greet", "review", "pass", content_sha256="0" * 64), JudgedGate)
+        assert_type(client.override_gate("r", "Greet", reason="checked by phone"), JudgedGate)
 
 
 def uses_of_a_client() -> None:

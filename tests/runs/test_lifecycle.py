@@ -371,3 +371,13 @@ def test_a_request_whose_reply_was_lost_is_applied_once(
     assert len([one for one in types(real, run) if one in {"RunCancelled", "RunPaused", "RunResumed"}]) == 1 + (
         verb == "resume"
     )
+
+
+def test_a_paused_run_says_why_until_it_is_resumed(world: World) -> None:
+    run = world.create(chain("A"))
+    done(world.lifecycle.pause(run, reason="pending"))
+    assert world.meta(run)["paused_because"] == "pending"
+    done(world.lifecycle.resume(run))
+    assert world.meta(run).get("paused_because") is None
+    done(world.lifecycle.pause(run))
+    assert world.meta(run).get("paused_because") is None

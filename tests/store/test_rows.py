@@ -31,6 +31,7 @@ WANTED: dict[str, Any] = {
     "claims": ("token",),
     "signals": True,
     "talk": True,
+    "journal": ("j0",),
     "growth": True,
     "usage": True,
     "whole_meta": True,

@@ -28,6 +28,7 @@ from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis
+from dcf.runs.gates import Gates
 from dcf.runs.histories import Histories
 from dcf.runs.journal import Journal
 from dcf.runs.lanes import Lanes
@@ -53,6 +54,7 @@ from dcf.store.definitions import KeptDefinitions
 from dcf.store.deletion import Deletion
 from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
+from dcf.store.gate_lists import GateLists
 from dcf.store.handed import HandedOut
 from dcf.store.history import Happening, History
 from dcf.store.human_tasks import HumanTasks
@@ -129,6 +131,7 @@ class World:
         self.callbacks = Callbacks(self.plane)
         self.talking = Talking(self.plane)
         self.corrections = self.talking.corrections
+        self.gates = Gates(self.plane, GateLists(self.connections))
         self.journal = Journal(self.plane, JournalReader(self.connections))
         self.retrying = RunRetrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))

@@ -14,7 +14,7 @@ from tests.tools.access import PLANNER, ask, key_of
 pytestmark = pytest.mark.anyio
 
 Replica = Callable[..., Application]
-IN_HISTORY = {"planning", "execution", "notification", "people"}
+IN_HISTORY = {"planning", "execution", "notification", "people", "growing"}
 """Toolsets whose changes are events of a run (`test_authors.py`)."""
 ON_RUNS = {"dcf.tools.lifecycle", "dcf.tools.starting"}
 """Modules of tools of the toolset "operations" whose changes are events of a run."""

@@ -147,10 +147,10 @@ async def test_only_the_scope_operate_makes_a_document_that_never_expires(
     assert (raw_redis.ttl(key) == -1) == may
 
 
-_NEEDED_TOO = dict.fromkeys(("json_set", "json_merge", "correct_result"), (Scope.PLAN,))
-"""What the planner's hand on `meta.agents` takes beside the tool's scope, and who corrects without a lease token."""
+_NEEDED_TOO = dict.fromkeys(("json_set", "json_merge", "correct_result", "put_definition"), (Scope.PLAN,))
+"""What takes more than the tool's scope: changing `meta.agents`, a correction without a lease, a lasting definition."""
 
-_ONE_OF_TWO = {"answer_question": Scope.PLAN, "resolve_issue": Scope.PLAN}
+_ONE_OF_TWO = {"answer_question": Scope.PLAN, "resolve_issue": Scope.PLAN, "decide_gate": Scope.WORK}
 """A scope that is enough beside the tool's own, where another would be as well."""
 
 _OPERATORS = {name for name in TOOLS if name.startswith("json_")} - {"json_read", "json_set", "json_merge"} | {

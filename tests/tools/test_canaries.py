@@ -142,7 +142,7 @@ _ECHOED = {
 _DATA = {"initial_json", "value_json", "default_json", "patch_json", "content", "finalize_note", "name", "description"}
 _DATA = {
     *("initial_json", "value_json", "default_json", "patch_json", "content", "finalize_note"),
-    *("text", "title", "category", "description"),
+    *("text", "title", "category", "description", "version"),
 }
 """What a caller asks to be kept, or to be put where everybody may read it."""
 
@@ -166,7 +166,7 @@ async def test_a_secret_that_is_sent_in_the_wrong_place_is_not_repeated(
     assert not shown or argument in _ECHOED | _DATA, shown
     assert mark not in logged(caplog)
     made = [key for key in raw_redis.scan_iter() if mark.encode() in key]
-    assert not made or argument in _NAMES | {"redis_key", "key_prefix"}
+    assert not made or argument in _NAMES | {"redis_key", "key_prefix", "project"}
 
 
 @pytest.mark.parametrize(("name", "argument"), _cases())

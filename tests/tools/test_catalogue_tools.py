@@ -1,4 +1,4 @@
-"""The tools on the catalogue, as an MCP client calls them: versions, hashes, whose definition comes first, search."""
+"""The tools on the catalogue, as an MCP client calls them: versions, hashes, whose come first, and search."""
 
 import secrets
 from collections.abc import Callable
@@ -228,3 +228,17 @@ async def test_a_deleted_definition_is_gone_with_its_versions(operator: Tools, n
     await operator.refused("not_in_catalogue", "get_definition", kind="rule", name=name, project="p")
     left = raw_redis.keys("cp:idx:text:{catalogue}:entry:*")
     assert not [key for key in left if name.encode() in (raw_redis.hget(key, "document") or b"")]
+
+
+@pytest.mark.parametrize("content", ["\ud800", {"a": 10**30}, "x" * 300_000])
+async def test_what_is_neither_text_nor_json_is_refused(tools: Tools, name: str, content: Any) -> None:
+    answer = await tools.call("put_definition", kind="rule", name=name, content=content)
+    assert answer.code in {"invalid_argument", "too_large"}
+
+
+async def test_no_secret_of_a_known_shape_is_among_the_words_of_the_index(
+    tools: Tools, name: str, raw_redis: Any
+) -> None:
+    mark = secrets.token_hex(16)
+    await put(tools, name, f"use lease-{mark}", session=f"dcf_0123456789ab_{mark}00000000000")
+    assert not [key for key in raw_redis.scan_iter() if mark.encode() in key]

@@ -11,26 +11,32 @@ import pytest
 import redis
 
 from dcf.application import Application
-from dcf.asl import brief_syntax, parsing, pausing, schema_check, schema_syntax
+from dcf.asl import brief_syntax, gate_syntax, parsing, pausing, schema_check, schema_syntax
 from dcf.core import (
     blockers,
+    catalogue_definitions,
     journal,
     journal_query,
+    knowledge,
     parents,
     projects,
     schedules,
     signals,
     talk,
+    text_tokens,
     ticks,
+    units,
     usage,
+    verdicts,
     work_limits,
     work_list,
 )
+from dcf.core import gates as core_gates
 from dcf.core.access import Scope
 from dcf.runs import histories
 from dcf.runs import usage as run_usage
 from dcf.settings import Settings
-from dcf.store import audit_trail, inbox, keys, run_signs
+from dcf.store import audit_trail, inbox, keys, run_signs, text_index
 from dcf.store import usage as usage_books
 from dcf.tools import notification, run_watch
 from dcf.tools.registry import TOOLS
@@ -38,19 +44,23 @@ from dcf.values import json_text
 from tests.runs import (
     test_children,
     test_diagnosis_reads,
+    test_gates,
     test_histories,
     test_journal,
+    test_knowledge,
     test_long_chains,
     test_signals,
     test_talk,
     test_usage,
     test_work_finding,
 )
-from tests.store import test_audit_trail, test_fair_inbox
+from tests.store import test_audit_trail, test_fair_inbox, test_text_index
 from tests.tools import (
     test_bodies,
+    test_catalogue_tools,
     test_connections,
     test_floods,
+    test_gate_tools,
     test_http,
     test_journal_tools,
     test_limits,
@@ -62,8 +72,8 @@ from tests.tools import (
     test_work_tools,
 )
 from tests.tools.calls import Tools, new_run
-from tests.unit.asl import test_json_schemas
-from tests.unit.core import test_core_briefs, test_scheduling, test_ticks
+from tests.unit.asl import test_gate_syntax, test_json_schemas
+from tests.unit.core import test_core_briefs, test_growing, test_scheduling, test_text_query, test_ticks
 
 pytestmark = pytest.mark.anyio
 
@@ -211,6 +221,23 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         histories.MOST_EXAMINED,
         test_histories.test_a_page_that_few_events_belong_to_reads_a_bounded_number_and_says_where_to_go_on,
     ),
+    "findings": (knowledge.MOST_FINDINGS, test_knowledge.test_no_more_findings_are_kept_than_there_may_be),
+    "definitions in the catalogue, and older versions of them": (
+        catalogue_definitions.MOST_DEFINITIONS,
+        test_knowledge.test_no_more_definitions_are_kept_than_there_may_be,
+    ),
+    "versions of one definition whose content is kept": (
+        catalogue_definitions.MOST_VERSIONS,
+        test_catalogue_tools.test_the_oldest_versions_go,
+    ),
+    "different words by which a text is found": (
+        text_tokens.MOST_WORDS,
+        test_text_query.test_a_text_is_found_by_so_many_words_and_no_more,
+    ),
+    "entries that one page of a search orders and counts": (
+        text_index.BLOCK,
+        test_text_index.test_pages_show_each_entry_once_whatever_the_size_of_a_block,
+    ),
     "schedules": (schedules.MOST_SCHEDULES, test_schedule_tools.test_there_are_a_thousand_schedules_at_most),
     "schedules that one key created": (
         schedules.MOST_OF_ONE,
@@ -267,6 +294,32 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "entries of one page of a journal": (
         journal_query.LONGEST_PAGE,
         test_journal_tools.test_a_page_has_so_many_at_most,
+    ),
+    "gates of a Task, and of a run": (gate_syntax.MOST_GATES, test_gate_syntax.test_there_are_only_so_many_gates),
+    "criteria of a gate": (gate_syntax.MOST_CRITERIA, test_gate_syntax.test_a_gate_has_only_so_many_criteria),
+    "outputs that are submitted to gates in one visit": (
+        core_gates.MOST_SUBMISSIONS,
+        test_gates.test_only_so_many_outputs_are_submitted_in_one_visit,
+    ),
+    "verdicts that are kept of a state": (
+        core_gates.MOST_VERDICTS,
+        test_gates.test_only_so_many_verdicts_are_kept,
+    ),
+    "times that a gate is asked in vain": (
+        core_gates.MOST_UNAVAILABLE,
+        test_gates.test_a_command_that_could_not_be_run_is_asked_for_again_and_people_in_the_end,
+    ),
+    "characters of the end of a command's output in a verdict": (
+        verdicts.LONGEST_TAIL,
+        test_gate_tools.test_a_long_tail_of_a_command_is_refused,
+    ),
+    "units and groups of a run that grows": (
+        units.MOST_UNITS,
+        test_growing.test_a_run_takes_only_so_many_units_and_a_call_only_so_many,
+    ),
+    "units that wait for one unit or group": (
+        units.MOST_FOLLOWERS,
+        test_growing.test_only_so_many_units_wait_for_one,
     ),
     "notes of a run": (talk.MOST_NOTES, test_talk.test_notes_are_bounded_in_length_and_number_and_end_with_the_run),
     "questions that a run keeps": (

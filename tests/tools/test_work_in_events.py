@@ -6,12 +6,14 @@ from typing import Any
 import anyio
 import anyio.from_thread
 import pytest
+import redis
 from mcp.client import Client
 
 from dcf.application import Application
 from dcf.core import lease
 from dcf.core.answers import Leased
 from dcf.core.model import Status
+from dcf.store.inbox import VISIBILITY_S
 from dcf.tools import awaiting
 from dcf.tools.awaiting import AwaitWorkflowEvent, await_workflow_event
 from dcf.tools.server import build_server
@@ -48,6 +50,29 @@ async def test_an_event_of_a_ready_state_brings_it_leased_with_its_input_and_the
 
 async def awaited(tools: Tools, agent: str, **more: object) -> Answer:
     return await tools.ok("await_workflow_event", **{"agent_id": agent, "timeout_s": 0} | more)
+
+
+async def test_of_states_that_a_worker_does_not_name_it_is_only_told(tools: Tools, run_id: str) -> None:
+    agent = f"agent-{run_id}"
+    await ready(tools, run_id, agent)
+    answer = await awaited(tools, agent, lease_states=["B"])
+    assert answer["event"]["target_state"] == "A"
+    assert "work" not in answer.payload
+    read = await tools.ok("read_workflow_control_plane", workflow_id=run_id)
+    assert (read["states"]["A"]["status"], read["states"]["A"]["attempts"]) == ("pending", 0)
+
+
+async def test_a_wait_that_is_repeated_with_its_token_finds_the_lease_again(
+    tools: Tools, run_id: str, raw_redis: redis.Redis
+) -> None:
+    agent = f"agent-{run_id}"
+    await ready(tools, run_id, agent)
+    first = await awaited(tools, agent, lease_token="token-of-mine", lease_states=["A"])
+    taken = f"cp:idx:inbox:{agent}:taken"
+    raw_redis.zincrby(taken, -VISIBILITY_S * 1000, first["message_id"])  # as if it had been handed out long ago
+    again = await awaited(tools, agent, lease_token="token-of-mine", lease_states=["A"])
+    assert again["work"] == first["work"]
+    assert (again["work"]["lease_token"], again["work"]["attempt"]) == ("token-of-mine", 1)
 
 
 async def test_a_loop_of_two_calls_does_a_run_and_waits_at_its_end(tools: Tools, run_id: str) -> None:

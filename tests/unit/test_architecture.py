@@ -102,7 +102,7 @@ def test_errors_import_nothing_of_dcf() -> None:
     ("library", "places"),
     [
         ("redis", ("dcf.store.",)),
-        ("mcp", ("dcf.tools.", "dcf.stub.server", "dcf.hosting.tool_servers")),
+        ("mcp", ("dcf.tools.", "dcf.stub.server", "dcf.hosting.tool_servers", "dcf.local.")),
         ("yaml", ("dcf.authoring.yaml_text",)),
         ("letta_client", ("dcf.adapters.letta",)),
     ],
@@ -215,15 +215,8 @@ def test_every_refusal_is_listed_with_its_code() -> None:
 def test_refusals_of_the_core_are_made_in_one_place() -> None:
     makers = {name for name, tree in MODULES.items() if is_in(name, "dcf.core") and "Refusal(" in ast.unparse(tree)}
     places = {"refusals", "outside_refusals", "human_refusals", "talk_refusals", "schedule_refusals", "run_edits"}
-    places |= {
-        "answers",
-        "halt_refusals",
-        "journal_refusals",
-        "project_refusals",
-        "knowledge_refusals",
-        "unit_refusals",
-        "work_refusals",
-    }
+    places |= {"answers", "gate_refusals", "halt_refusals", "journal_refusals", "unit_refusals", "project_refusals"}
+    places |= {"knowledge_refusals", "work_refusals"}
     assert makers <= {f"dcf.core.{name}" for name in places}
 
 

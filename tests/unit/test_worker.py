@@ -188,6 +188,36 @@ def test_an_event_is_acknowledged_after_it_was_handled() -> None:
     assert (asked["agent_id"], asked["timeout_s"]) == ("me", 0)
 
 
+def test_work_that_comes_with_its_event_needs_no_further_call_before_the_function() -> None:
+    tools = serve(Inbox(message(1) | {"work": claimed("A")}, TIMEOUT))
+    assert tools.names == ["await_workflow_event", "update_workflow_control_plane", "await_workflow_event"]
+    (written,) = tools.arguments("update_workflow_control_plane")
+    assert (written["lease_token"], written["output_json"]) == ("token-A", '{"from":"A"}')
+
+
+def test_work_that_comes_after_the_worker_was_told_to_stop_is_given_back_and_its_event_not_acknowledged() -> None:
+    tools = serve(Inbox(message(1) | {"work": claimed("A")}))
+    assert tools.names == ["await_workflow_event", "release_state_lease"]
+    (given_back,) = tools.arguments("release_state_lease")
+    assert given_back["lease_token"] == "token-A"
+
+
+def test_a_wait_names_the_states_that_the_worker_has_functions_for_unless_they_are_too_many() -> None:
+    for count, named in ((1, ["S0"]), (201, None)):
+        tools = FakeTools(await_workflow_event=(inbox := Inbox(TIMEOUT)))
+        worker(tools, {f"S{number}": lambda given: given for number in range(count)}).serve(inbox.stop)
+        (asked,) = tools.arguments("await_workflow_event")
+        assert (asked.get("lease_states"), asked.get("lease", True)) == (named, named is not None)
+
+
+def test_a_wait_has_the_same_token_until_it_was_answered() -> None:
+    away = ServerUnreachable("The dcf server did not answer.")
+    asked = serve(Inbox(TIMEOUT, away, TIMEOUT, TIMEOUT)).arguments("await_workflow_event")
+    first, lost, again, last = (one["lease_token"] for one in asked)
+    assert lost == again
+    assert len({first, lost, last}) == 3
+
+
 @pytest.mark.parametrize(
     "error",
     [ToolCallFailed("unknown_run", "There is no run 'run-1'."), ServerUnreachable("The dcf server did not answer.")],

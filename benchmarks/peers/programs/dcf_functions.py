@@ -9,6 +9,7 @@ from benchmarks.peers.programs.shapes import TAIL, WIDTH
 from dcf.worker import task
 
 _LONGEST_CHAIN = 1000
+_HAND_OVERS = 120
 _MOST_DIAMONDS = 45
 _NOTES = Notes(Options(**json.loads(os.environ["DCF_BENCH_OPTIONS"])))
 
@@ -26,9 +27,10 @@ def _score(item: object) -> object:
     return {"way": 7}
 
 
-for _node in range(_LONGEST_CHAIN):
+_hands_over = _NOTES.options.queues > 1
+for _node in range(_HAND_OVERS if _hands_over else _LONGEST_CHAIN):
     task(f"S{_node:04d}")(_step(_node))
-for _number in range(_MOST_DIAMONDS):
+for _number in range(0 if _hands_over else _MOST_DIAMONDS):
     for _name in (f"D{_number:02d}", f"D{_number:02d}j", *(f"D{_number:02d}b{side:03d}" for side in range(WIDTH))):
         task(_name)(_step(0))
 for _number in range(TAIL):

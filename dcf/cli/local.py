@@ -1,0 +1,66 @@
+"""The command `dcf local`: the MCP server that an agent's client starts on the agent's machine."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dcf.cli import opening, panels
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command(rich_help_panel=panels.SERVERS)(local)
+
+
+def local(
+    server: Annotated[str | None, typer.Option(help="URL of the MCP server; default DCF_SERVER_URL.")] = None,
+    key: Annotated[
+        str | None, typer.Option(help="API key; better in DCF_API_KEY, which no list of processes shows.")
+    ] = None,
+    root: Annotated[
+        Path | None, typer.Option(help="Directory to work in where neither the call nor the client says one.")
+    ] = None,
+    profile: Annotated[str | None, typer.Option(help="Tools that the server shall list: worker, member, ...")] = None,
+    allow_command: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Commands of gates that may run here, e.g. 'pytest *'; repeatable."),
+    ] = None,
+    allow_file: Annotated[
+        Path | None, typer.Option(help="File with such patterns, one a line; outside every repository it is for.")
+    ] = None,
+    upload_files: Annotated[
+        bool, typer.Option("--upload-files", help="Keep the files that results name as artifacts.")
+    ] = False,
+    deadline: Annotated[
+        float, typer.Option(help="Seconds for which a call is repeated while the server is away.", min=0, max=600)
+    ] = 30,
+) -> None:
+    """Serve an agent on this machine: the tools of a dcf server, and what needs the disk.
+
+    It runs on standard input and output, started by Claude Code, Cursor or any MCP client. Beside the server's tools it
+    has local_worktree, local_changes, local_branch, local_files and local_gates; files that a result names are hashed.
+    No command of a gate runs here unless a person allowed it. docs/local.md says more.
+    """
+    import anyio
+
+    from dcf.local.commands import allowed_by, end_all
+    from dcf.local.proxy import LocalServer, serve
+    from dcf.local.upstream import Upstream
+    from dcf.local.working_root import WorkingRoot
+
+    settings = opening.settings()
+    kept = None if settings.api_key is None else settings.api_key.get_secret_value()
+    allowed = allowed_by(allow_command or (), allow_file)
+    upstream = Upstream(server or settings.server_url, key or kept, deadline, profile)
+    found = LocalServer(upstream, WorkingRoot(root), allowed, upload=upload_files)
+
+    def end(number: int, _: object) -> None:
+        end_all()
+        os._exit(128 + number)  # a thread waits for standard input, which cannot be interrupted
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    anyio.run(serve, found)

@@ -1,0 +1,57 @@
+"""What callers say of artifacts: types, digests, ids and cursors, read and checked. Pure."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from dcf.errors import InvalidArgument
+
+SHORT_TYPES: Final[Mapping[str, str]] = {
+    "text": "text/plain",
+    "markdown": "text/markdown",
+    "json": "application/json",
+    "binary": "application/octet-stream",
+}
+_MEDIA_TYPE: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,62}/[a-z0-9][a-z0-9!#$&^_.+-]{0,62}\Z", re.ASCII)
+_SHA256: Final = re.compile(r"[0-9a-f]{64}\Z", re.ASCII)
+_CURSOR: Final = re.compile(r"([0-9]{1,16}):([A-Za-z0-9][A-Za-z0-9_.-]{0,63})\Z", re.ASCII)
+_LONGEST_SLUG: Final = 40
+
+
+def content_type_of(given: str) -> str:
+    """Return the media type that was named, short or whole; raise InvalidArgument for what is none."""
+    short = SHORT_TYPES.get(given)
+    whole = given.partition(";")[0].strip().lower()
+    if short is None and _MEDIA_TYPE.match(whole) is None:
+        raise InvalidArgument(
+            "content_type is no media type.", f"Use {', '.join(SHORT_TYPES)}, or a media type such as image/png."
+        )
+    return short or whole
+
+
+def check_sha256(given: str | None) -> str | None:
+    """Return a digest in the one form that is compared; raise InvalidArgument for what is none."""
+    if given is None:
+        return None
+    found = given.lower()
+    if _SHA256.match(found) is None:
+        raise InvalidArgument("sha256 is no SHA-256 in hexadecimal.", "Send its 64 digits, or leave it out.")
+    return found
+
+
+def id_of(name: str, sha256: str) -> str:
+    """Return the id of an artifact that was put without one: the same for the same name and content."""
+    slug = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[:_LONGEST_SLUG].strip("-.") or "artifact"
+    named = hashlib.sha256(f"{name}\n{sha256}".encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{slug}-{named[:12]}"
+
+
+def read_artifact_cursor(text: str | None) -> tuple[int, str] | None:
+    """Read the cursor of an earlier page: when the artifact before it was put, and its id."""
+    if text is None:
+        return None
+    found = _CURSOR.match(text)
+    if found is None:
+        raise InvalidArgument("cursor is not one that an answer to this call gave.", "Begin again without cursor.")
+    return int(found[1]), found[2]

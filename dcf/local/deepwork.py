@@ -1,0 +1,145 @@
+"""What the profile `deepwork` needs of the agent's disk: jobs of the project, files of outputs, and the branch.
+
+The jobs in `.deepwork/jobs/*/job.yml` are registered for the session before they are listed or started; a session is
+that of the directory, so that agents in two worktrees do not share one. A branch is made for a workflow that is not
+within another; where it cannot be made, the answer says why and calls it a suggestion.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import anyio.to_thread
+
+from dcf.authoring.yaml_text import read_yaml
+from dcf.errors import DcfError, InvalidArgument
+from dcf.local import file_reading, worktree
+from dcf.local.calls import ServerCalls
+from dcf.local.git import GitRefused
+from dcf.values.json_text import Json, dump
+from dcf.values.located import Report
+
+PROFILE: Final = "deepwork"
+MOST_JOBS: Final = 100
+_JOBS: Final = ".deepwork/jobs"
+_LONGEST: Final = 256 * 1024
+_WITH_JOBS: Final = frozenset({"get_workflows", "start_workflow"})
+_TOOLS: Final = _WITH_JOBS | {
+    *("finished_step", "abort_workflow", "go_to_step", "register_session_job", "get_session_job"),
+}
+
+
+def is_one(profile: str | None, tool: str) -> bool:
+    """Return True for a call that is looked into here."""
+    return profile == PROFILE and tool in _TOOLS
+
+
+@dataclass(frozen=True, slots=True)
+class DeepWorkCall:
+    """One call of a tool of the profile. Without a directory it is passed on as it is."""
+
+    tool: str
+    arguments: Mapping[str, Json]
+    root: Path | None
+    server: ServerCalls
+
+    async def prepared(self) -> tuple[dict[str, Json], list[str]]:
+        """Return the arguments that are sent, and what is wrong with jobs; raise InvalidArgument for a missing file."""
+        given = dict(self.arguments)
+        if self.root is None:
+            return given, []
+        given.setdefault("session_id", hashlib.sha256(str(self.root).encode()).hexdigest()[:8])
+        problems = await self._registered(str(given["session_id"])) if self.tool in _WITH_JOBS else []
+        if self.tool == "finished_step":
+            found = await anyio.to_thread.run_sync(file_reading.all_found, self.root, _paths(given.get("outputs")))
+            given["file_hashes"] = {one.path: one.as_json() for one in found}
+        return given, problems
+
+    async def finished(self, result: dict[str, Any], problems: list[str]) -> dict[str, Any]:
+        """Return the result with what was done here: the branch of a workflow that was started, jobs that are wrong."""
+        answer = result.get("structuredContent")
+        if not isinstance(answer, dict) or result.get("isError") or self.root is None:
+            return result
+        more: dict[str, Json] = {"root": str(self.root)} | ({"problems": problems} if problems else {})
+        begun = answer.get("begin_step")
+        if self.tool == "start_workflow" and isinstance(begun, dict) and len(answer.get("stack") or ()) <= 1:
+            status = await anyio.to_thread.run_sync(_branch, self.root, str(begun.get("branch_name")))
+            more["begin_step"] = {**begun, "branch_status": status}
+        told = {**answer, **more}
+        return {**result, "content": [{"type": "text", "text": dump(told)}], "structuredContent": told}
+
+    async def _registered(self, session: str) -> list[str]:
+        """Register the jobs of the project; return what is wrong with those that could not be."""
+        if self.root is None:
+            return []
+        jobs, problems = await anyio.to_thread.run_sync(jobs_of, self.root)
+        for name, text in jobs.items():
+            arguments = {"job_name": name, "job_definition_yaml": text, "session_id": session}
+            sent = {"name": "register_session_job", "arguments": arguments, "_meta": dict(self.server.meta or {})}
+            result = await self.server.passed_on(sent)
+            told = result.get("structuredContent") or {}
+            wrong = told.get("error") or (_text(result) if result.get("isError") else None)
+            problems += [f"{name}: {wrong}"] if wrong else []
+        return problems
+
+
+def jobs_of(root: Path) -> tuple[dict[str, str], list[str]]:
+    """Return the jobs of a project as text with their instructions, and what is wrong with others."""
+    jobs: dict[str, str] = {}
+    problems: list[str] = []
+    folder = root / _JOBS
+    names = sorted(one.name for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else []
+    for name in names[:MOST_JOBS]:
+        if (folder / name / "job.yml").is_file():
+            try:
+                document = _document(root, f"{_JOBS}/{name}")
+                jobs[str(document.get("name", name))] = json.dumps(document, ensure_ascii=False, allow_nan=False)
+            except DcfError as error:
+                problems.append(f"{name}: {error.message}")
+    if len(names) > MOST_JOBS:
+        problems.append(f"Only the first {MOST_JOBS} jobs are served.")
+    return jobs, problems
+
+
+def _document(root: Path, folder: str) -> dict[str, Any]:
+    report = Report()
+    found = read_yaml(_file(root, f"{folder}/job.yml"), "job.yml", report)
+    document = None if found is None else found.plain()
+    if not isinstance(document, dict):
+        told = report.problems[0] if report.problems else "it is no mapping"
+        raise InvalidArgument(f"job.yml cannot be read: {told}", "Mend it.")
+    steps = document.get("steps")
+    for step in steps if isinstance(steps, list) else []:
+        if isinstance(step, dict) and isinstance(step.get("instructions_file"), str) and "instructions" not in step:
+            step["instructions"] = _file(root, f"{folder}/{step['instructions_file']}")
+    return document
+
+
+def _file(root: Path, path: str) -> str:
+    found = file_reading.found(root, path)
+    if found.size > _LONGEST:
+        raise InvalidArgument(f"'{path}' is longer than {_LONGEST} bytes.", "Shorten it.")
+    return file_reading.content(root, found).decode("utf-8", "replace")
+
+
+def _branch(root: Path, name: str) -> str:
+    """Make the branch; say whether it was created, was current already, or why it is only suggested."""
+    try:
+        made = worktree.make_branch(root, name)
+    except GitRefused as refused:
+        return f"suggested: {refused.refusal.message}"
+    return "created" if made["created"] else "current"
+
+
+def _paths(outputs: Json) -> list[str]:
+    """Return the paths of outputs: a list, or by argument as later versions send them."""
+    if isinstance(outputs, Mapping):
+        return [path for value in outputs.values() for path in (value if isinstance(value, list) else [value])]
+    return [one for one in outputs if isinstance(one, str)] if isinstance(outputs, list) else []
+
+
+def _text(result: Mapping[str, Any]) -> str:
+    return " ".join(str(part.get("text")) for part in result.get("content") or ())

@@ -1,0 +1,59 @@
+"""Runs the commands that open gates of a run wait for, and tells the server what came of them.
+
+The server says which command; a person on this machine says which may run (`commands.py`). A verdict names the hash of
+the output that was judged, so that one on an older output decides nothing.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from dcf.errors import ToolCallFailed
+from dcf.local.calls import ServerCalls
+from dcf.local.commands import Allowed, Outcome, run
+from dcf.values.json_text import Json
+
+
+async def run_gates(
+    server: ServerCalls, root: Path, allowed: Allowed, workflow_id: str, state: str | None, agent_id: str | None = None
+) -> list[dict[str, Json]]:
+    """Run the command of each open gate that this agent is asked for, and tell the server its exit code.
+
+    Without an agent these are the gates of which each author is asked. Return what came of each, and as `decided` the
+    code of the server's answer.
+    """
+    answer = await server.call("list_gates", workflow_id=workflow_id, state=state)
+    ran: list[dict[str, Json]] = []
+    for gate in answer["gates"]:
+        agent = agent_id or gate.get("author")
+        if gate.get("kind") != "command" or f"'{agent}'" not in str(gate.get("asked")):
+            continue
+        began = anyio.current_time()
+        outcome = await run(gate["command"], root, allowed, gate.get("timeout_s"))
+        lasted = round(anyio.current_time() - began, 3)
+        told = {"state": gate["state"], "gate": gate["name"], "command": gate["command"], **outcome.as_json()}
+        ran.append({**told, "decided": await _decided(server, gate, str(agent), outcome, lasted)})
+    return ran
+
+
+async def _decided(server: ServerCalls, gate: Mapping[str, Any], agent_id: str, outcome: Outcome, lasted: float) -> str:
+    """Tell the verdict; return the code of the answer: a gate may have been decided, or overridden, meanwhile."""
+    try:
+        await server.call(
+            "decide_gate",
+            workflow_id=gate["workflow_id"],
+            state=gate["state"],
+            gate=gate["name"],
+            verdict=outcome.verdict,
+            content_sha256=gate["content_sha256"],
+            agent_id=agent_id,
+            comment=outcome.why,
+            exit_code=outcome.exit_code,
+            output_tail=outcome.tail or None,
+            duration_s=lasted,
+        )
+    except ToolCallFailed as error:
+        return error.code
+    return "ok"

@@ -1,0 +1,174 @@
+"""What git knows of a worktree: where it is, what changed, and a branch made for a piece of work.
+
+git is asked as a program with a small environment: no prompts, no hooks, no external diff programs, no watcher of the
+repository's own, since a repository may come from anywhere. Nothing here throws uncommitted work away.
+"""
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import which
+from typing import Final
+
+from dcf.values.refusal import Refusal
+
+_LONG_S: Final = 60.0
+_CALM: Final = (
+    *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"),
+    *("-c", "core.pager=cat", "-c", "submodule.recurse=false"),
+)
+_KEPT: Final = ("PATH", "HOME", "TMPDIR")
+
+
+class GitRefused(Exception):
+    """git did not do what it was asked; `refusal` is the answer to the caller."""
+
+    def __init__(self, code: str, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.refusal = Refusal(code=code, message=message, hint=hint)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileChange:
+    """One file that differs: how (`added`, `modified`, `deleted`, `renamed`, `untracked`), and where git sees it."""
+
+    path: str
+    change: str
+    where: tuple[str, ...]
+    old_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorktreeFacts:
+    """A worktree: its top directory, branch (None if detached), commit (None before the first), and what is dirty."""
+
+    root: Path
+    branch: str | None
+    head: str | None
+    changes: tuple[FileChange, ...]
+
+
+def run(root: Path, *arguments: str, ok: tuple[int, ...] = (0,), given: bytes | None = None) -> bytes:
+    """Return what git prints; raise GitRefused if it is missing, takes too long or fails."""
+    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    environment |= {"LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    git = which("git", path=environment.get("PATH", os.defpath))
+    if git is None:
+        raise GitRefused("git_missing", "git is not installed.", "Install git, or do without it.")
+    try:
+        done = subprocess.run(  # nosec B603 # noqa: S603 - words of ours and names, no shell
+            [git, *_CALM, *arguments],
+            cwd=root,
+            env=environment,
+            input=given,
+            stdin=subprocess.DEVNULL if given is None else None,
+            capture_output=True,
+            timeout=_LONG_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise GitRefused("git_slow", f"git took more than {_LONG_S:g} seconds.", "Call again.") from None
+    if done.returncode not in ok:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        why = said[0][:300] if said else f"exit code {done.returncode}"
+        raise GitRefused("git_failed", f"git refused: {why}.", "Mend what git says, then call again.")
+    return done.stdout
+
+
+def facts(root: Path) -> WorktreeFacts:
+    """Return what is so now; raise GitRefused if the directory is in no worktree."""
+    try:
+        top = run(root, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n")
+    except GitRefused as refused:
+        if refused.refusal.code != "git_failed":
+            raise
+        raise GitRefused(
+            "no_worktree", f"{root} is in no git worktree.", "Pass root, or make one with git init."
+        ) from None
+    return _status(Path(top))
+
+
+def _status(top: Path) -> WorktreeFacts:
+    fields = iter(_names(run(top, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--renames")))
+    branch: str | None = None
+    head: str | None = None
+    changes: list[FileChange] = []
+    for field in fields:
+        kind, _, rest = field.partition(" ")
+        if field.startswith("# branch.oid "):
+            oid = field.removeprefix("# branch.oid ")
+            head = None if oid == "(initial)" else oid
+        elif field.startswith("# branch.head "):
+            name = field.removeprefix("# branch.head ")
+            branch = None if name == "(detached)" else name
+        elif kind == "?":
+            changes.append(FileChange(path=rest, change="untracked", where=("untracked",)))
+        elif kind == "1":
+            changes.append(_plain(rest))
+        elif kind == "2":
+            marks, *_, path = rest.split(" ", 8)
+            changes.append(FileChange(path=path, change="renamed", where=_where(marks), old_path=next(fields)))
+        elif kind == "u":
+            changes.append(FileChange(path=rest.split(" ", 9)[-1], change="modified", where=("unstaged",)))
+    return WorktreeFacts(root=top, branch=branch, head=head, changes=tuple(changes))
+
+
+_WORDS: Final = {"A": "added", "D": "deleted", "R": "renamed", "C": "added"}
+
+
+def _plain(rest: str) -> FileChange:
+    marks, *_, path = rest.split(" ", 7)
+    word = next((_WORDS[mark] for mark in marks[::-1] if mark in _WORDS), "modified")
+    return FileChange(path=path, change=word, where=_where(marks))
+
+
+def _where(marks: str) -> tuple[str, ...]:
+    return tuple(name for mark, name in zip(marks, ("staged", "unstaged"), strict=False) if mark != ".")
+
+
+def _names(output: bytes) -> list[str]:
+    return output.decode("utf-8", "surrogateescape").split("\0")[:-1]
+
+
+def committed(root: Path, start: str, head: str) -> tuple[FileChange, ...]:
+    """Return what the commits since a start changed; raise GitRefused if there is no such commit any more."""
+    commit = commit_of(root, start)
+    if commit is None:
+        raise GitRefused("unknown_start", f"There is no commit '{start[:60]}'.", "Pass the start that was recorded.")
+    return difference(root, commit, head)
+
+
+def difference(root: Path, old: str, new: str) -> tuple[FileChange, ...]:
+    """Return what differs between two commits or trees."""
+    output = run(root, "diff", "--name-status", "-z", "-M", "--no-ext-diff", "--no-textconv", old, new)
+    fields = iter(_names(output))
+    found: list[FileChange] = []
+    for mark in fields:
+        source = next(fields) if mark[:1] in "RC" else None
+        path = next(fields)
+        kept = source if mark[:1] == "R" else None
+        word = _WORDS.get(mark[:1], "modified")
+        found.append(FileChange(path=path, change=word, where=("committed",), old_path=kept))
+    return tuple(found)
+
+
+def commit_of(root: Path, name: str) -> str | None:
+    """Return the full id of a commit; None if there is none of this name."""
+    if name.startswith("-"):
+        return None
+    found = run(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", ok=(0, 1, 128))
+    return found.decode().strip() or None
+
+
+def patch(root: Path, start: str | None, untracked: list[str], limit: int) -> tuple[str, bool]:
+    """Return the difference as text, untracked files included, and whether it was cut at `limit` bytes."""
+    parts = [run(root, "diff", "-M", "--no-ext-diff", "--no-textconv", start)] if start else []
+    for path in untracked:
+        if sum(map(len, parts)) > limit:
+            break
+        parts.append(
+            run(root, "diff", "--no-index", "--no-ext-diff", "--no-textconv", "--", "/dev/null", path, ok=(0, 1))
+        )
+    text = b"".join(parts)
+    return text[:limit].decode("utf-8", "replace"), len(text) > limit

@@ -1,0 +1,177 @@
+"""The tools that `dcf local` adds to the server's: git, files, and commands of gates, on this machine.
+
+Each has a name that begins with `local_`, so that none is taken for one of the server's. Every answer says which
+directory it is about.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import anyio.to_thread
+
+from dcf.errors import InvalidArgument
+from dcf.local import git, worktree
+from dcf.local.answers import done
+from dcf.local.calls import ServerCalls
+from dcf.local.commands import Allowed
+from dcf.local.gate_runs import run_gates
+from dcf.local.output_files import uploaded
+from dcf.values.json_text import Json
+
+_ROOT: Final[Mapping[str, Json]] = {
+    "type": "string",
+    "description": "Absolute path of the directory you work in; by default the client's root.",
+}
+_UNIT: Final[Mapping[str, Json]] = {
+    "type": "string",
+    "description": "Name of a piece of work, e.g. RUN/STATE.",
+    "minLength": 1,
+    "maxLength": 500,
+}
+_NAMES: Final[Mapping[str, Json]] = {"type": "array", "items": {"type": "string"}}
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCall:
+    """What a local tool works with: the arguments, the directory, the server, and what may run here."""
+
+    arguments: Mapping[str, Json]
+    root: Path
+    server: ServerCalls
+    allowed: Allowed
+
+    def text(self, name: str) -> str | None:
+        """Return an argument that is text; raise InvalidArgument for another kind."""
+        found = self.arguments.get(name)
+        if found is not None and (not isinstance(found, str) or not found):
+            raise InvalidArgument(f"{name} is no text.", f"Send {name} as a string.")
+        return found
+
+    def needed(self, name: str) -> str:
+        """Return an argument that there must be."""
+        found = self.text(name)
+        if found is None:
+            raise InvalidArgument(f"{name} is missing.", f"Send {name}.")
+        return found
+
+    def names(self, name: str) -> list[str]:
+        """Return an argument that is a list of texts; none of it is an empty list."""
+        found = self.arguments.get(name) or []
+        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+            raise InvalidArgument(f"{name} is no list of texts.", f'Send {name} as ["a", "b"].')
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalTool:
+    """One tool of this machine."""
+
+    name: str
+    description: str
+    arguments: Mapping[str, Json]
+    required: tuple[str, ...] = ()
+    read_only: bool = False
+    run: Callable[[LocalCall], Awaitable[dict[str, Json]]]
+
+    def listed(self) -> dict[str, Any]:
+        """Return the tool as `tools/list` shows it."""
+        schema = {"type": "object", "properties": {**self.arguments, "root": _ROOT}, "additionalProperties": False}
+        return {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": {**schema, "required": list(self.required)} if self.required else schema,
+            "annotations": {"readOnlyHint": self.read_only, "openWorldHint": False},
+        }
+
+
+async def _worktree(call: LocalCall) -> dict[str, Json]:
+    def look() -> dict[str, Json]:
+        found = worktree.described(git.facts(call.root))
+        unit = call.text("unit")
+        return found if unit is None else {**found, "start": worktree.record_start(call.root, unit)}
+
+    return done(**await anyio.to_thread.run_sync(look))
+
+
+async def _changes(call: LocalCall) -> dict[str, Json]:
+    start, unit, areas = call.text("start"), call.text("unit"), call.names("areas")
+
+    def look() -> dict[str, Json]:
+        found = worktree.changes_since(call.root, start=start, unit=unit, areas=areas)
+        return {**found, **worktree.patch_of(call.root, found["start"])} if call.arguments.get("patch") else found
+
+    return done(**await anyio.to_thread.run_sync(look))
+
+
+async def _branch(call: LocalCall) -> dict[str, Json]:
+    return done(**await anyio.to_thread.run_sync(worktree.make_branch, call.root, call.needed("name")))
+
+
+async def _files(call: LocalCall) -> dict[str, Json]:
+    found = await uploaded(call.server, call.root, call.names("paths"), call.text("workflow_id"))
+    return done(files=found)
+
+
+async def _gates(call: LocalCall) -> dict[str, Json]:
+    run, state, agent = call.needed("workflow_id"), call.text("state"), call.text("agent_id")
+    return done(gates=await run_gates(call.server, call.root, call.allowed, run, state, agent))
+
+
+TOOLS: Final[Mapping[str, LocalTool]] = {
+    tool.name: tool
+    for tool in (
+        LocalTool(
+            name="local_worktree",
+            description=(
+                "The git worktree on this machine: branch, commit, changed and untracked files. With unit it records "
+                "where that work starts, once."
+            ),
+            arguments={"unit": _UNIT},
+            run=_worktree,
+        ),
+        LocalTool(
+            name="local_changes",
+            description=(
+                "Files that differ from a start (a commit, or the one recorded for unit) until now: committed, staged, "
+                "unstaged and untracked. With areas (globs) outside_areas lists those that lie elsewhere."
+            ),
+            arguments={
+                "unit": _UNIT,
+                "start": {"type": "string", "description": "A commit."},
+                "areas": _NAMES,
+                "patch": {"type": "boolean", "description": "The difference as text, too."},
+            },
+            read_only=True,
+            run=_changes,
+        ),
+        LocalTool(
+            name="local_branch",
+            description=(
+                "Make a git branch at the present commit and switch to it. Uncommitted work stays as it is; a branch "
+                "that exists is never moved."
+            ),
+            arguments={"name": {"type": "string", "description": "E.g. deepwork/JOB-WORKFLOW-ID."}},
+            required=("name",),
+            run=_branch,
+        ),
+        LocalTool(
+            name="local_files",
+            description="sha256 and size of files; with workflow_id their contents become artifacts of that run.",
+            arguments={"paths": _NAMES, "workflow_id": {"type": "string"}},
+            required=("paths",),
+            run=_files,
+        ),
+        LocalTool(
+            name="local_gates",
+            description=(
+                "Run here the commands that open gates of a run wait for, and report what came of them. Only commands "
+                "that a person allowed run."
+            ),
+            arguments={name: {"type": "string"} for name in ("workflow_id", "state", "agent_id")},
+            required=("workflow_id",),
+            run=_gates,
+        ),
+    )
+}

@@ -1,0 +1,107 @@
+"""Which directory a call is about: the call's own `root`, else the client's only root, else `--root`.
+
+Never the directory in which this process was started: a client may start it anywhere, once, for several projects
+(others have lost work that way). The client's roots are asked for when they are needed, and again after they changed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+import anyio
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import ListRootsRequest, ListRootsResult
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+from dcf.errors import InvalidArgument
+
+QUESTION: Final = "dcf-local-roots"
+"""How the question for roots is named, since 2026-07-28 an answer to a call that the client then repeats."""
+_PATIENCE_S: Final = 10.0
+_NAME_IT: Final = "Pass root, the absolute path of the directory you work in."
+
+
+class RootsWanted(Exception):
+    """The client must be asked for its roots by an answer to its call."""
+
+    result: Final[dict[str, Any]] = {
+        "resultType": "input_required",
+        "inputRequests": {QUESTION: {"method": "roots/list", "params": {}}},
+    }
+
+
+@dataclass(slots=True)
+class WorkingRoot:
+    """Finds the directory of each call. What it knows of a client is forgotten when the client says it changed."""
+
+    configured: Path | None
+    _roots: tuple[Path, ...] | None = None
+
+    def forget(self) -> None:
+        """Ask the client again, the next time."""
+        self._roots = None
+
+    async def of(self, ctx: ServerRequestContext[Any, Any], given: object) -> Path:
+        """Return the directory; raise InvalidArgument where there is none, or RootsWanted."""
+        if given is not None:
+            return _checked(given, "root")
+        roots = await self._of_client(ctx)
+        if len(roots) > 1:
+            listed = ", ".join(str(root) for root in roots[:5])
+            raise InvalidArgument(f"The client has {len(roots)} roots: {listed}.", _NAME_IT)
+        if roots:
+            return roots[0]
+        if self.configured is None:
+            raise InvalidArgument("Neither the call, nor the client, nor --root says which directory to use.", _NAME_IT)
+        return _checked(str(self.configured), "--root")
+
+    async def _of_client(self, ctx: ServerRequestContext[Any, Any]) -> tuple[Path, ...]:
+        known = ctx.session.client_capabilities
+        if known is None or known.roots is None:
+            return ()
+        if ctx.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS:
+            answers = (ctx.params or {}).get("inputResponses") or {}
+            if QUESTION not in answers:
+                raise RootsWanted
+            return _paths(answers[QUESTION])
+        if self._roots is None:
+            self._roots = await _asked(ctx)
+        return self._roots
+
+
+async def _asked(ctx: ServerRequestContext[Any, Any]) -> tuple[Path, ...]:
+    """Return the roots of a client of an older revision; none if it does not answer."""
+    try:
+        with anyio.fail_after(_PATIENCE_S):
+            found = await ctx.session.send_request(ListRootsRequest(), ListRootsResult)
+    except (MCPError, TimeoutError):
+        return ()
+    return _paths(found.model_dump(mode="json"))
+
+
+def _paths(answer: Mapping[str, Any]) -> tuple[Path, ...]:
+    found = [_path(str(one.get("uri"))) for one in answer.get("roots") or [] if isinstance(one, Mapping)]
+    return tuple(dict.fromkeys(path for path in found if path is not None and path.is_dir()))
+
+
+def _path(uri: str) -> Path | None:
+    parts = urlsplit(uri)
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+        return None
+    path = Path(unquote(parts.path))
+    return path.resolve() if path.is_absolute() else None
+
+
+def _checked(given: object, name: str) -> Path:
+    """Return a directory by its real path; raise InvalidArgument for what is none."""
+    if not isinstance(given, str) or "\0" in given or not Path(given).is_absolute():
+        raise InvalidArgument(f"{name} is no absolute path.", _NAME_IT)
+    path = Path(given).resolve()
+    if not path.is_dir():
+        raise InvalidArgument(f"{name} names no directory on this machine.", _NAME_IT)
+    if path == Path(path.anchor):
+        raise InvalidArgument(f"{name} is the top of the file system.", "Name the directory of the project.")
+    return path

@@ -1,0 +1,218 @@
+"""Jobs of DeepWork: `job.yml` read into steps and workflows, and a workflow made into a machine of dcf. Pure.
+
+A workflow is its steps in a row. Members of a concurrent group are steps of their own, one after the other: each is
+reported by itself, with its own gate, and none can be left out. The helper on the agent's machine puts the text of
+`instructions_file` into `instructions` before it registers a job.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dcf.authoring.yaml_text import read_yaml
+from dcf.profiles.profile import NotDone, refuse
+from dcf.values.json_text import Json
+from dcf.values.located import Report
+
+GATE: Final = "quality"
+MOST_STEPS: Final = 200
+MOST_ATTEMPTS: Final = 3
+"""Failed reviews of one step, after which people decide."""
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,79}\Z")
+_LONGEST: Final = 15_000
+"""Characters of instructions that stand in the workflow; a run's input has the whole text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step of a job."""
+
+    id: str
+    instructions: str
+    outputs: tuple[str, ...]
+    criteria: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Json]:
+        """Return what a run keeps of it, so that later edits of the job do not change a run that goes on."""
+        told = {"instructions": self.instructions, "outputs": list(self.outputs), "criteria": list(self.criteria)}
+        return {"id": self.id, **told}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobWorkflow:
+    """A workflow of a job: its groups of steps, each of one step or of several that are concurrent."""
+
+    name: str
+    summary: str
+    groups: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job."""
+
+    name: str
+    summary: str
+    description: str | None
+    steps: Mapping[str, Step]
+    workflows: Mapping[str, JobWorkflow]
+    reviewers: tuple[str, ...] = ()
+
+
+def document_of(text: str) -> dict[str, Json]:
+    """Return the document that a job's YAML is; raise NotDone where it is none."""
+    report = Report()
+    found = read_yaml(text, "job.yml", report)
+    if found is None:
+        problem = report.problems[0]
+        raise _wrong(f"line {problem.place.line}: {problem.message} {problem.hint}")
+    document = found.plain()
+    if not isinstance(document, dict):
+        raise _wrong("it is no mapping")
+    return document
+
+
+def read_job(document: Mapping[str, Json]) -> Job:
+    """Return a job; raise NotDone with what is wrong with it."""
+    name = _named(document.get("name"), "name")
+    has_steps = isinstance(document.get("steps"), list)
+    workflows = dict(_workflows(document.get("workflows"), document))
+    steps = {one.id: one for one in (_seed_steps(document) if has_steps else _inline_steps(document))}
+    if not has_steps:
+        workflows = {key: one for key, one in workflows.items() if one.groups}
+    if not steps or len(steps) > MOST_STEPS:
+        raise _wrong(f"it has {len(steps)} steps; 1 to {MOST_STEPS} can be served")
+    if not workflows:
+        workflows = {
+            name: JobWorkflow(name=name, summary=_text(document, "summary"), groups=tuple((s,) for s in steps))
+        }
+    for one in workflows.values():
+        used = [step for group in one.groups for step in group]
+        wrong = next((step for step in used if step not in steps or used.count(step) > 1), None)
+        if wrong is not None or not used:
+            raise _wrong(f"workflow '{one.name}' has no step, or '{wrong}' twice or without its description")
+    told = document.get("description") or document.get("common_job_info_provided_to_all_steps_at_runtime")
+    return Job(
+        name=name,
+        summary=_text(document, "summary"),
+        description=told if isinstance(told, str) else None,
+        steps=steps,
+        workflows=workflows,
+        reviewers=tuple(_texts(document.get("reviewers"))),
+    )
+
+
+def machine_of(job: Job, workflow: JobWorkflow) -> dict[str, Json]:
+    """Return the workflow as a document of dcf, in which each step is a Task with its instructions and its gate."""
+    order = order_of(workflow)
+    states: dict[str, Json] = {}
+    for at, step in enumerate(job.steps[name] for name in order):
+        follows = {"Next": order[at + 1]} if at + 1 < len(order) else {"End": True}
+        told = step.instructions[:_LONGEST].replace("{%", "{ %").replace("%}", "% }")
+        gates = {"Gates": [_gate(step, job.reviewers)]} if step.criteria else {}
+        states[step.id] = {"Type": "Task", **({"Instructions": told} if told.strip() else {}), **gates, **follows}
+    machine = {"Comment": workflow.summary, "StartAt": order[0], "States": states}
+    return {"workflow_name": f"{job.name}.{workflow.name}", "asl": machine}
+
+
+def order_of(workflow: JobWorkflow) -> list[str]:
+    """Return the steps in the order in which they are carried out."""
+    return [step for group in workflow.groups for step in group]
+
+
+def _gate(step: Step, reviewers: Sequence[str]) -> dict[str, Json]:
+    gate: dict[str, Json] = {"name": GATE, "kind": "review", "criteria": list(step.criteria)}
+    gate |= {"max_attempts": MOST_ATTEMPTS, "then": "ask"}
+    return gate | ({"reviewers": list(reviewers)} if reviewers else {})
+
+
+def _workflows(given: Json, document: Mapping[str, Json]) -> Iterator[tuple[str, JobWorkflow]]:
+    """Yield workflows of both forms: a list whose steps are ids, or a mapping whose steps are written out."""
+    if isinstance(given, Mapping):
+        for name, one in given.items():
+            alone = tuple((_id_of(name, step, document),) for step in _objects(_object(one).get("steps")))
+            yield name, JobWorkflow(name=_named(name, "workflow"), summary=_text(_object(one), "summary"), groups=alone)
+        return
+    for one in _objects(given):
+        name = _named(one.get("name"), "workflow")
+        steps = one.get("steps")
+        groups = tuple(tuple(map(str, part)) if isinstance(part, list) else (str(part),) for part in _list(steps))
+        yield name, JobWorkflow(name=name, summary=_text(one, "summary"), groups=groups)
+
+
+def _seed_steps(document: Mapping[str, Json]) -> Iterator[Step]:
+    for one in _objects(document.get("steps")):
+        outputs = [
+            part["file"] if isinstance(part, Mapping) and "file" in part else part for part in _list(one.get("outputs"))
+        ]
+        yield Step(
+            id=_named(one.get("id"), "step"),
+            instructions=_text(one, "instructions") or _text(one, "description"),
+            outputs=tuple(map(str, outputs)),
+            criteria=tuple(_criteria(one.get("quality_criteria"))),
+        )
+
+
+def _inline_steps(document: Mapping[str, Json]) -> Iterator[Step]:
+    """Yield the steps of the form in which each workflow has its own."""
+    for name, one in _object(document.get("workflows")).items():
+        for step in _objects(_object(one).get("steps")):
+            if "sub_workflow" in step:
+                sub = _object(step["sub_workflow"])
+                told = f"Start the workflow {sub.get('workflow_name')} of job {sub.get('workflow_job', 'this one')}."
+            else:
+                told = _text(step, "instructions")
+            yield Step(
+                id=_id_of(name, step, document),
+                instructions=told,
+                outputs=tuple(_object(step.get("outputs"))),
+                criteria=tuple(map(str, _object(step.get("process_requirements")).values())),
+            )
+
+
+def _id_of(workflow: str, step: Mapping[str, Json], document: Mapping[str, Json]) -> str:
+    """Return the id of a step: its name, with that of its workflow where another one has a step of this name."""
+    name = _named(step.get("name"), "step")
+    every = [
+        one.get("name")
+        for flow in _object(document.get("workflows")).values()
+        for one in _objects(_object(flow).get("steps"))
+    ]
+    return name if every.count(name) == 1 else f"{workflow}.{name}"
+
+
+def _criteria(given: Json) -> list[str]:
+    """Return the questions of a step; later forms name them."""
+    return [str(one) for one in given.values()] if isinstance(given, Mapping) else _texts(given)
+
+
+def _named(value: Json, what: str) -> str:
+    if not isinstance(value, str) or not _NAME.match(value):
+        raise _wrong(f"the name of a {what} is not like 'my_{what}': lower-case letters, digits and _")
+    return value
+
+
+def _text(one: Mapping[str, Json], field: str) -> str:
+    found = one.get(field)
+    return found if isinstance(found, str) else ""
+
+
+def _texts(value: Json) -> list[str]:
+    return [one for one in _list(value) if isinstance(one, str)]
+
+
+def _list(value: Json) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _objects(value: Json) -> list[Mapping[str, Json]]:
+    return [one for one in _list(value) if isinstance(one, Mapping)]
+
+
+def _object(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _wrong(told: str) -> NotDone:
+    return refuse("invalid_argument", f"The job definition is not valid: {told}.", "Mend it and register it again.")

@@ -1,0 +1,128 @@
+"""The session of a client of DeepWork, worked out from its runs: nothing of it is in memory.
+
+A session's workflows are the runs with its tag. Those that go on are its stack: the newest is the current one, and the
+one around it goes on when that is over. What was done last is read off the runs as well, so that a call whose answer
+was lost can be answered again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dcf.profiles.grown import Grown, RunUnit, instant, read_run
+from dcf.profiles.ids import digest_of
+from dcf.profiles.profile import Native
+from dcf.values.json_text import Json
+
+TAG: Final = "deepwork"
+_MOST: Final = 50
+"""Workflows that a session has at once, one in another."""
+_RECENT: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class DeepRun:
+    """One workflow of a session."""
+
+    read: Grown
+
+    @property
+    def id(self) -> str:
+        """Id of the run."""
+        return self.read.run
+
+    @property
+    def name(self) -> str:
+        """Job and workflow."""
+        return f"{self.read.input('job_name')}/{self.read.input('workflow_name')}"
+
+    @property
+    def steps(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the run keeps of its steps, in their order."""
+        return {one["id"]: one for one in self.read.input("steps") or ()}
+
+    @property
+    def is_open(self) -> bool:
+        """True while it goes on."""
+        return self.read.meta.get("status") == "running"
+
+    @property
+    def current(self) -> RunUnit | None:
+        """The step that is to be done now."""
+        units = self.read.units
+        return next((units[name] for name in self.steps if name in units and not units[name].has_ended), None)
+
+    @property
+    def last(self) -> RunUnit | None:
+        """The step that was finished last."""
+        done = [one for name in self.steps if (one := self.read.units.get(name)) and one.status == "succeeded"]
+        return max(done, key=lambda one: one.finished_at or "", default=None)
+
+    @property
+    def created_at(self) -> str:
+        """When it was started."""
+        return str(self.read.meta.get("created_at"))
+
+    def shown(self) -> dict[str, Json]:
+        """Return it as it stands on the stack."""
+        return {"workflow": self.name, "step": None if self.current is None else self.current.name}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A session: its id, the tag of its runs, those that go on (the oldest first), and those that ended lately."""
+
+    id: str
+    tag: str
+    stack: tuple[DeepRun, ...]
+    ended: tuple[DeepRun, ...]
+
+    @property
+    def current(self) -> DeepRun | None:
+        """The workflow that is under way."""
+        return self.stack[-1] if self.stack else None
+
+    @property
+    def started(self) -> int:
+        """How many workflows were started lately: part of the name of the next request to start one."""
+        return len(self.stack) + len(self.ended)
+
+    def shown(self) -> list[Json]:
+        """Return the stack as answers show it."""
+        return [one.shown() for one in self.stack]
+
+    def finished_last(self) -> tuple[DeepRun, RunUnit] | None:
+        """Return the step that was finished last, if nothing was started since."""
+        done = [(run, run.last) for run in (*self.stack[-1:], *self.ended)]
+        found = max(
+            ((run, unit) for run, unit in done if unit is not None and unit.finished_at is not None),
+            key=lambda one: instant(str(one[1].finished_at)),
+            default=None,
+        )
+        if found is None:
+            return None
+        begun = max((instant(run.created_at) for run in (*self.stack, *self.ended)), default=None)
+        is_newest = begun is None or begun < instant(str(found[1].finished_at))
+        return found if is_newest else None
+
+
+def session_id(native: Native, given: str | None) -> str:
+    """Return the id of the caller's session: the one it names, else its own, which is the same whenever it asks."""
+    return given or digest_of("deepwork", native.agent())
+
+
+def scope_of(native: Native, given: str | None) -> str:
+    """Return what names the session in the store: nobody else's session of the same id is the same one."""
+    return f"{TAG}-{digest_of(native.agent(), session_id(native, given))}"
+
+
+async def session_of(native: Native, given: str | None) -> Session:
+    """Return the session of a caller."""
+    tag = scope_of(native, given)
+    page = await native.call("list_runs", tag=tag, status="running", limit=_MOST)
+    open_ = [DeepRun(await read_run(native, one["workflow_id"])) for one in reversed(page["runs"])]
+    lately = await native.call("list_runs", tag=tag, limit=_RECENT)
+    ids = [one["workflow_id"] for one in lately["runs"] if one.get("status") != "running"]
+    ended = [DeepRun(await read_run(native, one)) for one in ids[:3]]
+    still = [one for one in open_ if one.is_open]
+    return Session(id=session_id(native, given), tag=tag, stack=tuple(still), ended=tuple(ended))

@@ -1,0 +1,251 @@
+"""Runs that grow, as profiles use them: units with their documents, begun and ended by whoever calls.
+
+The lease token of a caller is derived for each attempt of a unit. So whoever began it can go on after any restart, and
+nobody else can.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from dcf.profiles.profile import Native, NotDone, refuse
+from dcf.values.json_text import Json
+
+READ: Final = "read_workflow_control_plane"
+_ENDED: Final = frozenset({"succeeded", "failed", "skipped", "cancelled"})
+_PAGE: Final = 500
+
+TAKEN_FROM: Final = "taken_over_from"
+"""Member of the answer to `begin` that names the holder before, whose lease had expired."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunUnit:
+    """A unit or group of a run: its document, what it was given, and its output."""
+
+    run: str
+    name: str
+    doc: Mapping[str, Json]
+    facts: Mapping[str, Json]
+    given: Json = None
+    output: Json = None
+
+    @property
+    def status(self) -> str:
+        """How it stands."""
+        return str(self.doc.get("status"))
+
+    @property
+    def is_group(self) -> bool:
+        """True for a group of units."""
+        return self.facts.get("kind") == "group"
+
+    @property
+    def has_ended(self) -> bool:
+        """True if nobody works on it any more."""
+        return self.status in _ENDED
+
+    @property
+    def attempts(self) -> int:
+        """How often it was begun."""
+        return int(self.doc.get("attempts") or 0)
+
+    @property
+    def holder(self) -> str | None:
+        """The agent that holds its lease."""
+        found: str | None = (self.doc.get("lease") or {}).get("owner_agent_id")
+        return found
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+        return str(self.facts.get("title") or self.name)
+
+    @property
+    def group(self) -> str | None:
+        """The group that it is in."""
+        return self.facts.get("group")
+
+    @property
+    def parent(self) -> str | None:
+        """The unit that it is a part of."""
+        return self.facts.get("parent")
+
+    @property
+    def areas(self) -> list[str]:
+        """What it changes."""
+        return list(self.facts.get("areas") or ())
+
+    @property
+    def depends_on(self) -> list[str]:
+        """What it waits for."""
+        return list(self.facts.get("depends_on") or ())
+
+    @property
+    def started_at(self) -> str | None:
+        """When it was begun."""
+        return self.doc.get("started_at")
+
+    @property
+    def finished_at(self) -> str | None:
+        """When it ended."""
+        return self.doc.get("finished_at")
+
+    def input(self, name: str) -> Json:
+        """Return a member of its input."""
+        return self.given.get(name) if isinstance(self.given, Mapping) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grown:
+    """A run with all of its units, in the order in which they were added."""
+
+    run: str
+    meta: Mapping[str, Json]
+    units: Mapping[str, RunUnit]
+
+    @property
+    def status(self) -> str:
+        """How the run stands; `blocked` while an issue blocks it, `paused` while it is paused."""
+        if self.meta.get("status") != "running":
+            return str(self.meta.get("status"))
+        return "blocked" if self.meta.get("blocked_by") else "paused" if self.meta.get("paused_at") else "running"
+
+    def input(self, name: str) -> Json:
+        """Return a member of the run's input."""
+        given = self.meta.get("input")
+        return given.get(name) if isinstance(given, Mapping) else None
+
+    def inside(self, group: str) -> list[RunUnit]:
+        """Return the units of a group."""
+        return [one for one in self.units.values() if one.group == group]
+
+
+async def read_run(native: Native, run: str) -> Grown:
+    """Return a run with its units."""
+    meta: Mapping[str, Json] = {}
+    units: dict[str, RunUnit] = {}
+    async for page in _pages(native, run):
+        meta = page.get("meta") or meta
+        units.update(_units(run, page))
+    return Grown(run=run, meta=meta, units=units)
+
+
+async def read_unit(native: Native, run: str, name: str) -> RunUnit:
+    """Return one unit of a run."""
+    page = await native.call(READ, workflow_id=run, states_json=[name], include_meta=False, include_inputs=True)
+    return _units(run, page)[name]
+
+
+async def _pages(native: Native, run: str) -> AsyncIterator[Mapping[str, Json]]:
+    cursor: Json = None
+    while True:
+        page = await native.call(
+            READ, workflow_id=run, include_meta=cursor is None, include_inputs=True, cursor=cursor, limit=_PAGE
+        )
+        yield page
+        cursor = page.get("next_cursor")
+        if cursor is None:
+            return
+
+
+def _units(run: str, page: Mapping[str, Json]) -> dict[str, RunUnit]:
+    inputs, outputs = page.get("inputs") or {}, page.get("outputs") or {}
+    return {
+        name: RunUnit(
+            run=run,
+            name=name,
+            doc=doc,
+            facts=(page.get("units") or {}).get(name) or {},
+            given=inputs.get(name),
+            output=outputs.get(name),
+        )
+        for name, doc in page["states"].items()
+    }
+
+
+async def add(native: Native, run: str, unit: Mapping[str, Json], agent: str, reason: str) -> Mapping[str, Json]:
+    """Add a unit, and begin it where it says `claim`: both or neither."""
+    claims = bool(unit.get("claim"))
+    return await native.call(
+        "add_units",
+        workflow_id=run,
+        units=[dict(unit)],
+        agent_id=agent,
+        lease_token=native.base(run, str(unit["name"]), 1) if claims else None,
+        lease_ttl_s=native.ttl_s if claims else None,
+        reason=reason,
+    )
+
+
+async def begin(native: Native, unit: RunUnit, agent: str) -> Mapping[str, Json]:
+    """Take the lease on a unit for its next attempt, or find that the caller has it.
+
+    The answer says whose lease had expired and was taken over.
+    """
+    if unit.status == "running" and unit.holder == agent:
+        try:
+            return await renew(native, unit)
+        except NotDone as refused:
+            if refused.failure.code not in {"lease_lost", "lease_expired"}:
+                raise
+    taken = await native.call(
+        "acquire_state_lease",
+        workflow_id=unit.run,
+        state=unit.name,
+        owner_agent_id=agent,
+        lease_token=native.token(unit.run, unit.name, unit.attempts + 1),
+        lease_ttl_s=native.ttl_s,
+    )
+    return taken if unit.holder is None else {**taken, TAKEN_FROM: unit.holder}
+
+
+async def renew(native: Native, unit: RunUnit) -> Mapping[str, Json]:
+    """Keep the unit; an expired lease is revived as long as nobody took the unit over."""
+    return await native.call(
+        "renew_state_lease",
+        workflow_id=unit.run,
+        state=unit.name,
+        lease_token=native.token(unit.run, unit.name, unit.attempts),
+        lease_ttl_s=native.ttl_s,
+        reject_if_expired=False,
+    )
+
+
+async def end(native: Native, unit: RunUnit, output: Json, error: tuple[str, str] | None = None, **more: Any) -> Json:
+    """Complete a unit, or fail it with a name and what went wrong. Repeating it is safe."""
+    name, message = error or (None, None)
+    return await native.call(
+        "update_workflow_control_plane",
+        workflow_id=unit.run,
+        state=unit.name,
+        lease_token=native.token(unit.run, unit.name, unit.attempts),
+        new_status="succeeded" if error is None else "failed",
+        output_json=output if error is None else None,
+        error_name=name,
+        error_message=message,
+        **more,
+    )
+
+
+def in_group(unit: RunUnit, kind: str, argument: str) -> RunUnit:
+    """Return the unit if it is what an id is said to be of; raise NotDone."""
+    if unit.is_group is not (kind == "phase"):
+        raise refuse(
+            "unknown_state", f"{argument} is no id of a {kind}.", "Pass the id exactly as you got it.", argument
+        )
+    return unit
+
+
+def seconds_between(first: str | None, last: str | None) -> float:
+    """Return how long it was between two instants; nothing if one is not known."""
+    if first is None or last is None:
+        return 0.0
+    return max(0.0, (instant(last) - instant(first)).total_seconds())
+
+
+def instant(told: str) -> datetime:
+    """Return the instant that a text is; one without an offset is in UTC."""
+    found = datetime.fromisoformat(told)
+    return found.astimezone() if found.tzinfo is not None else found.replace(tzinfo=UTC)

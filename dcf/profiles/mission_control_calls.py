@@ -1,0 +1,165 @@
+"""What the tools of the profile `mission-control` take."""
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+from pydantic.config import JsonDict
+
+from dcf.profiles.arguments import UNLISTED, ProfileArguments
+
+_FROM_THE_HELPER: Final[JsonDict] = {UNLISTED: True}
+"""Arguments that a helper on the agent's machine adds, which no model writes."""
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+WorkflowId = Annotated[str, Field(description="The workflow_id that start_workflow returned.")]
+PhaseId = Annotated[str, Field(description="The phase_id that start_phase returned.")]
+TaskId = Annotated[str, Field(description="The task_id that start_task returned.")]
+Positive = Annotated[int, Field(gt=0)]
+
+
+class StartWorkflowCall(ProfileArguments):
+    """Open a workflow (orchestrator). Then start_phase for each phase before its sub-agents are launched."""
+
+    name: Name
+    description: str | None = None
+    plan: str | None = Field(default=None, description="Legacy: a plan as JSON text.")
+    objective: str | None = None
+    profile: Literal["simple", "standard", "complex"] = "standard"
+    total_phases: Annotated[int, Field(ge=1, le=20)] | None = Field(
+        default=None, description="Default by profile: 2, 3 or 4 with an objective, else 1."
+    )
+    scope: str | None = None
+    constraints: str | None = None
+
+
+class StartPhaseCall(ProfileArguments):
+    """Open a phase (orchestrator). The same number again returns the phase that is there."""
+
+    workflow_id: WorkflowId
+    number: Positive
+    name: Name
+    description: str | None = None
+    is_parallel: bool = Field(default=False, description="Several tasks at once; their areas should not overlap.")
+
+
+class StartTaskCall(ProfileArguments):
+    """Begin a task of an open phase (sub-agent): call this before you work, and complete_task when done.
+
+    The same call again while the task is in progress returns the same task.
+    """
+
+    workflow_id: WorkflowId
+    phase_id: PhaseId
+    parent_task_id: str | None = None
+    caller_type: Literal["orchestrator", "subagent"]
+    agent_name: str | None = Field(default=None, description="Your name; a subagent must give it.")
+    name: Name
+    goal: str
+    areas: list[str] | None = Field(default=None, description="Parts of paths that this task changes.")
+    snapshot_id: str | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
+    snapshot_type: str | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
+
+
+class LogMilestoneCall(ProfileArguments):
+    """Log progress of a task; it also keeps the task yours."""
+
+    task_id: TaskId
+    message: Annotated[str, Field(min_length=1, max_length=500)]
+    progress: Annotated[float, Field(ge=0, le=100)] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class LogDecisionCall(ProfileArguments):
+    """Log a decision, with what else was considered."""
+
+    task_id: TaskId
+    category: Literal["architecture", "library_choice", "trade_off", "workaround", "other"]
+    question: str
+    options_considered: list[str] | None = None
+    chosen: str
+    reasoning: str
+    trade_offs: str | None = None
+
+
+class LogIssueCall(ProfileArguments):
+    """Log an issue. With requires_human_review nobody begins anything in the workflow until a person resolves it."""
+
+    task_id: TaskId
+    type: Literal["documentation_gap", "bug_encountered", "dependency_conflict", "unclear_requirement", "other"]
+    description: str
+    resolution: str = Field(description="What you did about it, or what is needed.")
+    requires_human_review: bool = False
+
+
+class TaskOutcome(ProfileArguments):
+    """What came of a task."""
+
+    summary: str
+    achievements: list[str] | None = None
+    limitations: list[str] | None = None
+    manual_review_needed: bool | None = None
+    manual_review_reason: str | None = None
+    next_steps: list[str] | None = None
+
+
+class TaskCosts(ProfileArguments):
+    """What was done for a task, and what it cost."""
+
+    packages_added: list[str] | None = None
+    packages_removed: list[str] | None = None
+    commands_executed: list[str] | None = None
+    tests_status: Literal["passed", "failed", "not_run"] | None = None
+    tokens_input: Annotated[int, Field(ge=0)] | None = None
+    tokens_output: Annotated[int, Field(ge=0)] | None = None
+
+
+class ChangedFiles(ProfileArguments):
+    """Paths that a task changed, as git on the agent's machine tells."""
+
+    added: list[str] = Field(default_factory=list)
+    modified: list[str] = Field(default_factory=list)
+    deleted: list[str] = Field(default_factory=list)
+
+
+class CompleteTaskCall(ProfileArguments):
+    """End your task and say what came of it."""
+
+    task_id: TaskId
+    status: Literal["success", "partial_success", "failed"]
+    outcome: TaskOutcome
+    metadata: TaskCosts | None = None
+    files_changed: ChangedFiles | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
+
+
+class CompletePhaseCall(ProfileArguments):
+    """End a phase (orchestrator), after all of its tasks."""
+
+    phase_id: PhaseId
+    status: Literal["completed", "failed"]
+    summary: str | None = None
+
+
+class CompleteWorkflowCall(ProfileArguments):
+    """End a workflow (orchestrator), after all of its phases."""
+
+    workflow_id: WorkflowId
+    status: Literal["completed", "failed", "partial"]
+    summary: str
+    achievements: list[str] | None = None
+    limitations: list[str] | None = None
+
+
+class FilterCall(ProfileArguments):
+    """Which entries are wanted; all that is given must hold."""
+
+    agent: str | None = None
+    phase: Positive | None = None
+    since: str | None = Field(default=None, description="ISO 8601: what happened at this time or later.")
+
+
+class GetContextCall(ProfileArguments):
+    """Read where a workflow stands: after a restart, to monitor, and to check for blockers."""
+
+    workflow_id: WorkflowId
+    include: list[Literal["decisions", "milestones", "blockers", "tasks", "phase_summary"]]
+    filter: FilterCall | None = None

@@ -1,0 +1,130 @@
+"""The words of the profile `mission-control` for how runs, groups and units of dcf stand. Pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from dcf.profiles.grown import RunUnit
+from dcf.values.json_text import Json, load
+
+PHASE_BEGUN: Final = "phase-begun:"
+PHASE_ENDED: Final = "phase-ended:"
+"""How the keys of the journal's entries begin that say how a phase was begun, and how it ended."""
+
+Notes = Mapping[str, Mapping[str, Json]]
+"""These two entries, by the beginnings of their keys."""
+
+_PHASES: Final = {"completed": "COMPLETED", "failed": "FAILED"}
+_PHASE: Final = "phase-"
+
+_RUNS: Final = {
+    "running": "IN_PROGRESS",
+    "paused": "IN_PROGRESS",
+    "blocked": "BLOCKED",
+    "succeeded": "COMPLETED",
+    "partial": "PARTIAL",
+}
+_TASKS: Final = {"succeeded": "SUCCESS", "failed": "FAILED", "cancelled": "FAILED", "skipped": "SUCCESS"}
+_ISSUES: Final = {"documentation_gap": "DOC_GAP", "bug_encountered": "BUG"}
+_NO_FILES: Final = ("added", "modified", "deleted")
+
+
+def run_status(status: str) -> str:
+    """Return the word for a run."""
+    return _RUNS.get(status, "FAILED")
+
+
+def issue_type(told: Json) -> str:
+    """Return the word for a type of issues."""
+    return _ISSUES.get(str(told), str(told)).upper()
+
+
+def phase_name(number: int) -> str:
+    """Return the name of the group of a phase."""
+    return f"{_PHASE}{number}"
+
+
+def number_of(group: str) -> int:
+    """Return the number of the phase whose group this is; 0 for any other group."""
+    told = group.removeprefix(_PHASE)
+    return int(told) if group.startswith(_PHASE) and told.isascii() and told.isdigit() else 0
+
+
+def is_parallel(notes: Notes) -> bool:
+    """Return whether the phase was begun as a parallel one."""
+    return bool(_details(notes, PHASE_BEGUN).get("is_parallel"))
+
+
+def begun_at(notes: Notes) -> str | None:
+    """Return when the phase was begun."""
+    return notes.get(PHASE_BEGUN, {}).get("at")
+
+
+def ended_at(notes: Notes) -> str | None:
+    """Return when the phase was completed."""
+    return notes.get(PHASE_ENDED, {}).get("at")
+
+
+def phase_status(phase: RunUnit, notes: Notes) -> str:
+    """Return the word for a group."""
+    if PHASE_ENDED in notes:
+        return _PHASES.get(str(_details(notes, PHASE_ENDED).get("status")), "COMPLETED")
+    return "COMPLETED" if phase.status == "succeeded" else "FAILED" if phase.has_ended else "IN_PROGRESS"
+
+
+def _details(notes: Notes, key: str) -> Mapping[str, Json]:
+    return notes.get(key, {}).get("details") or {}
+
+
+def task_status(task: RunUnit) -> str:
+    """Return the word for a unit; a partial success stays one."""
+    if task.status == "succeeded" and outcome_of(task).get("status") == "partial_success":
+        return "PARTIAL_SUCCESS"
+    return _TASKS.get(task.status, "IN_PROGRESS")
+
+
+def outcome_of(task: RunUnit) -> Mapping[str, Json]:
+    """Return what its agent said at the end: the output, or what it failed with."""
+    if isinstance(task.output, Mapping):
+        return task.output
+    told = task.doc.get("last_error")
+    try:
+        found: Json = load(str(told).partition(": ")[2]) if told else None
+    except ValueError:
+        found = None
+    return found if isinstance(found, Mapping) else {"outcome": {"summary": told}} if told else {}
+
+
+def files_of(outcome: Mapping[str, Json]) -> dict[str, list[str]]:
+    """Return the paths that were changed, as the helper on the agent's machine told."""
+    found = outcome.get("files_changed") or {}
+    return {kind: list(found.get(kind) or ()) for kind in _NO_FILES}
+
+
+def tokens_of(outcome: Mapping[str, Json]) -> dict[str, int] | None:
+    """Return what was spent, as dcf counts it."""
+    found = outcome.get("metadata") or {}
+    spent = {"tokens_in": found.get("tokens_input"), "tokens_out": found.get("tokens_output")}
+    return {name: int(count) for name, count in spent.items() if count is not None} or None
+
+
+def verified(task: RunUnit) -> dict[str, Json]:
+    """Return which changed files lie outside the areas that the task named; no areas are all areas."""
+    paths = [path for paths in files_of(outcome_of(task)).values() for path in paths]
+    areas = [area.casefold() for area in task.areas]
+    outside = [path for path in paths if areas and not any(area in path.casefold() for area in areas)]
+    warnings = [f"{len(outside)} changed files lie outside the areas of the task."] if outside else []
+    if outcome_of(task).get("files_changed") is None:
+        warnings.append("Which files changed is not known: no helper on the agent's machine told it.")
+    return {"scope_match": not outside, "unexpected_files": outside, "warnings": warnings}
+
+
+def counted(tasks: Iterable[RunUnit]) -> dict[str, int]:
+    """Return how many tasks there are of each status."""
+    words = [task_status(one) for one in tasks]
+    return {
+        "total": len(words),
+        "success": words.count("SUCCESS"),
+        "partial": words.count("PARTIAL_SUCCESS"),
+        "failed": words.count("FAILED"),
+        "in_progress": words.count("IN_PROGRESS"),
+    }

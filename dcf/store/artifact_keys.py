@@ -1,0 +1,22 @@
+"""The Redis keys of artifacts. Those of a run are kinds of `key_kinds.py`, and live and go with the run.
+
+| key | type | writer | lifetime |
+|---|---|---|---|
+| `dp:wf:<id>:artifacts` | hash | putting an artifact: the record of each by its id; under "" how many there are, and bytes | the run's retention |
+| `dp:wf:<id>:shelf` | sorted set | the same, in the same transaction: ids by when they were put | the run's retention |
+| `dp:wf:<id>:uploads` | hash | the same: artifacts of which parts are missing | the run's retention |
+| `dp:wf:<id>:content` | hash | the same: bytes that are kept in Redis, by name | the run's retention |
+| `cp:idx:blobs` | sorted set | before bytes go to the artifact store: what they are kept under (run, creation time), by the latest write | until the run and then the bytes are gone |
+| `cp:idx:uploads` | sorted set | before an upload begins: uploads by when they are dropped | until they are whole or dropped |
+| `cp:idx:quota:artifacts:<owner>` | hash | putting an artifact: bytes of an API key by run; under "" all of them | while it holds anything |
+"""
+
+from typing import Final
+
+BLOBS: Final = "cp:idx:blobs"
+UPLOADS: Final = "cp:idx:uploads"
+
+
+def artifact_quota(owner: str) -> str:
+    """Return the key of the bytes of artifacts that an owner holds, by run."""
+    return f"cp:idx:quota:artifacts:{owner}"

@@ -1,0 +1,7 @@
+"""The names of the profiles that serve the tools of another system in place of dcf's own."""
+
+from typing import Final, Literal, get_args
+
+SystemProfile = Literal["deepwork", "openfactory", "midex", "mission-control"]
+
+SYSTEM_PROFILES: Final[tuple[SystemProfile, ...]] = get_args(SystemProfile)

@@ -1,0 +1,50 @@
+"""Clients of profiles' servers: calls over MCP, and what came of them."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from mcp.client import Client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """What a call was answered: the text as JSON where it is that, and whether it failed."""
+
+    text: str
+    failed: bool
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileClient:
+    """One connection."""
+
+    client: Client
+
+    async def answer(self, tool: str, /, **arguments: Any) -> Answered:
+        result = await self.client.call_tool(tool, arguments)
+        (content,) = result.content
+        assert content.type == "text"
+        if isinstance(result.structured_content, dict):
+            assert json.loads(content.text) == result.structured_content
+        return Answered(text=content.text, failed=bool(result.is_error))
+
+    async def ok(self, tool: str, /, **arguments: Any) -> Any:
+        found = await self.answer(tool, **arguments)
+        assert not found.failed, found.text
+        return found.json
+
+    async def failed(self, tool: str, /, **arguments: Any) -> Answered:
+        found = await self.answer(tool, **arguments)
+        assert found.failed, found.text
+        return found
+
+    async def twice(self, tool: str, /, **arguments: Any) -> Any:
+        """Make a call whose answer is lost, and make it again: both are answered alike."""
+        first = await self.ok(tool, **arguments)
+        assert await self.ok(tool, **arguments) == first
+        return first

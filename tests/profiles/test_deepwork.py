@@ -1,0 +1,260 @@
+"""DeepWork's tools over MCP: steps, gates, nested workflows, sessions that outlive everything but their runs."""
+
+import re
+import secrets
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from dcf.application import Application
+from dcf.core.access import Scope
+from tests.profiles.clients import ProfileClient
+from tests.profiles.conftest import Connect
+
+pytestmark = pytest.mark.anyio
+
+JOB = """
+name: competitive_research
+version: "1.0.0"
+summary: Research of competitors
+description: Finds and compares competitors.
+workflows:
+  - name: full_analysis
+    summary: All of it
+    steps:
+      - identify
+      - [interviews, numbers]
+      - report
+steps:
+  - id: identify
+    name: Identify
+    description: Find them
+    instructions: "# Identify\\nFind the competitors. {% raw %}"
+    outputs: [competitors.md]
+  - id: interviews
+    name: Interviews
+    description: Ask
+    instructions: Ask their customers.
+    outputs: [interviews.md]
+    quality_criteria: ["Each interview has a date."]
+  - id: numbers
+    name: Numbers
+    description: Count
+    instructions: Count.
+    outputs: [{file: numbers.csv}]
+    quality_criteria: ["Each number has a source.", "Sums are right."]
+  - id: report
+    name: Report
+    description: Write
+    instructions: Write it.
+    outputs: [report.md]
+"""
+SMALL = """
+name: small_job
+version: "1.0.0"
+summary: Small
+workflows:
+  - {name: only, summary: One step, steps: [one, two]}
+steps:
+  - {id: one, name: One, description: One, instructions: Do one., outputs: []}
+  - {id: two, name: Two, description: Two, instructions: Do two., outputs: []}
+"""
+ALL = (Scope.READ, Scope.WORK, Scope.PLAN)
+
+
+@pytest.fixture
+async def worker(site: Application, connect: Connect) -> AsyncIterator[ProfileClient]:
+    """A client of an agent of its own, with both jobs."""
+    async with connect(key(site), "deepwork") as found:
+        await register(found)
+        yield found
+
+
+def key(site: Application, *more: Scope, agent: str | None = None) -> str:
+    name = agent or f"agent-{secrets.token_hex(4)}"
+    return site.keys.create((*ALL, *more), agent_id=name, label=None, life_s=None).text
+
+
+async def register(client: ProfileClient) -> None:
+    for name, text in (("competitive_research", JOB), ("small_job", SMALL)):
+        told = await client.twice("register_session_job", job_name=name, job_definition_yaml=text)
+        assert told["status"] == "registered", told
+
+
+async def start(client: ProfileClient, job: str = "competitive_research", workflow: str = "full_analysis") -> Any:
+    return await client.twice(
+        "start_workflow", goal="Know them", job_name=job, workflow_name=workflow, instance_id="acme"
+    )
+
+
+async def test_workflows_are_listed_with_their_summaries(worker: ProfileClient) -> None:
+    jobs = {one["name"]: one for one in (await worker.ok("get_workflows"))["jobs"]}
+    assert jobs["competitive_research"] == {
+        "name": "competitive_research",
+        "summary": "Research of competitors",
+        "description": "Finds and compares competitors.",
+        "workflows": [{"name": "full_analysis", "summary": "All of it"}],
+    }
+    assert jobs["small_job"]["description"] is None
+
+
+async def test_a_workflow_begins_with_the_instructions_of_its_first_step(worker: ProfileClient) -> None:
+    begun = (await start(worker))["begin_step"]
+    assert begun["step_id"] == "identify"
+    assert begun["step_instructions"] == "# Identify\nFind the competitors. {% raw %}"
+    assert begun["step_expected_outputs"] == ["competitors.md"]
+    assert begun["step_quality_criteria"] == []
+    assert begun["branch_name"] == "deepwork/competitive_research-full_analysis-acme"
+    assert begun["branch_status"] == "suggested"
+
+
+async def test_double_finished_step_advances_twice(worker: ProfileClient) -> None:
+    """Row of others.md 6.7: the second identical call is a no-op with the same answer, to the end of the workflow."""
+    await start(worker, "small_job", "only")
+    first = await worker.ok("finished_step", outputs=["a.md"])
+    assert first["begin_step"]["step_id"] == "two"
+    assert await worker.ok("finished_step", outputs=["a.md"]) == first
+    done = await worker.twice("finished_step", outputs=["a.md"], notes="Of the second step.")
+    assert (done["status"], done["all_outputs"]) == ("workflow_complete", ["a.md", "a.md"])
+    assert done["stack"] == []
+    told = await worker.failed("finished_step", outputs=["b.md"])
+    assert "No workflow is under way" in told.text
+
+
+async def test_concurrent_group_skips_members(site: Application, connect: Connect, worker: ProfileClient) -> None:
+    """Row of others.md 6.7: every member of a concurrent group must be finished, each with its own gate."""
+    await start(worker)
+    member = (await worker.twice("finished_step", outputs=["competitors.md"]))["begin_step"]
+    assert member["step_id"] == "interviews"
+    assert "Concurrent with numbers" in member["step_instructions"]
+    waits = await worker.twice("finished_step", outputs=["interviews.md"])
+    assert (waits["status"], waits["failed_criteria"]) == ("needs_work", [])
+    assert "being reviewed" in waits["feedback"]
+    async with connect(key(site), "deepwork") as reviewer:
+        await pass_review(reviewer, worker)
+        other = (await worker.twice("finished_step", outputs=["interviews.md"]))["begin_step"]
+        assert other["step_id"] == "numbers"
+        assert (await worker.ok("finished_step", outputs=["numbers.csv"]))["status"] == "needs_work"
+        await pass_review(reviewer, worker)
+    last = (await worker.twice("finished_step", outputs=["numbers.csv"]))["begin_step"]
+    assert last["step_id"] == "report"
+    done = await worker.twice("finished_step", outputs=["report.md"])
+    assert done["all_outputs"] == ["competitors.md", "interviews.md", "numbers.csv", "report.md"]
+
+
+async def pass_review(reviewer: ProfileClient, author: ProfileClient) -> None:
+    """Review what waits, as another agent: the author may not."""
+    told = (await reviewer.answer("get_review_instructions")).text
+    review = re.findall(r"Review (\S+)", told)[-1]
+    refused = await author.failed("mark_review_as_passed", review_id=review)
+    assert "does not judge it" in refused.text or "is given by" in refused.text
+    assert not (await reviewer.answer("mark_review_as_passed", review_id=review)).failed
+
+
+async def test_what_failed_comes_back_and_an_override_needs_the_right(
+    site: Application, connect: Connect, worker: ProfileClient
+) -> None:
+    await start(worker)
+    await worker.ok("finished_step", outputs=["competitors.md"])
+    waits = await worker.ok("finished_step", outputs=["interviews.md"])
+    assert waits["status"] == "needs_work"
+    reason = "quality_review_override_reason"
+    refused = await worker.failed("finished_step", outputs=["interviews.md"], **{reason: "No time."})
+    assert "scope 'override'" in refused.text
+
+
+async def test_override_reason_lost(site: Application, connect: Connect) -> None:
+    """Row of others.md 6.7: the reason stands in the journal, in the history and in the audit trail."""
+    agent = f"agent-{secrets.token_hex(4)}"
+    async with connect(key(site, Scope.OVERRIDE, agent=agent), "deepwork") as worker:
+        await register(worker)
+        await start(worker)
+        await worker.ok("finished_step", outputs=["competitors.md"])
+        reason = {"quality_review_override_reason": "Reviewed by phone."}
+        after = await worker.twice("finished_step", outputs=["interviews.md"], **reason)
+        assert after["begin_step"]["step_id"] == "numbers"
+    async with connect(key(site, Scope.OPERATE, agent=agent)) as native:
+        (run,) = (await native.ok("list_runs", tag="deepwork", agent=agent))["runs"]
+        here = {"workflow_id": run["workflow_id"]}
+        (entry,) = (await native.ok("read_journal", **here, kind="decision"))["entries"]
+        assert entry["details"]["reasoning"] == "Reviewed by phone."
+        events = (await native.ok("read_run_events", **here))["events"]
+        (told,) = [one for one in events if one["type"] == "GateOverridden"]
+        assert "Reviewed by phone." in str(told)
+    assert any("Reviewed by phone." in str(entry) for entry in site.audit.each())
+
+
+async def test_a_workflow_started_within_another_ends_first(worker: ProfileClient) -> None:
+    await start(worker)
+    inner = await start(worker, "small_job", "a name that is forgiven")
+    assert inner["stack"] == [
+        {"workflow": "competitive_research/full_analysis", "step": "identify"},
+        {"workflow": "small_job/only", "step": "one"},
+    ]
+    await worker.twice("finished_step", outputs=[])
+    done = await worker.twice("finished_step", outputs=[], notes="two")
+    assert (done["status"], done["stack"]) == ("workflow_complete", inner["stack"][:1])
+    outer = await worker.twice("finished_step", outputs=["competitors.md"])
+    assert outer["begin_step"]["step_id"] == "interviews"
+
+
+async def test_an_aborted_workflow_gives_way_to_the_one_around_it(worker: ProfileClient) -> None:
+    await start(worker)
+    await start(worker, "small_job", "only")
+    told = await worker.twice("abort_workflow", explanation="Not needed.")
+    assert told == {
+        "aborted_workflow": "small_job/only",
+        "aborted_step": "one",
+        "explanation": "Not needed.",
+        "stack": [{"workflow": "competitive_research/full_analysis", "step": "identify"}],
+        "resumed_workflow": "competitive_research/full_analysis",
+        "resumed_step": "identify",
+    }
+    last = await worker.ok("abort_workflow", explanation="This neither.")
+    assert (last["resumed_workflow"], last["stack"]) == (None, [])
+
+
+async def test_a_step_is_gone_back_to_and_what_followed_is_done_again(worker: ProfileClient) -> None:
+    await start(worker, "small_job", "only")
+    await worker.ok("finished_step", outputs=["one.md"])
+    back = await worker.twice("go_to_step", step_id="one")
+    assert (back["begin_step"]["step_id"], back["invalidated_steps"]) == ("one", ["one", "two"])
+    assert len(back["stack"]) == 1
+    refused = await worker.failed("go_to_step", step_id="two")
+    assert "no step up to the current one" in refused.text
+    again = await worker.twice("finished_step", outputs=["one.md"])
+    assert again["begin_step"]["step_id"] == "two"
+    done = await worker.twice("finished_step", outputs=["two.md"])
+    assert done["all_outputs"] == ["one.md", "two.md"]
+
+
+async def test_two_agents_have_sessions_of_their_own_also_of_the_same_name(
+    site: Application, connect: Connect, worker: ProfileClient
+) -> None:
+    await start(worker, "small_job", "only")
+    async with connect(key(site), "deepwork") as other:
+        assert (await other.ok("get_workflows"))["jobs"] == []
+        told = await other.failed("finished_step", outputs=[])
+        assert "No workflow is under way" in told.text
+
+
+async def test_a_job_that_is_wrong_is_told_of_and_not_kept(worker: ProfileClient) -> None:
+    for name, text, wrong in (
+        ("bad", "name: [", "not valid YAML"),
+        ("bad", "name: Bad\nsteps: []", "lower-case"),
+        ("other", SMALL, "is of 'small_job'"),
+        ("small_job", SMALL.replace("steps: [one, two]", "steps: [one, three]"), "'three'"),
+    ):
+        told = await worker.ok("register_session_job", job_name=name, job_definition_yaml=text)
+        assert wrong in told["error"]
+    assert (await worker.ok("get_session_job", job_name="small_job"))["job_definition_yaml"] == SMALL
+    assert "error" in await worker.ok("get_session_job", job_name="bad")
+
+
+async def test_an_edit_of_the_job_does_not_change_a_workflow_that_goes_on(worker: ProfileClient) -> None:
+    await start(worker, "small_job", "only")
+    changed = SMALL.replace("Do two.", "Do something else.")
+    await worker.ok("register_session_job", job_name="small_job", job_definition_yaml=changed)
+    after = await worker.ok("finished_step", outputs=["a.md"])
+    assert after["begin_step"]["step_instructions"] == "Do two."

@@ -1,0 +1,92 @@
+"""Who is served which profile, and that a connection with one shows nothing of dcf's own."""
+
+import pytest
+from mcp.client import Client
+from mcp.shared.exceptions import MCPError
+
+from dcf.application import Application, open_application
+from dcf.core.access import Scope
+from dcf.profiles.catalog import SERVED, profile_of
+from dcf.settings import Settings
+from dcf.tools.server import build_server
+from dcf.values.profile_names import SystemProfile
+from tests.profiles.conftest import Connect
+from tests.profiles.contract import CONTRACTS
+from tests.tools.access import PLANNER
+
+pytestmark = pytest.mark.anyio
+
+
+def _key(site: Application, *scopes: Scope, profile: str | None = None, agent_id: str | None = None) -> str:
+    return site.keys.create(scopes, agent_id=agent_id, label=None, life_s=None, profile=profile).text
+
+
+@pytest.mark.parametrize("profile", SERVED)
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_key_with_a_profile_sees_the_tools_of_that_system_and_none_of_dcf(
+    site: Application, connect: Connect, profile: SystemProfile, mode: str
+) -> None:
+    async with connect(_key(site, *PLANNER, profile=profile), mode=mode) as found:
+        listed = {tool.name for tool in (await found.client.list_tools()).tools}
+        assert listed == set(profile_of(profile).tools)
+        assert set(CONTRACTS[profile]) <= listed
+        assert found.client.server_info is not None
+        assert found.client.server_info.name == profile_of(profile).server
+        assert found.client.instructions == profile_of(profile).instructions
+        assert (await found.client.list_prompts()).prompts == []
+        assert (await found.client.list_resource_templates()).resource_templates == []
+        uris = {str(one.uri) for one in (await found.client.list_resources()).resources}
+        assert uris == {one.uri for one in profile_of(profile).resources}
+
+
+@pytest.mark.parametrize("profile", SERVED)
+async def test_a_header_asks_for_a_profile_and_without_one_dcf_is_served(
+    site: Application, connect: Connect, profile: SystemProfile
+) -> None:
+    key = _key(site, *PLANNER)
+    async with connect(key, profile) as asked, connect(key) as plain:
+        assert {tool.name for tool in (await asked.client.list_tools()).tools} == set(profile_of(profile).tools)
+        assert "start_run" in {tool.name for tool in (await plain.client.list_tools()).tools}
+
+
+async def test_the_profile_of_a_key_counts_more_than_a_header(site: Application, connect: Connect) -> None:
+    async with connect(_key(site, *PLANNER, profile="mission-control"), "worker") as found:
+        assert "start_phase" in {tool.name for tool in (await found.client.list_tools()).tools}
+
+
+@pytest.mark.parametrize("profile", SERVED)
+async def test_a_server_that_was_started_with_a_profile_serves_it_to_everybody(
+    site: Application, profile: SystemProfile
+) -> None:
+    settings = Settings.model_validate({"redis_url": site.redis_url, "profile": profile, "auth": "off"})
+    with open_application(settings) as opened:
+        async with Client(build_server(opened)) as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == set(profile_of(profile).tools)
+
+
+@pytest.mark.parametrize("profile", SERVED)
+async def test_a_tool_of_dcf_cannot_be_called_on_such_a_connection(
+    site: Application, connect: Connect, profile: SystemProfile
+) -> None:
+    async with connect(_key(site, *PLANNER, profile=profile)) as found:
+        refused = await found.failed("list_runs")
+        assert "list_runs" in refused.text
+        assert next(iter(profile_of(profile).tools)) in refused.text
+        with pytest.raises(MCPError):
+            await found.client.read_resource("dcf://language")
+        with pytest.raises(MCPError):
+            await found.client.get_prompt("plan_workflow")
+
+
+@pytest.mark.parametrize("profile", SERVED)
+async def test_who_lacks_a_scope_is_refused_before_anything_is_done_and_the_audit_trail_says_so(
+    site: Application, connect: Connect, profile: SystemProfile
+) -> None:
+    writing = [tool for tool in profile_of(profile).tools.values() if tool.scopes != {Scope.READ}]
+    async with connect(_key(site, Scope.READ, profile=profile)) as found:
+        for tool in writing:
+            refused = await found.failed(tool.name)
+            assert "scope" in refused.text
+            assert "dcf keys create" in refused.text
+    noted = [entry for entry in site.audit.newest(limit=200) if entry.change in {tool.name for tool in writing}]
+    assert {entry.change for entry in noted} == {tool.name for tool in writing}

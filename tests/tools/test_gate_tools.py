@@ -1,0 +1,139 @@
+"""Gates through an MCP client: a worker delivers, a reviewer judges, and the worker finds out by the same call."""
+
+import secrets
+from typing import Any
+
+import pytest
+
+from tests.tools.calls import Tools, new_run
+
+pytestmark = pytest.mark.anyio
+
+CRITERION = "Every claim has a source."
+REVIEW = {"name": "review", "kind": "review", "criteria": [CRITERION], "reviewers": ["rita"]}
+SHAPE = {"name": "shape", "kind": "schema", "schema": {"type": "object", "required": ["text"]}}
+GOOD = {"text": "done"}
+
+
+def gated(*gates: dict[str, Any]) -> dict[str, Any]:
+    first = {"Type": "Task", "Gates": list(gates), "Next": "Done"}
+    return {"asl": {"StartAt": "Write", "States": {"Write": first, "Done": {"Type": "Task", "End": True}}}}
+
+
+async def held(tools: Tools, *gates: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with which worker-1, who holds Write, writes."""
+    run = await new_run(tools, f"run-{secrets.token_hex(4)}", gated(*gates))
+    await tools.ok("notify_next_worker_agent", workflow_id=run)
+    worker = {"workflow_id": run, "state": "Write", "owner_agent_id": "worker-1"}
+    taken = await tools.ok("acquire_state_lease", **worker)
+    return {**worker, "lease_token": taken["lease"]["token"]}
+
+
+async def test_a_worker_delivers_a_reviewer_sends_back_and_then_lets_pass(tools: Tools) -> None:
+    holder = await held(tools, SHAPE, REVIEW)
+    run = holder["workflow_id"]
+    done = {**holder, "new_status": "succeeded"}
+    answer = await tools.refused("needs_work", "update_workflow_control_plane", **done, output_json={"txt": 1})
+    assert answer["failed_criteria"][0]["feedback"] == "'text' is missing"
+    answer = await tools.refused("review_running", "update_workflow_control_plane", **done, output_json=GOOD)
+    assert answer["retry_after_s"]
+    (waiting,) = (await tools.ok("list_gates", workflow_id=run))["gates"]
+    assert (waiting["name"], waiting["criteria"], waiting["output"]) == ("review", [CRITERION], GOOD)
+    verdict = {"workflow_id": run, "state": "Write", "gate": "review", "content_sha256": waiting["content_sha256"]}
+    bad = {"criterion": CRITERION, "passed": False, "feedback": "The second has none."}
+    told = await tools.ok("decide_gate", **verdict, verdict="pass", agent_id="rita", criteria=[bad])
+    assert told["verdict"] == "fail"
+    answer = await tools.refused("needs_work", "update_workflow_control_plane", **done, output_json=GOOD)
+    assert answer["failed_criteria"] == [{"gate": "review", **bad}]
+    better = {"text": "better"}
+    await tools.refused("review_running", "update_workflow_control_plane", **done, output_json=better)
+    (waiting,) = (await tools.ok("list_gates", workflow_id=run, state="Write"))["gates"]
+    verdict["content_sha256"] = waiting["content_sha256"]
+    told = await tools.ok(
+        "decide_gate", **verdict, verdict="pass", agent_id="rita", criteria=[{"criterion": CRITERION, "passed": True}]
+    )
+    assert (told["state_status"], told["next_states"]) == ("succeeded", ["Done"])
+    again = await tools.ok("update_workflow_control_plane", **done, output_json=better)
+    assert (again["repeated"], again["next_states"]) == (True, ["Done"])
+    read = await tools.ok("read_workflow_control_plane", workflow_id=run, states_json=["Write"])
+    assert read["outputs"]["Write"] == better
+
+
+async def test_a_unit_of_a_run_that_grows_has_gates_too(tools: Tools) -> None:
+    run = (await tools.ok("open_run", name="release", workflow_id=f"run-{secrets.token_hex(4)}"))["workflow_id"]
+    units = [{"name": "Build", "gates": [REVIEW]}, {"name": "Ship", "depends_on": ["Build"]}]
+    await tools.ok("add_units", workflow_id=run, units=units)
+    bad = await tools.call("add_units", workflow_id=run, units=[{"name": "Odd", "gates": [{"name": "x"}]}])
+    assert "a gate needs kind" in bad.text
+    worker = {"workflow_id": run, "state": "Build", "owner_agent_id": "worker-1"}
+    taken = await tools.ok("acquire_state_lease", **worker)
+    assert [gate["name"] for gate in taken["work"]["gates"]] == ["review"]
+    done = {**worker, "lease_token": taken["lease"]["token"], "new_status": "succeeded", "output_json": GOOD}
+    await tools.refused("review_running", "update_workflow_control_plane", **done)
+    (waiting,) = (await tools.ok("list_gates", workflow_id=run))["gates"]
+    judged = [{"criterion": CRITERION, "passed": True}]
+    verdict = {"workflow_id": run, "state": "Build", "gate": "review", "verdict": "pass", "agent_id": "rita"}
+    told = await tools.ok("decide_gate", **verdict, content_sha256=waiting["content_sha256"], criteria=judged)
+    assert (told["state_status"], told["next_states"]) == ("succeeded", ["Ship"])
+    again = await tools.ok("update_workflow_control_plane", **done)
+    assert again["repeated"] is True
+
+
+async def test_a_unit_that_is_rewound_while_it_is_judged_is_taken_and_judged_anew(tools: Tools) -> None:
+    run = (await tools.ok("open_run", name="release", workflow_id=f"run-{secrets.token_hex(4)}"))["workflow_id"]
+    await tools.ok("add_units", workflow_id=run, units=[{"name": "Build", "gates": [REVIEW]}])
+    worker = {"workflow_id": run, "state": "Build", "owner_agent_id": "worker-1"}
+    for _ in range(2):
+        taken = await tools.ok("acquire_state_lease", **worker)
+        done = {**worker, "lease_token": taken["lease"]["token"], "new_status": "succeeded", "output_json": GOOD}
+        await tools.refused("review_running", "update_workflow_control_plane", **done)
+        await tools.ok("rewind_unit", workflow_id=run, unit="Build")
+        assert (await tools.ok("list_gates", workflow_id=run))["gates"] == []
+
+
+async def test_a_long_tail_of_a_command_is_refused(tools: Tools) -> None:
+    verdict = {"workflow_id": "r", "state": "A", "gate": "tests", "verdict": "fail", "content_sha256": "0" * 64}
+    await tools.refused("invalid_argument", "decide_gate", **verdict, exit_code=1, output_tail="x" * 4001)
+
+
+async def test_a_reviewer_waits_for_work_and_a_worker_for_rework(tools: Tools) -> None:
+    reviewer = f"rita-{secrets.token_hex(4)}"
+    holder = await held(tools, {**REVIEW, "reviewers": [reviewer]})
+    done = {**holder, "new_status": "succeeded", "output_json": GOOD}
+    await tools.refused("review_running", "update_workflow_control_plane", **done)
+    heard = await tools.ok("await_workflow_event", agent_id=reviewer, timeout_s=10)
+    event, (call, *_) = heard["event"], heard["next"]
+    assert (event["type"], event["criteria"], event["output"]) == ("gate_opened", [CRITERION], GOOD)
+    assert (call["tool"], call["arguments"]["gate"]) == ("decide_gate", "review")
+    mine = (await tools.ok("list_gates", agent_id=reviewer))["gates"]
+    assert [(one["workflow_id"], one["name"]) for one in mine if one["workflow_id"] == holder["workflow_id"]] == [
+        (holder["workflow_id"], "review")
+    ]
+    judged = call["arguments"] | {
+        "verdict": "fail",
+        "criteria": [{"criterion": CRITERION, "passed": False, "feedback": "None has."}],
+    }
+    await tools.ok("decide_gate", **judged)
+    heard = await tools.ok("await_workflow_event", agent_id="worker-1", timeout_s=10)
+    while heard["event"]["type"] != "needs_work" or heard["event"]["workflow_id"] != holder["workflow_id"]:
+        heard = await tools.ok(
+            "await_workflow_event", agent_id="worker-1", timeout_s=10, ack_message_id=heard["message_id"]
+        )
+    assert heard["event"]["failed_criteria"][0]["feedback"] == "None has."
+    assert heard["next"][0]["tool"] == "update_workflow_control_plane"
+    mine = await tools.ok("get_my_assignment", agent_id="worker-1", workflow_id=holder["workflow_id"])
+    (state,) = [one for one in mine["states"] if one["state"] == "Write"]
+    assert (state["gates"][0]["name"], state["failed_criteria"][0]["criterion"]) == ("review", CRITERION)
+
+
+async def test_an_override_needs_its_scope_and_a_reason(tools: Tools, operator: Tools) -> None:
+    holder = await held(tools, REVIEW)
+    done = {**holder, "new_status": "succeeded", "output_json": GOOD}
+    await tools.refused("review_running", "update_workflow_control_plane", **done)
+    wish = {"workflow_id": holder["workflow_id"], "state": "Write"}
+    await tools.refused("forbidden", "override_gate", **wish, reason="checked by phone")
+    await operator.refused("invalid_argument", "override_gate", **wish, reason="")
+    told = await operator.ok("override_gate", **wish, reason="checked by phone", agent_id="olga")
+    assert (told["verdict"], told["state_status"]) == ("override", "succeeded")
+    history = await tools.ok("read_run_events", workflow_id=holder["workflow_id"], types_json=["GateOverridden"])
+    assert "checked by phone" in str(history["events"][0])
