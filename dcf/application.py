@@ -54,6 +54,7 @@ from dcf.runs.upkeep import Upkeep
 from dcf.runs.usage import Usages
 from dcf.runs.views import RunViews
 from dcf.runs.work_finding import WorkFinding
+from dcf.runs.work_limits import WorkLimiting
 from dcf.settings import Settings
 from dcf.skills.library import Library
 from dcf.store.access_keys import AccessKeys
@@ -180,6 +181,13 @@ class Application:
     def outside(self) -> Outside:
         """The operations on Tasks that wait for something outside of dcf."""
         return Outside(self.control_plane)
+
+    @property
+    def limits(self) -> WorkLimiting:
+        """The limits of work in progress, and the budgets of projects."""
+        found = self.control_plane.limits
+        assert found is not None, "made with the control plane"
+        return found
 
     @property
     def usages(self) -> Usages:

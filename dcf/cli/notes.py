@@ -216,3 +216,15 @@ def kept_signals(meta: Mapping[str, Json]) -> str:
     names = [str(one["name"]) for one in kept if isinstance(one, dict)] if isinstance(kept, list) else []
     shown = ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
     return f"signals kept: {shown} ({len(names)})" if names else ""
+
+
+def used_up(meta: Mapping[str, Json]) -> str:
+    """Return what the work of the run used up, and what it may, as far as that is known."""
+    sums, budget = meta.get("usage"), meta.get("budget")
+    told = []
+    if isinstance(sums, dict):
+        cost = "".join(f", {amount} {currency}" for currency, amount in sums["cost"].items())
+        told.append(f"used: {sums['tokens_in']} tokens in, {sums['tokens_out']} out, {sums['seconds']:g} s{cost}")
+    if isinstance(budget, dict):
+        told.append("budget: " + ", ".join(f"{name} {amount}" for name, amount in budget.items() if name != "issue"))
+    return "; ".join(told)

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dcf.cli.documents import InvalidDocument
-from dcf.cli.notes import attempts, child_of, duration, elapsed, kept_signals, note, seconds
+from dcf.cli.notes import attempts, child_of, duration, elapsed, kept_signals, note, seconds, used_up
 from dcf.cli.text import clean, json_text
 from dcf.errors import DcfError, InvalidDefinition, StoreUnavailable
 from dcf.runs.insides import tree
@@ -180,7 +180,7 @@ def print_run(document: Mapping[str, Json]) -> None:
         if meta.get(name) is not None:
             value = ", ".join(meta[name]) if isinstance(meta[name], list) else meta[name]
             _line(out, f"{name}: {clean(value, _LONGEST)}")
-    for told in (child_of(meta), kept_signals(meta)):
+    for told in (child_of(meta), kept_signals(meta), used_up(meta)):
         if told:
             _line(out, clean(told, _LONGEST))
     print_outcome(meta)

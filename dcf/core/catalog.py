@@ -15,6 +15,7 @@ from dcf.core.blockers import is_blocked
 from dcf.core.codec import read_assignment
 from dcf.core.model import RunStatus
 from dcf.core.parents import read_parent
+from dcf.core.usage import sums_shown
 from dcf.errors import InvalidArgument
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
@@ -153,6 +154,7 @@ class RunRow:
     blocked: bool = False
     parent: str | None = None
     project: str | None = None
+    usage: Mapping[str, int] = field(default_factory=dict)
 
     def is_of_version(self, version: str) -> bool:
         """Return True if the run is of this version of its workflow."""
@@ -184,7 +186,7 @@ class RunRow:
             "hold": self.hold,
             "parent": self.parent,
             "project": self.project,
-        }
+        } | ({"usage": sums_shown(self.usage)} if self.usage else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

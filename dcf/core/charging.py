@@ -9,7 +9,7 @@ from typing import Final
 from dcf.core.blocking import has_room
 from dcf.core.decision import Changes, More, Snapshot
 from dcf.core.journaling import open_issue
-from dcf.core.model import Meta
+from dcf.core.model import Meta, RunStatus
 from dcf.core.usage import Budget, Charge, UsageReport, plus
 from dcf.values.instants import to_text
 from dcf.values.records import record, replace
@@ -77,3 +77,23 @@ def with_charge(changes: Changes, charged: Charged) -> Changes:
         notices=[*changes.notices, *charged.changes.notices],
         journal=[*changes.journal, *charged.changes.journal],
     )
+
+
+def block_by_project(snapshot: Snapshot, project: str, budget: Budget, reached: str) -> Changes | None:
+    """Block a run whose project has used up its budget, unless that is so already, or the run is over."""
+    meta, begins = snapshot.meta, f"The budget of project '{project}' is used up"
+    assert meta is not None, "the control plane checks that the run exists before it decides"
+    is_blocked = any(one.text.startswith(begins) for one in meta.blocked_by)
+    if meta.status is not RunStatus.RUNNING or is_blocked or not has_room(meta):
+        return None
+    changes = Changes()
+    open_issue(
+        changes,
+        snapshot,
+        meta,
+        key=f"project-budget:{snapshot.now}",
+        text=f"{begins}: {reached}. Set a higher one (put_project), then resolve this issue; or cancel the run.",
+        by=AUTHOR,
+        details={"project": project, "budget": budget.as_json(), "reached": reached},
+    )
+    return changes

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from dcf.core.gates import KIND as GATED
 from dcf.core.model import StateDoc, Status
 from dcf.errors import InvalidArgument
 from dcf.values.instants import from_text, to_text
@@ -202,7 +201,7 @@ def item_of(
 def _standing(run: RunFacts, doc: StateDoc, now: int) -> tuple[WorkStatus | None, str | None]:
     if doc.status.is_terminal:
         return (None if doc.is_scope or doc.status is Status.SKIPPED else WorkStatus.DONE), None
-    if doc.kind == GATED:
+    if doc.is_judged:
         return WorkStatus.REVIEW, None
     if doc.kind is not None:
         return None, None
@@ -223,7 +222,7 @@ def _obstacle(run: RunFacts, doc: StateDoc, now: int) -> str | None:
 def _since(run: RunFacts, doc: StateDoc, status: WorkStatus) -> int | None:
     if status is WorkStatus.DONE:
         return doc.finished_at
-    if status is WorkStatus.RUNNING:
+    if status in (WorkStatus.RUNNING, WorkStatus.REVIEW):
         return doc.started_at
     if status is WorkStatus.READY:
         return doc.not_before or doc.entry_epoch or run.created_at

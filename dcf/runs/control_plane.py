@@ -70,13 +70,12 @@ _ENDINGS: Mapping[Fired | None, Ending] = {
 class ControlPlane:
     """Create, read, lease, write and close runs. Its only state is a cache of definitions.
 
-    Operations elsewhere (`lifecycle`) use its `transactions` and `follow_ups`, and with them that cache.
+    Operations elsewhere (`lifecycle`) use its `transactions` and `follow_ups`, and with them that cache. `limits` are
+    those of work in progress; `after_usage` is called with a run's id after a commit that reported usage.
     """
 
     limits: WorkLimiting | None = None
-    """Limits of work in progress, if this process enforces any."""
     after_usage: Callable[[str], object] | None = None
-    """What is called with a run's id after a commit that reported usage."""
 
     def __init__(self, store: RunStore, index: RunIndex, items: ItemSource = _NO_ITEMS) -> None:
         self._store = store
@@ -130,7 +129,9 @@ class ControlPlane:
             missing = next((path for path in paths if needs.place_of(run.definition, path) is None), None)
             around = with_scopes(paths)
             data = paths if with_data else ()
-            reads = Reads(states=around, inputs=data, outputs=data, agents=paths, whole_meta=whole_meta)
+            reads = Reads(
+                states=around, inputs=data, outputs=data, agents=paths, whole_meta=whole_meta, usage=whole_meta
+            )
             snapshot = self._store.read(workflow_id, reads)
             if snapshot.meta is not None and run.is_that_of(snapshot.meta):
                 break

@@ -27,6 +27,8 @@ _MORE_OF_SUMMARY: Final = (
     "paused_at",
     "paused_because",
     "blocked_by",
+    "budget",
+    "usage",
     "tags",
     "rerun_of",
     "project",

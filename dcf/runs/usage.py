@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from dcf.core import budgets
-from dcf.core.charging import AUTHOR
-from dcf.core.decision import More, Reads
+from dcf.core.charging import AUTHOR, block_by_project
+from dcf.core.decision import Decision, More, Reads, Snapshot
+from dcf.core.journal import TAIL
 from dcf.core.operations import RunAnswer
 from dcf.core.usage import Budget
 from dcf.errors import InvalidArgument
@@ -48,7 +49,24 @@ class Usages:
     def __init__(self, plane: ControlPlane, books: UsageBooks) -> None:
         self._plane = plane
         self._books = books
-        plane.after_usage = books.settle
+        plane.after_usage = self.settle
+
+    def settle(self, workflow_id: str) -> None:
+        """Move what a commit owes to the books. Block the run if the budget of its project is used up."""
+        project, limits = self._books.settle(workflow_id), self._plane.limits
+        budget = None if project is None or limits is None else limits.budget_of(project)
+        if project is None or budget is None:
+            return
+        reached = budget.reached(self._books.book("project", project)[0])
+        if reached is None:
+            return
+
+        def decide(snapshot: Snapshot) -> Decision[None]:
+            return Decision(answer=None, changes=block_by_project(snapshot, project, budget, reached))
+
+        self._plane.follow_ups.after(
+            workflow_id, self._plane.transactions.on_run(workflow_id, Reads(journal=(TAIL,)), decide)
+        )
 
     def of_run(self, workflow_id: str) -> RunUsage:
         """Return what a run used up. Raise UnknownRun if there is none."""

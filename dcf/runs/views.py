@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from dcf.asl.state_paths import join, name_of
 from dcf.core import codec, needs
-from dcf.core.decision import Reads
+from dcf.core.decision import Reads, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.scopes import fenced, with_scopes
 from dcf.core.signals import NO_SIGNALS
+from dcf.core.usage import sums_shown
 from dcf.errors import InvalidArgument
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.insides import members, pick
@@ -35,6 +36,11 @@ MOST: Final = 200
 
 _CHUNK: Final = 200
 """States read per round trip."""
+
+
+def _used(found: Snapshot) -> dict[str, Json]:
+    """Return what the run's work used up, beside its meta document; nothing where nothing was reported."""
+    return {"usage": sums_shown(found.usage)} if found.usage else {}
 
 
 class RunViews:
@@ -61,7 +67,9 @@ class RunViews:
             meta=found.meta,
             now=found.now,
             states={state: view_of(found, paths[state], doc, found.meta) for state, doc in docs.items()},
-            document=dict(codec.whole_meta(found.meta_document or {})) | self._signals(workflow_id, asked=whole_meta),
+            document=dict(codec.whole_meta(found.meta_document or {}))
+            | _used(found)
+            | self._signals(workflow_id, asked=whole_meta),
         )
 
     def overview(self, workflow_id: str, *, each: int = EACH, most: int = MOST) -> RunView:
@@ -87,7 +95,7 @@ class RunViews:
             meta=run.meta,
             now=found.now,
             states={one.path: one for one in views if "/" not in one.path or not one.doc.status.is_terminal},
-            document=dict(codec.whole_meta(run.meta_document or {})) | self._signals(workflow_id),
+            document=dict(codec.whole_meta(run.meta_document or {})) | _used(run) | self._signals(workflow_id),
             more=picked.more,
         )
 

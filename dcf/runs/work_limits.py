@@ -16,6 +16,7 @@ from dcf.core.claim import tokens_of
 from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus
 from dcf.core.updates import Update
+from dcf.core.usage import Budget
 from dcf.core.work_limits import LeaseSlot, LimitReached, WorkLimit
 from dcf.core.work_refusals import work_limit_reached
 from dcf.errors import NotFound
@@ -35,6 +36,7 @@ class WorkLimiting:
     def __init__(self, store: WorkLimits) -> None:
         self._store = store
         self._known: dict[str, int] = {}
+        self._budgets: dict[str, Budget] = {}
         self._read_at = float("-inf")
 
     def put(self, limit: WorkLimit) -> None:
@@ -42,10 +44,20 @@ class WorkLimiting:
         self._store.put(limit)
         self.refresh()
 
+    def put_budget(self, project: str, budget: Budget | None) -> None:
+        """Set the budget of a project, or take it away; other processes know it within seconds."""
+        self._store.put_budget(project, budget)
+        self.refresh()
+
+    def budget_of(self, project: str) -> Budget | None:
+        """Return the budget of a project, if it has one."""
+        self.refresh(_KEPT_S)
+        return self._budgets.get(project)
+
     def refresh(self, older_s: float = 0.0) -> None:
         """Read the limits again, if what is known is older."""
         if time.monotonic() - self._read_at >= older_s:
-            self._known = self._store.all()
+            self._known, self._budgets = self._store.read()
             self._read_at = time.monotonic()
 
     def freshen(self) -> None:

@@ -18,6 +18,7 @@ from dcf.store import keys
 from dcf.store.connection import Command, Connections, Reply, checked
 from dcf.store.documents import micros
 from dcf.store.keys import RunKeys
+from dcf.store.usage import read_sums
 from dcf.values.json_text import load
 from dcf.values.records import replace
 
@@ -78,12 +79,11 @@ class Catalog:
         names = [entry.workflow_id for entry in entries]
         asked: list[Command] = [("JSON.GET", RunKeys(name).meta, *fields) for name in names]
         stuck: list[Command] = [("ZMSCORE", keys.STUCK, *names)] if names else []
-        clock, *replies = self._connections.ask(("TIME",), *stuck, *asked)
+        used: list[Command] = [("HGETALL", RunKeys(name).usage) for name in names]
+        clock, *replies = self._connections.ask(("TIME",), *stuck, *asked, *used)
         marks = checked(replies.pop(0)) if stuck else []
-        rows = [
-            _row(name, reply, is_marked=mark is not None)
-            for name, reply, mark in zip(names, replies, marks, strict=True)
-        ]
+        found = zip(names, replies[: len(names)], replies[len(names) :], marks, strict=True)
+        rows = [_row(name, reply, sums, is_marked=mark is not None) for name, reply, sums, mark in found]
         return micros(checked(clock)), rows
 
     def _counted(self, rows: Sequence[RunRow]) -> Iterator[RunRow]:
@@ -171,7 +171,7 @@ def _further(ends_at: Cursor | None, begun: Cursor | None) -> Cursor | None:
     return Cursor(score=begun.score - 1, workflow_id=_LAST_ID)
 
 
-def _row(workflow_id: str, reply: Reply, *, is_marked: bool) -> RunRow | None:
+def _row(workflow_id: str, reply: Reply, sums: Reply, *, is_marked: bool) -> RunRow | None:
     if reply is None:
         return None
     if isinstance(reply, Exception):  # damaged by hand: it must not hide the others
@@ -180,7 +180,7 @@ def _row(workflow_id: str, reply: Reply, *, is_marked: bool) -> RunRow | None:
     one = {path[2:]: values[0] for path, values in found.items() if values and path != _STATES}
     row = read_row({**one, "states": found.get(_STATES)}, workflow_id, _MOST_STATES)
     is_stuck = is_marked and row.status is RunStatus.RUNNING and row.paused_at is None and not row.blocked
-    return replace(row, stuck=is_stuck)
+    return replace(row, stuck=is_stuck, usage={} if isinstance(sums, Exception) else read_sums(sums))
 
 
 def _statuses(row: RunRow) -> Command:

@@ -29,7 +29,7 @@ _LINGER: Final = 60 * SECOND
 
 _AT_ONCE: Final = 500
 _MOST_RUNS: Final = 100
-_MODELS: Final = 50
+MODELS: Final = 50
 """Models of a run whose sums are kept apart; further ones are summed as one."""
 
 OTHER_MODELS: Final = "(others)"
@@ -180,7 +180,7 @@ class UsageBooks:
 def _settle(workflow_id: str) -> Command:
     run = RunKeys(workflow_id)
     names = (run.spent, run.usage_parts, run.meta, OWED)
-    return ("EVAL", _SETTLE, 4, *names, workflow_id, BOOKS, LIFE_S, _LINGER, _AT_ONCE, _MODELS, OTHER_MODELS)
+    return ("EVAL", _SETTLE, 4, *names, workflow_id, BOOKS, LIFE_S, _LINGER, _AT_ONCE, MODELS, OTHER_MODELS)
 
 
 def _split(rest: str) -> tuple[str, str]:

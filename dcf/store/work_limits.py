@@ -6,18 +6,21 @@ looks at the state of each entry, and takes off those whose lease has ended. So 
 expiries and cancelled runs, and what a dead process reserved counts for as long as a reservation lasts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from dcf.core.usage import Budget, stored_budget
 from dcf.core.work_limits import LeaseSlot, LimitReached, WorkLimit
 from dcf.store.connection import Command, Connections
 from dcf.store.key_parts import decode_state, encode_state
 from dcf.store.keys import RunKeys
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
+from dcf.values.json_text import dump, load
 from dcf.values.records import record
 
 LIMITS: Final = "cp:idx:limits"
+BUDGETS: Final = "cp:idx:limits:budgets"
 BOOKS: Final = "cp:idx:held:"
 
 _RESERVED: Final = 30 * SECOND
@@ -169,10 +172,19 @@ class WorkLimits:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    def all(self) -> dict[str, int]:
-        """Return every limit, by kind and name."""
-        (found,) = self._connections.send(("HGETALL", LIMITS))
-        return {name.decode(): int(most) for name, most in zip(found[::2], found[1::2], strict=True)}
+    def read(self) -> tuple[dict[str, int], dict[str, Budget]]:
+        """Return every limit, by kind and name, and the budgets of projects."""
+        limits, budgets = self._connections.send(("HGETALL", LIMITS), ("HGETALL", BUDGETS))
+        found = {name.decode(): stored_budget(load(text)) for name, text in _pairs(budgets)}
+        known = {name: budget for name, budget in found.items() if budget is not None}
+        return {name.decode(): int(most) for name, most in _pairs(limits)}, known
+
+    def put_budget(self, project: str, budget: Budget | None) -> None:
+        """Set the budget of a project, or take it away."""
+        if budget is None:
+            self._connections.send(("HDEL", BUDGETS, project))
+        else:
+            self._connections.send(("HSET", BUDGETS, project, dump(budget.as_json())))
 
     def put(self, limit: WorkLimit) -> None:
         """Set a limit; one of 0 is none."""
@@ -199,6 +211,10 @@ class WorkLimits:
         books = [_book(one) for one in reservation.limits]
         fixed = (reservation.owner, reservation.mark, _BLANK.state(""), len(gone))
         self._connections.send(("EVAL", _SETTLE, len(books), *books, *fixed, *gone, *names))
+
+
+def _pairs(reply: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    return zip(reply[::2], reply[1::2], strict=True)
 
 
 def _book(limit: WorkLimit) -> str:

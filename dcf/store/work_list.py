@@ -12,6 +12,7 @@ from typing import Final
 from dcf.asl.state_paths import join, name_of
 from dcf.core.catalog import FOR_ANYBODY, Facet
 from dcf.core.codec import read_assignment
+from dcf.core.gates import KIND as GATE
 from dcf.core.model import RunStatus
 from dcf.core.work_list import RunFacts, WorkItem, WorkPage, WorkPlace, WorkQuery, WorkStatus, facts_of, item_of
 from dcf.store import keys
@@ -36,8 +37,9 @@ _MARK_MS: Final = 50
 
 # KEYS: lists that a run must all be on, then those of which it must be on one. ARGV: how many of the former and of the
 # latter; the place: score, run, states to pass over; most runs to pass over, most documents to read, states of a run at
-# a time, how many states are wanted; what is wanted (open, ready, claim, running, done), the agent, the skill, the mark
-# and its life; what the keys of timers, meta, states and marks look like; one run instead of lists; then states to pass
+# a time, how many states are wanted; what is wanted (open, ready, claim, running, review, done), the agent, the skill,
+# the mark and its life; what the keys of timers, meta, states and marks look like; one run instead of lists; the type
+# of a state whose output is judged; then states to pass
 # over, as run and part. Replies: whether another is about to take some, the place where it stopped or nothing, and of
 # each run its id, the fields of its meta, and the states with document, assignment and skills.
 _FIND: Final = r"""
@@ -48,7 +50,7 @@ local wanted, mode, agent, skill = tonumber(ARGV[9]), ARGV[10], ARGV[11], ARGV[1
 local mark, life = ARGV[13], ARGV[14]
 local timers, metas, states, marks = ARGV[15], ARGV[16], ARGV[17], ARGV[18]
 local passed = {}
-for i = 20, #ARGV do
+for i = 21, #ARGV do
   passed[ARGV[i]] = true
 end
 local clock = redis.call('TIME')
@@ -92,16 +94,15 @@ end
 local function fits(doc, due)
   if not doc then
     return false
-  elseif doc:find('"type":"Gate"', 1, true) then
-    local is_mine = agent == '' or doc:find('"owner_agent_id":"' .. agent .. '"', 1, true)
-    return is_mine and mode ~= 'claim'
-  elseif doc:find('"type":"', 1, true) then
+  end
+  local is_judged = doc:find('"type":"' .. ARGV[20] .. '"', 1, true)
+  if not is_judged and (mode == 'review' or doc:find('"type":"', 1, true)) then
     return false
   end
-  local is_held = doc:find('"status":"running"', 1, true) and due > now
+  local is_held = is_judged or (doc:find('"status":"running"', 1, true) and due > now)
   if is_held then
     local is_mine = agent == '' or doc:find('"owner_agent_id":"' .. agent .. '"', 1, true)
-    return is_mine and (mode == 'open' or mode == 'running')
+    return is_mine and (mode == 'open' or mode == (is_judged and 'review' or 'running'))
   end
   if mode == 'claim' and due > now and doc:find('"not_before":"', 1, true) then
     return false
@@ -312,7 +313,7 @@ class WorkList:
 
 
 def _mode(query: WorkQuery) -> str:
-    if query.status in (WorkStatus.RUNNING, WorkStatus.DONE, WorkStatus.READY):
+    if query.status in (WorkStatus.RUNNING, WorkStatus.DONE, WorkStatus.READY, WorkStatus.REVIEW):
         return str(query.status)
     return "open"
 
@@ -338,6 +339,7 @@ def _command(query: WorkQuery, mode: str, wanted: int, mark: str = "", passed: S
         *asked,
         *forms,
         query.run or "",
+        GATE,
         *left,
     )
 

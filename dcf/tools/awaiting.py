@@ -36,6 +36,9 @@ _STREAM_ID_LIMIT = 2**64
 _SHOWN_WITH_WORK: Final = ("type", "reason", "source_state", "payload", "provenance")
 """Fields of an event beside its work; a payload only if there is one, and with it the mark of whose words it has."""
 
+_AT_LIMIT: Final = "at_limit"
+"""Stands in place of work that its agent may not take yet; the event is told, and comes again."""
+
 
 class AwaitWorkflowEvent(Arguments):
     """Wait for your next piece of work, which comes leased, with its input and `next` calls; on 'timeout' call again.
@@ -124,6 +127,8 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
         if not _is_to_lease(args, message):
             return _event(args, message, was_there)
         work = await _leased(app, args, message.event)
+        if work is not None and _AT_LIMIT in work:
+            return _event(args, message, was_there).model_copy(update={"hint": str(work[_AT_LIMIT])})
         if work is not None:
             return _event_with(work, args, message, was_there)
         acknowledged, heard, left = message.message_id, _nobody, max(0.0, until - time.monotonic())
@@ -167,7 +172,7 @@ async def _given_before(app: Application, args: AwaitWorkflowEvent, acknowledged
     if given is None or await _is_elsewhere(app, {"workflow_id": given.workflow_id}):
         return None
     work = await _take(app, args, given)
-    if work is None:
+    if work is None or _AT_LIMIT in work:
         return None
     was_there = None
     if acknowledged is not None:
@@ -212,7 +217,7 @@ def _work_of(app: Application, args: AwaitWorkflowEvent, given: Handed) -> dict[
     except NotFound:  # the run was deleted meanwhile
         return None
     if isinstance(found, Refusal):
-        return None
+        return {_AT_LIMIT: found.message} if found.code == "work_limit_reached" else None
     return work_shown(app, given.workflow_id, found, whole_input=args.whole_input)
 
 

@@ -1,5 +1,6 @@
 """Tools on projects, which runs belong to: put, get, list and delete. They only parse arguments, call and format."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -7,10 +8,12 @@ from pydantic import Field
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.projects import ProjectPlace, ProjectWish, read_places
+from dcf.core.usage import read_budget
+from dcf.core.work_limits import MOST_IN_PROGRESS, WorkLimit
 from dcf.errors import InvalidArgument
 from dcf.runs.projects import Projects
 from dcf.store.projects import ProjectUse
-from dcf.tools.callers import current_caller
+from dcf.tools.callers import current_caller, require
 from dcf.tools.lifecycle import Reason
 from dcf.tools.paging import Limit
 from dcf.tools.registry import ID_PATTERN, Answer, Arguments, JsonArray, JsonObject, ProjectId, refused, tool
@@ -45,6 +48,16 @@ class PutProject(Arguments):
     )
     metadata_json: JsonObject | None = Field(
         default=None, description="Whatever else is to be kept.", json_schema_extra=UNLISTED
+    )
+    max_in_progress: int | None = Field(
+        default=None,
+        ge=0,
+        le=MOST_IN_PROGRESS,
+        description="Most states held in it at a time; 0: any number.",
+        json_schema_extra=UNLISTED,
+    )
+    budget_json: JsonObject | None = Field(
+        default=None, description="What it may use up, as set_budget has it; {}: anything.", json_schema_extra=UNLISTED
     )
     revision: int | None = Field(
         default=None, ge=1, le=1_000_000, description="The one you saw, to replace what is there."
@@ -82,16 +95,41 @@ def put_project(app: Application, args: PutProject) -> ProjectAnswer:
         revision=args.revision,
         by=current_caller().name,
     )
+    limits = _limits(args)
     answer = app.projects.put(wish)
     if isinstance(answer, Refusal):
         return refused(ProjectAnswer, answer)
+    for limit in limits:
+        limit(app)
     done = "is created" if not answer.existed else "is changed" if answer.changed else "is as it was"
     return ProjectAnswer(
         status=f"Project '{args.project}' {done}.",
-        project=answer.project.as_json(),
+        project=answer.project.as_json() | _limits_shown(app, args.project),
         existed=answer.existed,
         changed=answer.changed,
     )
+
+
+def _limits(args: PutProject) -> list[Callable[[Application], None]]:
+    """Return what sets the limits that are asked for; only who plans may."""
+    found: list[Callable[[Application], None]] = []
+    if args.max_in_progress is not None:
+        require(Scope.PLAN, "max_in_progress")
+        limit = WorkLimit(kind="project", name=args.project, most=args.max_in_progress)
+        found.append(lambda app: app.limits.put(limit))
+    if args.budget_json is not None:
+        require(Scope.PLAN, "budget_json")
+        given = parse(args.budget_json, name="budget_json")
+        budget = None if given == {} else read_budget(given)
+        found.append(lambda app: app.limits.put_budget(args.project, budget))
+    return found
+
+
+def _limits_shown(app: Application, project: str) -> dict[str, Json]:
+    """Return the limits of a project, where it has any."""
+    most, budget = app.limits.of("project", project), app.limits.budget_of(project)
+    shown: dict[str, Json] = {} if most is None else {"max_in_progress": most}
+    return shown if budget is None else shown | {"budget": budget.as_json()}
 
 
 class GetProject(Arguments):
@@ -130,7 +168,7 @@ def get_project(app: Application, args: GetProject) -> ProjectRead:
         raise InvalidArgument("Neither project nor path was given.", "Pass the project's id, or a directory of it.")
     return ProjectRead(
         status=f"Project '{found.project_id}'.",
-        project=found.as_json(),
+        project=found.as_json() | _limits_shown(app, found.project_id),
         overview=overview_of(app.projects.use_of(found.project_id)),
     )
 

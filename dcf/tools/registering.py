@@ -71,9 +71,8 @@ def register_agent(app: Application, args: RegisterAgent) -> AgentRegistered:
     """Register a webhook, or give it another key."""
     if args.url is None and args.new_key is None and args.max_in_progress is None:
         raise InvalidArgument("Neither url nor new_key was given.", "Pass the webhook's https URL.")
-    limits = app.control_plane.limits
-    if args.max_in_progress is not None and limits is not None:
-        limits.put(WorkLimit(kind="agent", name=args.agent_id, most=args.max_in_progress))
+    if args.max_in_progress is not None:
+        app.limits.put(WorkLimit(kind="agent", name=args.agent_id, most=args.max_in_progress))
         if args.url is None and args.new_key is None:
             return AgentRegistered(
                 status=f"Agent '{args.agent_id}' {_limited(args.max_in_progress)}.",

@@ -14,6 +14,7 @@ from dcf.tools.callers import current_caller, require_planner
 from dcf.tools.lifecycle import Reason, RequestId, RunOperated
 from dcf.tools.paging import Place
 from dcf.tools.registry import ID_PATTERN, Answer, Arguments, JsonObject, ProjectId, WorkflowId, refused, tool
+from dcf.tools.unlisted import UNLISTED
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
@@ -38,7 +39,7 @@ def usage_given(given: Any) -> UsageReport | None:
 class ReadUsage(Arguments):
     """Read what work used up, of one run, agent or project: tokens, money by currency, seconds, as far as reported.
 
-    Of a run also by state, agent and model, and its budget. Of an agent or project by day: since and until.
+    Of a run also by state, agent and model, and its budget; of others by day, for 30 days.
     """
 
     workflow_id: WorkflowId | None = Field(default=None, description="The run.")
@@ -49,8 +50,11 @@ class ReadUsage(Arguments):
         min_length=2,
         max_length=40,
         description="First day: 30d, or 2026-11-22T00:00:00Z. Default: 30 days.",
+        json_schema_extra=UNLISTED,
     )
-    until: str | None = Field(default=None, min_length=2, max_length=40, description="Last day; default: today.")
+    until: str | None = Field(
+        default=None, min_length=2, max_length=40, description="Last day; default: today.", json_schema_extra=UNLISTED
+    )
     cursor: Place = None
 
 
@@ -151,7 +155,7 @@ class BudgetSet(RunOperated):
 @tool(
     toolset="operations",
     scope=Scope.PLAN,
-    profiles=("member", "operator"),
+    profiles=("operator",),
     arguments=SetBudget,
     answer=BudgetSet,
 )

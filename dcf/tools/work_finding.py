@@ -36,7 +36,11 @@ class FindWork(Arguments):
     )
     project: ProjectId | None = Field(default=None, description="Only runs of this project.")
     workflow: str | None = Field(
-        default=None, min_length=1, max_length=400, description="Only runs of the workflow of this name."
+        default=None,
+        min_length=1,
+        max_length=400,
+        description="Only runs of the workflow of this name.",
+        json_schema_extra=UNLISTED,
     )
     workflow_id: WorkflowId | None = Field(default=None, description="Only this run.")
     skill: str | None = Field(default=None, min_length=1, max_length=200, description="Only what asks for this skill.")

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Updated
+from dcf.core.answers import Leased, Updated
 from dcf.core.model import Status
 from dcf.core.operations import RunAnswer
 from dcf.core.usage import Budget, UsageReport, money, read_budget, read_report, sums_shown
 from dcf.errors import InvalidArgument
+from dcf.runs.usage import MOST_DAYS, days_between
 from dcf.store.keys import RunKeys
-from dcf.store.usage import OWED, UsageBooks
+from dcf.store.usage import MODELS, OTHER_MODELS, OWED, UsageBooks
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain, workflow
 from tests.support.scopes import parallel, task
@@ -213,3 +214,38 @@ def test_the_audit_record_says_what_the_run_used_up(world: World) -> None:
     run = world.create(chain("A"))
     report(world, run, "A", "w", SOME)
     assert world.finalize(run).audit["cost_summary"]["cost"] == {"EUR": "0.25"}
+
+
+def test_a_project_that_reached_its_budget_blocks_the_runs_that_report(real: World) -> None:
+    project = name("p")
+    real.plane.limits = real.limits
+    real.limits.put_budget(project, Budget(tokens=200))
+    first, second = (real.create(chain("A", "B"), project=project) for _ in range(2))
+    report(real, first, "A", "w", SOME)
+    assert isinstance(real.try_acquire(first, "B"), Leased)
+    report(real, second, "A", "w", SOME)
+    refused = real.try_acquire(second, "B")
+    assert isinstance(refused, Refusal)
+    assert f"project '{project}' is used up: 240 of 200 tokens" in refused.message
+    real.plane.after_usage = None
+    real.usages.settle(second)
+    assert real.event_types(second).count("RunBlocked") == 1
+    real.limits.put_budget(project, None)
+
+
+def test_models_beyond_those_kept_apart_are_summed_as_one(real: World) -> None:
+    run = real.create(chain("A"))
+    token = real.acquire(run, "A")
+    for number in range(MODELS + 2):
+        usage = UsageReport(tokens_in=1, model=f"m{number}")
+        real.update(run, "A", token, output=number, request_id=f"r{number}", usage=usage)
+    models = real.usages.of_run(run).models
+    assert len(models) == MODELS + 1
+    assert models[OTHER_MODELS]["tokens_in"] == 2
+
+
+def test_a_period_has_so_many_days_at_most(real: World) -> None:
+    assert len(days_between("2025-01-01", "2026-01-01")) == MOST_DAYS
+    for first, last in (("2025-01-01", "2026-01-02"), ("2026-01-02", "2026-01-01"), ("x", "2026-01-01")):
+        with pytest.raises(InvalidArgument):
+            real.usages.of("agent", "nobody", first, last)

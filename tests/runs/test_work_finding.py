@@ -4,8 +4,11 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
+
 from dcf.core.lease import Acquire
-from dcf.core.work_list import WorkQuery, WorkStatus, read_work_place
+from dcf.core.work_list import LONGEST_PAGE, WorkQuery, WorkStatus, read_work_place
+from dcf.errors import InvalidArgument
 from dcf.runs.work_finding import FoundWork
 from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
@@ -178,3 +181,14 @@ def test_a_page_takes_one_round_trip_however_many_runs_have_ended(worlds: Any, c
         page = world.work.find_work(WorkQuery(limit=5, agent=me, workflow=name))
     assert [one.workflow_id for one in page.items] == [live]
     assert len(packets) == 1
+
+
+def test_what_is_no_page_of_work_is_refused() -> None:
+    for limit in (0, LONGEST_PAGE + 1):
+        with pytest.raises(InvalidArgument):
+            WorkQuery(limit=limit)
+    with pytest.raises(InvalidArgument):
+        WorkQuery(limit=1, status=WorkStatus.DONE)
+    for cursor in ("x", "1:a", "1:a:-1", "1:a b:0"):
+        with pytest.raises(InvalidArgument):
+            read_work_place(cursor)

@@ -29,14 +29,19 @@ from dcf.core import (
     text_tokens,
     ticks,
     units,
+    usage,
     verdicts,
+    work_limits,
+    work_list,
 )
 from dcf.core import gates as core_gates
 from dcf.core.access import Scope
 from dcf.runs import histories
 from dcf.runs import searching as run_searching
+from dcf.runs import usage as run_usage
 from dcf.settings import Settings
 from dcf.store import audit_trail, inbox, keys, run_signs, text_index
+from dcf.store import usage as usage_books
 from dcf.tools import notification, run_watch
 from dcf.tools.registry import TOOLS
 from dcf.values import json_text
@@ -50,6 +55,8 @@ from tests.runs import (
     test_long_chains,
     test_signals,
     test_talk,
+    test_usage,
+    test_work_finding,
 )
 from tests.store import test_audit_trail, test_fair_inbox, test_text_index
 from tests.tools import (
@@ -69,6 +76,7 @@ from tests.tools import (
     test_run_watch,
     test_schedule_tools,
     test_search_tool,
+    test_work_tools,
 )
 from tests.tools.calls import Tools, new_run
 from tests.unit.asl import test_gate_syntax, test_json_schemas
@@ -242,6 +250,17 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         schedules.MOST_OF_ONE,
         test_schedule_tools.test_a_key_creates_a_hundred_schedules_at_most,
     ),
+    "items of a page of work": (work_list.LONGEST_PAGE, test_work_finding.test_what_is_no_page_of_work_is_refused),
+    "states that an agent, or a project, may be allowed to hold at a time": (
+        work_limits.MOST_IN_PROGRESS,
+        test_work_tools.test_a_limit_beyond_what_is_kept_is_refused,
+    ),
+    "tokens of one report of usage": (usage.MOST_TOKENS, test_usage.test_usage_that_is_none_is_refused),
+    "models of a run whose usage is kept apart": (
+        usage_books.MODELS,
+        test_usage.test_models_beyond_those_kept_apart_are_summed_as_one,
+    ),
+    "days of one answer about usage": (run_usage.MOST_DAYS, test_usage.test_a_period_has_so_many_days_at_most),
     "projects": (projects.MOST_PROJECTS, test_projects.test_there_are_no_more_projects_than_may_be),
     "projects that one key created": (projects.MOST_OF_ONE, test_projects.test_there_are_no_more_projects_than_may_be),
     "paths of a project": (projects.MOST_PATHS, test_projects.test_what_is_no_project_is_refused),

@@ -44,6 +44,10 @@ async def test_work_is_found_claimed_completed_with_usage_and_stopped_by_its_bud
             answer = await tools.call("update_workflow_control_plane", **done, usage_json=USED, claim_next=True)
             assert answer.code == "ok"
             assert "work" not in answer.payload, "the budget is used up"
+        meta = (await tools.call("read_workflow_control_plane", workflow_id=run, summary=True)).payload["meta"]
+        assert (meta["usage"]["tokens_in"], meta["budget"]["tokens"]) == (90, 100)
+        (listed,) = (await tools.call("list_runs", project="shop", agent=me)).payload["runs"]
+        assert listed["usage"]["cost"] == {"EUR": "0.5"}
         used = (await tools.call("read_usage", workflow_id=run)).payload
         assert used["total"] == {"tokens_in": 90, "tokens_out": 20, "seconds": 2, "cost": {"EUR": "0.5"}, "reports": 1}
         assert used["states"] == {"A": used["total"]}
@@ -74,6 +78,9 @@ async def test_a_limit_of_an_agent_is_told_by_the_tools(application: Application
         assert f"'A' of run '{run}-0'" in refused["error"]
         named = await tools.call("acquire_state_lease", workflow_id=f"{run}-1", state="A", owner_agent_id=me)
         assert named.code == "work_limit_reached"
+        waited = (await tools.call("await_workflow_event", agent_id=me, timeout_s=5)).payload
+        assert "work" not in waited, "an event of work that it may not take yet is told, not dropped"
+        assert waited["event"]["workflow_id"] in {f"{run}-0", f"{run}-1"}
         await tools.call("register_agent", agent_id=me, max_in_progress=0)
         assert (await tools.call("find_work", agent_id=me, claim=True)).payload["workflow_id"] == f"{run}-1"
 
@@ -97,3 +104,34 @@ async def test_usage_that_is_none_changes_nothing(application: Application, usag
         )
         assert answer.code == "invalid_argument"
         assert (await tools.call("find_work", workflow_id=run)).payload["items"][0]["status"] == "running"
+
+
+async def test_a_project_is_given_limits_by_who_plans(application: Application) -> None:
+    project = f"p-{uuid.uuid4().hex[:8]}"
+    async with Client(build_server(application)) as client:
+        tools = await Tools.of(client)
+        put = await tools.call("put_project", project=project, max_in_progress=1, budget_json={"tokens": 5})
+        assert (put.payload["project"]["max_in_progress"], put.payload["project"]["budget"]) == (1, {"tokens": 5})
+        for number in range(2):
+            agents = {"*": f"w{number}"}
+            await tools.call(
+                "start_run",
+                workflow_json=TWO,
+                workflow_id=f"{project}-{number}",
+                agents_map_json=agents,
+                project=project,
+            )
+        assert (await tools.call("find_work", agent_id="w0", claim=True, project=project)).code == "ok"
+        refused = await tools.call("find_work", agent_id="w1", claim=True, project=project)
+        assert refused.code == "work_limit_reached"
+        assert f"Project '{project}' may have 1" in refused.error
+        free = await tools.call("put_project", project=project, max_in_progress=0, budget_json={})
+        assert "max_in_progress" not in free.payload["project"]
+
+
+async def test_a_limit_beyond_what_is_kept_is_refused(application: Application) -> None:
+    async with Client(build_server(application)) as client:
+        tools = await Tools.of(client)
+        for most in (-1, 1001):
+            assert (await tools.call("register_agent", agent_id="a", max_in_progress=most)).code == "invalid_argument"
+            assert (await tools.call("put_project", project="p", max_in_progress=most)).code == "invalid_argument"
