@@ -57,7 +57,8 @@ class TaskContext:
     `task_token` is that of a Task that waits for a callback (`.waitForTaskToken`): hand it out, and return.
     `instructions`, `output_schema` and `errors` are what the Task says in the fields of these names, its expressions
     filled in: a function that asks a model passes them on. `brief` is what else the server says of the work (skills,
-    last_error, questions, gates, failed_criteria). `cancelled` is set once nobody waits for the result: the run is over, or the lease is lost.
+    last_error, questions, gates, failed_criteria). `cancelled` is set once nobody waits for the result: the run is
+    over, or the lease is lost.
     """
 
     workflow_id: str
