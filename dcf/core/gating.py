@@ -22,6 +22,7 @@ from dcf.core.judging import (
     begun_again,
     blocked,
     counted,
+    counted_anew,
     decided_event,
     failure_of,
     opened,
@@ -187,7 +188,7 @@ def _broken(
         failure = replace(
             request, status=Status.FAILED, error=GATE_FAILED, cause=failure_of(gate, verdict, number), given=request
         )
-        return _with(settle(failure), case, [*told, decided_event(case, verdict)])
+        return _with(settle(failure), counted_anew(case), [*told, decided_event(case, verdict)])
     is_last = number >= gate.max_attempts
     case, changes = sent_back(begun_again(case, gate) if is_last else case, verdict, tells=False)
     if is_last:

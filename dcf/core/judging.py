@@ -110,6 +110,11 @@ def begun_again(case: Submission, gate: Gate) -> Submission:
     return replace(case, kept=replace(kept, asked=asked, attempts=attempts, unavailable=unavailable))
 
 
+def counted_anew(case: Submission) -> Submission:
+    """Forget how often gates failed: whatever lets a failed state go on begins to count anew."""
+    return replace(case, kept=replace(case.kept, attempts={}, unavailable={}, asked=()))
+
+
 def blocked(
     changes: Changes, snapshot: Snapshot, case: Submission, gate: Gate, verdict: GateVerdict, times: int
 ) -> None:

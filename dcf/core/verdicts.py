@@ -24,6 +24,7 @@ from dcf.core.judging import (
     begun_again,
     blocked,
     counted,
+    counted_anew,
     decided_event,
     failure_of,
     judged,
@@ -251,7 +252,7 @@ def _failed(
         event = decided_event(case, verdict)
         cause = failure_of(gate, verdict, number)
         wish = End(state=case.state, how="error", event=event, error=GATE_FAILED, cause=cause, handled=True)
-        return _ended(snapshot, case, wish, verdict.as_json(), definition, context)
+        return _ended(snapshot, counted_anew(case), wish, verdict.as_json(), definition, context)
     if is_last and gate.then == "ask":
         event, case = decided_event(case, verdict), asked_people(case, gate)
         changes = opened(case)

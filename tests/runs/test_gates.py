@@ -650,3 +650,19 @@ def test_only_so_many_verdicts_are_kept(world: World) -> None:
     assert kept is not None
     assert len(kept.verdicts) == MOST_VERDICTS
     assert world.event_types(run).count("GateDecided") == MOST_VERDICTS + 3
+
+
+@pytest.mark.parametrize("gate", [REVIEW, SHAPE])
+def test_a_run_that_is_retried_after_a_gate_failed_has_all_its_tries_again(world: World, gate: Document) -> None:
+    run, token = begun(world, {**gate, "max_attempts": 2})
+    for held in (token, None):
+        token = held or world.acquire(run, "A", "ann")
+        for number in range(2):
+            bad = {"txt": number}
+            submit(world, run, token, bad)
+            if gate is REVIEW:
+                judge(world, run, verdict="fail", output=bad)
+            assert world.statuses(run)["A"] == ("running" if number == 0 else "failed")
+        assert world.run_status(run) is RunStatus.FAILED
+        world.retrying.retry(run)
+    assert world.run_status(run) is RunStatus.RUNNING
