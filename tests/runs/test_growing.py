@@ -1,6 +1,8 @@
 """A run that grows, and the operations that every run has: the clock, pause and resume, ends, exports, deletion."""
 
-from dcf.core.answers import Leased, NothingReady, Updated
+import pytest
+
+from dcf.core.answers import Created, Leased, NothingReady, Updated
 from dcf.core.corrections import Correct
 from dcf.core.growing import Added
 from dcf.core.model import RunStatus
@@ -8,6 +10,7 @@ from dcf.core.operations import RunAnswer
 from dcf.core.repeating import Rerun
 from dcf.core.retention import Deleted
 from dcf.core.updates import Update
+from dcf.errors import UnknownState
 from dcf.values.refusal import Refusal
 from tests.support.growing import Server, check
 from tests.support.world import World
@@ -202,6 +205,23 @@ def test_outputs_that_are_taken_back_stand_in_the_history(real: World) -> None:
     assert real.output(run, "A") is None
     (event,) = [event for event in real.events(run) if event.type == "UnitRewound"]
     assert event.data["output"] == {"kept": True}
+
+
+def test_a_run_is_opened_within_a_unit_of_another(real: World) -> None:
+    server = Server(real)
+    outer = server.open({"name": "A"})
+    inner = server.open({"name": "B"}, nested_in=(outer, "A"))
+    assert real.meta(inner)["nested_in"] == {"run": outer, "unit": "A"}
+    (event,) = [event for event in real.events(outer) if event.type == "RunNested"]
+    assert (event.state, event.data["run"]) == ("A", inner)
+    again = server.try_open(inner, nested_in=(outer, "A"))
+    assert isinstance(again, Created)
+    assert real.event_types(outer).count("RunNested") == 1
+    with pytest.raises(UnknownState):
+        server.try_open(real.name(), nested_in=(outer, "Nobody"))
+    server.close(outer, force=True)
+    assert code(server.try_open(real.name(), nested_in=(outer, "A"))) == "run_over"
+    assert isinstance(server.try_open(inner, nested_in=(outer, "A")), Created), "one that exists is found"
 
 
 def test_a_forced_seal_skips_what_is_open(real: World) -> None:
