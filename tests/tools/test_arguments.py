@@ -42,10 +42,10 @@ async def test_a_missing_argument_is_named(tools: Tools) -> None:
 
 @pytest.mark.parametrize("ttl", [0, -1, 10**9, 10**30, 1.5, "x", "300", True, None, [300], float("nan")])
 @pytest.mark.parametrize("tool", ["acquire_state_lease", "claim_ready_state"])
-async def test_a_lease_lasts_between_a_second_and_an_hour(tools: Tools, ttl: object, tool: str) -> None:
+async def test_a_lease_lasts_between_a_second_and_a_day(tools: Tools, ttl: object, tool: str) -> None:
     state = {"state": "A"} if tool == "acquire_state_lease" else {}
     error, hint = await _refusal(tools, tool, workflow_id="r", owner_agent_id="a", lease_ttl_s=ttl, **state)
-    assert error == "lease_ttl_s must be a whole number between 1 and 3600."
+    assert error == "lease_ttl_s must be a whole number between 1 and 86400."
     assert hint
 
 
