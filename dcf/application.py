@@ -113,7 +113,6 @@ class Application:
     callbacks: Callbacks
     talking: Talking
     journal: Journal
-    texts: RunTexts
     people: People
     starting: Starting
     retrying: RunRetrying
@@ -183,7 +182,7 @@ class Application:
     @property
     def searching(self) -> Searching:
         """One search over what is known, and what runs have written."""
-        return Searching(self.run_list, self.journal, self.texts, self.knowledge, self.catalogue)
+        return Searching(self.run_list, self.journal, self.knowledge, self.catalogue)
 
     @property
     def contexts(self) -> Contexts:
@@ -234,8 +233,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             lifecycle=Lifecycle(plane),
             callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
             talking=Talking(plane),
-            journal=Journal(plane, JournalReader(connections)),
-            texts=RunTexts(connections),
+            journal=Journal(plane, JournalReader(connections), RunTexts(connections)),
             people=People(plane, parts.history, HumanTasks(connections)),
             starting=parts.starting,
             retrying=RunRetrying(plane),

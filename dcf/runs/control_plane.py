@@ -68,13 +68,12 @@ _ENDINGS: Mapping[Fired | None, Ending] = {
 class ControlPlane:
     """Create, read, lease, write and close runs. Its only state is a cache of definitions.
 
-    Operations elsewhere (`lifecycle`) use its `transactions` and `follow_ups`, and with them that cache.
+    Operations elsewhere (`lifecycle`) use its `transactions` and `follow_ups`, and with them that cache. `limits` are
+    those of work in progress, if any; `after_usage` is called with a run's id after a commit that reported usage.
     """
 
     limits: WorkLimiting | None = None
-    """Limits of work in progress, if this process enforces any."""
     after_usage: Callable[[str], object] | None = None
-    """What is called with a run's id after a commit that reported usage."""
 
     def __init__(self, store: RunStore, index: RunIndex, items: ItemSource = _NO_ITEMS) -> None:
         self._store = store
