@@ -120,7 +120,6 @@ class Application:
     callbacks: Callbacks
     gates: Gates
     journal: Journal
-    texts: RunTexts
     people: People
     starting: Starting
     schedules: Schedules
@@ -217,7 +216,7 @@ class Application:
     @property
     def searching(self) -> Searching:
         """One search over what is known, and what runs have written."""
-        return Searching(self.run_list, self.journal, self.texts, self.knowledge, self.catalogue)
+        return Searching(self.run_list, self.journal, self.knowledge, self.catalogue)
 
     @property
     def contexts(self) -> Contexts:
@@ -267,7 +266,7 @@ class _OfTeams(TypedDict):
 def _of_teams(settings: Settings, connections: Connections, parts: PartsOfRuns, library: Library) -> _OfTeams:
     return {
         "gates": Gates(parts.plane, GateLists(connections)),
-        "journal": Journal(parts.plane, JournalReader(connections)),
+        "journal": Journal(parts.plane, JournalReader(connections), RunTexts(connections)),
         "projects": Projects(ProjectStore(connections)),
         "knowledge": Knowledge(connections, wait_replicas=settings.wait_replicas),
         "catalogue": _catalogue(settings, connections, parts, library),
@@ -286,7 +285,6 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             settings=settings,
             control_plane=plane,
             callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
-            texts=RunTexts(connections),
             people=People(plane, parts.history, HumanTasks(connections)),
             starting=parts.starting,
             schedules=parts.schedules,

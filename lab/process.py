@@ -30,6 +30,7 @@ from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
 from dcf.store.journal import JournalReader
 from dcf.store.outbox import Outbox
+from dcf.store.run_texts import RunTexts
 from dcf.store.runs import RunStore
 from dcf.store.schedules import ScheduleStore
 from dcf.store.server_time import ServerTime
@@ -104,7 +105,7 @@ def opened(place: Place) -> Iterator[Dcf]:
             connections=connections,
             plane=plane,
             lifecycle=Lifecycle(plane),
-            journal=Journal(plane, JournalReader(connections)),
+            journal=Journal(plane, JournalReader(connections), RunTexts(connections)),
             signals=SignalSending(plane),
             retrying=RunRetrying(plane),
             starting=starting,

@@ -63,7 +63,7 @@ class ContextQuery:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Piece:
+class ContextPiece:
     """One item of a part of the context."""
 
     section: str
@@ -78,7 +78,7 @@ class Fitted:
     left_out: list[Json]
 
 
-def fitted(pieces: Iterable[Piece], max_bytes: int) -> Fitted:
+def fitted(pieces: Iterable[ContextPiece], max_bytes: int) -> Fitted:
     """Return as many pieces as fit into so many bytes as JSON, in their order; of each part the first that fit."""
     room, shown, missing = max_bytes - _SAID, dict[str, list[Json]](), Counter[str]()
     for piece in pieces:
@@ -94,8 +94,10 @@ def fitted(pieces: Iterable[Piece], max_bytes: int) -> Fitted:
     return Fitted(sections=shown, left_out=left_out)
 
 
-def entry_piece(section: str, workflow_id: str, entry: JournalEntry) -> Piece:
+def entry_piece(section: str, workflow_id: str, entry: JournalEntry) -> ContextPiece:
     """Return an entry of a journal as a piece, without what an agent does not need to go on."""
     names = ("entry", "at", "agent", "state", "details", "blocks")
     kept: dict[str, Json] = {name: value for name, value in entry.as_json().items() if name in names}
-    return Piece(section=section, item={"workflow_id": workflow_id, **kept, "text": clip(entry.text, LONGEST_SHOWN)})
+    return ContextPiece(
+        section=section, item={"workflow_id": workflow_id, **kept, "text": clip(entry.text, LONGEST_SHOWN)}
+    )

@@ -16,6 +16,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
 from dcf.store.authors import current_account, current_author
 from dcf.store.journal import JournalReader
+from dcf.store.run_texts import RunTexts
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
@@ -27,9 +28,10 @@ Operated: TypeAlias = RunAnswer | Refusal
 
 
 class Journal:
-    """What the agents and people of runs write down."""
+    """What the agents and people of runs write down; `texts` reads what their states put out."""
 
-    def __init__(self, plane: ControlPlane, reader: JournalReader) -> None:
+    def __init__(self, plane: ControlPlane, reader: JournalReader, texts: RunTexts) -> None:
+        self.texts = texts
         self._plane = plane
         self._transactions = plane.transactions
         self._reader = reader

@@ -14,7 +14,6 @@ from dcf.runs.catalog import RunList
 from dcf.runs.catalogue import DefinitionCatalogue, DefinitionQuery
 from dcf.runs.journal import Journal
 from dcf.runs.knowledge import FindingsQuery, Knowledge
-from dcf.store.run_texts import RunTexts
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
@@ -51,13 +50,11 @@ class Searching:
         self,
         run_list: RunList,
         journal: Journal,
-        texts: RunTexts,
         knowledge: Knowledge,
         catalogue: DefinitionCatalogue,
     ) -> None:
         self._run_list = run_list
         self._journal = journal
-        self._texts = texts
         self._knowledge = knowledge
         self._catalogue = catalogue
 
@@ -80,7 +77,7 @@ class Searching:
                 whole = [self._entries(run, query, pages, hits) for run in runs]
                 covered["whole_journals"] = all(whole)
             if Corpus.OUTPUT in request.corpora:
-                outputs = self._texts.outputs(runs)
+                outputs = self._journal.texts.outputs(runs)
                 hits += [hit for one in outputs.texts if (hit := output_hit(one, query)) is not None]
                 covered["whole_outputs"] = outputs.is_complete
         return SearchResults(hits=tuple(ranked(hits, request.limit)), covered=covered)

@@ -14,7 +14,7 @@ from dcf.tools.registry import Answer, Arguments, JsonArray, ProjectId, Workflow
 from dcf.tools.unlisted import UNLISTED
 
 
-class Search(Arguments):
+class SearchEverything(Arguments):
     """Search definitions, findings, journals of runs and outputs at once: all words, and "a phrase" as it stands."""
 
     query: str = Field(min_length=1, max_length=LONGEST_QUERY, description="Words.", examples=["price currency"])
@@ -43,11 +43,11 @@ class SearchAnswer(Answer):
     toolset="knowledge",
     scope=Scope.READ,
     profiles=("member",),
-    arguments=Search,
+    arguments=SearchEverything,
     answer=SearchAnswer,
     read_only=True,
 )
-def search(app: Application, args: Search) -> SearchAnswer:
+def search(app: Application, args: SearchEverything) -> SearchAnswer:
     """Return the best results of all kinds."""
     if args.workflow_id is not None:
         app.runs.read(args.workflow_id)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from dcf.core.agent_context import MOST_RUNS, ContextQuery, Piece, entry_piece
+from dcf.core.agent_context import MOST_RUNS, ContextPiece, ContextQuery, entry_piece
 from dcf.core.briefs import Brief, brief_of
 from dcf.core.catalog import RunQuery
 from dcf.core.journal import EntryKind
@@ -57,12 +57,12 @@ class Contexts:
         self._journal = journal
         self._desk = desk
 
-    def get_context(self, query: ContextQuery) -> list[Piece]:
+    def get_context(self, query: ContextQuery) -> list[ContextPiece]:
         """Return the pieces, the most important first. Raise UnknownRun for a run that does not exist."""
         items = self._items(query)
         runs = self._runs(query, items)
         described = [found for run in runs[:MOST_RUNS] if (found := self._described(query, run, items)) is not None]
-        left = [Piece(section="runs", item={"workflow_id": run}) for run in runs[MOST_RUNS:]]
+        left = [ContextPiece(section="runs", item={"workflow_id": run}) for run in runs[MOST_RUNS:]]
         return [*_interleaved(described), *left]
 
     def _items(self, query: ContextQuery) -> list[WorkItem]:
@@ -94,7 +94,7 @@ class Contexts:
         page = self._run_list.list_runs(replace(query, status=RunStatus.RUNNING))
         return [row.workflow_id for row in page.rows]
 
-    def _described(self, query: ContextQuery, run: str, items: Sequence[WorkItem]) -> list[Piece] | None:
+    def _described(self, query: ContextQuery, run: str, items: Sequence[WorkItem]) -> list[ContextPiece] | None:
         """Return the pieces of one run; None if it was deleted meanwhile."""
         own = [one for one in items if one.workflow_id == run]
         if query.agent is None and query.run is None:
@@ -107,24 +107,24 @@ class Contexts:
                 raise
             return None
 
-    def _pieces(self, query: ContextQuery, run: str, view: RunView, own: Sequence[WorkItem]) -> Iterator[Piece]:
+    def _pieces(self, query: ContextQuery, run: str, view: RunView, own: Sequence[WorkItem]) -> Iterator[ContextPiece]:
         briefs = {one.state: self._brief(run, view, one.state) for one in own}
         held = [one for one in own if one.status in (WorkStatus.RUNNING, WorkStatus.REVIEW)]
         ready = [one for one in own if one.status is WorkStatus.READY]
-        yield Piece(section="runs", item=_run_item(run, view, query.agent))
+        yield ContextPiece(section="runs", item=_run_item(run, view, query.agent))
         for step in _steps(query.agent, run, view, held, ready):
-            yield Piece(section="next", item=step.as_json())
+            yield ContextPiece(section="next", item=step.as_json())
         for one in held:
-            yield Piece(section="held", item=_work_item(one, briefs[one.state]))
+            yield ContextPiece(section="held", item=_work_item(one, briefs[one.state]))
         yield from self._told(run)
         for one in ready:
-            yield Piece(section="ready", item=_work_item(one, briefs[one.state]))
+            yield ContextPiece(section="ready", item=_work_item(one, briefs[one.state]))
         for one in held:
             if one.state in view.states:
                 given = known(view.states[one.state].given)
-                yield Piece(section="inputs", item={"workflow_id": run, "state": one.state, "input": given})
+                yield ContextPiece(section="inputs", item={"workflow_id": run, "state": one.state, "input": given})
 
-    def _told(self, run: str) -> Iterator[Piece]:
+    def _told(self, run: str) -> Iterator[ContextPiece]:
         """Yield what the journal has: issues that are open, the latest handoffs, decisions and milestone."""
         issues = self._journal.read_journal(run, JournalQuery(limit=_ISSUES, open=True)).entries
         for one in sorted(issues, key=lambda entry: not entry.blocks):
@@ -144,7 +144,7 @@ class Contexts:
         return brief_of(self._plane.run(run).definition, found.path, found.given)
 
 
-def _interleaved(runs: Sequence[Sequence[Piece]]) -> Iterator[Piece]:
+def _interleaved(runs: Sequence[Sequence[ContextPiece]]) -> Iterator[ContextPiece]:
     """Yield the pieces of all runs by importance: what is most important of each run before what is less."""
     order = ("runs", "next", "held", "issues", "handoffs", "decisions", "ready", "milestones", "inputs")
     steps = 0

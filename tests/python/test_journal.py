@@ -45,7 +45,7 @@ def test_an_issue_blocks_until_it_is_resolved(client: Client, run_id: str) -> No
 def test_an_agent_asks_where_it_is(client: Client, run_id: str) -> None:
     client.start(ONE, workflow_id=run_id, agents=run_id, planner_agent_id="pat")
     client.add_journal_entry(run_id, "handoff", "Go on.", agent_id=run_id)
-    found = client.get_context(agent_id=run_id, max_bytes=5_000)
+    found = client.get_context(agent_id=run_id, workflow_id=run_id, max_bytes=5_000)
     assert [one["workflow_id"] for one in found.runs] == [run_id]
     assert [one["state"] for one in found.ready] == ["A"]
     assert [one["text"] for one in found.handoffs] == ["Go on."]

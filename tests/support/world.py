@@ -63,6 +63,7 @@ from dcf.store.index import RunIndex
 from dcf.store.journal import JournalReader
 from dcf.store.outbox import Outbox
 from dcf.store.run_signs import RunSignsReader
+from dcf.store.run_texts import RunTexts
 from dcf.store.runs import RunStore
 from dcf.store.schedules import ScheduleStore
 from dcf.store.server_time import ServerTime
@@ -132,7 +133,7 @@ class World:
         self.talking = Talking(self.plane)
         self.corrections = self.talking.corrections
         self.gates = Gates(self.plane, GateLists(self.connections))
-        self.journal = Journal(self.plane, JournalReader(self.connections))
+        self.journal = Journal(self.plane, JournalReader(self.connections), RunTexts(self.connections))
         self.retrying = RunRetrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.access = AccessKeys(self.connections)

@@ -85,7 +85,7 @@ BAD_BY_NAME: dict[str, list[Any]] = {
 """Of arguments whose values the schema does not tell; an array of ids or of names may be right."""
 
 
-def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:  # noqa: C901 - a case for each kind of argument
+def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
     """What this argument must not be, from its own schema."""
     if name == "redis_url":
         yield from ["redis://evil:6379", "", LONG, 7, "\ud800"]
