@@ -44,19 +44,21 @@ class PutArtifact(Arguments):
     workflow_id: WorkflowId
     name: str = Field(min_length=1, max_length=LONGEST_NAME, description="Its name or path.", examples=["report.md"])
     content: str = Field(
-        max_length=64 * 1024 * 1024, description="The text, or Base64 with encoding base64.", examples=["# Report"]
+        max_length=64 * 1024 * 1024, description="The text; of what is no text, Base64.", examples=["# Report"]
     )
     content_type: str = Field(
         default="text", max_length=130, description="text, markdown, json, binary, or a media type as image/png."
     )
     encoding: Literal["text", "base64"] | None = Field(
-        default=None, description="How content is written; default: base64 for binary, else text."
+        default=None,
+        description="How content is written; default: text for types of text, else base64.",
+        json_schema_extra=UNLISTED,
     )
     artifact_id: ArtifactId | None = Field(
         default=None, description="Its id in the run; default: made of name and content."
     )
     state: StateName | None = Field(default=None, description="The state that it comes from.")
-    agent_id: AgentId | None = Field(default=None, description="Your agent id.")
+    agent_id: AgentId | None = Field(default=None, description="Your agent id.", json_schema_extra=UNLISTED)
     sha256: _Sha256 = None
     part: int = Field(default=1, ge=1, le=MOST_PARTS, description="Which part this is, from 1.")
     of: int = Field(default=1, ge=1, le=MOST_PARTS, description="How many parts there are.")
@@ -138,7 +140,9 @@ class GetArtifact(Arguments):
     offset: int = Field(default=0, ge=0, le=999_999_999, description="Byte to begin with.")
     length: int = Field(default=_LENGTH, ge=1, le=16 * 1024 * 1024, description="Most bytes of this answer.")
     encoding: Literal["text", "base64"] | None = Field(
-        default=None, description="How content is to be written; default: text where it is text."
+        default=None,
+        description="How content is to be written; default: text where it is text.",
+        json_schema_extra=UNLISTED,
     )
 
 
@@ -269,13 +273,13 @@ def _kind(args: PutArtifact) -> ArtifactKind:
 
 
 def _bytes(args: PutArtifact, content_type: str) -> bytes:
-    is_base64 = args.encoding == "base64" or (args.encoding is None and args.content_type == "binary")
+    is_base64 = args.encoding == "base64" or (args.encoding is None and not is_text(content_type))
     if is_base64:
         try:
             return base64.b64decode(args.content, validate=True)
         except (binascii.Error, ValueError):
             raise InvalidArgument(
-                "content is no Base64.", "Send Base64 without line ends, or text with encoding text."
+                "content is no Base64.", "Send Base64 without line ends, or text with another content_type."
             ) from None
     try:
         data = args.content.encode()

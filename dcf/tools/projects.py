@@ -23,7 +23,6 @@ from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
 
 _Path = Annotated[str | None, Field(min_length=1, max_length=1000, description="A directory of the project.")]
-_Machine = Annotated[str | None, Field(pattern=ID_PATTERN, description="The machine that the path is on.")]
 
 
 class PutProject(Arguments):
@@ -137,7 +136,11 @@ class GetProject(Arguments):
 
     project: ProjectId | None = Field(default=None, description="Id of the project, or give path.")
     path: _Path = None
-    machine: _Machine = None
+    machine: str | None = Field(
+        default=None,
+        pattern=ID_PATTERN,
+        description="The machine that the path is on.",
+    )
 
 
 class ProjectRead(ProjectAnswer):
@@ -192,7 +195,7 @@ class ProjectsListed(Answer):
 @tool(
     toolset="projects",
     scope=Scope.READ,
-    profiles=("member", "operator"),
+    profiles=("operator",),
     arguments=ListProjects,
     answer=ProjectsListed,
     read_only=True,

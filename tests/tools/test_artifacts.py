@@ -98,6 +98,21 @@ async def test_what_is_put_is_what_is_got(shelved: Tools, run: str, home: Path, 
     assert len(below(home, run)) == (1 if size > INLINE else 0), "short content is in Redis"
 
 
+async def test_what_is_no_text_is_sent_as_base64_without_saying_so(shelved: Tools, run: str) -> None:
+    data = secrets.token_bytes(50)
+    content = base64.b64encode(data).decode()
+    put = await shelved.ok("put_artifact", workflow_id=run, name="a.png", content=content, content_type="image/png")
+    assert put["artifact"]["sha256"] == sha(data)
+    await shelved.refused(
+        "invalid_argument",
+        "put_artifact",
+        workflow_id=run,
+        name="b.png",
+        content="no base64!",
+        content_type="image/png",
+    )
+
+
 async def test_text_comes_back_as_text_cut_between_characters(shelved: Tools, run: str) -> None:
     text = "Grüße, 世界! " * 20
     put = await shelved.ok("put_artifact", workflow_id=run, name="hello.md", content=text, content_type="markdown")
@@ -429,7 +444,7 @@ async def _at_once(attempts: list[Callable[[], Any]]) -> list[Any]:
 async def test_of_two_who_put_other_content_at_once_one_is_kept_and_the_other_is_told(
     shelf: Application, shelved: Tools, run: str, home: Path, size: int
 ) -> None:
-    for number in range(25):
+    for number in range(50):
         name = f"raced-{number}"
         contents = [bytes([which]) * size for which in (1, 2)]
         wishes = [_given(run, data, artifact_id=name) for data in contents]
@@ -438,7 +453,7 @@ async def test_of_two_who_put_other_content_at_once_one_is_kept_and_the_other_is
         kept = [one for one in answers if isinstance(one, ArtifactStands) and not one.existed]
         assert ([one.code for one in refused], len(kept)) == (["conflict"], 1)
         assert await whole(shelved, run, name) in contents
-    assert len(below(home, run)) == (25 if size > INLINE else 0), "nothing of those who lost is left"
+    assert len(below(home, run)) == (50 if size > INLINE else 0), "nothing of those who lost is left"
 
 
 async def test_two_who_send_the_same_parts_at_once_make_one_artifact(
