@@ -130,6 +130,12 @@ def uses_of_a_client() -> None:
         assert_type(client.list_schedules(), Iterator[ScheduleDetails])
         assert_type(client.operate_schedule("nightly", "trigger").workflow_id, str | None)
         assert_type(client.delete_schedule("nightly"), DeletedSchedule)
+        assert_type(client.serve({"Greet": greet}, "greeter", concurrency=4), Serving)
+
+
+def uses_of_findings_and_the_catalogue() -> None:
+    """Say what is kept beyond runs."""
+    with dcf.connect() as client:
         assert_type(client.add_finding("high", "data", "No currency", "7 is not 7 EUR.", tags=["api"]), ShownFinding)
         assert_type(client.search_findings("c++", severity=["high", "low"]), Iterator[FindingDetails])
         assert_type(client.update_finding("f-1", superseded_by="f-2").finding, FindingDetails)
@@ -137,7 +143,6 @@ def uses_of_a_client() -> None:
         assert_type(client.put_definition("rule", "python", "Type it.", globs=["*.py"]), ShownDefinition)
         assert_type(client.search_definitions(kind="rule", file_types=["a.py"]), Iterator[DefinitionDetails])
         assert_type(client.delete_definition("rule", "python"), DeletedDefinition)
-        assert_type(client.serve({"Greet": greet}, "greeter", concurrency=4), Serving)
 
 
 async def uses_of_an_asynchronous_client() -> None:
