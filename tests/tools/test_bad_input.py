@@ -19,7 +19,7 @@ from dcf.settings import Settings
 from dcf.store.keys import AUDIT_TRAIL, PROBE
 from dcf.tools import envelope
 from dcf.tools.limits import meter_of
-from dcf.tools.registry import TOOLS
+from dcf.tools.registry import ID_PATTERN, TOOLS
 from dcf.tools.schemas import answer_of
 from dcf.tools.server import build_server
 from dcf.values import json_text
@@ -108,7 +108,7 @@ def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
         yield from ["\ud800", *WRONG_TYPES]  # of artifacts, which may be long
     elif name not in CHECKED and any("pattern" not in one for one in texts):
         yield from [LARGE, "\ud800", *WRONG_TYPES]
-    elif name in {"state", "source_state", "unit", "group", "parent_unit"}:
+    elif name in {"state", "source_state", "unit", "parent_unit"} or (name == "group" and not _is_id(texts)):
         yield from ["", "a\nb", "a\x00b", "\ud800", LONG, "*", "{", "a:b", "Z", *WRONG_TYPES]
     else:
         yield from BAD_TEXTS
@@ -120,6 +120,11 @@ _ANYTHING = {
     ("validate_skill_manifest", "skill_json"),  # the same
     ("put_definition", "content"),  # any text, any JSON: test_catalogue_tools has what is neither
 }
+
+
+def _is_id(texts: list[dict[str, Any]]) -> bool:
+    """Return True for the name of a group of people, which is an id; a group of units is named as a state is."""
+    return any(one.get("pattern") == ID_PATTERN for one in texts)
 
 
 def _cases() -> Iterator[Any]:
