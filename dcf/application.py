@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypedDict
 
 from dcf.adapters.mailbox import Mailbox
 from dcf.adapters.platforms import Platforms
@@ -50,6 +49,7 @@ from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
 from dcf.runs.talk import Talking
 from dcf.runs.task_log import TaskLog
+from dcf.runs.teams import parts_of_teams
 from dcf.runs.upkeep import Upkeep
 from dcf.runs.usage import Usages
 from dcf.runs.views import RunViews
@@ -66,22 +66,18 @@ from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections, open_async_client
 from dcf.store.edits import Edits
 from dcf.store.expiring import Expiring
-from dcf.store.gate_lists import GateLists
 from dcf.store.handed import HandedOut
 from dcf.store.history import History
 from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
 from dcf.store.inspection import ServerFacts, inspect_server
-from dcf.store.journal import JournalReader
 from dcf.store.lease_secret import LeaseSecret
 from dcf.store.listings import Listings
 from dcf.store.opening import opened
-from dcf.store.projects import ProjectStore
 from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.run_signs import RunSignsReader
-from dcf.store.run_texts import RunTexts
 from dcf.store.server_time import ServerTime
 from dcf.store.usage import UsageBooks
 from dcf.store.vitals import VitalSigns
@@ -253,26 +249,6 @@ def open_application(settings: Settings) -> Iterator[Application]:
         yield from _connected(settings, found, connections)
 
 
-class _OfTeams(TypedDict):
-    """The parts of an application with which agents work together beside the states of runs."""
-
-    gates: Gates
-    journal: Journal
-    projects: Projects
-    knowledge: Knowledge
-    catalogue: DefinitionCatalogue
-
-
-def _of_teams(settings: Settings, connections: Connections, parts: PartsOfRuns, library: Library) -> _OfTeams:
-    return {
-        "gates": Gates(parts.plane, GateLists(connections)),
-        "journal": Journal(parts.plane, JournalReader(connections), RunTexts(connections)),
-        "projects": Projects(ProjectStore(connections)),
-        "knowledge": Knowledge(connections, wait_replicas=settings.wait_replicas),
-        "catalogue": _catalogue(settings, connections, parts, library),
-    }
-
-
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
     with ExitStack() as resources:
         facts, parts, inbox = inspect_server(connections), parts_of_runs(settings, connections), Inbox(connections)
@@ -291,7 +267,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
             artifacts=(artifacts := artifacts_of(settings, connections, parts)),
-            **_of_teams(settings, connections, parts, crew.library),
+            **parts_of_teams(settings, connections, parts, crew.library),
             platforms=platforms,
             workers=crew.workers,
             registration=Registration(platforms, found.webhooks, Poster(settings.webhook_endpoints)),
@@ -366,15 +342,6 @@ def _clock(
 def _json_documents(settings: Settings, connections: Connections, plane: ControlPlane) -> JsonDocuments:
     edits = Edits(connections, wait_replicas=settings.wait_replicas, keep_s=settings.json_life_s)
     return JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes)
-
-
-def _catalogue(
-    settings: Settings, connections: Connections, parts: PartsOfRuns, skills: Library
-) -> DefinitionCatalogue:
-    """Return the catalogue; from now on it lists the workflows that runs are started from."""
-    found = DefinitionCatalogue(connections, parts.definitions, skills, wait_replicas=settings.wait_replicas)
-    parts.definitions.after_keeping(found.list_kept)
-    return found
 
 
 def _exports(settings: Settings, parts: PartsOfRuns, connections: Connections, kinds_of: KindsOf) -> Exports:

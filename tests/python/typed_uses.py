@@ -114,6 +114,11 @@ def uses_of_a_client() -> None:
         assert_type(client.export("r"), RunExport)
         assert_type(client.validate({"asl": {}}), ValidatedWorkflow)
         assert_type(client.validate({}).problems, tuple[Problem, ...])
+
+
+def uses_of_people_programs_and_schedules() -> None:
+    """Say what answers, signals, agents and schedules return."""
+    with dcf.connect() as client:
         assert_type(client.list_human_tasks(person="alice"), Iterator[ListedTask])
         assert_type(client.answer_human_task("r", "Ask", "approve", agent_id="alice"), AnsweredTask)
         assert_type(client.leave_note("r", "odd numbers", agent_id="ann"), LeftNote)
