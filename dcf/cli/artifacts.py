@@ -13,6 +13,7 @@ from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console
+from dcf.values.digest import sha256_of
 
 if TYPE_CHECKING:
     from dcf.application import Application
@@ -52,7 +53,7 @@ def put(
     Example:  dcf artifacts put order-42 report.pdf --type application/pdf --state Report
     """
     from dcf.core.access import LOCAL
-    from dcf.core.artifact_names import content_type_of, id_of, sha256_of
+    from dcf.core.artifact_names import content_type_of, id_of
     from dcf.core.artifacts import LONGEST_NAME, ArtifactKind
     from dcf.values.identifiers import check_id, check_name
 
@@ -88,7 +89,6 @@ def get(
 
     Example:  dcf artifacts get order-42 report.pdf-3f2a9c01b7de -o report.pdf
     """
-    from dcf.core.artifact_names import sha256_of
     from dcf.core.artifact_refusals import damaged
 
     with opening.application() as found:

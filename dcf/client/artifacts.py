@@ -10,8 +10,8 @@ from dcf.client.artifact_records import KeptArtifact, ReadArtifact
 from dcf.client.exchange import Conversation, Item, Stream, ToolCall
 from dcf.client.failures import accepted
 from dcf.client.reading import read
-from dcf.core.artifact_names import sha256_of
 from dcf.errors import DcfError, InvalidArgument
+from dcf.values.digest import sha256_of
 
 _PART: Final = 1024 * 1024
 """Bytes of one part: with Base64 they fit into a request of a server with the usual limits."""

@@ -19,11 +19,6 @@ _CURSOR: Final = re.compile(r"([0-9]{1,16}):([A-Za-z0-9][A-Za-z0-9_.-]{0,63})\Z"
 _LONGEST_SLUG: Final = 40
 
 
-def sha256_of(data: bytes) -> str:
-    """Return the SHA-256 of bytes, in hexadecimal. It says what they are, and is no secret."""
-    return hashlib.sha256(data).hexdigest()
-
-
 def content_type_of(given: str) -> str:
     """Return the media type that was named, short or whole; raise InvalidArgument for what is none."""
     short = SHORT_TYPES.get(given)

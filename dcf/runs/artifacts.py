@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from dcf.core import artifact_refusals as refusals
 from dcf.core import artifacts as decide
-from dcf.core.artifact_names import read_artifact_cursor, sha256_of
+from dcf.core.artifact_names import read_artifact_cursor
 from dcf.core.artifacts import (
     Artifact,
     ArtifactChange,
@@ -33,6 +33,7 @@ from dcf.errors import DcfError, StoreUnavailable, UnknownRun
 from dcf.ports import BlobStore
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.artifacts import ArtifactStore, StaleUpload, content_name
+from dcf.values.digest import sha256_of
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 

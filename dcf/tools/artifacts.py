@@ -8,7 +8,7 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.artifact_names import check_sha256, content_type_of, id_of, sha256_of
+from dcf.core.artifact_names import check_sha256, content_type_of, id_of
 from dcf.core.artifacts import LONGEST_NAME, MOST_METADATA, MOST_PARTS, Artifact, ArtifactKind, ArtifactStands, Upload
 from dcf.errors import InvalidArgument, TooLarge
 from dcf.runs.artifacts import PartGiven
@@ -16,6 +16,7 @@ from dcf.tools.callers import bound_to, current_caller
 from dcf.tools.paging import Limit
 from dcf.tools.registry import ID_PATTERN, AgentId, Answer, Arguments, JsonObject, StateName, WorkflowId, refused, tool
 from dcf.tools.unlisted import UNLISTED
+from dcf.values.digest import sha256_of
 from dcf.values.identifiers import check_name
 from dcf.values.json_text import Json, byte_length, parse
 from dcf.values.refusal import Refusal

@@ -14,6 +14,11 @@ def definition_sha256(document: Json) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def sha256_of(data: bytes) -> str:
+    """Return the SHA-256 of bytes, in hexadecimal. It says what they are, and is no secret."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def fingerprint(token: str) -> str:
     """Hash a token or request id to 16 hex digits: enough to recognise a repetition, and not the secret itself."""
     return hashlib.sha256(token.encode()).hexdigest()[:16]
