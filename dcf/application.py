@@ -50,23 +50,21 @@ from dcf.runs.sweep import Sweep
 from dcf.runs.talk import Talking
 from dcf.runs.task_log import TaskLog
 from dcf.runs.teams import parts_of_teams
-from dcf.runs.upkeep import Upkeep
+from dcf.runs.upkeep import open_upkeep
 from dcf.runs.usage import Usages
 from dcf.runs.views import RunViews
-from dcf.runs.work_finding import WorkFinding
+from dcf.runs.work_finding import WorkFinding, open_work
 from dcf.runs.work_limits import WorkLimiting
 from dcf.settings import Settings
 from dcf.skills.library import Library
 from dcf.store.access_keys import AccessKeys
 from dcf.store.activity import ActivityRecords
 from dcf.store.agents import AgentRecords
-from dcf.store.areas import AreaBook
 from dcf.store.audit_trail import AuditTrail
 from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections, open_async_client
 from dcf.store.edits import Edits
 from dcf.store.expiring import Expiring
-from dcf.store.handed import HandedOut
 from dcf.store.history import History
 from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
@@ -79,10 +77,8 @@ from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.run_signs import RunSignsReader
 from dcf.store.server_time import ServerTime
-from dcf.store.usage import UsageBooks
 from dcf.store.vitals import VitalSigns
 from dcf.store.webhooks import Webhooks
-from dcf.store.work_list import WorkList
 from dcf.workforce.assignment import Desk
 from dcf.workforce.composition import Workforce, workforce
 from dcf.workforce.contexts import Contexts
@@ -180,19 +176,13 @@ class Application:
     @property
     def limits(self) -> WorkLimiting:
         """The limits of work in progress, and the budgets of projects."""
-        found = self.control_plane.limits
-        assert found is not None, "made with the control plane"
-        return found
+        assert self.control_plane.limits is not None, "made with the control plane"
+        return self.control_plane.limits
 
     @property
     def usages(self) -> Usages:
         """What work used up."""
         return self.work.usages
-
-    @property
-    def handed(self) -> HandedOut:
-        """What calls were given."""
-        return self.work.handed
 
     @property
     def task_log(self) -> TaskLog:
@@ -289,17 +279,12 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             audit=(audit := AuditTrail(connections)),
             refusals=RefusalNotes(audit, parts.keys),
             inbox=inbox,
-            work=_work(plane, connections),
+            work=open_work(plane, connections),
             records=found.records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,
             redis_url=url,
         )
-
-
-def _work(plane: ControlPlane, connections: Connections) -> WorkFinding:
-    books = UsageBooks(connections), AreaBook(connections)
-    return WorkFinding(plane, WorkList(connections), HandedOut(connections), *books)
 
 
 def _platform_parts(settings: Settings, connections: Connections, plane: ControlPlane, inbox: Inbox) -> PlatformParts:
@@ -335,7 +320,7 @@ def _clock(
     connections: Connections,
 ) -> RunClock:
     time, lists = ServerTime(connections), (parts.run_index, parts.due, parts.outbox)
-    upkeep = Upkeep(UsageBooks(connections), parts.plane.limits)
+    upkeep = open_upkeep(connections, parts.plane.limits)
     return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, parts.schedules, upkeep)
 
 

@@ -6,6 +6,7 @@ None of it is urgent, and any process may do it: each step may be repeated.
 from typing import Final
 
 from dcf.runs.work_limits import WorkLimiting
+from dcf.store.connection import Connections
 from dcf.store.usage import UsageBooks
 from dcf.values.instants import SECOND
 
@@ -28,3 +29,8 @@ class Upkeep:
         if now - self._settled_at > _SETTLED_EVERY:
             self._books.settle_owed(now)
             self._settled_at = now
+
+
+def open_upkeep(connections: Connections, limits: WorkLimiting | None) -> Upkeep:
+    """Return the upkeep of one Redis."""
+    return Upkeep(UsageBooks(connections), limits)

@@ -16,6 +16,7 @@ from dcf.runs.areas import Areas
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.usage import Usages
 from dcf.store.areas import AreaBook
+from dcf.store.connection import Connections
 from dcf.store.handed import Handed, HandedOut
 from dcf.store.usage import UsageBooks
 from dcf.store.work_list import FoundState, WorkList
@@ -128,3 +129,9 @@ class WorkFinding:
         if isinstance(answer, Refusal):
             return answer
         return FoundWork(workflow_id=found.workflow_id, leased=answer)
+
+
+def open_work(plane: ControlPlane, connections: Connections) -> WorkFinding:
+    """Return what finds work in one Redis."""
+    books = UsageBooks(connections), AreaBook(connections)
+    return WorkFinding(plane, WorkList(connections), HandedOut(connections), *books)

@@ -168,7 +168,7 @@ def _nobody(_: bool) -> None:
 async def _given_before(app: Application, args: AwaitWorkflowEvent, acknowledged: str | None) -> WorkflowEvent | None:
     """Return the work that an earlier call with the same id was given, if it is still held with the token of then."""
     key = _key(args)
-    given = None if key is None else await anyio.to_thread.run_sync(app.handed.find, args.agent_id, key)
+    given = None if key is None else await anyio.to_thread.run_sync(app.work.handed.find, args.agent_id, key)
     if given is None or await _is_elsewhere(app, {"workflow_id": given.workflow_id}):
         return None
     work = await _take(app, args, given)
@@ -193,7 +193,7 @@ async def _leased(app: Application, args: AwaitWorkflowEvent, event: dict[str, J
     key = _key(args)
     given = Handed(workflow_id=event["workflow_id"], state=event["target_state"], token=args.lease_token or new_token())
     if key is not None:
-        await anyio.to_thread.run_sync(app.handed.note, args.agent_id, key, given)
+        await anyio.to_thread.run_sync(app.work.handed.note, args.agent_id, key, given)
     try:
         found = await _take(app, args, given)
         await anyio.lowlevel.checkpoint_if_cancelled()
