@@ -17,6 +17,7 @@ class RegisteredAgent:
     platform: str
     url: str
     lease_ttl_s: int
+    max_in_progress: int | None = None
     key_ids: tuple[str, ...] = ()
     secret: str | None = field(default=None, repr=False)
     created_at: str | None = None

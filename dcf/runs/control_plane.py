@@ -70,8 +70,7 @@ _ENDINGS: Mapping[Fired | None, Ending] = {
 class ControlPlane:
     """Create, read, lease, write and close runs. Its only state is a cache of definitions.
 
-    Operations elsewhere (`lifecycle`) use its `transactions` and `follow_ups`, and with them that cache. `limits` are
-    those of work in progress; `after_usage` is called with a run's id after a commit that reported usage.
+    Others use its `transactions` and `follow_ups`. It calls `after_usage` with a run's id once usage was reported.
     """
 
     limits: WorkLimiting | None = None
