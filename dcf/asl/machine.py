@@ -59,6 +59,11 @@ class Machine:
         for attribute, value in derived.items():
             object.__setattr__(self, attribute, value)
 
+    @property
+    def starts(self) -> tuple[str, ...]:
+        """The states in which control may begin: of a workflow one."""
+        return (self.start_at,)
+
     def upstream(self, name: str) -> tuple[str, ...]:
         """List the states that lead directly to this one."""
         return self._upstream[name]

@@ -60,6 +60,8 @@ def note(doc: Mapping[str, Json], now: datetime) -> str:
     status, kind = doc["status"], doc.get("type")
     if status == "running":
         told = _running(doc, now)
+    elif status == "pending" and kind == "Group":
+        told = "ends when it is sealed and all that is in it is done"
     elif status == "pending":
         is_paused = kind is not None and not doc.get("last_error")
         told = "goes on now, in the middle of a long chain" if is_paused else _pending(doc, now)

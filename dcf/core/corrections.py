@@ -15,7 +15,7 @@ from dcf.asl import engine
 from dcf.asl.state_paths import ancestors, join, split, split_scope
 from dcf.asl.states import Task
 from dcf.asl.steps import Advance, BranchEnded, Ended, OpenTask, Passed, Step
-from dcf.core import receipts, refusals, talk_refusals
+from dcf.core import receipts, refusals, talk_refusals, unit_refusals
 from dcf.core.advancing import visits_to_leave
 from dcf.core.attention import latest_look
 from dcf.core.decision import Changes, Decision, Event, Reads, Snapshot
@@ -111,6 +111,8 @@ def _why_not(snapshot: Snapshot, wish: Correct, definition: Definition) -> Refus
 def _unless_written(meta: Meta, doc: StateDoc, wish: Correct, definition: Definition) -> Refusal | None:
     """Refuse where there is no result of an agent that this caller may correct."""
     here = place_of(definition, wish.state)
+    if definition.units is not None:
+        return unit_refusals.grows("correct_result", "Take the unit back with rewind_unit, and complete it again.")
     if here is None or not isinstance(here.state, Task) or not here.state.served_by.is_worked:
         return talk_refusals.not_an_agents(wish.state, doc)
     is_running = meta.status is RunStatus.RUNNING

@@ -118,6 +118,11 @@ class GrownMachine(Machine):
             object.__setattr__(self, attribute, value)
 
     @property
+    def starts(self) -> tuple[str, ...]:
+        """The units that wait for nothing."""
+        return tuple(name for name in self.units.by_name if not self.units.waits[name])
+
+    @property
     def terminal_states(self) -> tuple[str, ...]:
         """The units that nothing waits for."""
         return tuple(sorted(name for name in self.units.by_name if not self.units.followers_of(name)))

@@ -10,23 +10,18 @@ retry times and Waits go on (docs/decisions/operating.md).
 from collections.abc import Mapping
 
 from dcf.core.decision import Changes, Decision, Event, Notice, Remaining, Snapshot
-from dcf.core.definition import Definition
 from dcf.core.halting import announce_ready
-from dcf.core.kickoff import deadline
 from dcf.core.model import Meta, RunStatus
 from dcf.core.notices import NoticeKind, tell_parent
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.progress import time_out_run
 from dcf.core.refusals import run_over
-from dcf.values.instants import from_text, to_text
+from dcf.core.run_timeouts import restarted
+from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 
 BECAUSE = "paused_because"
 """The field of meta that says why a run is paused, if whoever paused it said so."""
-
-TIMED_OUT = "timeout"
-"""Why a run that grows is paused when its time has passed."""
 
 RESUMED = "resumed"
 """Reason of the notices that a resumed run sends."""
@@ -92,7 +87,7 @@ def _resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     if not meta.is_paused:
         return _answer(now, {"run_status": meta.status.value, "paused_at": None, "announced": 0, "hint": _RESUMED})
     running = replace(meta, is_paused=False)
-    patch = {"paused_at": None, BECAUSE: None} | deadline(now, time_limit(snapshot))
+    patch = {"paused_at": None, BECAUSE: None} | restarted(snapshot)
     writes = Changes(meta=patch, events=[Event(type="RunResumed", data=request.told())])
     announced = 0 if running.is_halted else announce_ready(writes, snapshot, running, RESUMED)
     hint = _STILL_BLOCKED if running.is_halted else _RESUMED
@@ -100,29 +95,10 @@ def _resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     return Decision(answer=RunAnswer(answer=answer, at=now), changes=writes)
 
 
-def time_out(snapshot: Snapshot, definition: Definition) -> Decision[RunStatus | None]:
-    """Fail a run whose time has passed; pause one that grows. None: it has not, or the run is paused or over."""
-    if definition.units is None:
-        return time_out_run(snapshot, definition)
-    meta, limit = snapshot.meta, from_text((snapshot.meta_document or {}).get("deadline"))
-    is_due = limit is not None and limit <= snapshot.now
-    if meta is None or meta.status is not RunStatus.RUNNING or meta.is_paused or not is_due:
-        return Decision(answer=None)
-    patch = paused(snapshot, to_text(snapshot.now), TIMED_OUT)
-    event = Event(type="RunPaused", data={"reason": TIMED_OUT})
-    return Decision(answer=meta.status, changes=Changes(meta=patch, events=[event]))
-
-
-def time_limit(snapshot: Snapshot) -> int | None:
-    """Return the seconds that a run that grows may go on before it is paused; None for any other run."""
-    found = (snapshot.meta_document or {}).get("timeout_s")
-    return found if isinstance(found, int) else None
-
-
 def paused(snapshot: Snapshot, since: Json, reason: str | None) -> dict[str, Json]:
     """Return the fields of meta of a run that is paused; the time of one that grows begins anew when it is resumed."""
     told: dict[str, Json] = {} if reason is None else {BECAUSE: reason}
-    return {"paused_at": since, **told} | ({} if time_limit(snapshot) is None else {"deadline": None})
+    return {"paused_at": since, **told} | ({"deadline": None} if restarted(snapshot) else {})
 
 
 def _answer(now: int, answer: Mapping[str, Json]) -> RunDecision:

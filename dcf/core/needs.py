@@ -93,6 +93,7 @@ def _to_end_unit(definition: Definition, path: str, *, fails: bool, has_output: 
     return Reads(
         states=(path, *followers, *(() if group is None else (group,))),
         outputs=() if has_output else (path,),
+        entries=followers if most else (),
         agents=(path, *followers) if most else (),
         growth=True,
         open_states=(0, most - 1 + _OTHERS) if most else None,

@@ -9,6 +9,7 @@ from dcf.core.creation import Create, meta_document
 from dcf.core.decision import Changes, Decision, Event, Snapshot
 from dcf.core.growth import NO_GROWTH
 from dcf.core.kickoff import deadline
+from dcf.core.model import RunStatus
 from dcf.core.refusals import conflict
 from dcf.values.digest import content_fingerprint
 from dcf.values.instants import to_text
@@ -70,6 +71,13 @@ def open_run(snapshot: Snapshot, request: OpenRequest) -> Decision[Created | Ref
             meta_document=document, definition=wish.definition.document, growth=[NO_GROWTH], events=events, listed=True
         ),
     )
+
+
+def note_nested(snapshot: Snapshot, nested: str, unit: str | None) -> Decision[bool]:
+    """Write into the history of a run, if it goes on, that another was opened within it."""
+    if snapshot.meta is None or snapshot.meta.status is not RunStatus.RUNNING:
+        return Decision(answer=False)
+    return Decision(answer=True, changes=Changes(events=[Event(type="RunNested", state=unit, data={"run": nested})]))
 
 
 def _of_the_opening(request: OpenRequest, now: int) -> dict[str, Json]:

@@ -157,6 +157,8 @@ def _end_by_itself(
     step.writes.claims.update(forgotten_claim(doc))
     step.writes.receipts.update(receipts.lost(state, doc, now))
     more = take(step, snapshot, state, advance, definition, context)
+    if more is None and definition.units is not None:
+        more = unit_progress.follow(step, snapshot, definition.units, state)
     if more is not None:
         return Decision(answer=more)
     step.writes.notices.extend([*stop_children({state: doc}), *lost_notices(state, doc.lease, "timed_out")])
@@ -182,8 +184,8 @@ def _settle(
         if request.has_output:
             step.writes.outputs[state] = request.output
         more = take(step, snapshot, state, advance, definition, context, claimant)
-        if more is None and definition.units is not None and request.status is Status.SUCCEEDED:
-            more = unit_progress.settle(step, snapshot, definition.units, (state,), claimant)
+        if more is None and definition.units is not None:
+            more = unit_progress.follow(step, snapshot, definition.units, state, claimant)
         if more is not None:
             return Decision(answer=more)
     claims = step.claims() if step.claimed else ()

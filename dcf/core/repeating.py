@@ -19,6 +19,7 @@ from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
+_OPEN_ANOTHER: Final = "Open another run with open_run, and add the units again."
 _MOST_LINKS: Final = 100
 """Most reruns that a run names; its history has all of them."""
 
@@ -53,6 +54,8 @@ def repeated(snapshot: Snapshot, of: str, asked: Rerun, definition: Definition) 
     """Return the wish to create the new run, or why it cannot begin where it should."""
     document, meta = snapshot.meta_document or {}, snapshot.meta
     assert meta is not None, "the run was read"
+    if definition.units is not None:
+        return cannot_rerun("The run grew unit by unit; nothing says how it would grow again.", _OPEN_ANOTHER)
     begin = None if asked.from_state is None else _beginning(snapshot, asked.from_state, definition)
     if isinstance(begin, Refusal):
         return begin

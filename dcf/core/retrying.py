@@ -31,6 +31,7 @@ RETRIED: Final = "retried"
 
 _MOST_NAMED: Final = 100
 _RERUN: Final = "Repeat it as a new run with rerun, from a state before that one if you like."
+_OPEN_ANOTHER: Final = "In an open run retry_unit and rewind_unit reopen units; open another run with open_run."
 _GOES_ON: Final = "Wait for its end with await_workflow_event; explain_run says what it waits for."
 _NEXT: Final = "Its agents are told by themselves; read_workflow_control_plane shows where it stands."
 
@@ -47,6 +48,8 @@ class Halt:
 
 def unless_retryable(document: Mapping[str, Json], status: RunStatus) -> Refusal | None:
     """Return why a run in this state of affairs cannot go on; None if it may."""
+    if document.get("grown") is True:
+        return cannot_retry("The run grew unit by unit; it is over for good.", _OPEN_ANOTHER)
     if status is RunStatus.RUNNING:
         return cannot_retry("The run is running; nothing of it has ended that could go on.", _GOES_ON)
     if status is RunStatus.SUCCEEDED:

@@ -74,6 +74,7 @@ class Transition:
     from it, so that epochs grow along every path. `left` are states that the claimant may take beyond its number.
     `visited_before` are documents of states that may be entered again, and of the scopes around. While the run is
     `starting`, nothing is announced; `kick_off` does. `signals` are those of the run, if they were read.
+    `given` are inputs that were recorded before, of units that are leased now.
     """
 
     now: int
@@ -87,6 +88,7 @@ class Transition:
     remaining: Remaining = field(default_factory=Remaining)
     run_status: RunStatus = RunStatus.RUNNING
     signals: Signals | None = None
+    given: dict[str, Json] = field(default_factory=dict)
     entered: tuple[str, ...] = ()
     claimed: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
@@ -124,7 +126,7 @@ class Transition:
                 outcome="lease_acquired",
                 state=state,
                 doc=states[state],
-                given=inputs[state].effective,
+                given=inputs[state].effective if state in inputs else self.given[state],
                 entry_epoch=entry_epoch_of(state, self.current, self.meta),
             )
             for state in self.claimed

@@ -38,12 +38,16 @@ def in_order(new: Sequence[NewUnit], units: Units) -> list[NewUnit]:
     """Return the new units, groups before what is in them; what is in a circle of groups is left out."""
     left, known, ordered = list(new), set(units.by_name), list[NewUnit]()
     while left:
-        placed = [one for one in left if one.unit.group is None or one.unit.group in known]
-        if not placed:
+        later: list[NewUnit] = []
+        for one in left:
+            if one.unit.group is None or one.unit.group in known:
+                ordered.append(one)
+                known.add(one.unit.name)
+            else:
+                later.append(one)
+        if len(later) == len(left):
             break
-        ordered += placed
-        known |= {one.unit.name for one in placed}
-        left = [one for one in left if one.unit.name not in known]
+        left = later
     return ordered
 
 

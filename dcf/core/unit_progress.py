@@ -9,11 +9,11 @@ from collections.abc import Iterable
 
 from dcf.asl.steps import Advance, Broke, Ended
 from dcf.core.attention import REMINDER_DELAY
-from dcf.core.decision import Event, More, Snapshot
+from dcf.core.decision import Event, More, Notice, Snapshot
 from dcf.core.growth import Growth
 from dcf.core.lease import acquired_event, granted
 from dcf.core.model import Lease, RunStatus, StateDoc, Status
-from dcf.core.notices import ready_after
+from dcf.core.notices import NoticeKind, ready_after
 from dcf.core.transition import Claimant, Transition
 from dcf.core.unit_refusals import children_open
 from dcf.core.units import Units
@@ -23,6 +23,7 @@ from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
+_DECIDE = "retry_unit tries it again, resolve_state with skip does without it."
 GROUP = "Group"
 """The kind of a group's document: nobody leases it."""
 
@@ -48,6 +49,25 @@ def unless_children(growth: Growth | None, state: str) -> Refusal | None:
     return children_open(state, left)
 
 
+def follow(
+    step: Transition, snapshot: Snapshot, units: Units, state: str, claimant: Claimant | None = None
+) -> More | None:
+    """Write what follows from the end of a unit, as its document says it ended: the planner hears of a failure."""
+    doc = step.writes.states[state]
+    if doc.status in WELL:
+        return settle(step, snapshot, units, (state,), claimant)
+    if doc.status is Status.FAILED and step.meta.has_planner:
+        step.writes.notices.append(_failure(state, doc, step.epoch))
+    return None
+
+
+def _failure(state: str, doc: StateDoc, epoch: int) -> Notice:
+    """Return the notice to the planner that a unit failed; what waits for it waits until somebody decides."""
+    kind = NoticeKind.NOTE
+    told: dict[str, Json] = {"from": "dcf", "text": f"Unit '{state}' failed: {doc.last_error}. {_DECIDE}"}
+    return Notice(type=f"{kind}.failed-{epoch}", state=None, epoch=epoch, reason=kind.value, about=state, content=told)
+
+
 def settle(
     step: Transition, snapshot: Snapshot, units: Units, ended: Iterable[str], claimant: Claimant | None = None
 ) -> More | None:
@@ -61,6 +81,8 @@ def settle(
         if unread:
             return More(states=unread)
         for follower in units.followers_of(name):
+            if follower in snapshot.entries:
+                step.given[follower] = snapshot.entries[follower].raw
             _release(step, follower, name, claimant)
         unit = units.by_name[name]
         growth = growth.opened(unit.group, unit.parent, -1)
@@ -128,7 +150,7 @@ def _release(step: Transition, follower: str, name: str, claimant: Claimant | No
 
 
 def _may_claim(step: Transition, name: str, claimant: Claimant) -> bool:
-    known = name in step.meta.agents and not step.meta.is_paused
+    known = name in step.meta.agents and name in step.given and not step.meta.is_paused
     return known and step.meta.may_take(name, claimant.owner)
 
 

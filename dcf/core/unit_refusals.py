@@ -128,6 +128,11 @@ def not_growing() -> Refusal:
     )
 
 
+def grows(verb: str, hint: str) -> Refusal:
+    """Refuse what is not done with a run that grows."""
+    return Refusal(code="grows", message=f"{verb} is not for a run that grows.", hint=hint)
+
+
 def unknown_unit(name: str, unit: Unit | None) -> Refusal:
     """Refuse because there is no such unit or group."""
     what = "is a group" if unit is not None and unit.is_group else "is no group" if unit is not None else "is not there"

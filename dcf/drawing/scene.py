@@ -88,7 +88,7 @@ def _graph(machine: Machine, scope: str, *, marked: bool, many: bool = False) ->
     if ends:
         nodes.append(Node(path="", name="end", kind=END))
     index = {name: at for at, name in enumerate(names, 1 if marked else 0)}
-    arrows = [Arrow(source=0, target=index[machine.start_at])] if marked else []
+    arrows = [Arrow(source=0, target=index[one]) for one in machine.starts] if marked else []
     for name in names:
         arrows += _arrows(machine.states[name], index[name], index)
     arrows += [Arrow(source=index[name], target=len(nodes) - 1) for name in ends]
@@ -96,7 +96,7 @@ def _graph(machine: Machine, scope: str, *, marked: bool, many: bool = False) ->
 
 
 def _in_reading_order(machine: Machine) -> list[str]:
-    pending, seen = deque([machine.start_at]), {machine.start_at: None}
+    pending, seen = deque(machine.starts), dict.fromkeys(machine.starts)
     while pending:
         for target in machine.downstream(pending.popleft()):
             if target not in seen:

@@ -21,10 +21,10 @@ from dcf.core import (
     human_tasks,
     kickoff,
     lease,
-    lifecycle,
     needs,
     progress,
     receipts,
+    run_timeouts,
     unanswered,
     verdicts,
 )
@@ -287,7 +287,9 @@ class ControlPlane:
         """Fail a run whose time has passed; pause one that grows. Called by the clock."""
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | None]:
-            return lifecycle.time_out(snapshot, run.definition)
+            if run.definition.units is not None:
+                return run_timeouts.pause_overdue(snapshot)
+            return progress.time_out_run(snapshot, run.definition)
 
         committed = self.transactions.by_definition(workflow_id, lambda _: Reads(whole_meta=True), decide)
         self.follow_ups.after(workflow_id, committed)

@@ -5,7 +5,7 @@ Redis command.
 """
 
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Protocol, TypeAlias
 
@@ -15,9 +15,10 @@ from dcf.core.catalog import agents_ever
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.growing import Added, AddUnits
-from dcf.core.opening import OpenRequest, open_run
+from dcf.core.model import RunStatus
+from dcf.core.opening import OpenRequest, note_nested, open_run
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest
-from dcf.core.refusals import unless_full
+from dcf.core.refusals import run_over, unless_full
 from dcf.core.run_closing import Close, Seal
 from dcf.core.starting import new_id
 from dcf.core.units import Units, shown_unit
@@ -45,10 +46,28 @@ class Growing:
     def open_run(self, asked: OpenRequest) -> Created | Refusal:
         """Open a run without units. Repeating the same request returns the run that exists."""
         wish = asked.wish
+        refusal = None if asked.nested_in is None else self._unless_around(wish.workflow_id, *asked.nested_in)
+        if refusal is not None:
+            return refusal
         committed = self._store.create(
             wish.workflow_id, Reads(whole_meta=True), partial(open_run, request=asked), wish.size
         )
-        return self._follow_ups.after_creation(wish, committed)
+        answer = self._follow_ups.after_creation(wish, committed)
+        if asked.nested_in is not None and isinstance(answer, Created) and not answer.existed:
+            decide = partial(note_nested, nested=wish.workflow_id, unit=asked.nested_in[1])
+            self._transactions.on_run(asked.nested_in[0], Reads(), decide)
+        return answer
+
+    def _unless_around(self, workflow_id: str, around: str, unit: str | None) -> Refusal | None:
+        """Refuse to open a run within one that is over. Raise UnknownRun or UnknownState. One that exists is found."""
+        if unit is not None:
+            self._plane.place(around, unit)
+        outer = self._store.read(around, Reads()).meta
+        if outer is None:
+            raise UnknownRun(around)
+        if outer.status is RunStatus.RUNNING or self._store.read(workflow_id, Reads()).meta is not None:
+            return None
+        return run_over(outer.status)
 
     def add_units(
         self, workflow_id: str, wish: AddUnits, *, reason: str | None = None, request_id: str | None = None
@@ -132,12 +151,14 @@ class Growing:
         docs = self._store.read(workflow_id, Reads(states=self._store.open_states(workflow_id))).states
         return any(doc.lease.owner_agent_id == agent_id for doc in docs.values())
 
-    def facts_of(self, workflow_id: str, names: Iterable[str]) -> dict[str, dict[str, Json]] | None:
+    def facts_of(
+        self, workflow_id: str, names: Collection[str], *, whole: bool = False
+    ) -> dict[str, dict[str, Json]] | None:
         """Return what is told of these units beside their states; None for a run that does not grow."""
-        units = self._transactions.run(workflow_id).definition.units
+        units = self._transactions.run_with(workflow_id, *names).definition.units
         if units is None:
             return None
-        return {name: shown_unit(units.by_name[name]) for name in names if name in units.by_name}
+        return {name: shown_unit(units.by_name[name], whole=whole) for name in names if name in units.by_name}
 
     def _on_units(
         self,

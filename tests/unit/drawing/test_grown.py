@@ -1,0 +1,25 @@
+"""Pictures of runs that grow: several beginnings, groups, and a run without units."""
+
+import pytest
+
+from dcf.cli.graphs import Format, render
+from dcf.core.grown import grown_definition
+from dcf.core.units import Unit, Units
+
+UNITS = [
+    Unit(name="Phase", kind="group"),
+    Unit(name="Build", group="Phase"),
+    Unit(name="Docs"),
+    Unit(name="Ship", depends_on=("Phase", "Docs")),
+]
+
+
+@pytest.mark.parametrize("form", ["text", "mermaid", "svg"])
+def test_every_unit_is_in_the_picture(form: Format) -> None:
+    picture = render(grown_definition("release", Units().plus(UNITS)).machine, form=form)
+    assert all(unit.name in picture for unit in UNITS)
+
+
+@pytest.mark.parametrize("form", ["text", "mermaid", "svg"])
+def test_a_run_without_units_has_a_picture(form: Format) -> None:
+    assert isinstance(render(grown_definition("release").machine, form=form), str)
