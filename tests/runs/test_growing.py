@@ -7,9 +7,9 @@ from dcf.core.corrections import Correct
 from dcf.core.growing import Added
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer
-from dcf.core.progress import Update
 from dcf.core.repeating import Rerun
 from dcf.core.retention import Deleted
+from dcf.core.updates import Update
 from dcf.errors import UnknownState
 from dcf.values.refusal import Refusal
 from tests.support.growing import Server, check
