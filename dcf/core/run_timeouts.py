@@ -27,8 +27,9 @@ _TEXT: Final = "The time of the run is up: it is paused. resume_run gives it as 
 def pause_overdue(snapshot: Snapshot) -> Decision[RunStatus | None]:
     """Pause the run if its time is up, and tell its planner. None: it is not, or the run has ended, or is paused."""
     meta, limit = snapshot.meta, from_text((snapshot.meta_document or {}).get("deadline"))
-    is_due = limit is not None and limit <= snapshot.now
-    if meta is None or meta.status is not RunStatus.RUNNING or meta.is_paused or not is_due:
+    if meta is None or meta.status is not RunStatus.RUNNING or meta.is_paused:
+        return Decision(answer=None)
+    if limit is None or limit > snapshot.now:
         return Decision(answer=None)
     told = Notice(
         type=f"{NoticeKind.NOTE}.timeout-{limit}",
@@ -41,7 +42,7 @@ def pause_overdue(snapshot: Snapshot) -> Decision[RunStatus | None]:
         answer=meta.status,
         changes=Changes(
             meta=paused(snapshot, to_text(snapshot.now), TIMED_OUT),
-            events=[Event(type="RunPaused", data={"reason": TIMED_OUT})],
+            events=[Event(type="RunTimedOut", data={"deadline": to_text(limit)})],
             notices=[told] if meta.has_planner else [],
         ),
     )

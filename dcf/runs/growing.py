@@ -5,7 +5,7 @@ Redis command.
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Protocol, TypeAlias
 
@@ -21,13 +21,14 @@ from dcf.core.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.refusals import run_over, unless_full
 from dcf.core.run_closing import Close, Seal
 from dcf.core.starting import new_id
-from dcf.core.units import Units
+from dcf.core.units import Units, shown_unit
 from dcf.errors import UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
 from dcf.store.authors import current_account
 from dcf.store.runs import Committed  # noqa: TC001 - the annotation of a variable
+from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 
 Operated: TypeAlias = RunAnswer | Refusal
@@ -149,6 +150,15 @@ class Growing:
             return True
         docs = self._store.read(workflow_id, Reads(states=self._store.open_states(workflow_id))).states
         return any(doc.lease.owner_agent_id == agent_id for doc in docs.values())
+
+    def facts_of(
+        self, workflow_id: str, names: Collection[str], *, whole: bool = False
+    ) -> dict[str, dict[str, Json]] | None:
+        """Return what is told of these units beside their states; None for a run that does not grow."""
+        units = self._transactions.run_with(workflow_id, *names).definition.units
+        if units is None:
+            return None
+        return {name: shown_unit(units.by_name[name], whole=whole) for name in names if name in units.by_name}
 
     def _on_units(
         self,

@@ -1,6 +1,5 @@
 """Tools that read a run and write the result of a state. They only parse arguments, call, and format the answer."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +11,6 @@ from dcf.core.answers import AlreadyCompleted
 from dcf.core.inspection import public_state, short_state
 from dcf.core.model import RunStatus, Status
 from dcf.core.provenance import marked
-from dcf.core.units import shown_unit
 from dcf.core.updates import Update
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import RunView, known, summary_of_run
@@ -143,7 +141,7 @@ def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane
         readiness=states.readiness if args.compute_readiness else None,
         provenance=marked("the agents of this run"),
         next_cursor=states.next_cursor,
-        units=_units(app, args, states.documents),
+        units=app.growing.facts_of(args.workflow_id, states.documents, whole=args.include_inputs),
         next=_look(app, args, run),
     )
 
@@ -167,15 +165,6 @@ def _look(app: Application, args: ReadWorkflowControlPlane, run: RunView) -> lis
     steps = [planner_steps.start(args.workflow_id)] if waits else []
     steps += [planner_steps.inside(args.workflow_id, scope) for scope in scopes if not waits]
     return [one.as_json() for one in steps] or None
-
-
-def _units(app: Application, args: ReadWorkflowControlPlane, shown: Iterable[str]) -> dict[str, dict[str, Json]] | None:
-    """Return what the states are that a run was given while it was open; None for any other run."""
-    names = list(shown)
-    units = app.control_plane.transactions.run_with(args.workflow_id, *names).definition.units
-    if units is None:
-        return None
-    return {name: shown_unit(units.by_name[name], whole=args.include_inputs) for name in names if name in units.by_name}
 
 
 @dataclass(slots=True)

@@ -249,3 +249,14 @@ def test_the_servers_of_the_session_have_keys_of_their_own(server: RestrictedRed
     """`dcf keys` without REDIS_URL works on the embedded server of DCF_DATA_DIR."""
     made = json.loads(dcf_alone("keys", "create", "--any-agent", "--json").stdout)
     assert made["key_id"] in _listed(dcf_alone)
+
+
+def test_a_key_may_be_served_the_tools_of_another_system(dcf: Dcf, real_connections: Connections) -> None:
+    made = json.loads(dcf("keys", "create", "--any-agent", "--profile", "midex", "--json").stdout)
+    assert made["profile"] == "midex"
+    caller = AccessKeys(real_connections).admit(made["key"])
+    assert caller is not None
+    assert caller.profile == "midex"
+    refused = dcf("keys", "create", "--any-agent", "--profile", "nothing-there")
+    assert refused.exit_code == 2
+    assert "mission-control" in refused.output

@@ -32,7 +32,7 @@ def test_resume_re_times_out(real: World) -> None:
     assert real.run_status(run) is RunStatus.RUNNING
     assert code(real.try_acquire(run, "A")) == "run_paused"
     real.plane.time_out(run)
-    assert real.event_types(run).count("RunPaused") == 1, "its time is up once"
+    assert real.event_types(run).count("RunTimedOut") == 1, "its time is up once"
     assert isinstance(real.lifecycle.resume(run), RunAnswer)
     assert real.meta(run)["deadline"] >= first, "the clock begins anew"
     real.plane.time_out(run)

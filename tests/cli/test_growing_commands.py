@@ -1,0 +1,32 @@
+"""The commands for runs that grow."""
+
+import json
+import uuid
+
+from tests.cli.conftest import Dcf
+
+UNITS = [{"name": "Build"}, {"name": "Test", "depends_on": ["Build"]}]
+
+
+def test_a_run_is_opened_given_units_and_closed(dcf: Dcf) -> None:
+    run = f"grown-{uuid.uuid4().hex[:8]}"
+    assert "is open" in dcf("open", "release", "--id", run).output
+    assert "was open before" in dcf("open", "release", "--id", run).output
+    added = json.loads(dcf("add", run, json.dumps(UNITS), "--json").output)
+    assert (added["added"], added["ready"]) == (["Build", "Test"], ["Build"])
+    assert "waits for Build" in dcf("show", run).output
+    assert "Build" in dcf("graph", run).output
+    assert dcf("close", run, "--yes").exit_code != 0, "units are open"
+    closed = json.loads(dcf("close", run, "--yes", "--force", "--status", "partial", "--json").output)
+    assert (closed["run_status"], closed["left"]) == ("partial", 2)
+    assert "partial" in dcf("show", run).output
+
+
+def test_what_cannot_be_added_is_told_with_its_place(dcf: Dcf) -> None:
+    run = f"grown-{uuid.uuid4().hex[:8]}"
+    dcf("open", "release", "--id", run)
+    refused = dcf("add", run, json.dumps([{"name": "A", "depends_on": ["Nobody"]}]))
+    assert refused.exit_code != 0
+    assert "Nobody" in refused.output
+    assert dcf("seal", run).exit_code == 0
+    assert "succeeded" in dcf("show", run).output
