@@ -116,13 +116,6 @@ async def test_a_reviewer_waits_for_work_and_a_worker_for_rework(tools: Tools) -
         "criteria": [{"criterion": CRITERION, "passed": False, "feedback": "None has."}],
     }
     await tools.ok("decide_gate", **judged)
-    heard = await tools.ok("await_workflow_event", agent_id=writer, timeout_s=10)
-    while heard["event"]["type"] != "needs_work":
-        heard = await tools.ok(
-            "await_workflow_event", agent_id=writer, timeout_s=10, ack_message_id=heard["message_id"]
-        )
-    assert heard["event"]["failed_criteria"][0]["feedback"] == "None has."
-    assert heard["next"][0]["tool"] == "update_workflow_control_plane"
     mine = await tools.ok("get_my_assignment", agent_id=writer, workflow_id=holder["workflow_id"])
     (state,) = [one for one in mine["states"] if one["state"] == "Write"]
     assert (state["gates"][0]["name"], state["failed_criteria"][0]["criterion"]) == ("review", CRITERION)
