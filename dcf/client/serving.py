@@ -112,7 +112,8 @@ class Serving:
 class _StoppableTools:
     """The tools for a worker, whose wait for an event ends when it is to stop.
 
-    An event that comes after that is not acknowledged, so that it comes again to whoever serves the agent next.
+    An event that comes after that is not acknowledged, so that it comes again to whoever serves the agent next. So a
+    wait only tells of work and does not lease it: nobody would hear of the lease.
     """
 
     def __init__(self, tools: BlockingTransport, stop: threading.Event) -> None:
@@ -124,7 +125,8 @@ class _StoppableTools:
         if tool != _WAITS:
             return self._tools.call(tool, **arguments)
         found: queue.SimpleQueue[dict[str, Json] | BaseException] = queue.SimpleQueue()
-        threading.Thread(target=self._wait, args=(arguments, found), daemon=True).start()
+        told_only = {**arguments, "lease": False}
+        threading.Thread(target=self._wait, args=(told_only, found), daemon=True).start()
         while not self._stop.is_set():
             try:
                 answer = found.get(timeout=_POLL_S)
