@@ -88,7 +88,8 @@ class RunDetails:
     """Where a run stands. `output` is set once it succeeded, `error` and `cause` once it did not.
 
     A child run has a `parent`; `signals` are those that wait for a state. `states` has the states of the workflow by
-    name, and the open ones inside Parallel and Map by path.
+    name, and the open ones inside Parallel and Map by path. `usage` is what its work used up and `budget` what it may;
+    `definition_ref` names the definition of the catalogue that it is carried out by.
     """
 
     workflow_id: str
@@ -102,10 +103,14 @@ class RunDetails:
     finished_at: str | None = None
     finalized_at: str | None = None
     paused_at: str | None = None
+    paused_because: str | None = None
     blocked_by: tuple[BlockingIssue, ...] = ()
+    budget: Mapping[str, Json] | None = None
+    usage: Mapping[str, Json] | None = None
     tags: tuple[str, ...] = ()
     rerun_of: str | None = None
     project: str | None = None
+    definition_ref: Mapping[str, Json] | None = None
     parent: ParentState | None = None
     signals: tuple[WaitingSignal, ...] = ()
     planner_agent_id: str | None = None

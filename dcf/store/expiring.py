@@ -24,7 +24,9 @@ _PAGE: Final = 200
 _GONE: Final = -2
 """Reply of PTTL for a key that is not there."""
 
-_LISTED_BY: Final = ("workflow_name", "workflow_version", "definition_sha256", "tags", "parent", "project")
+_LISTED_BY: Final = (
+    *("workflow_name", "workflow_version", "definition_sha256", "tags", "parent", "project", "for_anybody"),
+)
 
 
 class Expiring:

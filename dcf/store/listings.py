@@ -231,7 +231,7 @@ class _Candidate:
 _OF_RUN: Final = (
     *("$.status", "$.created_at", "$.workflow_id"),
     *("$.workflow_name", "$.definition_sha256", "$.workflow_version", "$.agents", "$.tags"),
-    "$.for_anybody",
+    *("$.for_anybody", "$.project", "$.blocked_by", "$.parent"),
 )
 _OF_KEY: Final = ("$.key_id", "$.created_at")
 _OF_AGENT: Final = ("$.name", "$.tags", "$.created_at")

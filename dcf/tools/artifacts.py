@@ -82,7 +82,7 @@ class ArtifactAnswer(Answer):
 @tool(
     toolset="artifacts",
     scope=Scope.WORK,
-    profiles=("member", "operator"),
+    profiles=("member",),
     arguments=PutArtifact,
     answer=ArtifactAnswer,
 )
@@ -162,7 +162,7 @@ class ArtifactContent(Answer):
 @tool(
     toolset="artifacts",
     scope=Scope.READ,
-    profiles=("member", "operator"),
+    profiles=("member",),
     arguments=GetArtifact,
     answer=ArtifactContent,
     read_only=True,
@@ -212,7 +212,7 @@ class ArtifactsListed(Answer):
 @tool(
     toolset="artifacts",
     scope=Scope.READ,
-    profiles=("member", "operator"),
+    profiles=("operator",),
     arguments=ListArtifacts,
     answer=ArtifactsListed,
     read_only=True,

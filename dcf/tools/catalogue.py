@@ -154,7 +154,7 @@ class GetDefinition(Arguments):
 @tool(
     toolset="knowledge",
     scope=Scope.READ,
-    profiles=("member", "operator"),
+    profiles=("member",),
     arguments=GetDefinition,
     answer=DefinitionShown,
     read_only=True,

@@ -91,7 +91,7 @@ class RunOpened(Answer):
     existed: bool | None = None
 
 
-@tool(toolset="growing", scope=Scope.PLAN, profiles=("member", "operator"), arguments=OpenRun, answer=RunOpened)
+@tool(toolset="growing", scope=Scope.PLAN, profiles=("member",), arguments=OpenRun, answer=RunOpened)
 def open_run(app: Application, args: OpenRun) -> RunOpened:
     """Open a run that grows."""
     caller, most = current_caller(), app.settings.max_output_bytes
@@ -174,7 +174,7 @@ class UnitsAdded(Answer):
     repeated: bool | None = None
 
 
-@tool(toolset="growing", scope=Scope.PLAN, profiles=("member", "operator"), arguments=AddUnitsToRun, answer=UnitsAdded)
+@tool(toolset="growing", scope=Scope.PLAN, profiles=("member",), arguments=AddUnitsToRun, answer=UnitsAdded)
 def add_units(app: Application, args: AddUnitsToRun) -> UnitsAdded:
     """Add units to a run that grows."""
     _require_member(app, args.workflow_id)
@@ -219,7 +219,7 @@ class GroupWasSealed(Answer):
     repeated: bool | None = None
 
 
-@tool(toolset="growing", scope=Scope.PLAN, profiles=("member", "operator"), arguments=SealGroup, answer=GroupWasSealed)
+@tool(toolset="growing", scope=Scope.PLAN, profiles=("member",), arguments=SealGroup, answer=GroupWasSealed)
 def seal_group(app: Application, args: SealGroup) -> GroupWasSealed:
     """Seal a group or a run."""
     _require_member(app, args.workflow_id)

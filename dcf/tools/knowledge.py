@@ -180,7 +180,7 @@ class FindingsFound(Answer):
 @tool(
     toolset="knowledge",
     scope=Scope.READ,
-    profiles=("member", "operator"),
+    profiles=("member",),
     arguments=SearchFindings,
     answer=FindingsFound,
     read_only=True,
@@ -225,7 +225,7 @@ class GetFinding(Arguments):
 @tool(
     toolset="knowledge",
     scope=Scope.READ,
-    profiles=("member",),
+    profiles=(),
     arguments=GetFinding,
     answer=FindingShown,
     read_only=True,

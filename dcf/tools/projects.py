@@ -75,7 +75,7 @@ class ProjectAnswer(Answer):
 @tool(
     toolset="projects",
     scope=Scope.WORK,
-    profiles=("member", "operator"),
+    profiles=("operator",),
     arguments=PutProject,
     answer=ProjectAnswer,
     audit=("project", "reason"),

@@ -45,7 +45,7 @@ class PromoteIssue(Arguments):
 @tool(
     toolset="knowledge",
     scope=Scope.WORK,
-    profiles=("member",),
+    profiles=(),
     arguments=PromoteIssue,
     answer=FindingShown,
     audit=("workflow_id", "issue"),

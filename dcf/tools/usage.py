@@ -76,7 +76,7 @@ class UsageRead(Answer):
 @tool(
     toolset="operations",
     scope=Scope.READ,
-    profiles=("member", "operator"),
+    profiles=("operator",),
     arguments=ReadUsage,
     answer=UsageRead,
     read_only=True,

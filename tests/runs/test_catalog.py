@@ -76,6 +76,7 @@ def test_a_run_is_listed_with_its_status_workflow_version_and_progress(real: Wor
         "finalized": False,
         "hold": False,
         "parent": None,
+        "project": None,
     }
 
 

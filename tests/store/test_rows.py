@@ -33,6 +33,7 @@ WANTED: dict[str, Any] = {
     "talk": True,
     "journal": ("j0",),
     "growth": True,
+    "gates": ("A",),
     "usage": True,
     "whole_meta": True,
     "audit": True,
