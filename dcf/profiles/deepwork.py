@@ -66,7 +66,7 @@ async def start_workflow(native: Native, args: calls.StartJobWorkflowCall) -> Js
             tags_json=[TAG, session.tag],
             keep=False,
             max_attempts=1000,
-            request_id=digest_of(session.tag, str(session.started), around or "", *map(str, said.values())),
+            request_id=digest_of(session.tag, session.newest, *map(str, said.values())),
             reason=args.goal[:200],
         )
         run = await _read(native, str(started["workflow_id"]))

@@ -215,6 +215,13 @@ async def test_an_aborted_workflow_gives_way_to_the_one_around_it(worker: Profil
     assert (last["resumed_workflow"], last["stack"]) == (None, [])
 
 
+async def test_a_workflow_is_started_again_however_often_it_was_before(worker: ProfileClient) -> None:
+    for _ in range(6):
+        begun = await start(worker, "small_job", "only")
+        assert begun["begin_step"]["step_id"] == "one"
+        await worker.ok("abort_workflow", explanation="Later.")
+
+
 async def test_a_step_is_gone_back_to_and_what_followed_is_done_again(worker: ProfileClient) -> None:
     await start(worker, "small_job", "only")
     await worker.ok("finished_step", outputs=["one.md"])
