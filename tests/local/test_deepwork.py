@@ -70,6 +70,15 @@ async def test_a_branch_is_created_or_called_a_suggestion_with_the_reason(
         assert project.git("branch", "--show-current") == "main"
 
 
+async def test_a_session_that_is_null_is_that_of_the_directory(
+    local_site: Site, deepwork: Server, project: Repository
+) -> None:
+    async with helper(local_site, deepwork, project.root) as agent:
+        begun = await start(agent, session_id=None)
+        assert begun["begin_step"]["step_id"] == "draft"
+        assert len((await start(agent))["stack"]) == 1
+
+
 async def test_two_worktrees_have_two_sessions(
     local_site: Site, deepwork: Server, project: Repository, tmp_path: Path
 ) -> None:
