@@ -127,8 +127,10 @@ async def go_to_step(native: Native, args: calls.GoToStepCall) -> Json:
     if not is_there:
         more = {"reason": "go_to_step", "request_id": digest_of(run.id, args.step_id)}
         made = await native.call("rerun", workflow_id=run.id, from_state=args.step_id, **more)
-        await native.call("cancel_run", workflow_id=run.id, reason="go_to_step")
         run = await _read(native, str(made["workflow_id"]))
+    earlier = run.read.meta.get("rerun_of")
+    if not is_there or any(one.id == earlier for one in session.stack):
+        await native.call("cancel_run", workflow_id=earlier, reason="go_to_step")
         session = await session_of(native, args.session_id)
     begun = await _begun(native, run, session.id)
     return {

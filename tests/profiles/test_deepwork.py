@@ -185,6 +185,21 @@ async def test_override_reason_lost(site: Application, connect: Connect) -> None
     assert any("Reviewed by phone." in str(entry) for entry in site.audit.each())
 
 
+async def test_a_step_is_gone_back_to_once_also_if_the_server_died_in_between(
+    site: Application, connect: Connect
+) -> None:
+    """The earlier run is cancelled by the next call."""
+    agent = f"agent-{secrets.token_hex(4)}"
+    async with connect(key(site, agent=agent), "deepwork") as worker, connect(key(site, agent=agent)) as native:
+        await register(worker)
+        await start(worker, "small_job", "only")
+        await worker.ok("finished_step", outputs=["one.md"])
+        (run,) = (await native.ok("list_runs", tag="deepwork", agent=agent))["runs"]
+        await native.ok("rerun", workflow_id=run["workflow_id"], from_state="one")
+        back = await worker.twice("go_to_step", step_id="one")
+        assert back["stack"] == [{"workflow": "small_job/only", "step": "one"}]
+
+
 async def test_a_workflow_started_within_another_ends_first(worker: ProfileClient) -> None:
     await start(worker)
     inner = await start(worker, "small_job", "a name that is forgiven")
