@@ -152,7 +152,7 @@ async def test_names_that_are_no_text_and_pipes_do_not_stop_a_start(
     connecting: Connecting, repository: Repository
 ) -> None:
     odd = os.fsencode(repository.root) + b"/odd\xff.txt"
-    with open(odd, "w") as file:  # noqa: PTH123 - a Path holds no bytes
+    with open(odd, "w") as file:  # noqa: ASYNC230, PTH123 - a Path holds no bytes, and it is small
         file.write("x")
     (repository / "README.md").unlink()
     os.mkfifo(repository / "README.md")
