@@ -98,7 +98,11 @@ def jobs_of(root: Path) -> tuple[dict[str, str], list[str]]:
         if (folder / name / "job.yml").is_file():
             try:
                 document = _document(root, f"{_JOBS}/{name}")
-                jobs[str(document.get("name", name))] = json.dumps(document, ensure_ascii=False, allow_nan=False)
+                job = str(document.get("name", name))
+                if job in jobs:
+                    problems.append(f"{name}: another directory has a job '{job}'.")
+                else:
+                    jobs[job] = json.dumps(document, ensure_ascii=False, allow_nan=False)
             except DcfError as error:
                 problems.append(f"{name}: {error.message}")
     if len(names) > MOST_JOBS:

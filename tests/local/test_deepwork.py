@@ -119,6 +119,14 @@ async def test_jobs_that_cannot_be_read_are_told_of_beside_the_others(
     assert "secret" not in str(jobs_of(project.root)[0])
 
 
+def test_of_two_jobs_of_one_name_the_first_is_served_and_the_other_told_of(project: Repository) -> None:
+    project.write(".deepwork/jobs/other/job.yml", JOB.replace("Notes", "Other notes"))
+    project.write(".deepwork/jobs/other/draft.md", "Write another.")
+    jobs, problems = jobs_of(project.root)
+    assert '"summary": "Notes"' in jobs["notes"]
+    assert problems == ["other: another directory has a job 'notes'."]
+
+
 async def test_without_a_directory_the_branch_is_a_suggestion_and_files_cannot_be_reported(
     local_site: Site, deepwork: Server
 ) -> None:
