@@ -222,13 +222,9 @@ async def _completed(native: Native, unit: RunUnit, output: Json, override: str 
         await grown.begin(native, unit, native.agent())
         unit = await read_unit(native, unit.run, unit.name)
     try:
-        await grown.end(native, unit, output)
+        await _handed_in(native, unit, output)
     except NotDone as refused:
         code = refused.failure.code
-        if code in _LOST:
-            await grown.begin(native, unit, native.agent())
-            await grown.end(native, await read_unit(native, unit.run, unit.name), output)
-            return None
         if code not in {"review_running", "needs_work"}:
             raise
         if not override:
@@ -237,6 +233,17 @@ async def _completed(native: Native, unit: RunUnit, output: Json, override: str 
         if code == "needs_work":
             await grown.end(native, unit, output)
     return None
+
+
+async def _handed_in(native: Native, unit: RunUnit, output: Json) -> None:
+    """End a unit; one whose lease was lost since it was read is taken again first."""
+    try:
+        await grown.end(native, unit, output)
+    except NotDone as refused:
+        if refused.failure.code not in _LOST:
+            raise
+        await grown.begin(native, unit, native.agent())
+        await grown.end(native, await read_unit(native, unit.run, unit.name), output)
 
 
 async def _overridden(native: Native, unit: RunUnit, reason: str) -> None:

@@ -11,6 +11,7 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
+from tests.support.restricted import RestrictedRedis
 
 pytestmark = pytest.mark.anyio
 
@@ -183,6 +184,24 @@ async def test_override_reason_lost(site: Application, connect: Connect) -> None
         (told,) = [one for one in events if one["type"] == "GateOverridden"]
         assert "Reviewed by phone." in str(told)
     assert any("Reviewed by phone." in str(entry) for entry in site.audit.each())
+
+
+async def test_a_step_whose_lease_was_lost_is_taken_again_and_reviewed(
+    site: Application, connect: Connect, profiles_redis: RestrictedRedis
+) -> None:
+    """Somebody had taken it meanwhile, and let the lease expire."""
+    agent = f"agent-{secrets.token_hex(4)}"
+    async with connect(key(site, agent=agent), "deepwork") as worker, connect(key(site, agent=agent)) as native:
+        await register(worker)
+        await start(worker)
+        await worker.ok("finished_step", outputs=["competitors.md"])
+        (run,) = (await native.ok("list_runs", tag="deepwork", agent=agent))["runs"]
+        place = f"cp:wf:{run['workflow_id']}:state:interviews"
+        with profiles_redis.admin() as admin:
+            admin.execute_command("JSON.SET", place, "$.lease.token", f'"{secrets.token_hex(16)}"')
+            admin.execute_command("JSON.SET", place, "$.lease.expires_at", '"2001-01-01T00:00:00.000000Z"')
+        waits = await worker.ok("finished_step", outputs=["interviews.md"])
+        assert (waits["status"], waits["failed_criteria"]) == ("needs_work", [])
 
 
 async def test_a_step_is_gone_back_to_once_also_if_the_server_died_in_between(
