@@ -38,6 +38,7 @@ def open_run(
     title: Annotated[str | None, typer.Option("--title", help="What it is for.")] = None,
     planner: Annotated[str | None, typer.Option("--planner", help="Agent that is told when it ends.")] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="Name to find it by; may be repeated.")] = None,
+    project: Annotated[str | None, typer.Option(help="Project that it belongs to.")] = None,
     within: Annotated[str | None, typer.Option("--within", help="Run that this one is a part of.")] = None,
     timeout_s: Annotated[int | None, typer.Option("--timeout", min=1, help="Seconds after which it is paused.")] = None,
     reason: Reason = None,
@@ -68,6 +69,7 @@ def open_run(
             max_attempts=DEFAULT_MAX_ATTEMPTS,
             created_by=LOCAL,
             tags=check_tags(list(tag or ()), name="--tag"),
+            project=None if project is None else check_id(project, "--project"),
         )
         nested = None if within is None else (check_id(within, "--within"), None)
         request = OpenRequest(wish=wish, title=title, timeout_s=timeout_s, nested_in=nested, reason=reason)

@@ -70,6 +70,6 @@ def local(
         end_all()
         os._exit(128 + number)  # a thread waits for standard input, which cannot be interrupted
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, end)
     anyio.run(serve, found)

@@ -15,7 +15,6 @@ SHORT_TYPES: Final[Mapping[str, str]] = {
 }
 _MEDIA_TYPE: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,62}/[a-z0-9][a-z0-9!#$&^_.+-]{0,62}\Z", re.ASCII)
 _SHA256: Final = re.compile(r"[0-9a-f]{64}\Z", re.ASCII)
-_CURSOR: Final = re.compile(r"([0-9]{1,16}):([A-Za-z0-9][A-Za-z0-9_.-]{0,63})\Z", re.ASCII)
 _LONGEST_SLUG: Final = 40
 
 
@@ -45,13 +44,3 @@ def id_of(name: str, sha256: str) -> str:
     slug = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[:_LONGEST_SLUG].strip("-.") or "artifact"
     named = hashlib.sha256(f"{name}\n{sha256}".encode("utf-8", "surrogatepass")).hexdigest()
     return f"{slug}-{named[:12]}"
-
-
-def read_artifact_cursor(text: str | None) -> tuple[int, str] | None:
-    """Read the cursor of an earlier page: when the artifact before it was put, and its id."""
-    if text is None:
-        return None
-    found = _CURSOR.match(text)
-    if found is None:
-        raise InvalidArgument("cursor is not one that an answer to this call gave.", "Begin again without cursor.")
-    return int(found[1]), found[2]

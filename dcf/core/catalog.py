@@ -13,10 +13,10 @@ from typing import Final, Literal
 
 from dcf.core.blockers import is_blocked
 from dcf.core.codec import read_assignment
+from dcf.core.cursors import read_time_and_id
 from dcf.core.model import RunStatus
 from dcf.core.parents import read_parent
 from dcf.core.usage import sums_shown
-from dcf.errors import InvalidArgument
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
 
@@ -32,8 +32,6 @@ BY_ISSUE: Final = "issue"
 _SHA = re.compile(r"[0-9a-f]{8,64}\Z")
 FOR_ANYBODY: Final = "*"
 """Stands among the agents of a run, in the lists by agent, for a Task that any agent may take. No id has it."""
-
-_CURSOR = re.compile(r"([0-9]{1,16}):([A-Za-z0-9][A-Za-z0-9_.-]{0,63})\Z", re.ASCII)
 
 
 class Facet(StrEnum):
@@ -66,12 +64,8 @@ class Cursor:
 
 def read_cursor(text: str | None) -> Cursor | None:
     """Read the cursor of an earlier answer; raise InvalidArgument for anything else."""
-    if text is None:
-        return None
-    found = _CURSOR.match(text)
-    if found is None:
-        raise InvalidArgument("cursor is not one that an answer to this call gave.", "Begin again without cursor.")
-    return Cursor(score=int(found[1]), workflow_id=found[2])
+    found = read_time_and_id(text)
+    return None if found is None else Cursor(score=found[0], workflow_id=found[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from dcf.core.cursors import unknown_cursor
 from dcf.core.judging import Submission
-from dcf.errors import InvalidArgument
 from dcf.values.records import record
 
 ANY: Final = "any"
@@ -55,5 +55,5 @@ def read_gate_place(cursor: str | None) -> GatePlace | None:
         return None
     at, bar, entry = cursor.partition("|")
     if not bar or not at.isdecimal() or len(at) > 20 or "/" not in entry:  # noqa: PLR2004 - digits of a time
-        raise InvalidArgument("cursor is none of this list.", "Send next_cursor of the answer before, as it is.")
+        raise unknown_cursor()
     return GatePlace(at=int(at), entry=entry)

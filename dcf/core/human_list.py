@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.asl.human import Askees, HumanTask
+from dcf.core.cursors import unknown_cursor
 from dcf.core.gates import OpenGate
 from dcf.core.human_tasks import waits_for_person
 from dcf.core.model import StateDoc
@@ -43,7 +44,7 @@ def read_place(text: str | None) -> TaskCursor | None:
         return None
     found = _CURSOR.match(text)
     if found is None:
-        raise InvalidArgument("cursor is not one that an answer to this call gave.", "Begin again without cursor.")
+        raise unknown_cursor()
     return TaskCursor(epoch=int(found[1]), entry=found[2])
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from dcf.core.cursors import unknown_cursor
 from dcf.core.journal import EntryKind, JournalEntry
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
@@ -60,7 +61,7 @@ class JournalPage:
 def check_cursor(cursor: str | None) -> str | None:
     """Return the cursor; raise InvalidArgument if no page gave it."""
     if cursor is not None and not CURSOR.fullmatch(cursor):
-        raise InvalidArgument("cursor is not one that an answer to this call gave.", "Begin again without cursor.")
+        raise unknown_cursor()
     return cursor
 
 

@@ -30,7 +30,6 @@ _LONGEST_NAME: Final = 200
 _LONGEST_DESCRIPTION: Final = 20_000
 _MOST_FEATURES: Final = 200
 _ANY_MACHINE: Final = ""
-_CURSOR: Final = re.compile(r"([0-9]{1,16}):([A-Za-z0-9][A-Za-z0-9_.-]{0,63})\Z", re.ASCII)
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -198,16 +197,6 @@ def read_project(document: Mapping[str, Json]) -> Project:
         features=tuple(document["features"]),
         paths=tuple(ProjectPlace(path=path, machine=machine) for path, machine in document["paths"]),
     )
-
-
-def read_project_cursor(text: str | None) -> tuple[int, str] | None:
-    """Read the cursor of an earlier page: when the project before it was used, and its id."""
-    if text is None:
-        return None
-    found = _CURSOR.match(text)
-    if found is None:
-        raise InvalidArgument("cursor is not one that an answer to this call gave.", "Begin again without cursor.")
-    return int(found[1]), found[2]
 
 
 _PLAIN: Final = ("project_id", "name", "description", "revision", "created_at", "created_by", "updated_at")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import Final, TypeAlias
 
+from dcf.core.cursors import unknown_cursor
 from dcf.core.text_query import EVERYTHING, TextQuery
 from dcf.core.text_tokens import Words
 from dcf.errors import InvalidArgument
@@ -133,7 +134,7 @@ def read_cursor(search: TextSearch) -> Onward | None:
         return None
     parts = _decoded(text).split(" ")
     if len(parts) != _PARTS + 3 or not all(parts[1:]) or not _are_numbers(parts[1:4]):
-        raise InvalidArgument("cursor is not one that an answer to this call gave.", "Begin again without cursor.")
+        raise unknown_cursor()
     if parts[0] != search.fingerprint:
         raise InvalidArgument(
             "cursor belongs to a search with other arguments.", "Send the same arguments, or begin without cursor."
@@ -141,7 +142,7 @@ def read_cursor(search: TextSearch) -> Onward | None:
     place = tuple("" if part == "-" else part for part in parts[3:])
     scores = [place[number] for number in (1, 3, 5, 6) if place[number]]
     if not _are_numbers(scores):
-        raise InvalidArgument("cursor is not one that an answer to this call gave.", "Begin again without cursor.")
+        raise unknown_cursor()
     return Onward(place=place, total=int(parts[1]), exact=parts[2] == "1")
 
 

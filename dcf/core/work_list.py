@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
+from dcf.core.cursors import unknown_cursor
 from dcf.core.model import StateDoc, Status
 from dcf.errors import InvalidArgument
 from dcf.values.instants import from_text, to_text
@@ -54,7 +55,7 @@ def read_work_place(text: str | None) -> WorkPlace | None:
         return None
     found = _CURSOR.match(text)
     if found is None:
-        raise InvalidArgument("cursor is not one that an answer to this call gave.", "Begin again without cursor.")
+        raise unknown_cursor()
     return WorkPlace(score=int(found[1]), workflow_id=found[2], skipped=int(found[3]))
 
 

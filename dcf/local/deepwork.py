@@ -51,7 +51,8 @@ class DeepWorkCall:
         given = dict(self.arguments)
         if self.root is None:
             return given, []
-        given.setdefault("session_id", hashlib.sha256(str(self.root).encode()).hexdigest()[:8])
+        if given.get("session_id") is None:
+            given["session_id"] = hashlib.sha256(str(self.root).encode("utf-8", "surrogateescape")).hexdigest()[:8]
         problems = await self._registered(str(given["session_id"])) if self.tool in _WITH_JOBS else []
         if self.tool == "finished_step":
             found = await anyio.to_thread.run_sync(file_reading.all_found, self.root, _paths(given.get("outputs")))
@@ -97,7 +98,11 @@ def jobs_of(root: Path) -> tuple[dict[str, str], list[str]]:
         if (folder / name / "job.yml").is_file():
             try:
                 document = _document(root, f"{_JOBS}/{name}")
-                jobs[str(document.get("name", name))] = json.dumps(document, ensure_ascii=False, allow_nan=False)
+                job = str(document.get("name", name))
+                if job in jobs:
+                    problems.append(f"{name}: another directory has a job '{job}'.")
+                else:
+                    jobs[job] = json.dumps(document, ensure_ascii=False, allow_nan=False)
             except DcfError as error:
                 problems.append(f"{name}: {error.message}")
     if len(names) > MOST_JOBS:
@@ -137,9 +142,9 @@ def _branch(root: Path, name: str) -> str:
 
 def _paths(outputs: Json) -> list[str]:
     """Return the paths of outputs: a list, or by argument as later versions send them."""
-    if isinstance(outputs, Mapping):
-        return [path for value in outputs.values() for path in (value if isinstance(value, list) else [value])]
-    return [one for one in outputs if isinstance(one, str)] if isinstance(outputs, list) else []
+    values = list(outputs.values()) if isinstance(outputs, Mapping) else [outputs]
+    named = [path for value in values for path in (value if isinstance(value, list) else [value])]
+    return [one for one in named if isinstance(one, str)]
 
 
 def _text(result: Mapping[str, Any]) -> str:

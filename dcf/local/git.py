@@ -131,11 +131,16 @@ def _names(output: bytes) -> list[str]:
     return output.decode("utf-8", "surrogateescape").split("\0")[:-1]
 
 
+def unknown_start(start: str) -> GitRefused:
+    """Return the refusal of a start that names no commit."""
+    return GitRefused("unknown_start", f"There is no commit '{start[:60]}'.", "Pass the start that was recorded.")
+
+
 def committed(root: Path, start: str, head: str) -> tuple[FileChange, ...]:
     """Return what the commits since a start changed; raise GitRefused if there is no such commit any more."""
     commit = commit_of(root, start)
     if commit is None:
-        raise GitRefused("unknown_start", f"There is no commit '{start[:60]}'.", "Pass the start that was recorded.")
+        raise unknown_start(start)
     return difference(root, commit, head)
 
 

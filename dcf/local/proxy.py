@@ -136,8 +136,6 @@ class LocalServer:
             return wanted.result
         except GitRefused as error:
             return as_result(refused(error.refusal))
-        except InvalidArgument as error:
-            return as_result(failed(error), is_error=True)
         except DcfError as error:
             return as_result(failed(error), is_error=True)
 

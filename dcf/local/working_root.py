@@ -53,7 +53,7 @@ class WorkingRoot:
             listed = ", ".join(str(root) for root in roots[:5])
             raise InvalidArgument(f"The client has {len(roots)} roots: {listed}.", _NAME_IT)
         if roots:
-            return roots[0]
+            return _checked(str(roots[0]), "The client's root")
         if self.configured is None:
             raise InvalidArgument("Neither the call, nor the client, nor --root says which directory to use.", _NAME_IT)
         return _checked(str(self.configured), "--root")

@@ -60,7 +60,7 @@ def changes_since(root: Path, *, start: str | None, unit: str | None, areas: Seq
         old = record["dirty"]
         now = _digests(facts)
         same = {path for path, held in old.items() if now.get(path) == held}
-        found = [change for change in found if change.path not in same or "committed" in change.where]
+        found = [change for change in found if _text(change.path) not in same or "committed" in change.where]
     elsewhere = outside(_paths(found), areas)
     return {
         "worktree": str(facts.root),
@@ -77,7 +77,10 @@ def patch_of(root: Path, start: str | None) -> dict[str, Json]:
     """Return the difference as text, from a commit (by default the last one) to what is on the disk now."""
     facts = git.facts(root)
     untracked = [change.path for change in facts.changes if change.change == "untracked"]
-    text, cut = git.patch(facts.root, start or facts.head, untracked, LONGEST_PATCH)
+    commit = facts.head if start is None else git.commit_of(facts.root, start)
+    if start is not None and commit is None:
+        raise git.unknown_start(start)
+    text, cut = git.patch(facts.root, commit, untracked, LONGEST_PATCH)
     return {"patch": text, "patch_cut": cut}
 
 
@@ -157,19 +160,22 @@ def _record(top: Path, unit: str) -> dict[str, Json] | None:
 
 
 def _told(record: Mapping[str, Json]) -> dict[str, Json]:
-    return {"start": record["head"], "dirty_at_start": sorted(record["dirty"])}
+    return {"start": record["head"], "dirty_at_start": sorted(record["dirty"])[:MOST_SHOWN]}
 
 
 def _digests(facts: WorktreeFacts) -> dict[str, str | None]:
     """Return what each dirty file holds; None for one that is gone."""
-    return {change.path: _digest(facts.root / change.path) for change in facts.changes}
+    return {_text(change.path): _digest(facts.root / change.path) for change in facts.changes}
 
 
 def _digest(path: Path) -> str | None:
     try:
         if path.is_symlink():
-            return f"link:{path.readlink()}"
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+            return f"link:{_text(str(path.readlink()))}"
+        if not path.is_file():  # a pipe would be waited for
+            return None
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
 

@@ -66,7 +66,7 @@ async def start_workflow(native: Native, args: calls.StartJobWorkflowCall) -> Js
             tags_json=[TAG, session.tag],
             keep=False,
             max_attempts=1000,
-            request_id=digest_of(session.tag, str(session.started), around or "", *map(str, said.values())),
+            request_id=digest_of(session.tag, session.newest, *map(str, said.values())),
             reason=args.goal[:200],
         )
         run = await _read(native, str(started["workflow_id"]))
@@ -127,8 +127,10 @@ async def go_to_step(native: Native, args: calls.GoToStepCall) -> Json:
     if not is_there:
         more = {"reason": "go_to_step", "request_id": digest_of(run.id, args.step_id)}
         made = await native.call("rerun", workflow_id=run.id, from_state=args.step_id, **more)
-        await native.call("cancel_run", workflow_id=run.id, reason="go_to_step")
         run = await _read(native, str(made["workflow_id"]))
+    earlier = run.read.meta.get("rerun_of")
+    if not is_there or any(one.id == earlier for one in session.stack):
+        await native.call("cancel_run", workflow_id=earlier, reason="go_to_step")
         session = await session_of(native, args.session_id)
     begun = await _begun(native, run, session.id)
     return {
@@ -220,13 +222,9 @@ async def _completed(native: Native, unit: RunUnit, output: Json, override: str 
         await grown.begin(native, unit, native.agent())
         unit = await read_unit(native, unit.run, unit.name)
     try:
-        await grown.end(native, unit, output)
+        await _handed_in(native, unit, output)
     except NotDone as refused:
         code = refused.failure.code
-        if code in _LOST:
-            await grown.begin(native, unit, native.agent())
-            await grown.end(native, await read_unit(native, unit.run, unit.name), output)
-            return None
         if code not in {"review_running", "needs_work"}:
             raise
         if not override:
@@ -235,6 +233,17 @@ async def _completed(native: Native, unit: RunUnit, output: Json, override: str 
         if code == "needs_work":
             await grown.end(native, unit, output)
     return None
+
+
+async def _handed_in(native: Native, unit: RunUnit, output: Json) -> None:
+    """End a unit; one whose lease was lost since it was read is taken again first."""
+    try:
+        await grown.end(native, unit, output)
+    except NotDone as refused:
+        if refused.failure.code not in _LOST:
+            raise
+        await grown.begin(native, unit, native.agent())
+        await grown.end(native, await read_unit(native, unit.run, unit.name), output)
 
 
 async def _overridden(native: Native, unit: RunUnit, reason: str) -> None:

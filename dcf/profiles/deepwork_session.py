@@ -70,22 +70,21 @@ class DeepRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A session: its id, the tag of its runs, those that go on (the oldest first), and those that ended lately."""
+    """A session: its id, the tag of its runs, those that go on (the oldest first), and those that ended lately.
+
+    `newest` is the run that was started last: part of the name of the next request to start one.
+    """
 
     id: str
     tag: str
     stack: tuple[DeepRun, ...]
     ended: tuple[DeepRun, ...]
+    newest: str
 
     @property
     def current(self) -> DeepRun | None:
         """The workflow that is under way."""
         return self.stack[-1] if self.stack else None
-
-    @property
-    def started(self) -> int:
-        """How many workflows were started lately: part of the name of the next request to start one."""
-        return len(self.stack) + len(self.ended)
 
     def shown(self) -> list[Json]:
         """Return the stack as answers show it."""
@@ -125,4 +124,5 @@ async def session_of(native: Native, given: str | None) -> Session:
     ids = [one["workflow_id"] for one in lately["runs"] if one.get("status") != "running"]
     ended = [DeepRun(await read_run(native, one)) for one in ids[:3]]
     still = [one for one in open_ if one.is_open]
-    return Session(id=session_id(native, given), tag=tag, stack=tuple(still), ended=tuple(ended))
+    newest = str(lately["runs"][0]["workflow_id"]) if lately["runs"] else ""
+    return Session(id=session_id(native, given), tag=tag, stack=tuple(still), ended=tuple(ended), newest=newest)

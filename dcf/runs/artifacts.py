@@ -16,7 +16,6 @@ from typing import TypeAlias
 
 from dcf.core import artifact_refusals as refusals
 from dcf.core import artifacts as decide
-from dcf.core.artifact_names import read_artifact_cursor
 from dcf.core.artifacts import (
     Artifact,
     ArtifactChange,
@@ -29,6 +28,7 @@ from dcf.core.artifacts import (
     Upload,
     Where,
 )
+from dcf.core.cursors import read_time_and_id
 from dcf.errors import DcfError, StoreUnavailable, UnknownRun
 from dcf.ports import BlobStore
 from dcf.runs.control_plane import ControlPlane
@@ -137,7 +137,7 @@ class Artifacts:
 
     def page(self, workflow_id: str, cursor: str | None, limit: int) -> ArtifactPage:
         """Return a page of a run's artifacts. Raise UnknownRun."""
-        found = self._store.page(workflow_id, read_artifact_cursor(cursor), limit)
+        found = self._store.page(workflow_id, read_time_and_id(cursor), limit)
         if found is None:
             raise UnknownRun(workflow_id)
         entries, uploads, totals = found

@@ -30,6 +30,7 @@ from dcf.core.catalogue_definitions import (
     write_definition,
 )
 from dcf.core.catalogue_search import KEPT_OWNER, applies, as_definition_entry, seen_by
+from dcf.core.cursors import unknown_cursor
 from dcf.core.definition import Definition, read_definition
 from dcf.core.forms import asl_of
 from dcf.core.knowledge_refusals import catalogue_full, kept_elsewhere, version_exists
@@ -37,7 +38,7 @@ from dcf.core.starting import Reference
 from dcf.core.text_entries import FacetFilter, TextEntry, TextSearch, combined
 from dcf.core.text_query import read_query
 from dcf.core.text_tokens import Words, read_words, words_in
-from dcf.errors import Conflict, InvalidArgument, NotInCatalogue
+from dcf.errors import Conflict, NotInCatalogue
 from dcf.runs import catalogued_skills
 from dcf.skills.library import Library
 from dcf.store.connection import Connections
@@ -312,7 +313,7 @@ def _paged(found: list[tuple[CataloguedDefinition, int]], query: DefinitionQuery
 
 def _number(cursor: str) -> int:
     if not _NUMBER.match(cursor):
-        raise InvalidArgument("cursor is not one that an answer to this call gave.", "Begin again without cursor.")
+        raise unknown_cursor()
     return int(cursor)
 
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from dcf import __version__
 from dcf.asl.state_paths import ancestors
 from dcf.core import codec
+from dcf.core.cursors import unknown_cursor
 from dcf.core.decision import Reads
 from dcf.core.event_query import EventQuery, check_cursor
 from dcf.core.export import head_of
-from dcf.errors import InvalidArgument, UnknownRun
+from dcf.errors import UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.diagnosis import Diagnosis
 from dcf.runs.histories import Histories
@@ -72,7 +73,7 @@ class Exports:
         """
         kind, _, last = (cursor or "").partition(":")
         if cursor is not None and (kind not in {"state", "event"} or not last):
-            raise _no_cursor()
+            raise unknown_cursor()
         head = self.head(workflow_id) if cursor is None else None
         states: dict[str, Json] = {}
         events: list[Json] = []
@@ -97,7 +98,7 @@ class Exports:
         own = self.plane.run(workflow_id).definition.paths
         chain = () if after is None else _chain(after)
         if chain and chain[0] not in own:
-            raise _no_cursor()
+            raise unknown_cursor()
         if chain:
             yield from self._inside(workflow_id, chain)
         rest = own[own.index(chain[0]) + 1 :] if chain else own
@@ -145,8 +146,4 @@ def _chain(path: str) -> tuple[str, ...]:
     try:
         return (*ancestors(path), path)
     except KeyError:
-        raise _no_cursor() from None
-
-
-def _no_cursor() -> InvalidArgument:
-    return InvalidArgument("cursor is not one that an answer to this call gave.", "Begin again without cursor.")
+        raise unknown_cursor() from None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from dcf.core import projects
+from dcf.core.cursors import read_time_and_id
 from dcf.core.project_refusals import ambiguous_path
 from dcf.core.projects import Project, ProjectPut, ProjectWish, checked_wish, place_of
 from dcf.errors import UnknownProject
@@ -63,7 +64,7 @@ class Projects:
 
     def page(self, cursor: str | None, limit: int) -> ProjectPage:
         """Return a page of all projects."""
-        entries, total = self._store.page(projects.read_project_cursor(cursor), limit)
+        entries, total = self._store.page(read_time_and_id(cursor), limit)
         known = {one.project_id: one for one in self._store.read([name for _, name in entries])}
         is_more = len(entries) == limit
         last = f"{entries[-1][0]}:{entries[-1][1]}" if entries and is_more else None

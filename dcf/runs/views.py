@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from dcf.asl.state_paths import join, name_of
 from dcf.core import codec, needs
+from dcf.core.cursors import unknown_cursor
 from dcf.core.decision import Reads, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.scopes import fenced, with_scopes
@@ -153,9 +154,7 @@ class RunViews:
                 if page[-1][0] - last_seen > bounds.concurrency:
                     return  # iteration i + concurrency begins only when iteration i has ended
         except (KeyError, ValueError):
-            raise InvalidArgument(
-                "cursor is not one that an answer to this call gave.", "Begin again without cursor."
-            ) from None
+            raise unknown_cursor() from None
 
     def paths_of(self, workflow_id: str, definition: Definition, names: Iterable[str]) -> tuple[str, ...]:
         """Return the paths of the states of these names; inside Parallel and Map, of the open ones only."""
@@ -200,7 +199,7 @@ class RunViews:
         if after in own:
             return [*own[own.index(after) + 1 :], *inside]
         if named or "/" not in after or needs.place_of(definition, after) is None:
-            raise InvalidArgument("cursor is not one that an answer to this call gave.", "Begin again without cursor.")
+            raise unknown_cursor()
         return [path for path in inside if path > after]
 
 

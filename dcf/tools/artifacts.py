@@ -18,7 +18,7 @@ from dcf.tools.registry import ID_PATTERN, AgentId, Answer, Arguments, JsonObjec
 from dcf.tools.unlisted import UNLISTED
 from dcf.values.digest import sha256_of
 from dcf.values.identifiers import check_name
-from dcf.values.json_text import Json, byte_length, parse
+from dcf.values.json_text import Json, byte_length, parse, parse_object
 from dcf.values.refusal import Refusal
 
 _LENGTH: Final = 64 * 1024
@@ -257,9 +257,7 @@ def file_name(artifact: Artifact) -> str:
 
 
 def _kind(args: PutArtifact) -> ArtifactKind:
-    metadata = {} if args.metadata_json is None else parse(args.metadata_json, name="metadata_json")
-    if not isinstance(metadata, dict):
-        raise InvalidArgument("metadata_json is no object.", 'Send metadata_json as {"name": "value"}.')
+    metadata = {} if args.metadata_json is None else parse_object(args.metadata_json, name="metadata_json")
     if byte_length(metadata) > MOST_METADATA:
         raise TooLarge(f"The metadata of an artifact has at most {MOST_METADATA} bytes.", "Put it into the content.")
     caller = current_caller()

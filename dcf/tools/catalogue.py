@@ -29,7 +29,7 @@ from dcf.tools.lifecycle import Reason
 from dcf.tools.paging import fitting
 from dcf.tools.registry import ID_PATTERN, Answer, Arguments, JsonArray, JsonObject, ProjectId, refused, tool
 from dcf.tools.unlisted import UNLISTED
-from dcf.values.json_text import Json, byte_length, check, parse
+from dcf.values.json_text import Json, byte_length, check, parse, parse_object
 from dcf.values.refusal import Refusal
 from dcf.values.secret_shapes import redact
 
@@ -115,7 +115,7 @@ def put_definition(app: Application, args: PutDefinition) -> DefinitionShown:
         globs=_labels(args.globs_json, "globs_json"),
         always_apply=args.always_apply,
         complexity=args.complexity,
-        attributes=None if args.attributes_json is None else _object(args.attributes_json),
+        attributes=None if args.attributes_json is None else parse_object(args.attributes_json, name="attributes_json"),
         life_s=args.expires_in_s,
     )
     kept = app.catalogue.put(wish)
@@ -340,10 +340,3 @@ def _labels(value: JsonArray | None, name: str) -> tuple[str, ...]:
     if not isinstance(found, list) or not all(isinstance(one, str) and one and one.isprintable() for one in found):
         raise InvalidArgument(f"{name} is not an array of texts.", f'Send {name} as ["a", "b"].')
     return tuple(dict.fromkeys(found))
-
-
-def _object(value: JsonObject) -> dict[str, Any]:
-    found = parse(value, name="attributes_json")
-    if not isinstance(found, dict):
-        raise InvalidArgument("attributes_json is not an object.", 'Send attributes_json as {"name": "value"}.')
-    return found

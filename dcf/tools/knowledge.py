@@ -40,7 +40,7 @@ from dcf.tools.registry import (
     tool,
 )
 from dcf.tools.unlisted import UNLISTED
-from dcf.values.json_text import parse
+from dcf.values.json_text import parse, parse_object
 from dcf.values.refusal import Refusal
 
 SeverityName = Literal["info", "low", "medium", "high", "critical"]
@@ -376,9 +376,4 @@ def told(kept: FindingKept | Refusal, now: str, before: str) -> FindingShown:
 
 
 def _object(value: JsonObject | None, name: str) -> dict[str, Any] | None:
-    if value is None:
-        return None
-    found = parse(value, name=name)
-    if not isinstance(found, dict):
-        raise InvalidArgument(f"{name} is not an object.", f'Send {name} as {{"name": "value"}}.')
-    return found
+    return None if value is None else parse_object(value, name=name)

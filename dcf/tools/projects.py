@@ -19,7 +19,7 @@ from dcf.tools.paging import Limit
 from dcf.tools.registry import ID_PATTERN, Answer, Arguments, JsonArray, JsonObject, ProjectId, refused, tool
 from dcf.tools.unlisted import UNLISTED
 from dcf.values.instants import to_text
-from dcf.values.json_text import Json, parse
+from dcf.values.json_text import Json, parse, parse_object
 from dcf.values.refusal import Refusal
 
 _Path = Annotated[str | None, Field(min_length=1, max_length=1000, description="A directory of the project.")]
@@ -271,10 +271,7 @@ def _places(given: JsonArray, name: str) -> tuple[ProjectPlace, ...]:
 
 
 def _object(given: JsonObject | None, name: str) -> dict[str, Json] | None:
-    found = None if given is None else parse(given, name=name)
-    if found is not None and not isinstance(found, dict):
-        raise InvalidArgument(f"{name} is no object.", f'Send {name} as {{"name": "value"}}.')
-    return found
+    return None if given is None else parse_object(given, name=name)
 
 
 def _list(given: JsonArray, name: str) -> list[Json]:

@@ -57,6 +57,14 @@ def parse(value: Json, *, name: str, max_bytes: int = MAX_BYTES) -> Json:
     return check(parsed, name=name, max_bytes=max_bytes)
 
 
+def parse_object(value: Json, *, name: str) -> dict[str, Json]:
+    """Return the object that an argument holds, as `parse` does; raise InvalidArgument for another kind of value."""
+    found = parse(value, name=name)
+    if not isinstance(found, dict):
+        raise InvalidArgument(f"{name} is not an object.", f'Send {name} as {{"name": "value"}}.')
+    return found
+
+
 def parse_workflow(value: Json, *, name: str, max_bytes: int) -> Json:
     """Read a workflow document, as text or native; raise InvalidArgument with the reason."""
     parsed = _parse_text(value, name, max_bytes, MAX_WORKFLOW_DEPTH) if isinstance(value, str) else value

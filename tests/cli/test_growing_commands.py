@@ -30,3 +30,9 @@ def test_what_cannot_be_added_is_told_with_its_place(dcf: Dcf) -> None:
     assert "Nobody" in refused.output
     assert dcf("seal", run).exit_code == 0
     assert "succeeded" in dcf("show", run).output
+
+
+def test_a_run_is_opened_in_a_project(dcf: Dcf) -> None:
+    run, project = f"grown-{uuid.uuid4().hex[:8]}", f"p-{uuid.uuid4().hex[:8]}"
+    dcf("open", "release", "--id", run, "--project", project)
+    assert run in dcf("ls", "--project", project, "--json").output

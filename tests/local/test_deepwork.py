@@ -70,6 +70,15 @@ async def test_a_branch_is_created_or_called_a_suggestion_with_the_reason(
         assert project.git("branch", "--show-current") == "main"
 
 
+async def test_a_session_that_is_null_is_that_of_the_directory(
+    local_site: Site, deepwork: Server, project: Repository
+) -> None:
+    async with helper(local_site, deepwork, project.root) as agent:
+        begun = await start(agent, session_id=None)
+        assert begun["begin_step"]["step_id"] == "draft"
+        assert len((await start(agent))["stack"]) == 1
+
+
 async def test_two_worktrees_have_two_sessions(
     local_site: Site, deepwork: Server, project: Repository, tmp_path: Path
 ) -> None:
@@ -108,6 +117,14 @@ async def test_jobs_that_cannot_be_read_are_told_of_beside_the_others(
     assert [one["name"] for one in told["jobs"]] == ["notes"]
     assert [one.split(":")[0] for one in told["problems"]] == ["broken", "outside", "empty"]
     assert "secret" not in str(jobs_of(project.root)[0])
+
+
+def test_of_two_jobs_of_one_name_the_first_is_served_and_the_other_told_of(project: Repository) -> None:
+    project.write(".deepwork/jobs/other/job.yml", JOB.replace("Notes", "Other notes"))
+    project.write(".deepwork/jobs/other/draft.md", "Write another.")
+    jobs, problems = jobs_of(project.root)
+    assert '"summary": "Notes"' in jobs["notes"]
+    assert problems == ["other: another directory has a job 'notes'."]
 
 
 async def test_without_a_directory_the_branch_is_a_suggestion_and_files_cannot_be_reported(

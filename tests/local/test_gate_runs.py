@@ -1,8 +1,16 @@
 """Gates whose verdict is a command's exit code: run on the agent's machine with the call that completes the state."""
 
+import os
+import signal
+
+import anyio
+import anyio.to_thread
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from tests.local.conftest import Agent, Connecting, Json, Repository
+from tests.processes.site import is_alive
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 
@@ -85,3 +93,22 @@ async def test_gates_of_other_kinds_and_of_other_agents_are_left_to_them(
         assert (await agent.ok("local_gates", workflow_id=mine["workflow_id"]))["gates"] == []
         (ran,) = (await agent.ok("local_gates", workflow_id=mine["workflow_id"], agent_id="ci-1"))["gates"]
         assert (ran["gate"], ran["decided"]) == ("ci", "ok")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=str)
+async def test_a_command_does_not_outlive_a_helper_that_is_ended(
+    connecting: Connecting, repository: Repository, number: signal.Signals
+) -> None:
+    repository.write("check.sh", "#!/bin/sh\necho $$ $PPID > begun.part\nmv begun.part begun\nsleep 60\n").chmod(0o755)
+    begun = repository / "begun"
+    async with connecting("--root", str(repository.root), *ALLOW) as agent, anyio.create_task_group() as tasks:
+
+        async def complete() -> None:
+            with pytest.raises(MCPError):
+                await agent.call("update_workflow_control_plane", **await held(agent, CHECK))
+
+        tasks.start_soon(complete)
+        await anyio.to_thread.run_sync(wait_until, begun.exists)
+        command, helper = map(int, begun.read_text().split())
+        os.kill(helper, number)
+        await anyio.to_thread.run_sync(wait_until, lambda: not is_alive(command))

@@ -45,6 +45,11 @@ async def test_the_clients_root_comes_before_the_option_and_that_of_the_call_bef
         assert (await agent.ok("local_files", paths=[]))["root"] == str(other)
 
 
+async def test_the_top_of_the_file_system_is_no_root_of_a_client(connecting: Connecting, mode: str) -> None:
+    async with connecting(mode=mode, list_roots_callback=Roots(Path("/"))) as agent:
+        assert (await agent.call("local_files", paths=["etc/hostname"]))["code"] == "invalid_argument"
+
+
 async def test_of_several_roots_the_call_names_one(connecting: Connecting, repository: Repository, mode: str) -> None:
     more = repository / "more"
     more.mkdir()

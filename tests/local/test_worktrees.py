@@ -1,5 +1,7 @@
 """git on the agent's machine: facts, what changed for a piece of work, and a branch that is really made."""
 
+import os
+
 import pytest
 
 from tests.local.conftest import Connecting, Json, Repository
@@ -133,6 +135,31 @@ async def test_a_repository_without_a_commit_and_a_place_without_a_repository(
         assert (found["head"], found["branch"], found["dirty"]) == (None, "main", True)
         Repository(empty).commit()
         assert by_path(await agent.ok("local_changes", root=str(empty), unit="u", patch=True)) == {"first.txt": "added"}
+
+
+async def test_a_start_is_never_an_option_of_git(connecting: Connecting, repository: Repository) -> None:
+    empty = Repository(repository.root.parent / "empty")
+    empty.root.mkdir()
+    empty.git("init", "--quiet", "--initial-branch", "main")
+    made = repository.root.parent / "made"
+    async with connecting() as agent:
+        refused = await agent.call("local_changes", root=str(empty.root), start=f"--output={made}", patch=True)
+    assert refused["code"] == "unknown_start"
+    assert not made.exists()
+
+
+async def test_names_that_are_no_text_and_pipes_do_not_stop_a_start(
+    connecting: Connecting, repository: Repository
+) -> None:
+    odd = os.fsencode(repository.root) + b"/odd\xff.txt"
+    with open(odd, "w") as file:  # noqa: ASYNC230, PTH123 - a Path holds no bytes, and it is small
+        file.write("x")
+    (repository / "README.md").unlink()
+    os.mkfifo(repository / "README.md")
+    async with connecting("--root", str(repository.root)) as agent:
+        begun = await agent.ok("local_worktree", unit="u")
+        assert sorted(begun["start"]["dirty_at_start"]) == ["README.md", "odd\ufffd.txt"]
+        assert (await agent.ok("local_changes", unit="u"))["files"] == []
 
 
 async def test_hooks_and_programs_of_a_repository_are_not_run(connecting: Connecting, repository: Repository) -> None:

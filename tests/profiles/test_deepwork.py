@@ -11,6 +11,7 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
+from tests.support.restricted import RestrictedRedis
 
 pytestmark = pytest.mark.anyio
 
@@ -185,6 +186,39 @@ async def test_override_reason_lost(site: Application, connect: Connect) -> None
     assert any("Reviewed by phone." in str(entry) for entry in site.audit.each())
 
 
+async def test_a_step_whose_lease_was_lost_is_taken_again_and_reviewed(
+    site: Application, connect: Connect, profiles_redis: RestrictedRedis
+) -> None:
+    """Somebody had taken it meanwhile, and let the lease expire."""
+    agent = f"agent-{secrets.token_hex(4)}"
+    async with connect(key(site, agent=agent), "deepwork") as worker, connect(key(site, agent=agent)) as native:
+        await register(worker)
+        await start(worker)
+        await worker.ok("finished_step", outputs=["competitors.md"])
+        (run,) = (await native.ok("list_runs", tag="deepwork", agent=agent))["runs"]
+        place = f"cp:wf:{run['workflow_id']}:state:interviews"
+        with profiles_redis.admin() as admin:
+            admin.execute_command("JSON.SET", place, "$.lease.token", f'"{secrets.token_hex(16)}"')
+            admin.execute_command("JSON.SET", place, "$.lease.expires_at", '"2001-01-01T00:00:00.000000Z"')
+        waits = await worker.ok("finished_step", outputs=["interviews.md"])
+        assert (waits["status"], waits["failed_criteria"]) == ("needs_work", [])
+
+
+async def test_a_step_is_gone_back_to_once_also_if_the_server_died_in_between(
+    site: Application, connect: Connect
+) -> None:
+    """The earlier run is cancelled by the next call."""
+    agent = f"agent-{secrets.token_hex(4)}"
+    async with connect(key(site, agent=agent), "deepwork") as worker, connect(key(site, agent=agent)) as native:
+        await register(worker)
+        await start(worker, "small_job", "only")
+        await worker.ok("finished_step", outputs=["one.md"])
+        (run,) = (await native.ok("list_runs", tag="deepwork", agent=agent))["runs"]
+        await native.ok("rerun", workflow_id=run["workflow_id"], from_state="one")
+        back = await worker.twice("go_to_step", step_id="one")
+        assert back["stack"] == [{"workflow": "small_job/only", "step": "one"}]
+
+
 async def test_a_workflow_started_within_another_ends_first(worker: ProfileClient) -> None:
     await start(worker)
     inner = await start(worker, "small_job", "a name that is forgiven")
@@ -213,6 +247,13 @@ async def test_an_aborted_workflow_gives_way_to_the_one_around_it(worker: Profil
     }
     last = await worker.ok("abort_workflow", explanation="This neither.")
     assert (last["resumed_workflow"], last["stack"]) == (None, [])
+
+
+async def test_a_workflow_is_started_again_however_often_it_was_before(worker: ProfileClient) -> None:
+    for _ in range(6):
+        begun = await start(worker, "small_job", "only")
+        assert begun["begin_step"]["step_id"] == "one"
+        await worker.ok("abort_workflow", explanation="Later.")
 
 
 async def test_a_step_is_gone_back_to_and_what_followed_is_done_again(worker: ProfileClient) -> None:

@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "python.md").read_text("utf-8")
 PROGRAMS: list[str] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 ROWS: list[str] = re.findall(r"^\| (`.+?) \|", PAGE, re.MULTILINE)
-LONGEST = 180
+LONGEST = 170
 """Lines of one page."""
 
 

@@ -36,3 +36,9 @@ def test_a_budget_is_set_and_usage_is_read(client: Client, run_id: str) -> None:
     with pytest.raises(InvalidArgument):
         client.set_budget(run_id, {"tokens": -1})
     assert client.set_budget(run_id, None).budget is None
+
+
+def test_a_run_that_grows_is_opened_in_a_project(client: Client, run_id: str) -> None:
+    project = f"p-{uuid.uuid4().hex[:8]}"
+    client.open_run("release", run_id, project=project)
+    assert [run.workflow_id for run in client.list(project=project)] == [run_id]
