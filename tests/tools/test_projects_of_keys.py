@@ -265,3 +265,16 @@ async def test_a_bound_key_does_not_find_workflows_that_others_started(alone: Ap
     found = await ask(alone, key_of(*Scope), "search", query=mark)
     assert [one["title"] for one in found["results"]] == [mark]
     assert (await ask(alone, bound(OURS), "search", query=mark))["results"] == []
+
+
+async def test_a_claim_of_another_project_is_not_given_again(alone: Application, two_projects: dict[str, str]) -> None:
+    agent = f"agent-{secrets.token_hex(4)}"
+    for run in two_projects.values():
+        assigned = {"workflow_id": run, "state": "A", "assign_json": [agent]}
+        assert (await ask(alone, key_of(*Scope), "resolve_state", **assigned)).code == "ok"
+    ours, theirs = two_projects
+    wish = {"agent_id": agent, "claim": True, "request_id": "claim-1"}
+    first = await ask(alone, bound(theirs), "find_work", **wish)
+    assert first["workflow_id"] == two_projects[theirs], first.text
+    other = await ask(alone, bound(ours), "find_work", **wish)
+    assert other["workflow_id"] == two_projects[ours], other.text
