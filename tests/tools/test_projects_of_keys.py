@@ -130,6 +130,7 @@ async def test_a_bound_key_lists_the_runs_of_its_project_only(alone: Application
         listed = await ask(alone, caller, "list_runs", **arguments)
         assert [(row["workflow_id"], row["project"]) for row in listed["runs"]] == [(ours, where)]
         assert listed["matching"] == 1
+        assert bool(listed["counts"]) == (caller is unbound), "they are of all projects"
     assert (await ask(alone, bound(where), "list_runs", project=THEIRS)).code == "forbidden"
 
 
