@@ -1,5 +1,6 @@
 """The commands `dcf artifacts`: put, get and list files that a run keeps. They parse, call and print."""
 
+import base64
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -17,7 +18,7 @@ from dcf.values.digest import sha256_of
 
 if TYPE_CHECKING:
     from dcf.application import Application
-    from dcf.core.artifacts import ArtifactKind, ArtifactStands
+    from dcf.core.artifacts import Artifact, ArtifactKind, ArtifactStands
 
 _PART: Final = 8 * 1024 * 1024
 _READ: Final = 8 * 1024 * 1024
@@ -84,22 +85,28 @@ def get(
     output: Annotated[
         str, typer.Option("--output", "-o", help="File to write, which must not be there yet; - for standard output.")
     ] = "-",
+    as_json: JsonFlag = False,
 ) -> None:
     """Write an artifact's content to standard output or a file; it is checked by its SHA-256.
+
+    With --json its record is printed, and the content with it as Base64 unless it is written to a file.
 
     Example:  dcf artifacts get order-42 report.pdf-3f2a9c01b7de -o report.pdf
     """
     from dcf.core.artifact_refusals import damaged
 
     with opening.application() as found:
-        data, expected = _content(found, run, artifact)
-    if sha256_of(data) != expected:
+        data, kept = _content(found, run, artifact)
+    if sha256_of(data) != kept.sha256:
         accepted(damaged(artifact), run)
-    if output == "-":
+    if output != "-":
+        _write_file(Path(output), data)
+    if as_json:
+        content = {"content": base64.b64encode(data).decode(), "encoding": "base64"} if output == "-" else {}
+        typer.echo(json_text({**kept.as_json(), **content}, indent=2))
+    elif output == "-":
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-        return
-    _write_file(Path(output), data)
 
 
 @artifacts.command("list")
@@ -151,14 +158,14 @@ def _send(
     return stands
 
 
-def _content(found: "Application", run: str, artifact: str) -> tuple[bytes, str]:
+def _content(found: "Application", run: str, artifact: str) -> "tuple[bytes, Artifact]":
     pieces, at = list[bytes](), 0
     while True:
         one = accepted(found.artifacts.read(run, artifact, at, _READ), run)
         pieces.append(one.data)
         at += len(one.data)
         if at >= one.artifact.size:
-            return b"".join(pieces), one.artifact.sha256
+            return b"".join(pieces), one.artifact
 
 
 def _read_file(file: str, name: str | None) -> tuple[bytes, str]:

@@ -153,7 +153,7 @@ def _to_parent(parent: Parent | None) -> list[Notice]:
 def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
     sha256 = request.definition.sha256
     if meta.get("project") != request.project:  # nothing is said of a run that the caller may not see
-        return conflict(f"The id '{request.workflow_id}' is taken by a run outside {_of(request.project)}.")
+        return taken_elsewhere(request)
     if meta.get("definition_sha256") != sha256:
         return conflict(
             f"Run '{request.workflow_id}' exists with another definition "
@@ -229,6 +229,11 @@ def _rare(request: Create) -> dict[str, Json]:
     rare |= {} if request.project is None else {"project": request.project}
     rare |= {} if request.definition_ref is None else {"definition_ref": dict(request.definition_ref)}
     return rare if request.parent is None else {**rare, "parent": request.parent.as_json()}
+
+
+def taken_elsewhere(request: Create) -> Refusal:
+    """Refuse an id that a run of another project has, in the same words whatever that run is."""
+    return conflict(f"The id '{request.workflow_id}' is taken by a run outside {_of(request.project)}.")
 
 
 def _of(project: str | None) -> str:

@@ -5,7 +5,7 @@ from typing import Final
 
 from dcf.core.answers import Created
 from dcf.core.codec import whole_meta
-from dcf.core.creation import Create, meta_document
+from dcf.core.creation import Create, meta_document, taken_elsewhere
 from dcf.core.decision import Changes, Decision, Event, Snapshot
 from dcf.core.growth import NO_GROWTH
 from dcf.core.kickoff import deadline
@@ -58,6 +58,8 @@ def open_run(snapshot: Snapshot, request: OpenRequest) -> Decision[Created | Ref
     """Write the documents of a run without units. The same request again finds the run."""
     wish, now, found = request.wish, snapshot.now, snapshot.meta_document
     if found is not None:
+        if found.get("project") != wish.project:  # nothing is said of a run that the caller may not see
+            return Decision(answer=taken_elsewhere(wish))
         if found.get(OPENED_AS) != request.content:
             return Decision(answer=conflict(f"Run '{wish.workflow_id}' exists, and was not opened like this."))
         return Decision(answer=Created(existed=True, meta=whole_meta(found)))

@@ -6,6 +6,8 @@ definition of the job is kept with the run, so later edits of the job change no 
 
 from typing import Final
 
+from anyio import to_thread
+
 from dcf.core.access import Scope
 from dcf.profiles import deepwork_calls as calls
 from dcf.profiles import grown
@@ -144,7 +146,7 @@ async def go_to_step(native: Native, args: calls.GoToStepCall) -> Json:
 async def register_session_job(native: Native, args: calls.RegisterSessionJobCall) -> Json:
     """Keep the job in the catalogue, for this session."""
     try:
-        document = document_of(args.job_definition_yaml)
+        document = await to_thread.run_sync(document_of, args.job_definition_yaml)  # it may take a second
         job = read_job(document)
         if job.name != args.job_name:
             raise refuse("invalid_argument", f"The definition is of '{job.name}'.", "Give that as job_name.")

@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncIterator, Mapping
 
+from anyio import to_thread
+
 from dcf.profiles.deepwork_jobs import DeepWorkJob, JobWorkflow, document_of, read_job
 from dcf.profiles.profile import Native, refuse
 from dcf.values.json_text import Json
@@ -17,7 +19,7 @@ async def job_of(native: Native, name: str, session: str) -> DeepWorkJob:
     """Return a job; raise NotDone if there is none, or it is wrong."""
     content = await definition_of(native, name, session)
     if isinstance(content, str):
-        return read_job(document_of(content))
+        return read_job(await to_thread.run_sync(document_of, content))
     document = content if isinstance(content, Mapping) else {}
     return read_job(document["job"] if isinstance(document.get("job"), Mapping) else document)
 

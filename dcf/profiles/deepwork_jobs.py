@@ -6,6 +6,7 @@ reported by itself, with its own gate, and none can be left out. The helper on t
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -130,8 +131,9 @@ def _gate(step: JobStep, reviewers: Sequence[str]) -> dict[str, Json]:
 def _workflows(given: Json, document: Mapping[str, Json]) -> Iterator[tuple[str, JobWorkflow]]:
     """Yield workflows of both forms: a list whose steps are ids, or a mapping whose steps are written out."""
     if isinstance(given, Mapping):
+        every = _inline_names(document)
         for name, one in given.items():
-            alone = tuple((_id_of(name, step, document),) for step in _objects(_object(one).get("steps")))
+            alone = tuple((_id_of(name, step, every),) for step in _objects(_object(one).get("steps")))
             yield name, JobWorkflow(name=_named(name, "workflow"), summary=_text(_object(one), "summary"), groups=alone)
         return
     for one in _objects(given):
@@ -156,6 +158,7 @@ def _seed_steps(document: Mapping[str, Json]) -> Iterator[JobStep]:
 
 def _inline_steps(document: Mapping[str, Json]) -> Iterator[JobStep]:
     """Yield the steps of the form in which each workflow has its own."""
+    every = _inline_names(document)
     for name, one in _object(document.get("workflows")).items():
         for step in _objects(_object(one).get("steps")):
             if "sub_workflow" in step:
@@ -164,22 +167,23 @@ def _inline_steps(document: Mapping[str, Json]) -> Iterator[JobStep]:
             else:
                 told = _text(step, "instructions")
             yield JobStep(
-                id=_id_of(name, step, document),
+                id=_id_of(name, step, every),
                 instructions=told,
                 outputs=tuple(_object(step.get("outputs"))),
                 criteria=tuple(map(str, _object(step.get("process_requirements")).values())),
             )
 
 
-def _id_of(workflow: str, step: Mapping[str, Json], document: Mapping[str, Json]) -> str:
+def _inline_names(document: Mapping[str, Json]) -> "Counter[str]":
+    """Count how many steps of all workflows have each name."""
+    flows = _object(document.get("workflows")).values()
+    return Counter(_text(one, "name") for flow in flows for one in _objects(_object(flow).get("steps")))
+
+
+def _id_of(workflow: str, step: Mapping[str, Json], every: Mapping[str, int]) -> str:
     """Return the id of a step: its name, with that of its workflow where another one has a step of this name."""
     name = _named(step.get("name"), "step")
-    every = [
-        one.get("name")
-        for flow in _object(document.get("workflows")).values()
-        for one in _objects(_object(flow).get("steps"))
-    ]
-    return name if every.count(name) == 1 else f"{workflow}.{name}"
+    return name if every[name] == 1 else f"{workflow}.{name}"
 
 
 def _criteria(given: Json) -> list[str]:

@@ -31,5 +31,5 @@ def slug_of(text: str) -> str:
 
 
 def digest_of(*parts: str) -> str:
-    """Return eight hex digits that stand for these texts."""
-    return hashlib.sha256("\x00".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    """Return sixteen hex digits that stand for these texts, and for no others that a run will ever have."""
+    return hashlib.sha256("\x00".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]

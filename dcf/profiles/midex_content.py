@@ -9,6 +9,7 @@ from dcf.profiles.midex_contracts import CONTRACTS
 from dcf.profiles.midex_words import project_number
 from dcf.profiles.profile import Native, NotDone, Toolbox, refuse
 from dcf.values.json_text import Json
+from dcf.values.secret_shapes import PERSONAL, redact
 
 BOX: Final = Toolbox()
 _NOT_THERE: Final = frozenset({"not_in_catalogue", "unknown_project"})
@@ -136,7 +137,9 @@ async def _got(native: Native, kind: str, name: str, args: calls.ContentCall) ->
     if found.get("not_modified"):
         return {"notModified": True}
     content = _content(kind, found["definition"], args.detail_level, args.fields, hashed=args.include_hash)
-    redacted = found.get("redacted")
+    clean = redact(content["item"], PERSONAL if "pii" in policy else {})
+    redacted = {**(found.get("redacted") or {}), **clean.counts}
+    content = {**content, "item": clean.value}
     return content if not redacted else {**content, "metadata": {**content["metadata"], "redacted": redacted}}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dcf.asl.schema_check import misfits
+from dcf.asl.schema_syntax import flaws_of
 from dcf.profiles.profile import refuse
 from dcf.values.json_text import Json
 
@@ -112,7 +113,14 @@ def or_nothing(contract: Mapping[str, Json]) -> Schema:
 
 
 def check_contract(name: str, contract: Mapping[str, Json], value: Json, argument: str) -> None:
-    """Raise NotDone with everything in which a value does not fulfil a contract."""
+    """Raise NotDone with everything in which a value does not fulfil a contract, or for one that is no schema."""
+    flaw = next(iter(flaws_of(contract)), None)
+    if flaw is not None:
+        raise refuse(
+            "contract_invalid",
+            f"The contract {name} of the catalogue is no JSON Schema: {flaw.pointer or '/'}: {flaw.message}.",
+            "Have it put right there; nothing was changed.",
+        )
     found = misfits(contract, value)
     if not found:
         return

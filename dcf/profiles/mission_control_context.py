@@ -139,7 +139,7 @@ def _notes(entries: Iterable[Entry], phase: str) -> dict[str, Entry]:
 def _check(since: str) -> None:
     try:
         instant(since)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise refuse(
             "invalid_argument", "filter.since: is no instant.", "Send it as 2026-01-31T12:00:00Z.", "filter.since"
         ) from None

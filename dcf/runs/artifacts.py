@@ -32,7 +32,7 @@ from dcf.core.cursors import read_time_and_id
 from dcf.errors import DcfError, StoreUnavailable, UnknownRun
 from dcf.ports import BlobStore
 from dcf.runs.control_plane import ControlPlane
-from dcf.store.artifacts import ArtifactStore, StaleUpload, content_name
+from dcf.store.artifacts import ArtifactStore, StaleUpload, blob_name, content_name
 from dcf.values.digest import sha256_of
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
@@ -202,7 +202,7 @@ class Artifacts:
         seen = self._look(given, wish, partial(decide.whole, wish=wish, limits=self.limits))
         if isinstance(seen, ArtifactStands | Refusal):
             return seen
-        name = f"{seen}/{content_name(wish.artifact_id, wish.drawn, 1)}"
+        name = f"{seen}/{blob_name(wish.artifact_id, wish.drawn, wish.part)}"
         self._write(seen, name, given.data)
         answer = self._counted(given, wish, partial(decide.whole, wish=wish, limits=self.limits), None)
         if isinstance(answer, Refusal) or answer.existed:
@@ -224,14 +224,14 @@ class Artifacts:
         )
 
     def _add(self, given: PartGiven, wish: ArtifactPut, upload_id: str) -> ArtifactStands | Refusal:
-        name = content_name(wish.artifact_id, upload_id, wish.part.number)
         add = partial(decide.add_part, wish=wish, limits=self.limits, upload_id=upload_id)
         if wish.part.where is Where.REDIS:
+            name = content_name(wish.artifact_id, upload_id, wish.part.number)
             return self._counted(given, wish, add, (name, given.data))
         prefix = self._store.blobs_of_run(given.workflow_id)
         if prefix is None:
             raise UnknownRun(given.workflow_id)
-        self._write(prefix, f"{prefix}/{name}", given.data)
+        self._write(prefix, f"{prefix}/{blob_name(wish.artifact_id, upload_id, wish.part)}", given.data)
         return self._counted(given, wish, add, None)
 
     def _finish(self, given: PartGiven, upload: Upload) -> ArtifactStands | Refusal:
@@ -311,16 +311,15 @@ class Artifacts:
         self, workflow_id: str, prefix: str, artifact_id: str, upload_id: str, part: ArtifactPart
     ) -> bytes | None:
         """Return the bytes of a part; None if they are not what was put."""
-        name = content_name(artifact_id, upload_id, part.number)
         if part.where is Where.REDIS:
-            (data,) = self._store.content(workflow_id, [name])
+            (data,) = self._store.content(workflow_id, [content_name(artifact_id, upload_id, part.number)])
         elif self._blobs is None:
             raise StoreUnavailable(
                 "The content is in an artifact store, and this server has none.",
                 "Set DCF_ARTIFACT_STORE as on the server that kept it.",
             )
         else:
-            data = self._blobs.read(f"{prefix}/{name}")
+            data = self._blobs.read(f"{prefix}/{blob_name(artifact_id, upload_id, part)}")
         return data if data is not None and sha256_of(data) == part.sha256 else None
 
 

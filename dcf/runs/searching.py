@@ -26,13 +26,17 @@ _PAGES: Final = 10
 
 @record(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """Request for the best results. `run`: only of this run; `project`: only what belongs to it, or to everybody."""
+    """Request for the best results. `run`: only of this run; `project`: only what belongs to it, or to everybody.
+
+    `with_kept`: workflows that runs of any project were started from, too.
+    """
 
     text: str
     limit: int
     corpora: tuple[Corpus, ...] = tuple(Corpus)
     project: str | None = None
     run: str | None = None
+    with_kept: bool = True
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -117,7 +121,9 @@ class Searching:
             )
 
     def _definitions(self, request: SearchRequest, query: TextQuery) -> Iterator[SearchHit]:
-        wanted = DefinitionQuery(limit=request.limit, text=request.text, project=request.project)
+        wanted = DefinitionQuery(
+            limit=request.limit, text=request.text, project=request.project, with_kept=request.with_kept
+        )
         for one, score in self._catalogue.search(wanted).definitions:
             yield SearchHit(
                 type=Corpus.DEFINITION,

@@ -67,7 +67,7 @@ class WorkFinding:
         A call with the request id of an earlier one gets what that one was given, as long as it is still held.
         """
         given = None if request_id is None else self.handed.find(wish.owner, request_id)
-        if given is not None:
+        if given is not None and self._is_of_project(given.workflow_id, query.project):
             again = self._try(
                 FoundState(workflow_id=given.workflow_id, state=given.state), replace(wish, token=given.token)
             )
@@ -84,6 +84,15 @@ class WorkFinding:
                 return answer
             time.sleep(JITTER.uniform(pause_s / 2, pause_s))
         return nothing_found(query.agent or "", [one.message for one in reasons])
+
+    def _is_of_project(self, workflow_id: str, project: str | None) -> bool:
+        """Return True if a run is of the project that is asked for: what was given of another is not given again."""
+        if project is None:
+            return True
+        try:
+            return self._plane.run(workflow_id).project == project
+        except NotFound:
+            return False
 
     def _once(
         self,

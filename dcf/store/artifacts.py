@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dcf.core.artifact_documents import read_artifact, read_upload, write_artifact, write_upload
-from dcf.core.artifacts import UPLOAD_LIFE_S, Artifact, ArtifactChange, ArtifactFound, ArtifactStands, Upload
+from dcf.core.artifacts import (
+    UPLOAD_LIFE_S,
+    Artifact,
+    ArtifactChange,
+    ArtifactFound,
+    ArtifactPart,
+    ArtifactStands,
+    Upload,
+)
 from dcf.core.codec import read_meta, read_state
 from dcf.store import keys, quota_scripts
 from dcf.store.artifact_keys import BLOBS, UPLOADS, artifact_quota
@@ -218,6 +226,14 @@ def blobs_of(workflow_id: str, created_at: Json) -> str:
 def content_name(artifact_id: str, upload_id: str, number: int) -> str:
     """Return the name of a part, within its run."""
     return f"{artifact_id}/{upload_id}/{number}"
+
+
+def blob_name(artifact_id: str, upload_id: str, part: ArtifactPart) -> str:
+    """Return the name of a part in the artifact store, within its run.
+
+    It follows from the content too: of two who write the same part at once, none has the other's record with its bytes.
+    """
+    return f"{content_name(artifact_id, upload_id, part.number)}-{part.sha256[:16]}"
 
 
 def _read(connection: Connection, run: RunKeys, artifact_id: str, state: str | None) -> ArtifactFound | None:

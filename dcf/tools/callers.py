@@ -87,3 +87,10 @@ def bound_to() -> str | None:
     """Return the agent that the caller is restricted to; None for an operator."""
     caller = current_caller()
     return None if Scope.OPERATE in caller.scopes else caller.agent_id
+
+
+def whose_requests() -> str:
+    """Return whose request ids these are: an agent's in a project, whatever key it has, or a key's."""
+    caller = current_caller()
+    name = caller.agent_id or caller.name
+    return name if caller.project is None else f"{name} in {caller.project}"

@@ -9,6 +9,7 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.catalog import RunQuery, read_cursor
 from dcf.core.model import RunStatus
+from dcf.tools.callers import current_caller
 from dcf.tools.paging import Limit
 from dcf.tools.registry import Answer, Arguments, ProjectId, tool
 from dcf.values.spans import check_time
@@ -52,7 +53,10 @@ class ListRuns(Arguments):
 
 
 class RunsListed(Answer):
-    """A page of runs. `counts` are near: an index may be ahead of a run by a moment. `matching` is null if unknown."""
+    """A page of runs. `counts` are near: an index may be ahead of a run by a moment. `matching` is null if unknown.
+
+    A key that is bound to a project gets no counts.
+    """
 
     runs: list[dict[str, Any]] = Field(default_factory=list)
     counts: dict[str, int] = Field(default_factory=dict)
@@ -89,4 +93,5 @@ def list_runs(app: Application, args: ListRuns) -> RunsListed:
         )
     )
     of = "" if page.matching is None else f" of {max(page.matching, len(page.rows))}"
-    return RunsListed(status=f"{len(page.rows)}{of} runs.", **page.as_json())
+    told = page.as_json() | ({} if current_caller().project is None else {"counts": {}})  # they are of all projects
+    return RunsListed(status=f"{len(page.rows)}{of} runs.", **told)

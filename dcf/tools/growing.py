@@ -1,5 +1,6 @@
 """Tools for runs that grow: open one, add units, seal, take back, close. They only parse arguments, call and format."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
@@ -18,7 +19,7 @@ from dcf.core.starting import check_tags
 from dcf.core.unit_syntax import read_units
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.runs.growing import id_for_opening
-from dcf.tools.callers import bound_to, current_caller, require_planner
+from dcf.tools.callers import bound_to, current_caller, require_planner, whose_requests
 from dcf.tools.definition_refs import DefinitionRef
 from dcf.tools.leases import new_token
 from dcf.tools.lifecycle import Reason, RequestId
@@ -91,14 +92,26 @@ class RunOpened(Answer):
     existed: bool | None = None
 
 
-@tool(toolset="growing", scope=Scope.PLAN, profiles=("member",), arguments=OpenRun, answer=RunOpened)
+def _run_around(args: OpenRun) -> Iterable[str]:
+    """Return the run that the new one is a part of; its own id names a run that need not be there."""
+    return () if args.parent_run is None else (args.parent_run,)
+
+
+@tool(
+    toolset="growing",
+    scope=Scope.PLAN,
+    profiles=("member",),
+    arguments=OpenRun,
+    answer=RunOpened,
+    runs_named=_run_around,
+)
 def open_run(app: Application, args: OpenRun) -> RunOpened:
     """Open a run that grows."""
     caller, most = current_caller(), app.settings.max_output_bytes
     name = check_name(args.name, "name", 100)
     if args.parent_unit is not None and args.parent_run is None:
         raise InvalidArgument("parent_unit is given without parent_run.", "Name the run of that unit as parent_run.")
-    workflow_id = args.workflow_id or id_for_opening(name, args.request_id, caller.agent_id or caller.name)
+    workflow_id = args.workflow_id or id_for_opening(name, args.request_id, whose_requests())
     wish = Create(
         workflow_id=check_id(workflow_id, "workflow_id"),
         definition=grown_definition(name),

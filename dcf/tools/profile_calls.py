@@ -71,7 +71,8 @@ class NativeTools:
 
     def base(self, run: str, unit: str, attempt: int) -> str:
         """Return the token for a call that leases several units: that of each follows from it and the unit's name."""
-        identity = self.caller.agent_id or self.caller.name
+        agent_id = self.caller.agent_id  # an agent may have the name of another kind of caller
+        identity = self.caller.name if agent_id is None else f"agent:{agent_id}"
         return self.application.lease_secret.token(identity, run, unit, attempt)
 
     @property
@@ -82,7 +83,7 @@ class NativeTools:
     @property
     def project(self) -> str | None:
         """The project that the caller's key is bound to."""
-        return getattr(self.caller, "project", None)
+        return self.caller.project
 
 
 async def call_profile(

@@ -10,6 +10,7 @@ from dcf.core.provenance import marked
 from dcf.core.searching import MOST_HITS, read_corpora
 from dcf.core.text_query import LONGEST_QUERY
 from dcf.runs.searching import SearchRequest
+from dcf.tools.callers import current_caller
 from dcf.tools.registry import Answer, Arguments, JsonArray, ProjectId, WorkflowId, read_names, tool
 from dcf.tools.unlisted import UNLISTED
 
@@ -58,6 +59,7 @@ def search(app: Application, args: SearchEverything) -> SearchAnswer:
         corpora=read_corpora(names),
         project=args.project,
         run=args.workflow_id,
+        with_kept=current_caller().project is None,
     )
     found = app.searching.search(request)
     return SearchAnswer(

@@ -17,7 +17,7 @@ from dcf.core.starting import Start, check_tags, request_to_start
 from dcf.errors import InvalidArgument
 from dcf.runs.starting import id_for
 from dcf.tools.beginnings import AGENTS_MAP, WORKFLOW, WORKFLOW_FORMS, defaulted, next_calls, warnings_of
-from dcf.tools.callers import bound_to, current_caller, require_planner
+from dcf.tools.callers import bound_to, current_caller, require_planner, whose_requests
 from dcf.tools.definition_refs import DefinitionRef
 from dcf.tools.gates import RunGates, read_run_gates
 from dcf.tools.lifecycle import Reason, RequestId
@@ -100,7 +100,7 @@ def start_run(app: Application, args: StartRun) -> RunStarted:
     wish_for = _reader(app, args)
     given = _given(app, args)
     definition = app.starting.definition(str(args.definition)) if given is None else read_given(given)
-    workflow_id = args.workflow_id or id_for(definition, args.request_id, _caller())
+    workflow_id = args.workflow_id or id_for(definition, args.request_id, whose_requests())
     wish = wish_for(definition, workflow_id)
     request = None if args.request_id is None else request_to_start(wish, args.request_id)
     refusal = app.starting.keep(definition) if given is not None and args.keep else None
@@ -170,13 +170,6 @@ def _reader(app: Application, args: StartRun) -> Callable[[Definition, str], Cre
     return wish
 
 
-def _caller() -> str:
-    """Return whose request ids these are: an agent's in a project, whatever key it has, or a key's."""
-    caller = current_caller()
-    name = caller.agent_id or caller.name
-    return name if caller.project is None else f"{name} in {caller.project}"
-
-
 def _hint(status: RunStatus) -> str:
     if status is RunStatus.RUNNING:
         return "Its agents are told by themselves; await_workflow_event tells its planner when it is over."
@@ -222,7 +215,7 @@ def rerun(app: Application, args: RerunRun) -> RunStarted:
     agents = {} if args.agents_map_json is None else parse(args.agents_map_json, name="agents_map_json")
     require_planner(app, args.workflow_id)
     definition = app.control_plane.run(args.workflow_id).definition
-    new = args.new_workflow_id or id_for(definition, args.request_id, _caller(), args.workflow_id)
+    new = args.new_workflow_id or id_for(definition, args.request_id, whose_requests(), args.workflow_id)
     asked = Rerun(
         workflow_id=new,
         run_input=given,

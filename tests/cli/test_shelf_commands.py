@@ -1,5 +1,6 @@
 """The commands `dcf projects` and `dcf artifacts`."""
 
+import base64
 import hashlib
 import json
 import secrets
@@ -63,6 +64,10 @@ def test_a_file_is_kept_listed_and_written_again(dcf: Dcf, run: str, tmp_path: P
     assert copy.read_bytes() == data
     assert dcf("artifacts", "get", run, kept, "-o", copy).exit_code == 2, "nothing is overwritten"
     assert dcf("artifacts", "get", run, kept).stdout_bytes == data
+    whole = json.loads(dcf("artifacts", "get", run, kept, "--json").stdout)
+    assert (whole["artifact_id"], base64.b64decode(whole["content"]), whole["encoding"]) == (kept, data, "base64")
+    saved = json.loads(dcf("artifacts", "get", run, kept, "-o", tmp_path / "again.pdf", "--json").stdout)
+    assert ("content" in saved, (tmp_path / "again.pdf").read_bytes()) == (False, data)
     listed = json.loads(dcf("artifacts", "list", run, "--json").stdout)
     (one,) = listed["artifacts"]
     assert (one["sha256"], one["state"], one["size"]) == (hashlib.sha256(data).hexdigest(), "A", 2000)

@@ -2,13 +2,15 @@
 
 import re
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from dcf.profiles.deepwork_jobs import read_job
+from dcf.profiles.profile import NotDone
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
 from tests.support.restricted import RestrictedRedis
@@ -344,3 +346,17 @@ async def test_jobs_of_the_catalogue_are_served_and_those_that_are_wrong_are_tol
     assert any(one.startswith(f"{wrong}: ") for one in told["problems"])
     assert (await start(worker, names[0], "only"))["begin_step"]["step_instructions"] == "Do the shared one."
     assert (await start(worker, "small_job", "only"))["begin_step"]["step_instructions"] == "Do one."
+
+
+def test_a_job_of_very_many_steps_is_refused_in_as_many_looks() -> None:
+    class Watched(list[Any]):
+        looks = 0
+
+        def __iter__(self) -> Iterator[Any]:
+            Watched.looks += 1
+            return super().__iter__()
+
+    steps = Watched({"name": f"s{number}"} for number in range(1000))
+    with pytest.raises(NotDone, match="invalid_argument"):
+        read_job({"name": "big", "workflows": {"all": {"steps": steps}}})
+    assert Watched.looks < len(steps)

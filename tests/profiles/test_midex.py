@@ -1,5 +1,6 @@
 """midex's tools over MCP: what the original lost is kept, and what it let pass is refused."""
 
+import secrets
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,7 +11,7 @@ from dcf.core.access import Scope
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
 from tests.profiles.contract import MIDEX
-from tests.tools.access import ask
+from tests.tools.access import ask, key_of
 
 pytestmark = pytest.mark.anyio
 
@@ -320,3 +321,28 @@ async def test_what_is_not_there_is_null_or_refused(client: ProfileClient) -> No
     assert "unknown_state" in refused.text
     refused = await client.failed("transition_workflow_state", executionId="x", newState="sideways")
     assert "newState" in refused.text
+
+
+async def test_a_contract_of_the_catalogue_that_is_no_schema_is_told_of(
+    client: ProfileClient, site: Application
+) -> None:
+    caller, project = key_of(*Scope), f"p-{secrets.token_hex(4)}"
+    bad = {"kind": "contract", "name": "WorkflowOutput", "content": {"type": 5}, "project": project}
+    assert (await ask(site, caller, "put_definition", **bad)).code == "ok"
+    assert (await ask(site, caller, "put_project", project=project, paths_json=[f"/srv/{project}"])).code == "ok"
+    run = await started(client, projectPath=f"/srv/{project}")
+    refused = await client.failed("complete_execution", executionId=run, output=WORKFLOW_OUTPUT)
+    assert "contract_invalid" in refused.text
+    assert await state_of(client, run) == "running"
+
+
+async def test_what_is_a_persons_is_redacted_where_that_is_asked_for(client: ProfileClient, site: Application) -> None:
+    name = f"lead-{secrets.token_hex(4)}"
+    told = {"kind": "persona", "name": name, "content": "Ask ann@example.org."}
+    assert (await ask(site, key_of(*Scope), "put_definition", **told)).code == "ok"
+    asked = {"agentName": name, "detailLevel": "full"}
+    shown = await client.ok("get_agent_persona", **asked)
+    assert shown["item"]["content"] == "Ask ann@example.org."
+    hidden = await client.ok("get_agent_persona", **asked, redactPolicy="pii+secrets")
+    assert hidden["item"]["content"] == "Ask [redacted email]."
+    assert hidden["metadata"]["redacted"] == {"email": 1}

@@ -165,6 +165,13 @@ async def test_since_loses_events(client: ProfileClient) -> None:
     assert read["filters_applied"] == {"since": decision["created_at"]}
 
 
+async def test_an_instant_that_no_calendar_has_is_no_instant(client: ProfileClient) -> None:
+    workflow, _ = await phase_of(client)
+    for since in ("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "yesterday"):
+        refused = await client.failed("get_context", workflow_id=workflow, include=["tasks"], filter={"since": since})
+        assert "filter.since" in refused.json["message"], refused.text
+
+
 async def test_options_as_json_string(client: ProfileClient) -> None:
     workflow, phase = await phase_of(client)
     task = await task_of(client, phase)

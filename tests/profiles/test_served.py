@@ -5,9 +5,11 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
 from dcf.application import Application, open_application
-from dcf.core.access import Scope
+from dcf.core.access import Caller, Scope
 from dcf.profiles.catalog import SERVED, profile_of
 from dcf.settings import Settings
+from dcf.tools.limits import meter_of
+from dcf.tools.profile_calls import NativeTools
 from dcf.tools.server import build_server
 from dcf.values.profile_names import SystemProfile
 from tests.profiles.conftest import Connect
@@ -90,3 +92,16 @@ async def test_who_lacks_a_scope_is_refused_before_anything_is_done_and_the_audi
             assert "dcf keys create" in refused.text
     noted = [entry for entry in site.audit.newest(limit=200) if entry.change in {tool.name for tool in writing}]
     assert {entry.change for entry in noted} == {tool.name for tool in writing}
+
+
+def test_an_agent_with_the_name_of_another_caller_has_other_tokens(site: Application) -> None:
+    meter = meter_of(site.settings)
+    callers = (
+        Caller(name="local", scopes=frozenset(Scope)),
+        Caller(name="key:1", scopes=frozenset(Scope), agent_id="local"),
+        Caller(name="key:2", scopes=frozenset(Scope), agent_id="local"),
+    )
+    mine, theirs, same = (
+        NativeTools(application=site, caller=one, meter=meter).token("run", "unit", 1) for one in callers
+    )
+    assert mine != theirs == same

@@ -137,7 +137,7 @@ def test_content_that_breaks_off_is_not_taken_for_all(site: Application, url: st
         named = {"name": "big", "artifact_id": "big", "part": str(number), "of": "2"}
         httpx2.put(f"{url}/artifacts/{run}", params=named, content=piece, headers=who)
     home = Path(str(site.settings.artifact_store).removeprefix("dir:"))
-    (second,) = home.glob(f"{run}/*/big/*/2")
+    (second,) = home.glob(f"{run}/*/big/*/2-*")
     second.write_bytes(b"damaged")
     with pytest.raises(httpx2.HTTPError):
         httpx2.get(f"{url}/artifacts/{run}/big", headers=who)

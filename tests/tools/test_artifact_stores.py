@@ -23,6 +23,7 @@ from dcf.core.artifacts import ArtifactKind, ArtifactStands
 from dcf.errors import InvalidArgument, StoreUnavailable
 from dcf.ports import BlobStore
 from dcf.runs.artifacts import PartGiven
+from dcf.store.artifacts import blob_name
 from tests.tools.access import ask, key_of
 from tests.tools.calls import ONE_TASK
 
@@ -106,7 +107,7 @@ async def test_artifacts_are_kept_in_parts_and_go_with_their_run(
     blobs = open_blob_store(where)
     assert blobs is not None
     prefix = app.artifacts._store.blobs_of_run(run_id)
-    one = f"{prefix}/big/{answer.artifact.upload_id}/2"
+    one = f"{prefix}/{blob_name('big', answer.artifact.upload_id, answer.artifact.parts[1])}"
     assert blobs.read(one) == pieces[1]
     await _ok(app, "cancel_run", workflow_id=run_id)
     await _ok(app, "delete_run", workflow_id=run_id)

@@ -456,6 +456,25 @@ async def test_of_two_who_put_other_content_at_once_one_is_kept_and_the_other_is
     assert len(below(home, run)) == (50 if size > INLINE else 0), "nothing of those who lost is left"
 
 
+async def test_a_part_is_not_damaged_by_who_writes_other_bytes_for_it_at_once(
+    shelf: Application, shelved: Tools, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = secrets.token_bytes(2000), secrets.token_bytes(2000)
+    write, first = shelf.artifacts._write, [True]
+
+    def late(prefix: str, name: str, data: bytes) -> None:
+        if first.pop() if first else False:  # they were slower: ours is kept before their bytes are written
+            assert isinstance(shelf.artifacts.put(_given(run, ours, 1, 2)), ArtifactStands)
+        write(prefix, name, data)
+
+    monkeypatch.setattr(shelf.artifacts, "_write", late)
+    refused = shelf.artifacts.put(_given(run, theirs, 1, 2))
+    assert isinstance(refused, Refusal)
+    done = shelf.artifacts.put(_given(run, ours, 2, 2))
+    assert isinstance(done, ArtifactStands), done
+    assert await whole(shelved, run, "raced") == ours + ours
+
+
 async def test_two_who_send_the_same_parts_at_once_make_one_artifact(
     shelf: Application, shelved: Tools, run: str, home: Path
 ) -> None:

@@ -58,7 +58,7 @@ async def refused_as_unknown(app: Application, caller: Caller, name: str, argume
     assert answer.text.replace(arguments["workflow_id"], "absent") == nothing.text
 
 
-CREATES = {"start_run", "create_workflow_control_plane"}
+CREATES = {"start_run", "create_workflow_control_plane", "open_run"}
 
 
 @pytest.mark.parametrize("name", sorted(TOOLS))
@@ -130,6 +130,7 @@ async def test_a_bound_key_lists_the_runs_of_its_project_only(alone: Application
         listed = await ask(alone, caller, "list_runs", **arguments)
         assert [(row["workflow_id"], row["project"]) for row in listed["runs"]] == [(ours, where)]
         assert listed["matching"] == 1
+        assert bool(listed["counts"]) == (caller is unbound), "they are of all projects"
     assert (await ask(alone, bound(where), "list_runs", project=THEIRS)).code == "forbidden"
 
 
@@ -234,3 +235,47 @@ async def test_of_keys_by_prefix_only_the_whole_key_its_expiry_its_project_and_i
     await ask(alone, key_of(*Scope), "start_run", workflow_json=ONE_TASK, workflow_id=run_id, project=THEIRS)
     assert (await ask(alone, caller, "read_workflow_control_plane", workflow_id=run_id)).code == "unknown_run"
     assert (await ask(alone, caller, "cancel_run", workflow_id=run_id)).code == "forbidden"
+
+
+async def test_a_bound_key_opens_runs_that_grow_in_its_project_only(alone: Application, run_id: str) -> None:
+    wish = {"name": "release", "workflow_id": run_id}
+    assert (await ask(alone, bound(OURS), "open_run", **wish)).code == "ok"
+    again = await ask(alone, bound(OURS), "open_run", **wish)
+    assert (again.code, again["existed"]) == ("ok", True)
+    elsewhere = await ask(alone, bound(THEIRS), "open_run", **wish)
+    assert (elsewhere.code, elsewhere["run_status"]) == ("conflict", None)
+    inside = await ask(alone, bound(THEIRS), "open_run", name="release", parent_run=run_id)
+    assert inside.code == "unknown_run"
+    assert "RunNested" not in [one.type for one in alone.history.after(run_id)]
+
+
+async def test_the_same_request_to_open_a_run_is_another_one_in_another_project(alone: Application) -> None:
+    agent, wish = f"agent-{secrets.token_hex(4)}", {"name": "release", "request_id": "open-1"}
+    ours = await ask(alone, bound(OURS, agent), "open_run", **wish)
+    theirs = await ask(alone, bound(THEIRS, agent), "open_run", **wish)
+    assert (ours.code, theirs.code, theirs["existed"]) == ("ok", "ok", False)
+    assert ours["workflow_id"] != theirs["workflow_id"]
+
+
+async def test_a_bound_key_does_not_find_workflows_that_others_started(alone: Application) -> None:
+    mark = f"w{secrets.token_hex(5)}"
+    started = await ask(
+        alone, key_of(*Scope), "start_run", workflow_json=json.dumps({**ONE_TASK, "workflow_name": mark})
+    )
+    assert started.code == "ok", started.text
+    found = await ask(alone, key_of(*Scope), "search", query=mark)
+    assert [one["title"] for one in found["results"]] == [mark]
+    assert (await ask(alone, bound(OURS), "search", query=mark))["results"] == []
+
+
+async def test_a_claim_of_another_project_is_not_given_again(alone: Application, two_projects: dict[str, str]) -> None:
+    agent = f"agent-{secrets.token_hex(4)}"
+    for run in two_projects.values():
+        assigned = {"workflow_id": run, "state": "A", "assign_json": [agent]}
+        assert (await ask(alone, key_of(*Scope), "resolve_state", **assigned)).code == "ok"
+    ours, theirs = two_projects
+    wish = {"agent_id": agent, "claim": True, "request_id": "claim-1"}
+    first = await ask(alone, bound(theirs), "find_work", **wish)
+    assert first["workflow_id"] == two_projects[theirs], first.text
+    other = await ask(alone, bound(ours), "find_work", **wish)
+    assert other["workflow_id"] == two_projects[ours], other.text
