@@ -211,7 +211,13 @@ async def _take(app: Application, args: AwaitWorkflowEvent, given: Handed) -> di
 
 def _work_of(app: Application, args: AwaitWorkflowEvent, given: Handed) -> dict[str, Json] | None:
     """Lease a state and return its work, which may have to be read: not on the event loop."""
-    request = lease.Acquire(state=given.state, owner=args.agent_id, token=given.token, ttl_s=args.lease_ttl_s)
+    request = lease.Acquire(
+        state=given.state,
+        owner=args.agent_id,
+        token=given.token,
+        ttl_s=args.lease_ttl_s,
+        takes_back=False,  # the event may be one from before, and another process of this agent may be mending it
+    )
     try:
         found = app.control_plane.acquire(given.workflow_id, request)
     except NotFound:  # the run was deleted meanwhile

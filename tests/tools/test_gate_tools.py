@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dcf.application import Application
 from tests.tools.calls import Tools, new_run
 
 pytestmark = pytest.mark.anyio
@@ -116,9 +117,31 @@ async def test_a_reviewer_waits_for_work_and_a_worker_for_rework(tools: Tools) -
         "criteria": [{"criterion": CRITERION, "passed": False, "feedback": "None has."}],
     }
     await tools.ok("decide_gate", **judged)
+    heard = await tools.ok("await_workflow_event", agent_id=writer, timeout_s=10)
+    assert heard["event"]["type"] == "needs_work"  # and not the state, of which it was told before it took it
+    assert heard["event"]["failed_criteria"][0]["feedback"] == "None has."
+    assert heard["next"][0]["tool"] == "update_workflow_control_plane"
     mine = await tools.ok("get_my_assignment", agent_id=writer, workflow_id=holder["workflow_id"])
     (state,) = [one for one in mine["states"] if one["state"] == "Write"]
     assert (state["gates"][0]["name"], state["failed_criteria"][0]["criterion"]) == ("review", CRITERION)
+
+
+async def test_an_old_event_of_a_state_does_not_take_it_from_the_process_that_mends_it(
+    tools: Tools, application: Application
+) -> None:
+    writer = f"ann-{secrets.token_hex(4)}"
+    agents = {"agents_map_json": {"Write": writer, "Done": writer}}
+    run = await new_run(tools, f"run-{secrets.token_hex(4)}", gated(SHAPE), **agents)
+    await tools.ok("notify_next_worker_agent", workflow_id=run)
+    told = await tools.ok("await_workflow_event", agent_id=writer, timeout_s=10, lease=False)
+    holder = {"workflow_id": run, "state": "Write", "owner_agent_id": writer}
+    taken = await tools.ok("acquire_state_lease", **holder)
+    done = {**holder, "lease_token": taken["lease"]["token"], "new_status": "succeeded"}
+    await tools.refused("needs_work", "update_workflow_control_plane", **done, output_json={"txt": 1})
+    application.inbox.give_back(writer, told["message_id"])
+    heard = await tools.ok("await_workflow_event", agent_id=writer, timeout_s=0)
+    assert heard["status"] == "timeout"
+    assert (await tools.ok("update_workflow_control_plane", **done, output_json=GOOD))["next_states"] == ["Done"]
 
 
 async def test_an_override_needs_its_scope_and_a_reason(tools: Tools, operator: Tools) -> None:
