@@ -128,8 +128,10 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
             return _event(args, message, was_there)
         work = await _leased(app, args, message.event)
         if work is not None and _AT_LIMIT in work:
-            return _event(args, message, was_there).model_copy(update={"hint": str(work[_AT_LIMIT])})
-        if work is not None:
+            if all(await anyio.to_thread.run_sync(_are_current, app, [message])):
+                more = {"hint": str(work[_AT_LIMIT]), "next": [wait_again(args.agent_id)]}
+                return _event(args, message, was_there).model_copy(update=more)
+        elif work is not None:
             return _event_with(work, args, message, was_there)
         acknowledged, heard, left = message.message_id, _nobody, max(0.0, until - time.monotonic())
         are_wanted = partial(_are_current, app)  # where one is outdated, others often are
