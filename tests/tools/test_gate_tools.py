@@ -1,11 +1,14 @@
 """Gates through an MCP client: a worker delivers, a reviewer judges, and the worker finds out by the same call."""
 
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from mcp.client import Client
 
 from dcf.application import Application
+from dcf.tools.server import build_server
 from tests.tools.calls import Tools, new_run
 
 pytestmark = pytest.mark.anyio
@@ -155,3 +158,24 @@ async def test_an_override_needs_its_scope_and_a_reason(tools: Tools, operator: 
     assert (told["verdict"], told["state_status"]) == ("override", "succeeded")
     history = await tools.ok("read_run_events", workflow_id=holder["workflow_id"], types_json=["GateOverridden"])
     assert "checked by phone" in str(history["events"][0])
+
+
+async def test_what_has_no_room_on_a_page_of_gates_is_on_the_next(replica: Callable[..., Application]) -> None:
+    long = [f"{number} {'x' * 400}" for number in range(15)]
+    reviewer = f"rita-{secrets.token_hex(4)}"
+    async with Client(build_server(replica(max_result_bytes=16 * 1024))) as client:
+        tools = await Tools.of(client)
+        runs = []
+        for _ in range(4):
+            holder = await held(tools, {**REVIEW, "criteria": long, "reviewers": [reviewer]})
+            done = {**holder, "new_status": "succeeded", "output_json": GOOD}
+            await tools.refused("review_running", "update_workflow_control_plane", **done)
+            runs.append(holder["workflow_id"])
+        found: list[str] = []
+        page: dict[str, Any] = {}
+        while not page or page["next_cursor"] is not None:
+            place = {"cursor": page["next_cursor"]} if page else {}
+            page = (await tools.call("list_gates", agent_id=reviewer, **place)).payload
+            assert 0 < len(page["gates"]) < 4
+            found += [one["workflow_id"] for one in page["gates"]]
+        assert found == runs
