@@ -520,6 +520,17 @@ def waiting(world: World, name: str, *groups: str) -> list[tuple[str, str]]:
         page = world.gates.waiting_for(GateQuery(limit=2, name=name, groups=groups, place=page.next_place))
 
 
+def test_pages_have_all_of_many_that_began_to_wait_at_one_moment(world: World) -> None:
+    name, runs = f"rita-{world.name()}", list[str]()
+    for _ in range(25):
+        run, token = begun(world, {**REVIEW, "reviewers": [name]})
+        submit(world, run, token)
+        runs.append(run)
+        key = f"{gate_lists.WAITING}agent:{name}"
+        world.ask("ZADD", key, 1, f"{run}/A")
+    assert sorted(waiting(world, name)) == sorted((run, "A") for run in runs)
+
+
 def test_reviewers_find_what_waits_for_them_across_runs(world: World) -> None:
     name = f"rita-{world.name()}"
     runs = []
