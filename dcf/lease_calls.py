@@ -5,6 +5,7 @@ One tool call each; what an answer means is decided by the worker.
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 from dcf.task_calls import Work
@@ -25,6 +26,14 @@ class ToolCaller(Protocol):
 
 Results: TypeAlias = Sequence[tuple[Work, Result]]
 """States with the arguments that report what came of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotLeased:
+    """Why a state was not leased. `is_over_limit`: its agent or project holds as much as it may, for now."""
+
+    why: str
+    is_over_limit: bool = False
 
 
 class LeaseCalls:
@@ -61,7 +70,7 @@ class LeaseCalls:
         self._token = None
         return answer
 
-    def acquire(self, workflow_id: str, state: str) -> Work | str:
+    def acquire(self, workflow_id: str, state: str) -> Work | NotLeased:
         """Lease a state; return why not where it is refused."""
         token = _new_token()
         answer = self._tools.call(
@@ -73,7 +82,7 @@ class LeaseCalls:
             lease_token=token,
         )
         if answer.get("code") != "ok":
-            return str(answer.get("error"))
+            return NotLeased(str(answer.get("error")), is_over_limit=answer.get("code") == "work_limit_reached")
         return work_of({"workflow_id": workflow_id, "state": state, "lease_token": token} | (answer.get("work") or {}))
 
     def claim(self, workflow_id: str, most: int) -> list[Work]:

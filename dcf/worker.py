@@ -15,7 +15,7 @@ from dcf.asl.state_paths import name_of
 from dcf.errors import PASSING, DcfError
 from dcf.hands import Hands
 from dcf.jitter import JITTER
-from dcf.lease_calls import LeaseCalls, Results, ToolCaller, work_of
+from dcf.lease_calls import LeaseCalls, NotLeased, Results, ToolCaller, work_of
 from dcf.renewals import Renewals
 from dcf.task_calls import Ended, TaskCall, Work
 from dcf.task_context import TaskCancelled, TaskContext
@@ -54,7 +54,6 @@ _WAITED_FOR = (PASSING | {"quota_exceeded"}) - {"internal_error"}
 
 _MISMATCH = "output_invalid"
 """Code after which the failure of the function is sent in place of its output, which would not match again."""
-
 
 _JUDGED = "review_running"
 """Code of a result that is kept: the gates of its state judge it, and an event comes if it is sent back."""
@@ -97,6 +96,7 @@ class Worker:
         self._calls: dict[str, TaskCall] = {}
         self._given_back: dict[str, Work] = {}
         self._is_asking = False
+        self._comes_again = False
         self._changed = threading.Condition()
         self._renewals = Renewals(self._leases.renew, lease_ttl_s / _RENEWALS_PER_LEASE)
 
@@ -156,7 +156,7 @@ class Worker:
     ) -> Iterator[tuple[Mapping[str, Json], Granted]]:
         """Yield events until told to stop, with the work of those whose state was leased with them.
 
-        Call `before` each wait. Asking for the next acknowledges an event.
+        Call `before` each wait. Asking for the next acknowledges an event, unless its agent holds as much as it may.
         """
         handled: str | None = None
         reached = False
@@ -173,6 +173,7 @@ class Worker:
             handled = answer.get("message_id")
             if answer.get("status") == "event":
                 yield answer["event"], answer.get("work")
+                handled, self._comes_again = None if self._comes_again else handled, False
 
     def drop(self, event: Mapping[str, Json], error: DcfError) -> None:
         """Log that an event could not be handled. One that always fails must not be delivered forever.
@@ -201,8 +202,9 @@ class Worker:
         self._is_asking = True
         try:
             work = self._leases.acquire(workflow_id, state)
-            if isinstance(work, str):
-                log.info("%s/%s: %s", workflow_id, state, work)
+            if isinstance(work, NotLeased):
+                log.info("%s/%s: %s", workflow_id, state, work.why)
+                self._comes_again = work.is_over_limit
                 return None
             return self._taken(work)
         finally:

@@ -72,7 +72,7 @@ def with_charge(changes: Changes, charged: Charged) -> Changes:
     return replace(
         changes,
         usage=charged.charges,
-        meta={**changes.meta, **charged.changes.meta},
+        meta={**charged.changes.meta, **changes.meta},  # which knows what the charge blocks
         events=[*changes.events, *charged.changes.events],
         notices=[*changes.notices, *charged.changes.notices],
         journal=[*changes.journal, *charged.changes.journal],

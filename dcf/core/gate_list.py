@@ -43,9 +43,10 @@ class GateQuery:
 
 @record(frozen=True, slots=True, kw_only=True)
 class GatePage:
-    """Outputs that wait, the longest first, each with its run."""
+    """Outputs that wait, the longest first, each with its run, and its place in the list."""
 
     rows: tuple[tuple[str, Submission], ...]
+    places: tuple[GatePlace, ...]
     next_place: GatePlace | None
 
 

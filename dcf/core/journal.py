@@ -32,6 +32,9 @@ TAIL: Final = "-"
 """What a decision reads of a journal that asks for none of its entries."""
 
 LONGEST_KEY: Final = 200
+OWN_KEYS: Final = ("note:", "gate:", "budget:", "project-budget:")
+"""How the keys of entries begin that dcf writes itself, and which nobody else may take before."""
+
 LONGEST_HOW: Final = 2000
 """Most characters of how an issue was resolved."""
 

@@ -19,6 +19,7 @@ from dcf.core.journal import (
     LONGEST_KEY,
     MOST_BYTES,
     MOST_ENTRIES,
+    OWN_KEYS,
     UNSEEN,
     EntryKind,
     JournalEntry,
@@ -63,6 +64,8 @@ class AddEntry:
         check_text(self.text, "text", LONGEST_ENTRY_TEXT)
         if not 0 < len(self.key) <= LONGEST_KEY:
             raise InvalidArgument(f"key has not between 1 and {LONGEST_KEY} characters.", "Choose another key.")
+        if self.key.startswith(OWN_KEYS):
+            raise InvalidArgument("key begins as those of dcf's own entries do.", "Choose another key.")
         if self.blocks and self.kind is not EntryKind.ISSUE:
             raise InvalidArgument("Only an issue blocks a run.", "Send kind='issue', or leave out blocks.")
         if self.token is not None and self.state is None:

@@ -31,7 +31,7 @@ class Acquire:
 
     `claims`: any states will do, `most` of them at most. Which ones were leased is then recorded by token, so that a
     repetition finds them. `epoch`: only while the state has this one, and its input was corrected so often
-    (`corrections`), as it was offered.
+    (`corrections`), as it was offered. `takes_back`: also from its own holder, if gates sent the output back.
     """
 
     state: str
@@ -46,6 +46,7 @@ class Acquire:
     attempts: int = 1
     epoch: int | None = None
     corrections: int = 0
+    takes_back: bool = True
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -280,7 +281,7 @@ def _unless_assigned(doc: StateDoc, meta: Meta, request: Acquire) -> Refusal | N
 
 
 def _unless_free(doc: StateDoc, meta: Meta, request: Acquire, now: int) -> Refusal | None:
-    if _was_sent_back(doc, request.owner):
+    if request.takes_back and _was_sent_back(doc, request.owner):
         return None if doc.tries < meta.max_attempts else refusals.attempts_exhausted(request.state, doc)
     if doc.lease.is_live(now) or (doc.lease.token is not None and not request.may_take_over):
         return refusals.lease_held(request.state, doc, now)

@@ -111,7 +111,7 @@ def _rewind(snapshot: Snapshot, request: RunRequest, name: str, definition: Defi
     undone = {path: one for path in after if _is_undone(path, one := snapshot.states[path], name, after)}
     for path, one in undone.items():
         growth = _undo(step, snapshot, path, one, units, growth, after)
-        told = request.told(epoch=step.epoch, was=one.status.value, by=name, **_output(snapshot, path))
+        told = request.told(epoch=step.epoch, was=one.status.value, unit=name, **_output(snapshot, path))
         step.writes.events.append(Event(type="UnitRewound", state=path, data=told))
     step.writes.growth.append(growth)
     if step.writes.states[name].is_ready:

@@ -92,8 +92,10 @@ class Gates:
     def waiting_for(self, query: GateQuery) -> GatePage:
         """Return a page of what waits for the verdicts of an agent or person, across runs, without the outputs."""
         found, place = self._lists.page(query)
-        rows = [(one.workflow_id, case) for one in found if (case := self._case(one)) is not None]
-        return GatePage(rows=tuple(rows), next_place=place)
+        rows = [(one.workflow_id, case, one.place) for one in found if (case := self._case(one)) is not None]
+        return GatePage(
+            rows=tuple((run, case) for run, case, _ in rows), places=tuple(at for *_, at in rows), next_place=place
+        )
 
     def _case(self, one: WaitingState) -> Submission | None:
         try:

@@ -96,23 +96,29 @@ class GateLists:
         self._connections = connections
 
     def page(self, query: GateQuery) -> tuple[list[WaitingState], GatePlace | None]:
-        """Return a page, what waits longest first, and where it goes on: two round trips, however long lists are."""
+        """Return a page, what waits longest first, and where it goes on: two round trips, as a rule."""
         wanted = query.limit + _SPARE
-        low = "-inf" if query.place is None else str(query.place.at)
-        asked: list[Command] = [
-            ("ZRANGE", f"{WAITING}{queue}", low, "+inf", "BYSCORE", "LIMIT", 0, wanted + _SPARE, "WITHSCORES")
-            for queue in query.queues
-        ]
-        clock, *found = self._connections.send(("TIME",), *asked)
-        places = list(islice(dict.fromkeys(merge(*map(_places, found), key=_order)), wanted))
-        after = [one for one in places if query.place is None or _order(one) > _order(query.place)]
+        first = [_range(queue, query.place, 0, wanted + _SPARE) for queue in query.queues]
+        clock, *replies = self._connections.send(("TIME",), *first)
+        found = [self._enough(*one, query.place, wanted) for one in zip(query.queues, replies, strict=True)]
+        after = list(islice(dict.fromkeys(merge(*found, key=_order)), wanted))
         rows, stale = self._rows(after, query, micros(clock))
         if stale:
             self._connections.send(*stale)
         shown = rows[: query.limit]
         if len(rows) > query.limit:
             return shown, shown[-1].place
-        return shown, after[-1] if len(places) == wanted and after else None
+        return shown, after[-1] if len(after) == wanted else None
+
+    def _enough(self, queue: str, reply: list[bytes], place: GatePlace | None, wanted: int) -> list[GatePlace]:
+        """Return so many entries after the place, or all: more are read where many began to wait at its moment."""
+        size = wanted + _SPARE
+        read = last = _places(reply)
+        while len(last) == size and len(_after(read, place)) < wanted:
+            (more,) = self._connections.send(_range(queue, place, len(read), size))
+            last = _places(more)
+            read = read + last
+        return _after(read, place)
 
     def _rows(
         self, places: Sequence[GatePlace], query: GateQuery, now: int
@@ -131,6 +137,15 @@ class GateLists:
                 seen, run = None if row is None else row.doc, RunKeys(workflow_id)
                 stale += [_unlist(queue, run, path, seen) for queue in query.queues]
         return rows, stale
+
+
+def _range(queue: str, place: GatePlace | None, skipped: int, most: int) -> Command:
+    low = "-inf" if place is None else str(place.at)
+    return ("ZRANGE", f"{WAITING}{queue}", low, "+inf", "BYSCORE", "LIMIT", skipped, most, "WITHSCORES")
+
+
+def _after(found: Sequence[GatePlace], place: GatePlace | None) -> list[GatePlace]:
+    return [one for one in found if place is None or _order(one) > _order(place)]
 
 
 def _places(reply: list[bytes]) -> list[GatePlace]:

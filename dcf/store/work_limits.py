@@ -2,8 +2,9 @@
 
 A lease is of a run, and a limit spans runs, so both cannot be one transaction. A slot is reserved in the book before
 the lease is granted, and counts until the documents say that it is not held any more: the script that finds a book full
-looks at the state of each entry, and takes off those whose lease has ended. So nothing need be told of completions,
-expiries and cancelled runs, and what a dead process reserved counts for as long as a reservation lasts.
+looks at the state of each entry, and takes off those whose lease has ended, which it does not while the output is being
+judged. So nothing need be told of completions, expiries and cancelled runs, and what a dead process reserved counts for
+as long as a reservation lasts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -68,7 +69,8 @@ local function is_held(run, part, by)
   end
   local is_open = doc:find('"status":"running"', 1, true) or doc:find('"status":"pending"', 1, true)
   local ends = doc:match('"expires_at":"([^"]*)"')
-  return is_open and ends and ends:sub(1, 19) >= today and is_running(run)
+  local is_judged = doc:find('"type":"Gate"', 1, true)
+  return is_open and (is_judged or (ends and ends:sub(1, 19) >= today)) and is_running(run)
 end
 
 local function counts(entry, value)

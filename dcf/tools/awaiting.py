@@ -128,8 +128,10 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
             return _event(args, message, was_there)
         work = await _leased(app, args, message.event)
         if work is not None and _AT_LIMIT in work:
-            return _event(args, message, was_there).model_copy(update={"hint": str(work[_AT_LIMIT])})
-        if work is not None:
+            if all(await anyio.to_thread.run_sync(_are_current, app, [message])):
+                more = {"hint": str(work[_AT_LIMIT]), "next": [wait_again(args.agent_id)]}
+                return _event(args, message, was_there).model_copy(update=more)
+        elif work is not None:
             return _event_with(work, args, message, was_there)
         acknowledged, heard, left = message.message_id, _nobody, max(0.0, until - time.monotonic())
         are_wanted = partial(_are_current, app)  # where one is outdated, others often are
@@ -211,7 +213,13 @@ async def _take(app: Application, args: AwaitWorkflowEvent, given: Handed) -> di
 
 def _work_of(app: Application, args: AwaitWorkflowEvent, given: Handed) -> dict[str, Json] | None:
     """Lease a state and return its work, which may have to be read: not on the event loop."""
-    request = lease.Acquire(state=given.state, owner=args.agent_id, token=given.token, ttl_s=args.lease_ttl_s)
+    request = lease.Acquire(
+        state=given.state,
+        owner=args.agent_id,
+        token=given.token,
+        ttl_s=args.lease_ttl_s,
+        takes_back=False,  # the event may be one from before, and another process of this agent may be mending it
+    )
     try:
         found = app.control_plane.acquire(given.workflow_id, request)
     except NotFound:  # the run was deleted meanwhile

@@ -11,7 +11,7 @@ from dcf.asl.gates import Gate
 from dcf.core.access import KEY_CALLER, Scope
 from dcf.core.gate_list import GateQuery, read_gate_place
 from dcf.core.gates import Judged
-from dcf.core.judging import Submission, rows_of
+from dcf.core.judging import rows_of
 from dcf.core.operations import LONGEST_REASON
 from dcf.core.overriding import Override
 from dcf.core.verdicts import LONGEST_COMMENT, LONGEST_FEEDBACK, LONGEST_TAIL, Judge, Ruling
@@ -83,23 +83,38 @@ class GatesListed(Answer):
 )
 def list_gates(app: Application, args: ListGates) -> GatesListed:
     """List what waits for a verdict."""
-    cursor, found = None, list[tuple[str, Submission]]()
     if args.workflow_id is not None:
-        path = None if args.state is None else app.control_plane.place(args.workflow_id, args.state).path
-        cases = app.gates.cases(args.workflow_id, None if path is None else (path,))
-        found, is_whole = [(args.workflow_id, case) for case in cases], path is not None
-    else:
-        page, is_whole = app.gates.waiting_for(_query(args)), False
-        found, cursor = list(page.rows), page.next_place
-    rows = [row for run, case in found for row in rows_of(run, case, whole=is_whole)]
-    if args.workflow_id is None:
-        rows = [{name: value for name, value in row.items() if name != "output"} for row in rows]
-    room = Room(app.settings.max_result_bytes)
-    shown = rows if is_whole else list(takewhile(room.takes, rows))
+        return _listed(_of_run(app, args.workflow_id, args.state))
+    page, room = app.gates.waiting_for(_query(args)), Room(app.settings.max_result_bytes)
+    of_states = [
+        [{name: value for name, value in row.items() if name != "output"} for row in rows_of(run, case, whole=False)]
+        for run, case in page.rows
+    ]
+    shown = list(takewhile(room.takes, of_states))
+    ends_at = page.next_place if len(shown) == len(of_states) else page.places[len(shown) - 1]
+    return _listed([row for rows in shown for row in rows], None if ends_at is None else str(ends_at))
+
+
+def _of_run(app: Application, workflow_id: str, state: str | None) -> list[dict[str, Json]]:
+    """Return what waits in a run; of a state with the whole output, else with as many outputs as there is room for."""
+    if state is not None:
+        cases = app.gates.cases(workflow_id, (app.control_plane.place(workflow_id, state).path,))
+        return [row for case in cases for row in rows_of(workflow_id, case, whole=True)]
+    rows = [row for case in app.gates.cases(workflow_id) for row in rows_of(workflow_id, case, whole=False)]
+    outputs, room = Room(app.settings.max_result_bytes // 2), Room(app.settings.max_result_bytes)
+    short = (row if outputs.takes(row) else _without_output(row) for row in rows)
+    return list(takewhile(room.takes, short))
+
+
+def _without_output(row: dict[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in row.items() if name != "output"} | {"output_left_out": True}
+
+
+def _listed(gates: list[dict[str, Json]], cursor: str | None = None) -> GatesListed:
     return GatesListed(
-        status="1 gate waits for a verdict." if len(shown) == 1 else f"{len(shown)} gates wait for a verdict.",
-        gates=shown,
-        next_cursor=None if cursor is None else str(cursor),
+        status="1 gate waits for a verdict." if len(gates) == 1 else f"{len(gates)} gates wait for a verdict.",
+        gates=gates,
+        next_cursor=cursor,
     )
 
 

@@ -18,6 +18,7 @@ from dcf.core.human_list import HumanTaskQuery
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer
 from dcf.core.overriding import Override
+from dcf.core.usage import Budget, UsageReport
 from dcf.core.verdicts import Judge, Ruling
 from dcf.errors import InvalidArgument
 from dcf.store import gate_lists, people_keys
@@ -519,6 +520,17 @@ def waiting(world: World, name: str, *groups: str) -> list[tuple[str, str]]:
         page = world.gates.waiting_for(GateQuery(limit=2, name=name, groups=groups, place=page.next_place))
 
 
+def test_pages_have_all_of_many_that_began_to_wait_at_one_moment(world: World) -> None:
+    name, runs = f"rita-{world.name()}", list[str]()
+    for _ in range(25):
+        run, token = begun(world, {**REVIEW, "reviewers": [name]})
+        submit(world, run, token)
+        runs.append(run)
+        key = f"{gate_lists.WAITING}agent:{name}"
+        world.ask("ZADD", key, 1, f"{run}/A")
+    assert sorted(waiting(world, name)) == sorted((run, "A") for run in runs)
+
+
 def test_reviewers_find_what_waits_for_them_across_runs(world: World) -> None:
     name = f"rita-{world.name()}"
     runs = []
@@ -666,3 +678,23 @@ def test_a_run_that_is_retried_after_a_gate_failed_has_all_its_tries_again(world
         assert world.run_status(run) is RunStatus.FAILED
         world.retrying.retry(run)
     assert world.run_status(run) is RunStatus.RUNNING
+
+
+def test_a_gate_and_a_budget_block_a_run_with_the_same_write(world: World) -> None:
+    run, token = begun(world, {**SHAPE, "max_attempts": 1, "then": "block"})
+    world.usages.set_budget(run, Budget(tokens=5))
+    assert code(submit(world, run, token, {"txt": 1}, usage=UsageReport(tokens_in=5))) == "needs_work"
+    assert len(world.meta(run)["blocked_by"]) == 2
+
+
+def test_a_state_that_ran_out_of_time_while_it_was_judged_is_tried_again_by_whoever_takes_it(world: World) -> None:
+    retry = [{"ErrorEquals": ["States.Timeout"], "MaxAttempts": 1, "IntervalSeconds": 1}]
+    run, token = begun(world, REVIEW, TimeoutSeconds=60, Retry=retry)
+    submit(world, run, token)
+    key, long_ago = world.store.keys(run).state("A"), '"2001-01-01T00:00:00.000000Z"'
+    world.ask("JSON.SET", key, "$.deadline", long_ago)
+    world.make_due(run, "A")
+    world.notifications.pulse()
+    world.ask("JSON.SET", key, "$.not_before", long_ago)
+    token = world.acquire(run, "A", "ann")
+    assert code(submit(world, run, token)) == "review_running", "it is another visit, and is judged anew"

@@ -196,6 +196,7 @@ def test_the_holder_of_what_is_taken_back_is_told(real: World) -> None:
     events = [event for event in real.events(run) if event.type == "UnitRewound"]
     assert {event.state: event.data["was"] for event in events} == {"A": "succeeded", "B": "running"}
     assert all(event.data["reason"] == "wrong data" for event in events)
+    assert all(event.data["unit"] == "A" for event in events)  # `by` is who called
 
 
 def test_outputs_that_are_taken_back_stand_in_the_history(real: World) -> None:

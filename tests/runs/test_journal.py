@@ -228,6 +228,8 @@ def test_a_full_journal_says_so_and_keeps_what_it_has(real: World, run: str, mon
         ({"text": "x" * (limits.LONGEST_ENTRY_TEXT + 1)}, "text"),
         ({"text": " "}, "text"),
         ({"key": ""}, "key"),
+        ({"key": "note:1"}, "dcf's own"),
+        ({"key": "gate:A:review:1"}, "dcf's own"),
         ({"kind": "log", "details": {"level": "loud"}}, "level"),
         ({"kind": "decision", "details": {"question": "Which?"}}, "chosen"),
         ({"kind": "decision", "details": {"chosen": "A", "options": "A, B"}}, "options"),

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from dcf.core.answers import Leased, NothingReady
+from dcf.core.gating import content_sha256
 from dcf.core.lease import Acquire, Release
+from dcf.core.verdicts import Judge, Ruling
 from dcf.core.work_limits import LimitKind, WorkLimit
 from dcf.core.work_list import WorkQuery, WorkStatus
 from dcf.runs.work_finding import FoundWork
@@ -96,6 +98,19 @@ def test_what_ends_without_its_holder_counts_no_more(real: World, limited: Limit
         run = real.create(chain("A"))
         real.acquire(run, "A", me)
         end(run)
+
+
+def test_an_output_that_is_being_judged_counts_however_long_that_takes(real: World, limited: Limiting) -> None:
+    me = limited("agent", 1)
+    gate = {"name": "review", "kind": "review", "reviewers": ["rita"]}
+    run = real.create(workflow({"A": {"Type": "Task", "Gates": [gate], "End": True}}))
+    token, other = real.acquire(run, "A", me), real.create(chain("A"))
+    assert code(real.try_complete(run, "A", token, output=1)) == "review_running"
+    real.expire_lease(run, "A")  # as if it was judged for longer than the lease was asked for
+    assert code(real.try_acquire(other, "A", me)) == "work_limit_reached"
+    by = Judge(name="rita", may_work=True)
+    real.gates.decide(run, Ruling(state="A", gate="review", verdict="pass", sha256=content_sha256(1), by=by))
+    assert isinstance(real.try_acquire(other, "A", me), Leased)
 
 
 def test_a_completion_makes_room_for_what_it_begins(real: World, limited: Limiting) -> None:

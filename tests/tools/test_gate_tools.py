@@ -1,10 +1,14 @@
 """Gates through an MCP client: a worker delivers, a reviewer judges, and the worker finds out by the same call."""
 
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from mcp.client import Client
 
+from dcf.application import Application
+from dcf.tools.server import build_server
 from tests.tools.calls import Tools, new_run
 
 pytestmark = pytest.mark.anyio
@@ -116,9 +120,31 @@ async def test_a_reviewer_waits_for_work_and_a_worker_for_rework(tools: Tools) -
         "criteria": [{"criterion": CRITERION, "passed": False, "feedback": "None has."}],
     }
     await tools.ok("decide_gate", **judged)
+    heard = await tools.ok("await_workflow_event", agent_id=writer, timeout_s=10)
+    assert heard["event"]["type"] == "needs_work"  # and not the state, of which it was told before it took it
+    assert heard["event"]["failed_criteria"][0]["feedback"] == "None has."
+    assert heard["next"][0]["tool"] == "update_workflow_control_plane"
     mine = await tools.ok("get_my_assignment", agent_id=writer, workflow_id=holder["workflow_id"])
     (state,) = [one for one in mine["states"] if one["state"] == "Write"]
     assert (state["gates"][0]["name"], state["failed_criteria"][0]["criterion"]) == ("review", CRITERION)
+
+
+async def test_an_old_event_of_a_state_does_not_take_it_from_the_process_that_mends_it(
+    tools: Tools, application: Application
+) -> None:
+    writer = f"ann-{secrets.token_hex(4)}"
+    agents = {"agents_map_json": {"Write": writer, "Done": writer}}
+    run = await new_run(tools, f"run-{secrets.token_hex(4)}", gated(SHAPE), **agents)
+    await tools.ok("notify_next_worker_agent", workflow_id=run)
+    told = await tools.ok("await_workflow_event", agent_id=writer, timeout_s=10, lease=False)
+    holder = {"workflow_id": run, "state": "Write", "owner_agent_id": writer}
+    taken = await tools.ok("acquire_state_lease", **holder)
+    done = {**holder, "lease_token": taken["lease"]["token"], "new_status": "succeeded"}
+    await tools.refused("needs_work", "update_workflow_control_plane", **done, output_json={"txt": 1})
+    application.inbox.give_back(writer, told["message_id"])
+    heard = await tools.ok("await_workflow_event", agent_id=writer, timeout_s=0)
+    assert heard["status"] == "timeout"
+    assert (await tools.ok("update_workflow_control_plane", **done, output_json=GOOD))["next_states"] == ["Done"]
 
 
 async def test_an_override_needs_its_scope_and_a_reason(tools: Tools, operator: Tools) -> None:
@@ -132,3 +158,24 @@ async def test_an_override_needs_its_scope_and_a_reason(tools: Tools, operator: 
     assert (told["verdict"], told["state_status"]) == ("override", "succeeded")
     history = await tools.ok("read_run_events", workflow_id=holder["workflow_id"], types_json=["GateOverridden"])
     assert "checked by phone" in str(history["events"][0])
+
+
+async def test_what_has_no_room_on_a_page_of_gates_is_on_the_next(replica: Callable[..., Application]) -> None:
+    long = [f"{number} {'x' * 400}" for number in range(15)]
+    reviewer = f"rita-{secrets.token_hex(4)}"
+    async with Client(build_server(replica(max_result_bytes=16 * 1024))) as client:
+        tools = await Tools.of(client)
+        runs = []
+        for _ in range(4):
+            holder = await held(tools, {**REVIEW, "criteria": long, "reviewers": [reviewer]})
+            done = {**holder, "new_status": "succeeded", "output_json": GOOD}
+            await tools.refused("review_running", "update_workflow_control_plane", **done)
+            runs.append(holder["workflow_id"])
+        found: list[str] = []
+        page: dict[str, Any] = {}
+        while not page or page["next_cursor"] is not None:
+            place = {"cursor": page["next_cursor"]} if page else {}
+            page = (await tools.call("list_gates", agent_id=reviewer, **place)).payload
+            assert 0 < len(page["gates"]) < 4
+            found += [one["workflow_id"] for one in page["gates"]]
+        assert found == runs

@@ -80,9 +80,25 @@ async def test_a_limit_of_an_agent_is_told_by_the_tools(application: Application
         assert named.code == "work_limit_reached"
         waited = (await tools.call("await_workflow_event", agent_id=me, timeout_s=5)).payload
         assert "work" not in waited, "an event of work that it may not take yet is told, not dropped"
-        assert waited["event"]["workflow_id"] in {f"{run}-0", f"{run}-1"}
+        assert waited["event"]["workflow_id"] == f"{run}-1"
+        assert [one["arguments"].get("ack_message_id") for one in waited["next"]] == [None], "it is to come again"
         await tools.call("register_agent", agent_id=me, max_in_progress=0)
         assert (await tools.call("find_work", agent_id=me, claim=True)).payload["workflow_id"] == f"{run}-1"
+
+
+async def test_an_agent_at_its_limit_is_not_told_of_what_nobody_can_take_any_more(application: Application) -> None:
+    me, run = f"a-{uuid.uuid4().hex[:8]}", f"r-{uuid.uuid4().hex[:8]}"
+    async with Client(build_server(application)) as client:
+        tools = await Tools.of(client)
+        await tools.call("register_agent", agent_id=me, max_in_progress=1)
+        await tools.call("start_run", workflow_json=TWO, workflow_id=f"{run}-0", agents_map_json={"*": me})
+        await tools.call("find_work", agent_id=me, claim=True)
+        await tools.call("start_run", workflow_json=TWO, workflow_id=f"{run}-1", agents_map_json={"*": me})
+        waited = (await tools.call("await_workflow_event", agent_id=me, timeout_s=5)).payload
+        assert waited["event"]["workflow_id"] == f"{run}-1"
+        await tools.call("cancel_run", workflow_id=f"{run}-1", reason="not needed")
+        application.inbox.give_back(me, waited["message_id"])
+        assert (await tools.call("await_workflow_event", agent_id=me, timeout_s=0)).payload["status"] == "timeout"
 
 
 @pytest.mark.parametrize("usage", [{}, {"tokens_in": -1}, {"cost": 1, "currency": "EUR"}, {"secs": 1}, [], "x"])

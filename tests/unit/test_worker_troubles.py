@@ -173,3 +173,10 @@ def test_of_several_results_the_one_that_does_not_match_its_schema_is_sent_again
     assert sent["error_name"] == "DCF.InvalidOutput"
     assert "/total: Must be a number" in sent["error_message"]
     assert heard.told == ["failed"], "nobody is told that it was lost"
+
+
+def test_an_event_of_work_beyond_its_limit_is_not_acknowledged_so_that_it_comes_again() -> None:
+    refused = [{"code": "work_limit_reached", "error": "You hold 1 state."}, {"code": "lease_held", "error": "Held."}]
+    tools = serve(Inbox(message(1), message(1), TIMEOUT), acquire_state_lease=lambda **_: refused.pop(0))
+    waits = tools.arguments("await_workflow_event")
+    assert [one["ack_message_id"] for one in waits] == [None, None, "1-0"]
