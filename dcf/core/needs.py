@@ -31,6 +31,9 @@ _OTHERS = 8
 _LISTS: Final = ("states", "entries", "outputs", "agents", "scopes", "items", "tallies", "receipts", "gates")
 """Rows of the reads of a write."""
 
+_WHOLE: Final = ("signals", "growth")
+"""Rows of the reads of a write that name one document of the run."""
+
 _MOST = 200
 """Most documents of earlier visits that are read. For those beyond, stored answers to repeated requests are lost."""
 
@@ -224,8 +227,8 @@ def _both(reads: Reads, more: Reads) -> Reads:
     lists: dict[str, Any] = {row: tuple(dict.fromkeys((*getattr(reads, row), *getattr(more, row)))) for row in _LISTS}
     pages = [page for page in (reads.open_states, more.open_states) if page is not None]
     seeker = reads.seeker if more.open_states is None else more.seeker
-    signals = reads.signals or more.signals
-    return replace(reads, open_states=max(pages, default=None), seeker=seeker, signals=signals, **lists)
+    whole: dict[str, bool] = {row: getattr(reads, row) or getattr(more, row) for row in _WHOLE}
+    return replace(reads, open_states=max(pages, default=None), seeker=seeker, **lists, **whole)
 
 
 def add(reads: Reads, more: More) -> Reads:

@@ -5,7 +5,7 @@ import pytest
 from dcf.core.answers import Created, Leased, NothingReady, Updated
 from dcf.core.corrections import Correct
 from dcf.core.growing import Added
-from dcf.core.model import RunStatus
+from dcf.core.model import RunStatus, Status
 from dcf.core.operations import RunAnswer
 from dcf.core.repeating import Rerun
 from dcf.core.retention import Deleted
@@ -235,4 +235,16 @@ def test_a_forced_seal_skips_what_is_open(real: World) -> None:
     assert answer.answer["next_states"] == ["B"]
     assert real.statuses(run) == {"G": "succeeded", "A": "skipped", "B": "pending"}
     assert code(real.try_complete(run, "A", token)) in {"terminal", "lease_lost"}
+    check(server, run)
+
+
+def test_a_completion_that_travels_behind_another_write_is_counted(real: World) -> None:
+    server = Server(real)
+    run = server.open({"name": "A"}, {"name": "B"}, {"name": "C", "depends_on": ["B"]})
+    first, second = real.acquire(run, "A"), real.acquire(run, "B")
+    noted = Update(state="A", token=first, request_id="note", has_output=True, output=1)
+    done = Update(state="B", token=second, status=Status.SUCCEEDED, has_output=True, output=2)
+    answers = real.plane.update_all(run, (noted, done))
+    assert [answer.status for answer in answers if isinstance(answer, Updated)] == ["running", "succeeded"]
+    assert isinstance(real.try_acquire(run, "C"), Leased)
     check(server, run)
