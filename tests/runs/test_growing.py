@@ -1,5 +1,7 @@
 """A run that grows, and the operations that every run has: the clock, pause and resume, ends, exports, deletion."""
 
+from typing import Any, Final
+
 import pytest
 
 from dcf.core.answers import Created, Leased, NothingReady, Updated
@@ -8,12 +10,16 @@ from dcf.core.growing import Added
 from dcf.core.model import RunStatus, Status
 from dcf.core.operations import RunAnswer
 from dcf.core.repeating import Rerun
+from dcf.core.resolving import wish_of
 from dcf.core.retention import Deleted
 from dcf.core.updates import Update
 from dcf.errors import UnknownState
 from dcf.values.refusal import Refusal
 from tests.support.growing import Server, check
 from tests.support.world import World
+
+
+REVIEW: Final = {"name": "review", "kind": "review", "criteria": ["It is right."], "reviewers": ["rita"]}
 
 
 def code(answer: object) -> str:
@@ -247,4 +253,35 @@ def test_a_completion_that_travels_behind_another_write_is_counted(real: World) 
     answers = real.plane.update_all(run, (noted, done))
     assert [answer.status for answer in answers if isinstance(answer, Updated)] == ["running", "succeeded"]
     assert isinstance(real.try_acquire(run, "C"), Leased)
+    check(server, run)
+
+
+@pytest.mark.parametrize("how", ["output", "skip", "error"])
+def test_an_operator_ends_a_unit_that_waits_for_its_review(real: World, how: str) -> None:
+    server = Server(real)
+    run = server.open({"name": "A", "gates": [REVIEW]}, {"name": "B", "depends_on": ["A"]})
+    assert code(real.try_complete(run, "A", real.acquire(run, "A"), output=1)) == "review_running"
+    assert code(real.lifecycle.resolve(run, wish_of("A", agents=("ann",)))) == "not_ready", "it has a holder"
+    told: dict[str, Any] = {how: 2 if how == "output" else "Wrong" if how == "error" else True}
+    assert isinstance(real.lifecycle.resolve(run, wish_of("A", **told)), RunAnswer)
+    doc = real.doc(run, "A")
+    ends = {"output": "succeeded", "skip": "skipped", "error": "failed"}
+    assert (doc.status, doc.kind, doc.gated) == (ends[how], None, None)
+    check(server, run)
+    if how == "error":
+        assert isinstance(real.lifecycle.resolve(run, wish_of("A", output=3)), RunAnswer), "what failed can be ended"
+        assert real.doc(run, "A").status == "succeeded"
+        check(server, run)
+    assert isinstance(real.try_acquire(run, "B"), Leased)
+
+
+def test_a_unit_that_is_skipped_while_it_is_judged_waits_for_nobody(real: World) -> None:
+    server = Server(real)
+    run = server.open({"name": "A", "gates": [REVIEW]}, {"name": "B"})
+    real.try_complete(run, "A", real.acquire(run, "A"), output=1)
+    server.add(run, {"name": "G", "kind": "group"}, {"name": "C", "group": "G", "gates": [REVIEW]})
+    real.try_complete(run, "C", real.acquire(run, "C"), output=1)
+    assert isinstance(server.seal(run, "G", force=True), RunAnswer)
+    doc = real.doc(run, "C")
+    assert (doc.status, doc.kind, doc.gated) == ("skipped", None, None)
     check(server, run)
