@@ -150,10 +150,18 @@ def _to_parent(parent: Parent | None) -> list[Notice]:
     return [Notice(type=kind, state=None, epoch=parent.epoch, reason=kind)]
 
 
+def unless_elsewhere(meta: Mapping[str, Json], request: Create) -> Refusal | None:
+    """Refuse an id that a run of another project has. Nothing else is said of a run that the caller may not see."""
+    if meta.get("project") == request.project:
+        return None
+    return conflict(f"The id '{request.workflow_id}' is taken by a run outside {_of(request.project)}.")
+
+
 def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
     sha256 = request.definition.sha256
-    if meta.get("project") != request.project:  # nothing is said of a run that the caller may not see
-        return conflict(f"The id '{request.workflow_id}' is taken by a run outside {_of(request.project)}.")
+    elsewhere = unless_elsewhere(meta, request)
+    if elsewhere is not None:
+        return elsewhere
     if meta.get("definition_sha256") != sha256:
         return conflict(
             f"Run '{request.workflow_id}' exists with another definition "

@@ -5,7 +5,7 @@ from typing import Final
 
 from dcf.core.answers import Created
 from dcf.core.codec import whole_meta
-from dcf.core.creation import Create, meta_document
+from dcf.core.creation import Create, meta_document, unless_elsewhere
 from dcf.core.decision import Changes, Decision, Event, Snapshot
 from dcf.core.growth import NO_GROWTH
 from dcf.core.kickoff import deadline
@@ -58,6 +58,9 @@ def open_run(snapshot: Snapshot, request: OpenRequest) -> Decision[Created | Ref
     """Write the documents of a run without units. The same request again finds the run."""
     wish, now, found = request.wish, snapshot.now, snapshot.meta_document
     if found is not None:
+        elsewhere = unless_elsewhere(found, wish)
+        if elsewhere is not None:
+            return Decision(answer=elsewhere)
         if found.get(OPENED_AS) != request.content:
             return Decision(answer=conflict(f"Run '{wish.workflow_id}' exists, and was not opened like this."))
         return Decision(answer=Created(existed=True, meta=whole_meta(found)))

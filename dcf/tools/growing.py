@@ -1,5 +1,6 @@
 """Tools for runs that grow: open one, add units, seal, take back, close. They only parse arguments, call and format."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
@@ -91,7 +92,19 @@ class RunOpened(Answer):
     existed: bool | None = None
 
 
-@tool(toolset="growing", scope=Scope.PLAN, profiles=("member", "operator"), arguments=OpenRun, answer=RunOpened)
+def _run_around(args: Any) -> Iterable[str]:
+    """Name the run that must be there: the one around."""
+    return () if args.parent_run is None else (args.parent_run,)
+
+
+@tool(
+    toolset="growing",
+    scope=Scope.PLAN,
+    profiles=("member", "operator"),
+    arguments=OpenRun,
+    answer=RunOpened,
+    runs_named=_run_around,
+)
 def open_run(app: Application, args: OpenRun) -> RunOpened:
     """Open a run that grows."""
     caller, most = current_caller(), app.settings.max_output_bytes
