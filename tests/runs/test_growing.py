@@ -6,6 +6,7 @@ import pytest
 
 from dcf.core.answers import Created, Leased, NothingReady, Updated
 from dcf.core.corrections import Correct
+from dcf.core.decision import Reads
 from dcf.core.growing import Added
 from dcf.core.model import RunStatus, Status
 from dcf.core.operations import RunAnswer
@@ -14,10 +15,10 @@ from dcf.core.resolving import wish_of
 from dcf.core.retention import Deleted
 from dcf.core.updates import Update
 from dcf.errors import UnknownState
+from dcf.store.authors import authored_by
 from dcf.values.refusal import Refusal
 from tests.support.growing import Server, check
 from tests.support.world import World
-
 
 REVIEW: Final = {"name": "review", "kind": "review", "criteria": ["It is right."], "reviewers": ["rita"]}
 
@@ -285,3 +286,17 @@ def test_a_unit_that_is_skipped_while_it_is_judged_waits_for_nobody(real: World)
     doc = real.doc(run, "C")
     assert (doc.status, doc.kind, doc.gated) == ("skipped", None, None)
     check(server, run)
+
+
+def test_whose_key_submits_is_known_to_a_server_that_has_not_seen_the_gates_yet(real: World) -> None:
+    """So that the key behind the author judges nothing of it."""
+    server, other = Server(real), Server(World(connections=real.connections, onlooker=real.onlooker))
+    run = server.open()
+    other.world.plane.run(run)
+    server.add(run, {"name": "A", "gates": [REVIEW]})
+    token = real.acquire(run, "A")
+    with authored_by("key:own"):
+        assert code(other.world.try_complete(run, "A", token, output=1)) == "review_running"
+    record = real.store.read(run, Reads(states=("A",), gates=("A",))).gates["A"]
+    assert record is not None
+    assert record.author_key == "key:own"
