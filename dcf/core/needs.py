@@ -31,9 +31,6 @@ _OTHERS = 8
 _LISTS: Final = ("states", "entries", "outputs", "agents", "scopes", "items", "tallies", "receipts", "gates")
 """Rows of the reads of a write."""
 
-_WHOLE: Final = ("signals", "growth")
-"""Rows of the reads of a write that name one document of the run."""
-
 _MOST = 200
 """Most documents of earlier visits that are read. For those beyond, stored answers to repeated requests are lost."""
 
@@ -227,8 +224,8 @@ def _both(reads: Reads, more: Reads) -> Reads:
     lists: dict[str, Any] = {row: tuple(dict.fromkeys((*getattr(reads, row), *getattr(more, row)))) for row in _LISTS}
     pages = [page for page in (reads.open_states, more.open_states) if page is not None]
     seeker = reads.seeker if more.open_states is None else more.seeker
-    whole: dict[str, bool] = {row: getattr(reads, row) or getattr(more, row) for row in _WHOLE}
-    return replace(reads, open_states=max(pages, default=None), seeker=seeker, **lists, **whole)
+    signals, growth = reads.signals or more.signals, reads.growth or more.growth
+    return replace(reads, open_states=max(pages, default=None), seeker=seeker, signals=signals, growth=growth, **lists)
 
 
 def add(reads: Reads, more: More) -> Reads:
