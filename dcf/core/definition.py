@@ -48,7 +48,8 @@ class Definition:
     that the workflow itself assigns. `output_schemas` and `errors` are by the names of the Tasks that have them.
     `gates` are those of Tasks by name, `run_gates` those of every Task of a run that was started with some.
     `units` are those of a run that grows (`grown`); a workflow has none. `needed` is what `needs` worked out for writes
-    to its states; it is thrown away with the definition, or when there is too much of it.
+    to its states; it is thrown away with the definition, or when there is too much of it. `is_gated`: a Task has
+    a gate.
     """
 
     document: Mapping[str, Json]
@@ -72,6 +73,10 @@ class Definition:
     needed: dict[tuple[str, bool, bool, int], Reads] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    is_gated: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_gated", bool(self.gates or self.run_gates))
 
     @property
     def identity(self) -> dict[str, Json]:
@@ -91,11 +96,6 @@ class Definition:
             name: {"upstream": list(machine.upstream(name)), "downstream": list(machine.downstream(name))}
             for name in machine.states
         }
-
-    @property
-    def is_gated(self) -> bool:
-        """True if a Task of the run has a gate."""
-        return bool(self.gates or self.run_gates)
 
     def gates_of(self, path: str) -> tuple[Gate, ...]:
         """Return the gates of a Task: its own, then those of the run that it has none of the same name for."""

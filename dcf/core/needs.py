@@ -224,8 +224,8 @@ def _both(reads: Reads, more: Reads) -> Reads:
     lists: dict[str, Any] = {row: tuple(dict.fromkeys((*getattr(reads, row), *getattr(more, row)))) for row in _LISTS}
     pages = [page for page in (reads.open_states, more.open_states) if page is not None]
     seeker = reads.seeker if more.open_states is None else more.seeker
-    signals = reads.signals or more.signals
-    return replace(reads, open_states=max(pages, default=None), seeker=seeker, signals=signals, **lists)
+    signals, growth = reads.signals or more.signals, reads.growth or more.growth
+    return replace(reads, open_states=max(pages, default=None), seeker=seeker, signals=signals, growth=growth, **lists)
 
 
 def add(reads: Reads, more: More) -> Reads:

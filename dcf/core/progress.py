@@ -60,7 +60,8 @@ def _apply(
 ) -> Decision[Updated | Refusal | More]:
     doc = snapshot.states[request.state]
     if request.status in _SETTLING:
-        refusal = _unfit(snapshot, request, definition)
+        is_free = definition.units is None and not definition.output_schemas
+        refusal = None if is_free else _unfit(snapshot, request, definition)
         if refusal is None and definition.is_gated and request.status is Status.SUCCEEDED:
             return through_gates(snapshot, request, definition, lambda one: _settle(snapshot, one, definition, context))
         return _settle(snapshot, request, definition, context) if refusal is None else Decision(answer=refusal)

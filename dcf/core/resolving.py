@@ -150,8 +150,10 @@ def _why_not(snapshot: Snapshot, wish: Resolve, definition: Definition) -> Refus
 
 def _why_not_unit(wish: Resolve, doc: StateDoc) -> Refusal | None:
     """Return why a unit of a run that grows cannot be ended: one that failed, or that is not ready, can be."""
-    if doc.kind is not None:
+    if doc.kind == unit_progress.GROUP:
         return refusals.is_a_scope(wish.state, doc)
+    if doc.waits_outside and wish.agents:
+        return waits_outside(wish.state, doc)
     if doc.status.is_terminal and (doc.status is not Status.FAILED or wish.how in (None, "error")):
         return refusals.state_terminal(wish.state, doc)
     if not doc.is_ready and wish.how == "error":

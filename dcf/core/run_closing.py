@@ -148,6 +148,8 @@ def _skip(step: Transition, snapshot: Snapshot, names: list[str], units: Units) 
             status=Status.SKIPPED,
             lease=Lease(epoch=max(doc.lease.epoch, step.epoch)),
             finished_at=step.now,
+            kind=None,
+            gated=None,
             claim=None,
         )
         step.writes.timers[name] = None

@@ -7,6 +7,7 @@ the work that it left. States are given by name or, inside Parallel and Map, by 
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from dcf.asl.places import Place
@@ -55,6 +56,7 @@ Answer = TypeVar("Answer")
 Request = TypeVar("Request", lease.Acquire, lease.Renew, lease.Release, Update)
 
 _ALL = 1_000_000
+_usage_of = attrgetter("usage")
 _NO_ITEMS = NoItems()
 
 Ending: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], Decision[RunStatus | More | None]]
@@ -216,7 +218,9 @@ class ControlPlane:
             return needs.by_name(needed, known)
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[Answers | More]:
-            decision = _update(asked, run, snapshot)
+            is_judged = run.definition.is_gated  # as it is now: a unit with gates may have been added since
+            sent = [replace(one, caller=current_author()) for one in asked] if is_judged else asked
+            decision = _update(sent, run, snapshot)
             if isinstance(decision.answer, More) and decision.answer.page:
                 self._known.forget(workflow_id, owner)
             return decision
@@ -229,7 +233,7 @@ class ControlPlane:
             ahead=lambda run, answers: needs.to_update_next(run.definition, asked, answers),
         )
         self._known.keep(workflow_id, owner, committed.answer)
-        if self.after_usage is not None and any(request.usage is not None for request in asked):
+        if self.after_usage is not None and any(map(_usage_of, asked)):
             self.after_usage(workflow_id)
         return self._followed_up(workflow_id, asked, committed)
 
@@ -330,8 +334,6 @@ class ControlPlane:
         The id is its idempotency key: a write whose reply was lost is applied once.
         """
         found = _at(self.path(workflow_id, request.state), request)
-        if self.transactions.run(workflow_id).definition.is_gated:
-            found = replace(found, caller=current_author())
         return replace(found, request_id=secrets.token_hex(8)) if found.needs_id else found
 
     def _followed_up(self, workflow_id: str, requests: Sequence[Update], committed: Committed[Answers]) -> Answers:

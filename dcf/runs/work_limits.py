@@ -71,7 +71,8 @@ class WorkLimiting:
     @property
     def are_any(self) -> bool:
         """True if there is any limit."""
-        self.refresh(_KEPT_S)
+        if time.monotonic() - self._read_at >= _KEPT_S:  # asked by every grant
+            self.refresh()
         return bool(self._known)
 
     def acquire(

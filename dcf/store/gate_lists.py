@@ -10,7 +10,6 @@ from heapq import merge
 from itertools import islice
 from typing import Final
 
-from dcf.core.decision import Changes, Snapshot
 from dcf.core.gate_list import ANY, GatePlace, GateQuery
 from dcf.core.gates import GateRecord, read_record
 from dcf.core.model import RunStatus, StateDoc
@@ -75,12 +74,10 @@ def listed_commands(workflow_id: str, states: Mapping[str, StateDoc]) -> Iterato
             yield ("ZADD", f"{WAITING}{queue}", since, member(workflow_id, path))
 
 
-def unlisted_commands(run: RunKeys, changes: Changes, seen: Snapshot) -> Iterator[Command]:
-    """Yield the commands, for after the commit, that take off what does not wait there any more."""
-    for path, before in (*seen.states.items(), *seen.void.items()):
-        if before.gated is not None and path in changes.states:
-            for queue in sorted(queues_of(before) - queues_of(changes.states[path])):
-                yield _unlist(queue, run, path, before)
+def unlisted_commands(run: RunKeys, path: str, before: StateDoc, after: StateDoc) -> Iterator[Command]:
+    """Yield the commands, for after the commit, that take a state off the lists on which it does not wait any more."""
+    for queue in sorted(queues_of(before) - queues_of(after)):
+        yield _unlist(queue, run, path, before)
 
 
 def _unlist(queue: str, run: RunKeys, path: str, seen: StateDoc | None) -> Command:

@@ -21,6 +21,7 @@ from dcf.core.talk import read_talk
 from dcf.errors import StateError
 from dcf.store.connection import Command, Connections, Reply
 from dcf.store.documents import micros
+from dcf.store.gate_lists import unlisted_commands
 from dcf.store.keys import RunKeys
 from dcf.store.people_keys import (
     ALL_ASKED,
@@ -97,6 +98,7 @@ def ended_commands(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Comma
             found += _closed_questions(run, path, before, changes.states[path])
         if before.gated is not None and path in changes.states:
             found += _closed_gates(run, path, before, changes.states[path])
+            found += unlisted_commands(run, path, before, changes.states[path])
         if before.asked is None or path not in changes.states or not waits_for_person(before):
             continue
         if not waits_for_person(changes.states[path]):

@@ -332,13 +332,6 @@ def _kept(kind: str, read: Callable[[Json], object]) -> Ask:
     return ask
 
 
-def _growth(asked: Asked, run: RunKeys, _: bool) -> Understand:
-    keys = {"growth": run.growth}
-    asked.documents(keys)
-    asked.watched.append(run.growth)
-    return lambda found: read_growth(found.present(keys).get("growth"))
-
-
 def _usage(asked: Asked, run: RunKeys, _: bool) -> Understand:
     command: Command = ("HGETALL", run.usage)
     asked.add(command)
@@ -362,7 +355,7 @@ READS: Final[Mapping[str, Ask]] = {
     "talk": _kept("talk", read_talk),
     "gates": _of_hash(lambda run: run.gates, encode_state, read_record),
     "journal": ask_journal,
-    "growth": _growth,
+    "growth": _kept("growth", read_growth),
     "usage": _usage,
 }
 """Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""

@@ -18,7 +18,6 @@ from dcf.errors import DcfError, StoreUnavailable
 from dcf.store.attempts import Attempts, Overtaken, commit, commit_if
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, all_checked, exchange
-from dcf.store.gate_lists import unlisted_commands
 from dcf.store.guards import Unchanged, guarded
 from dcf.store.human_tasks import ended_commands
 from dcf.store.key_parts import decode_state
@@ -263,7 +262,7 @@ class RunStore:
             remaining=decision.remaining,
             counts=counts,
             owes=bool(changes.notices),
-            outdated=[*ended_commands(run, changes, snapshot), *unlisted_commands(run, changes, snapshot)],
+            outdated=ended_commands(run, changes, snapshot),
         )
 
     def _following(self, run: RunKeys, work: "_Transaction[Answer]", answer: Answer) -> tuple[Reads, Reading] | None:

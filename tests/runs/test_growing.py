@@ -1,19 +1,26 @@
 """A run that grows, and the operations that every run has: the clock, pause and resume, ends, exports, deletion."""
 
+from typing import Any, Final
+
 import pytest
 
 from dcf.core.answers import Created, Leased, NothingReady, Updated
 from dcf.core.corrections import Correct
+from dcf.core.decision import Reads
 from dcf.core.growing import Added
-from dcf.core.model import RunStatus
+from dcf.core.model import RunStatus, Status
 from dcf.core.operations import RunAnswer
 from dcf.core.repeating import Rerun
+from dcf.core.resolving import wish_of
 from dcf.core.retention import Deleted
 from dcf.core.updates import Update
 from dcf.errors import UnknownState
+from dcf.store.authors import authored_by
 from dcf.values.refusal import Refusal
 from tests.support.growing import Server, check
 from tests.support.world import World
+
+REVIEW: Final = {"name": "review", "kind": "review", "criteria": ["It is right."], "reviewers": ["rita"]}
 
 
 def code(answer: object) -> str:
@@ -237,3 +244,60 @@ def test_a_forced_seal_skips_what_is_open(real: World) -> None:
     assert real.statuses(run) == {"G": "succeeded", "A": "skipped", "B": "pending"}
     assert code(real.try_complete(run, "A", token)) in {"terminal", "lease_lost"}
     check(server, run)
+
+
+def test_a_completion_that_travels_behind_another_write_is_counted(real: World) -> None:
+    server = Server(real)
+    run = server.open({"name": "A"}, {"name": "B"}, {"name": "C", "depends_on": ["B"]})
+    first, second = real.acquire(run, "A"), real.acquire(run, "B")
+    noted = Update(state="A", token=first, request_id="note", has_output=True, output=1)
+    done = Update(state="B", token=second, status=Status.SUCCEEDED, has_output=True, output=2)
+    answers = real.plane.update_all(run, (noted, done))
+    assert [answer.status for answer in answers if isinstance(answer, Updated)] == ["running", "succeeded"]
+    assert isinstance(real.try_acquire(run, "C"), Leased)
+    check(server, run)
+
+
+@pytest.mark.parametrize("how", ["output", "skip", "error"])
+def test_an_operator_ends_a_unit_that_waits_for_its_review(real: World, how: str) -> None:
+    server = Server(real)
+    run = server.open({"name": "A", "gates": [REVIEW]}, {"name": "B", "depends_on": ["A"]})
+    assert code(real.try_complete(run, "A", real.acquire(run, "A"), output=1)) == "review_running"
+    assert code(real.lifecycle.resolve(run, wish_of("A", agents=("ann",)))) == "not_ready", "it has a holder"
+    told: dict[str, Any] = {how: 2 if how == "output" else "Wrong" if how == "error" else True}
+    assert isinstance(real.lifecycle.resolve(run, wish_of("A", **told)), RunAnswer)
+    doc = real.doc(run, "A")
+    ends = {"output": "succeeded", "skip": "skipped", "error": "failed"}
+    assert (doc.status, doc.kind, doc.gated) == (ends[how], None, None)
+    check(server, run)
+    if how == "error":
+        assert isinstance(real.lifecycle.resolve(run, wish_of("A", output=3)), RunAnswer), "what failed can be ended"
+        assert real.doc(run, "A").status == "succeeded"
+        check(server, run)
+    assert isinstance(real.try_acquire(run, "B"), Leased)
+
+
+def test_a_unit_that_is_skipped_while_it_is_judged_waits_for_nobody(real: World) -> None:
+    server = Server(real)
+    run = server.open({"name": "A", "gates": [REVIEW]}, {"name": "B"})
+    real.try_complete(run, "A", real.acquire(run, "A"), output=1)
+    server.add(run, {"name": "G", "kind": "group"}, {"name": "C", "group": "G", "gates": [REVIEW]})
+    real.try_complete(run, "C", real.acquire(run, "C"), output=1)
+    assert isinstance(server.seal(run, "G", force=True), RunAnswer)
+    doc = real.doc(run, "C")
+    assert (doc.status, doc.kind, doc.gated) == ("skipped", None, None)
+    check(server, run)
+
+
+def test_whose_key_submits_is_known_to_a_server_that_has_not_seen_the_gates_yet(real: World) -> None:
+    """So that the key behind the author judges nothing of it."""
+    server, other = Server(real), Server(World(connections=real.connections, onlooker=real.onlooker))
+    run = server.open()
+    other.world.plane.run(run)
+    server.add(run, {"name": "A", "gates": [REVIEW]})
+    token = real.acquire(run, "A")
+    with authored_by("key:own"):
+        assert code(other.world.try_complete(run, "A", token, output=1)) == "review_running"
+    record = real.store.read(run, Reads(states=("A",), gates=("A",))).gates["A"]
+    assert record is not None
+    assert record.author_key == "key:own"

@@ -31,6 +31,7 @@ WANTED: dict[str, Any] = {
     "claims": ("token",),
     "signals": True,
     "talk": True,
+    "gates": ("A",),
     "journal": ("j0",),
     "growth": True,
     "gates": ("A",),

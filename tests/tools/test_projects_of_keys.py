@@ -120,6 +120,26 @@ async def test_a_run_that_a_bound_key_starts_belongs_to_its_project(alone: Appli
     assert (again.code, again["existed"]) == ("ok", True)
 
 
+async def test_a_run_that_a_bound_key_opens_belongs_to_its_project(alone: Application, run_id: str) -> None:
+    wish = {"name": "work", "workflow_id": run_id}
+    assert (await ask(alone, bound(OURS), "open_run", **wish)).code == "ok"
+    read = await ask(alone, bound(OURS), "read_workflow_control_plane", workflow_id=run_id)
+    assert read["meta"]["project"] == OURS
+    again = await ask(alone, bound(OURS), "open_run", **wish)
+    assert (again.code, again["existed"]) == ("ok", True)
+    taken = await ask(alone, bound(THEIRS), "open_run", **wish)
+    assert taken.code == "conflict"
+    assert "not opened like this" not in taken.text, "nothing is said of it"
+
+
+async def test_a_bound_key_opens_no_run_within_one_of_another_project(alone: Application, run_id: str) -> None:
+    assert (await ask(alone, bound(THEIRS), "open_run", name="work", workflow_id=run_id)).code == "ok"
+    assert (await ask(alone, bound(OURS), "open_run", name="inner", parent_run=run_id)).code == "unknown_run"
+    read = await ask(alone, bound(THEIRS), "read_run_events", workflow_id=run_id)
+    assert "RunNested" not in read.text
+    assert (await ask(alone, bound(THEIRS), "open_run", name="inner", parent_run=run_id)).code == "ok"
+
+
 async def test_a_bound_key_lists_the_runs_of_its_project_only(alone: Application) -> None:
     ours, theirs, nobodys = (f"run-{secrets.token_hex(4)}" for _ in range(3))
     where = f"p-{secrets.token_hex(4)}"
