@@ -68,12 +68,11 @@ class Hands:
 
     def _listen(self) -> None:
         """Lease the states of events, while a hand is free."""
-        for event, granted in self._worker.events(self._stop, self._wait_for_a_hand):
+        for event, _ in self._worker.events(self._stop, self._wait_for_a_hand, leases=False):
             if self._stop.is_set():
-                self._worker.decline(granted)
                 return  # without an acknowledgement, so that another process of this agent gets the event
             try:
-                work = self._worker.acquire(event, granted)
+                work = self._worker.acquire(event)
             except DcfError as error:
                 self._worker.drop(event, error)
                 continue

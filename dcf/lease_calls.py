@@ -49,9 +49,9 @@ class LeaseCalls:
     def await_event(self, handled: str | None, states: Sequence[str] | None) -> dict[str, Json]:
         """Wait for the next event, and acknowledge the one that was handled.
 
-        What is ready of these states (None: of all) comes leased, as `work`; where they are too many to name them in
-        every call, nothing does. The token is the same until an answer has come, so that a call whose answer was lost
-        finds its lease again.
+        What is ready of these states (None: of all) comes leased, as `work`; where they are none, or too many to
+        name them in every call, nothing does. The token is the same until an answer has come, so that a call whose
+        answer was lost finds its lease again.
         """
         self._token = self._token or _new_token()
         only: dict[str, Json] = {}

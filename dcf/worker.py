@@ -152,18 +152,19 @@ class Worker:
             work = following
 
     def events(
-        self, stop: threading.Event, before: Callable[[], None] = lambda: None
+        self, stop: threading.Event, before: Callable[[], None] = lambda: None, *, leases: bool = True
     ) -> Iterator[tuple[Mapping[str, Json], Granted]]:
         """Yield events until told to stop, with the work of those whose state was leased with them.
 
         Call `before` each wait. Asking for the next acknowledges an event, unless its agent holds as much as it may.
+        Without `leases` nothing is: of what a wait that was left behind leased nobody would hear.
         """
-        handled: str | None = None
-        reached = False
+        handled, reached = None, False
+        served = () if not leases else None if self._otherwise else tuple(self._plans)
         while not stop.is_set():
             before()
             try:
-                answer = self._leases.await_event(handled, None if self._otherwise else tuple(self._plans))
+                answer = self._leases.await_event(handled, served)
             except DcfError as error:
                 if not reached or error.code not in PASSING:
                     raise
@@ -176,10 +177,7 @@ class Worker:
                 handled, self._comes_again = None if self._comes_again else handled, False
 
     def drop(self, event: Mapping[str, Json], error: DcfError) -> None:
-        """Log that an event could not be handled. One that always fails must not be delivered forever.
-
-        The lease, if it was granted, expires, and the clock notifies again.
-        """
+        """Log that an event could not be handled. It must not be delivered for ever; the clock notifies again."""
         run, state = event.get("workflow_id"), event.get("target_state")
         log.warning("%s/%s: the event is dropped: %s", run, state, error.message)
 

@@ -40,6 +40,7 @@ GIVEN: Final = {
     "asked": ASKED,
     "question_id": "q1",
     "issue": "j0123456789abcdef",
+    "gate": "review",
 }
 
 ALL: Final = {

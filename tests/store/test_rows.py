@@ -31,7 +31,6 @@ WANTED: dict[str, Any] = {
     "claims": ("token",),
     "signals": True,
     "talk": True,
-    "gates": ("A",),
     "journal": ("j0",),
     "growth": True,
     "gates": ("A",),

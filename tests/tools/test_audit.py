@@ -14,9 +14,9 @@ from tests.tools.access import PLANNER, ask, key_of
 pytestmark = pytest.mark.anyio
 
 Replica = Callable[..., Application]
-IN_HISTORY = {"planning", "execution", "notification", "people", "growing", "artifacts"}
+IN_HISTORY = {"planning", "execution", "notification", "people", "growing", "artifacts", "journal", "gates"}
 """Toolsets whose changes are events of a run (`test_authors.py`)."""
-ON_RUNS = {"dcf.tools.lifecycle", "dcf.tools.starting"}
+ON_RUNS = {"dcf.tools.lifecycle", "dcf.tools.starting", "dcf.tools.usage"}
 """Modules of tools of the toolset "operations" whose changes are events of a run."""
 
 

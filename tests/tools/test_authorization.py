@@ -17,6 +17,8 @@ pytestmark = pytest.mark.anyio
 
 SPEAKING = sorted(name for name, spec in TOOLS.items() if spec.acts_as is not None)
 OTHERS = {"delete_agent", "register_agent", "remove_tool_return_limits"}
+READ_OF_ALL = {"read_usage"}
+"""What anybody who may read is told of any agent."""
 OF_PLANNERS: dict[str, dict[str, Any]] = {
     "create_worker_agents": {"workflow_json": ONE_TASK},
     "finalize_workflow": {},
@@ -59,7 +61,7 @@ async def test_a_key_of_one_agent_may_not_act_as_another(alone: Application, nam
 
 def test_every_argument_that_names_an_agent_says_who_calls_or_is_about_others() -> None:
     named = {name for name, spec in TOOLS.items() if {"agent_id", "owner_agent_id"} & set(spec.arguments.model_fields)}
-    assert named - set(SPEAKING) == OTHERS
+    assert named - set(SPEAKING) == OTHERS | READ_OF_ALL
 
 
 async def test_an_agent_that_does_not_say_who_it_is_is_the_one_of_its_key(alone: Application) -> None:

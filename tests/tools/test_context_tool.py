@@ -5,8 +5,11 @@ import secrets
 from typing import Any
 
 import pytest
+import redis
 
 from dcf.core.agent_context import MOST_BYTES
+from dcf.core.catalog import FOR_ANYBODY, Facet
+from dcf.store import keys
 from tests.tools.calls import Tools, new_run
 
 pytestmark = pytest.mark.anyio
@@ -48,7 +51,8 @@ class Place:
 
 
 @pytest.fixture
-def place(operator: Tools) -> Place:
+def place(operator: Tools, raw_redis: redis.Redis) -> Place:
+    raw_redis.delete(keys.runs_by(Facet.AGENT, FOR_ANYBODY))  # what other tests left for anybody to do
     return Place(operator)
 
 

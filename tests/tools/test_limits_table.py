@@ -80,7 +80,7 @@ from tests.tools import (
 )
 from tests.tools.calls import Tools, new_run
 from tests.unit.asl import test_gate_syntax, test_json_schemas
-from tests.unit.core import test_core_briefs, test_growing, test_scheduling, test_text_query, test_ticks
+from tests.unit.core import test_core_briefs, test_core_growing, test_scheduling, test_text_query, test_ticks
 
 pytestmark = pytest.mark.anyio
 
@@ -342,11 +342,11 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     ),
     "units and groups of a run that grows": (
         units.MOST_UNITS,
-        test_growing.test_a_run_takes_only_so_many_units_and_a_call_only_so_many,
+        test_core_growing.test_a_run_takes_only_so_many_units_and_a_call_only_so_many,
     ),
     "units that wait for one unit or group": (
         units.MOST_FOLLOWERS,
-        test_growing.test_only_so_many_units_wait_for_one,
+        test_core_growing.test_only_so_many_units_wait_for_one,
     ),
     "bytes of a context": (agent_context.MOST_BYTES, test_context_tool.test_a_context_says_whose_it_is_and_has_a_size),
     "runs whose journals and outputs one search looks through": (

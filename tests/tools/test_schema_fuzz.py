@@ -63,7 +63,8 @@ def _values(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
             return st.from_regex(schema["pattern"], fullmatch=True).filter(
                 lambda text: len(text) <= schema.get("maxLength", 10_000)
             )
-        return st.text(min_size=schema.get("minLength", 0), max_size=min(schema.get("maxLength", 50), 50))
+        least = schema.get("minLength", 0)
+        return st.text(min_size=least, max_size=max(least, min(schema.get("maxLength", 50), 50)))
     simple: dict[Any, st.SearchStrategy[Any]] = {
         "boolean": st.booleans(),
         "null": st.none(),
