@@ -39,7 +39,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     task_log,
     validation,
 )
-from dcf.tools.registry import TOOLS, Profile, Toolset, ToolSpec
+from dcf.tools.registry import TOOLS, Profile, Toolset, ToolSpec, is_served
 
 _TOOLSETS: Final[tuple[Toolset, ...]] = get_args(Toolset)
 _ALL: Final = "all"
@@ -100,9 +100,7 @@ def select_tools(toolsets: Iterable[str], *, read_only: bool, profile: str = _AL
     chosen = [
         spec
         for spec in TOOLS.values()
-        if (not wanted or spec.toolset in wanted)
-        and (spec.read_only or not read_only)
-        and (names is None or spec.name in names)
+        if is_served(spec, wanted) and (spec.read_only or not read_only) and (names is None or spec.name in names)
     ]
     return sorted(chosen, key=_place)
 

@@ -22,7 +22,7 @@ from dcf.tools.envelope import Reply, call
 from dcf.tools.http_bodies import FREE
 from dcf.tools.http_endpoints import HttpEndpoint
 from dcf.tools.limits import Meter
-from dcf.tools.registry import TOOLS, ToolSpec
+from dcf.tools.registry import TOOLS, ToolSpec, is_served
 from dcf.values.json_text import Json, dump, parse
 
 PATH: Final = "/task-tokens"
@@ -54,7 +54,7 @@ def task_token_routes(
 ) -> list[Route]:
     """Return the routes of the tools that this server offers. `asks`: it asks its callers for an API key."""
     settings = application.settings
-    if settings.read_only or (settings.toolsets and "people" not in settings.toolsets):
+    if settings.read_only:
         return []
     return [
         Route(
@@ -63,6 +63,7 @@ def task_token_routes(
             methods=["POST"],
         )
         for verb, tool in _VERBS.items()
+        if is_served(TOOLS[tool], settings.toolsets)
     ]
 
 
