@@ -14,8 +14,10 @@ from typing import Any
 from benchmarks.figures import Row
 from dcf.store import embedded
 
-_COMPILED_ANEW = ("PYTHONDONTWRITEBYTECODE",)
-"""Where it is set, every process compiles dcf again, which no installed package does."""
+_LEFT_OUT = ("DCF_", "REDIS_", "PYTHONDONTWRITEBYTECODE")
+"""Variables whose names begin so are not passed on. With the last one every process would compile dcf again, which no
+installed package does.
+"""
 
 _TASKS = 20
 _FUNCTIONS = '''"""Functions that do nothing; the first one notes when it was called."""
@@ -78,7 +80,7 @@ def _more_than_python(rounds: int, code: str, bound: float) -> Row:
 
 def _python(code: str) -> float:
     began = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], env=_environment(), check=True)
     return time.perf_counter() - began
 
 
@@ -95,9 +97,7 @@ def _run(chain: Path, rounds: int, what: str, first: float, whole: float, *optio
 
 
 def _time(chain: Path, arguments: tuple[str, ...], environment: Mapping[str, str]) -> float:
-    left_out = ("DCF_", "REDIS_", *_COMPILED_ANEW)
-    own = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
-    own |= {"DCF_DATA_DIR": str(chain.with_name("data")), **environment}
+    own = {**_environment(), "DCF_DATA_DIR": str(chain.with_name("data")), **environment}
     began = time.perf_counter()
     done = subprocess.run(
         [Path(sys.executable).with_name("dcf"), *arguments], env=own, capture_output=True, check=False
@@ -105,6 +105,10 @@ def _time(chain: Path, arguments: tuple[str, ...], environment: Mapping[str, str
     taken = time.perf_counter() - began
     assert done.returncode == 0, done.stderr.decode()
     return taken
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(_LEFT_OUT)}
 
 
 def _ms(taken: list[float]) -> float:

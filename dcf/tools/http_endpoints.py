@@ -4,6 +4,7 @@ What the calls are is said by the paths: `task_token_routes.py`, `artifact_route
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -26,41 +27,39 @@ _NO_KEY: Final = {"error": "invalid_token", "error_description": "Authentication
 _NOT_READ: Final = {"error": "insufficient_scope", "error_description": "Required scope: read"}
 
 
+@dataclass(eq=False)
 class HttpEndpoint(ABC):
     """A path as an ASGI application. `asks`: the server asks its callers for an API key."""
 
     is_json: ClassVar[bool] = True
     """Whether a body must be JSON, and say so."""
 
-    def __init__(
-        self,
-        application: Application,
-        who_calls: WhoCalls,
-        meter: Meter,
-        security: TransportSecuritySettings,
-        asks: bool,
-    ) -> None:
-        self.application = application
-        self.meter = meter
-        self._who_calls = who_calls
-        self._checks = TransportSecurityMiddleware(security)
-        self._asks = asks
+    application: Application
+    who_calls: WhoCalls
+    meter: Meter
+    security: TransportSecuritySettings
+    asks: bool
+    _checks: TransportSecurityMiddleware = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the check of Host and Origin, which is the same for all requests."""
+        self._checks = TransportSecurityMiddleware(self.security)
 
     @abstractmethod
     async def answer(self, request: Request, body: bytes, caller: Caller) -> Response:
         """Carry the call out."""
 
-    def caller_without_key(self, request: Request) -> Caller | None:  # noqa: ARG002 - for paths that have one
+    def caller_without_key(self, _: Request) -> Caller | None:
         """Return who calls without an API key where keys are asked for; None if nobody may."""
         return None
 
-    def most_bytes(self, request: Request) -> int:  # noqa: ARG002 - for paths where it depends on the caller
+    def most_bytes(self, _: Request) -> int:
         """Return how long a body may be."""
         return self.application.settings.max_body_bytes
 
     def is_known(self, request: Request) -> bool:
         """Return True for a caller who showed an API key, or need not show one."""
-        return not self._asks or isinstance(request.scope.get("user"), AuthenticatedUser)
+        return not self.asks or isinstance(request.scope.get("user"), AuthenticatedUser)
 
     async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
         """Find the caller, then read the body and carry the call out."""
@@ -80,7 +79,7 @@ class HttpEndpoint(ABC):
     def _caller(self, request: Request) -> Caller | Response:
         """Return who calls, or why they may not."""
         if self.is_known(request):
-            caller = self._who_calls()
+            caller = self.who_calls()
             return caller if Scope.READ in caller.scopes else JSONResponse(_NOT_READ, 403)
         caller_without = self.caller_without_key(request)
         return caller_without or JSONResponse(_NO_KEY, 401, {"WWW-Authenticate": 'Bearer error="invalid_token"'})

@@ -51,7 +51,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     validation,
     work_finding,
 )
-from dcf.tools.registry import TOOLS, Profile, Toolset, ToolSpec
+from dcf.tools.registry import TOOLS, Profile, Toolset, ToolSpec, is_served
 from dcf.values.profile_names import SYSTEM_PROFILES
 
 _TOOLSETS: Final[tuple[Toolset, ...]] = get_args(Toolset)
@@ -113,9 +113,7 @@ def select_tools(toolsets: Iterable[str], *, read_only: bool, profile: str = _AL
     chosen = [
         spec
         for spec in TOOLS.values()
-        if (not wanted or spec.toolset in wanted)
-        and (spec.read_only or not read_only)
-        and (names is None or spec.name in names)
+        if is_served(spec, wanted) and (spec.read_only or not read_only) and (names is None or spec.name in names)
     ]
     return sorted(chosen, key=_place)
 

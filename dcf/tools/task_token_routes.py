@@ -6,6 +6,7 @@ caller may do nothing else, is limited by its address as a key is, and sends sho
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from mcp.server.transport_security import TransportSecuritySettings
@@ -21,7 +22,7 @@ from dcf.tools.envelope import Reply, call
 from dcf.tools.http_bodies import FREE
 from dcf.tools.http_endpoints import HttpEndpoint
 from dcf.tools.limits import Meter
-from dcf.tools.registry import TOOLS, ToolSpec
+from dcf.tools.registry import TOOLS, ToolSpec, is_served
 from dcf.values.json_text import Json, dump, parse
 
 PATH: Final = "/task-tokens"
@@ -53,32 +54,24 @@ def task_token_routes(
 ) -> list[Route]:
     """Return the routes of the tools that this server offers. `asks`: it asks its callers for an API key."""
     settings = application.settings
-    if settings.read_only or (settings.toolsets and "people" not in settings.toolsets):
+    if settings.read_only:
         return []
     return [
         Route(
             f"{PATH}/{verb}",
-            _TaskTokenEndpoint(TOOLS[tool], application, who_calls, meter, security, asks),
+            _TaskTokenEndpoint(application, who_calls, meter, security, asks, spec=TOOLS[tool]),
             methods=["POST"],
         )
         for verb, tool in _VERBS.items()
+        if is_served(TOOLS[tool], settings.toolsets)
     ]
 
 
+@dataclass(eq=False)
 class _TaskTokenEndpoint(HttpEndpoint):
-    """One verb as an ASGI application."""
+    """One verb, carried out by its tool."""
 
-    def __init__(
-        self,
-        spec: ToolSpec,
-        application: Application,
-        who_calls: WhoCalls,
-        meter: Meter,
-        security: TransportSecuritySettings,
-        asks: bool,
-    ) -> None:
-        super().__init__(application, who_calls, meter, security, asks)
-        self._spec = spec
+    spec: ToolSpec = field(kw_only=True)
 
     def caller_without_key(self, request: Request) -> Caller | None:
         """Return the caller whose task token is enough, where that is allowed and no key is shown beside it."""
@@ -96,9 +89,9 @@ class _TaskTokenEndpoint(HttpEndpoint):
         try:
             arguments = _arguments(body, self.application.settings.max_body_bytes)
         except DcfError as error:
-            told = self._spec.answer(error=f"{error.code}: {error.message}", code=error.code, hint=error.hint)
+            told = self.spec.answer(error=f"{error.code}: {error.message}", code=error.code, hint=error.hint)
             return _response(told.payload())
-        reply: Reply = await call(self._spec, self.application, arguments, caller, self.meter)
+        reply: Reply = await call(self.spec, self.application, arguments, caller, self.meter)
         return _response(reply.payload)
 
 

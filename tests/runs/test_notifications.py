@@ -93,6 +93,7 @@ def test_an_agent_that_cannot_be_reached_is_tried_again_later(real: World) -> No
     assert (target.sent, target.delivery.error) == (False, "the agent server is down")
     assert real.owed(run) == 1
     forget_for(real, run, 31)
+    real.forget_others()
     relay.pulse()
     assert [agent for agent, _ in platform.asked] == ["b", "b"]
     assert len({event_id for _, event_id in platform.asked}) == 1
