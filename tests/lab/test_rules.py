@@ -318,8 +318,16 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
     ),
     (
         journal_rules.each_issue_is_opened_and_resolved_once,
-        "the run is blocked at the end",
-        replace(right(), meta={**right().meta, "blocked_by": [{"issue": "j1"}]}),
+        "a run that goes on is blocked at the end",
+        replace(right(), meta={**right().meta, "status": "running", "blocked_by": [{"issue": "j1"}]}),
+    ),
+    (
+        journal_rules.each_issue_is_opened_and_resolved_once,
+        "a resolved issue still blocks the run",
+        replace(
+            with_happening(OPENED, CLOSED, before="RunSucceeded", calls=(*right().calls, BLOCKED)),
+            meta={**right().meta, "blocked_by": [{"issue": entry_id_of("r1")}]},
+        ),
     ),
     (
         rules.no_stale_write,
