@@ -1,11 +1,11 @@
-"""The command `dcf export`: a run as one JSON file, or as an HTML page that needs neither network nor dcf."""
+"""The command `dcf export`: a run as one JSON file, as an HTML page that needs no network, or a report in Markdown."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO, TypeAlias, TypeVar
 
 import typer
 
@@ -18,7 +18,10 @@ from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
+    from dcf.application import Application
     from dcf.core.export import ExportedRun
+
+    Form: TypeAlias = Callable[[Application, str, Mapping[str, Json], list[int]], Iterator[str]]
 
 Part = TypeVar("Part")
 
@@ -40,10 +43,11 @@ def export(
     workflow_id: OptionalRun = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Write to this file; - is standard output.")] = _STDOUT,
     html: Annotated[bool, typer.Option("--html", help="An HTML page for people, which opens without network.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="A report in Markdown, with the run's journal.")] = False,
     file: Annotated[Path | None, typer.Option(help="Of a JSON export in this file, for --html.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON, which is the default.")] = False,
 ) -> None:
-    """Export a run: its workflow, its documents and its history, as one JSON file or as an HTML page.
+    """Export a run: its workflow, documents and history as one JSON file or an HTML page, or a report of it.
 
     The JSON is read elsewhere, without Redis: show, events, why and graph take  --file FILE,  as does export --html.
 
@@ -51,8 +55,8 @@ def export(
     """
     if (workflow_id is None) == (file is None):
         raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
-    if html and as_json:
-        raise InvalidArgument("--json and --html exclude each other.", "Leave out one of them.")
+    if html + markdown + as_json > 1:
+        raise InvalidArgument("--json, --html and --markdown exclude each other.", "Leave out all but one of them.")
     if file is not None and not html:
         raise InvalidArgument("The file is an export already.", "Add --html to make a page of it.")
     if file is not None:
@@ -60,7 +64,7 @@ def export(
         with _opened(output) as out:
             out.write(_page_of(found.head, iter(found.states.items()), iter(found.events)))
     elif workflow_id is not None:
-        _export_run(workflow_id, output, html=html)
+        _export_run(workflow_id, output, _report if markdown else _page if html else _json)
     if output != _STDOUT:
         say(f"Written to {output}")
 
@@ -88,18 +92,40 @@ def shown(file: Path) -> dict[str, Json]:
     }
 
 
-def _export_run(workflow_id: str, output: Path, *, html: bool) -> None:
+def _export_run(workflow_id: str, output: Path, form: "Form") -> None:
     with opening.application() as found:
         head = found.exports.head(workflow_id)
         done = [0]
-        states = _counted(found.exports.states(workflow_id), done)
-        events = _counted((one.as_json() for one in found.exports.events(workflow_id)), done)
+        parts = form(found, workflow_id, head, done)
         with _opened(output) as out, _told_of(output, lambda: done[0]):
-            if html:
-                out.write(_page_of(head, states, events))
-                return
-            for part in _parts(head, states, events):
+            for part in parts:
                 out.write(part)
+
+
+def _json(found: "Application", workflow_id: str, head: Mapping[str, Json], done: list[int]) -> Iterator[str]:
+    return _parts(head, _states(found, workflow_id, done), _events(found, workflow_id, done))
+
+
+def _page(found: "Application", workflow_id: str, head: Mapping[str, Json], done: list[int]) -> Iterator[str]:
+    yield _page_of(head, _states(found, workflow_id, done), _events(found, workflow_id, done))
+
+
+def _report(found: "Application", workflow_id: str, head: Mapping[str, Json], done: list[int]) -> Iterator[str]:
+    from dcf.core.journal_query import LONGEST_PAGE, JournalQuery
+    from dcf.drawing.markdown_report import markdown_report
+
+    written = found.journal.each_entry(workflow_id, JournalQuery(limit=LONGEST_PAGE, oldest_first=True))
+    entries = (one.as_json() for one in written)
+    for line in markdown_report(head, _states(found, workflow_id, done), _counted(entries, done)):
+        yield f"{line}\n"
+
+
+def _states(found: "Application", workflow_id: str, done: list[int]) -> "Iterator[tuple[str, dict[str, Json]]]":
+    return _counted(found.exports.states(workflow_id), done)
+
+
+def _events(found: "Application", workflow_id: str, done: list[int]) -> Iterator[Mapping[str, Json]]:
+    return _counted((one.as_json() for one in found.exports.events(workflow_id)), done)
 
 
 def _told_of(output: Path, count: Callable[[], int]) -> AbstractContextManager[None]:

@@ -2,7 +2,8 @@
 
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Final
+from itertools import islice
+from typing import Annotated, Final
 
 import typer
 from typer.core import TyperGroup
@@ -16,13 +17,6 @@ from dcf.cli.text import clean, json_text
 from dcf.cli.views import print_line, say
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dcf.application import Application
-    from dcf.core.journal import JournalEntry
-    from dcf.core.journal_query import JournalQuery
 
 _KINDS: Final = ("log", "decision", "milestone", "issue", "note", "handoff")
 _PAGE: Final = 200
@@ -90,7 +84,7 @@ def show(
         oldest_first=not newest,
     )
     with opening.application() as found:
-        entries = _entries(found, run, query, limit)
+        entries = islice(found.journal.each_entry(run, query), limit)
         if markdown:
             from dcf.drawing.journal_page import journal_page
 
@@ -102,23 +96,6 @@ def show(
                 sys.stdout.write(json_text(one.as_json()) + "\n")
             else:
                 _print_entry(one.as_json())
-
-
-def _entries(found: "Application", run: str, query: "JournalQuery", limit: int | None) -> "Iterator[JournalEntry]":
-    """Yield entries, page after page, so many at most."""
-    from dataclasses import replace
-    from itertools import islice
-
-    def every() -> "Iterator[JournalEntry]":
-        wanted = query
-        while True:
-            page = found.journal.read_journal(run, wanted)
-            yield from page.entries
-            if page.next_cursor is None:
-                return
-            wanted = replace(wanted, cursor=page.next_cursor)
-
-    return islice(every(), limit)
 
 
 def _print_entry(entry: dict[str, Json]) -> None:

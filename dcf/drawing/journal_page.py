@@ -18,13 +18,14 @@ def journal_page(workflow_id: str, entries: Iterable[Mapping[str, Json]]) -> Ite
     yield f"# Journal of {escaped(workflow_id)}"
     for entry in entries:
         yield ""
-        yield from _section(entry)
+        yield from entry_section(entry)
 
 
-def _section(entry: Mapping[str, Json]) -> Iterator[str]:
+def entry_section(entry: Mapping[str, Json], level: int = 2) -> Iterator[str]:
+    """Yield the lines of an entry, with a heading of this level."""
     state = "" if entry.get("state") is None else f", {escaped(entry['state'])}"
     attempt = "" if entry.get("attempt") is None else f" (attempt {entry['attempt']})"
-    yield f"## {str(entry['at'])[:19]}Z {entry['kind']}: {escaped(entry['agent'])}{state}{attempt}"
+    yield f"{'#' * level} {str(entry['at'])[:19]}Z {entry['kind']}: {escaped(entry['agent'])}{state}{attempt}"
     yield ""
     yield escaped(entry["text"])
     details = entry.get("details") or {}

@@ -1,5 +1,6 @@
 """The journal of a run: adds entries, resolves issues, reads pages. Decides nothing (`core/journaling.py`)."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from dcf.core import journaling
@@ -74,6 +75,15 @@ class Journal:
             raise UnknownRun(workflow_id)
         entry = None if found.journal is None else found.journal.entries.get(issue)
         return unknown_issue(issue) if entry is None or entry.kind is not EntryKind.ISSUE else entry
+
+    def each_entry(self, workflow_id: str, query: JournalQuery) -> Iterator[JournalEntry]:
+        """Yield the entries that are wanted, page after page."""
+        while True:
+            page = self.read_journal(workflow_id, query)
+            yield from page.entries
+            if page.next_cursor is None:
+                return
+            query = replace(query, cursor=page.next_cursor)
 
     def read_journal(self, workflow_id: str, query: JournalQuery) -> JournalPage:
         """Return a page of the journal. Raise UnknownRun or UnknownState."""

@@ -9,6 +9,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from dcf.core.journal import EntryKind
+from dcf.core.journaling import AddEntry, EntryAdded
 from dcf.core.model import Status
 from tests.cli.conftest import Dcf
 from tests.runs.test_diagnosis import started
@@ -207,7 +209,38 @@ def test_an_export_is_read_on_another_machine_with_an_empty_data_directory(
     assert not elsewhere.exists(), "no Redis was started"
 
 
+def test_a_report_in_markdown_tells_of_states_and_journal_and_shows_texts_as_they_are(
+    dcf: Dcf, world: World, run: str
+) -> None:
+    for kind, text in ((EntryKind.MILESTONE, "**Half** way\n# no heading"), (EntryKind.NOTE, HOSTILE)):
+        wish = AddEntry(kind=kind, text=text, agent="ann", key=text, is_operator=True)
+        assert isinstance(world.journal.add_journal_entry(run, wish), EntryAdded)
+    report = dcf("export", run, "--markdown").stdout
+    lines = report.split("\n")
+    assert lines[0] == f"# {run}: running"
+    assert "| Each/0/S | succeeded | 1 |" in report
+    assert re.search(r"\| Each/1/S \| failed \| 1 \| [0-9.]+ s \| Broken.* \|\n", report)
+    assert r"\*\*Half\*\* way" in lines
+    assert r"\# no heading" in lines
+    assert not {"<", "\x1b", "\u202e"} & set(report.replace(r"\<", ""))
+    assert [line for line in lines if line.startswith("#")][1:3] == ["## States", "## Journal"]
+
+
+def test_a_report_tells_how_a_run_that_grew_was_closed(dcf: Dcf) -> None:
+    assert dcf("open", "report", "--id", "grown-report").exit_code == 0
+    assert dcf("close", "grown-report", "--status", "partial", "--summary", "All *done*", "--yes").exit_code == 0
+    report = dcf("export", "grown-report", "--markdown").stdout
+    assert report.startswith("# grown-report: partial\n")
+    assert "\n## Summary\n\nAll \\*done\\*\n" in report
+
+
 def test_export_wants_one_thing_to_export(dcf: Dcf, run: str, tmp_path: Path) -> None:
-    for wrong in ([], [run, "--file", "x"], [run, "--html", "--json"], [run, "-o", tmp_path]):
+    for wrong in (
+        [],
+        [run, "--file", "x"],
+        [run, "--html", "--json"],
+        [run, "--html", "--markdown"],
+        [run, "-o", tmp_path],
+    ):
         assert dcf("export", *wrong).exit_code == 2
     assert dcf("export", "no-such-run").exit_code == 3
