@@ -131,7 +131,7 @@ def output_hit(output: OutputText, query: TextQuery) -> SearchHit | None:
 
 
 def snippet(text: str, query: TextQuery) -> str:
-    """Return the part of a text around the first word of the query, on one line; no secret of a known shape is shown."""
+    """Return the part of a text around the first word of the query, on one line, without secrets of known shapes."""
     flat = " ".join(text.split())
     low = flat.casefold()
     places = [place for place in (low.find(word) for word in query.words) if place >= 0]
