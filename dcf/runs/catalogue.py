@@ -248,7 +248,8 @@ class DefinitionCatalogue:
         now = self._index.now()
         owner = Owner(project=project)
         found = _of_workflow(definition, now, now + KEPT_S * SECOND, owner)
-        name = definition.name if project is None else f"{definition.name}\n{owner.key}"
+        whose = KEPT_OWNER if project is None else owner.key
+        name = definition.name if project is None else f"{definition.name}\n{whose}"
         texts = [(found.name, 8), (found.description, 2), (" ".join(definition.skills), 1)]
         entry = TextEntry(
             entry_id="k-" + content_fingerprint(name),
@@ -256,7 +257,7 @@ class DefinitionCatalogue:
             document=write_definition(found),
             words=read_words(texts),
             facets={
-                **combined({"kind": found.kind, "of": KEPT_OWNER if project is None else owner.key}),
+                **combined({"kind": found.kind, "of": whose}),
                 "always": ("no",),
             },
             until=found.until,

@@ -85,9 +85,10 @@ class Belongings:
         return {name: value for name, value in given.items() if value is not None}
 
     def kept(self) -> dict[bytes, Any]:
-        """All that Redis has under a key with the mark: the run, its agents, the schedule, what was kept."""
-        found = sorted(self._redis.keys(f"*{self.mark}*"))
-        return {key: self._redis.dump(key) for key in found}
+        """All that Redis has under a key with the mark (the run, the schedule, what was kept), and of its agent."""
+        agent = self.named["agent_id"]["agent_id"]
+        patterns = (f"*{self.mark}*", f"*:agent:{agent}", f"*:skills:{agent}")
+        return {key: self._redis.dump(key) for pattern in patterns for key in sorted(self._redis.keys(pattern))}
 
     async def told(self) -> dict[str, str]:
         """What a key that is not bound reads of the other things."""
