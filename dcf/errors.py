@@ -151,6 +151,7 @@ class UnknownDefinition(NotFound):
     code = "unknown_definition"
     default_hint = (
         "Pass workflow_json, the document itself: that keeps it, and it can be started by its name afterwards."
+        " One that was started in a project is known in that project."
     )
 
     def __init__(self) -> None:

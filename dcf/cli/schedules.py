@@ -64,6 +64,7 @@ def create(
         list[str] | None, typer.Option(help="STATE=AGENT, or AGENT for all Tasks; may be repeated.")
     ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Short name to find its runs by; may be repeated.")] = None,
+    project: Annotated[str | None, typer.Option(help="Project that its runs belong to.")] = None,
     planner: Annotated[str | None, typer.Option(help="Agent that is told when a run ends.")] = None,
     overlap: Annotated[
         str, typer.Option(help="A tick while a run goes on: skip it, queue it, or allow both.")
@@ -106,9 +107,10 @@ def create(
         catch_up=CatchUp(_one_of("--catch-up", catch_up, _CATCH_UPS)),
         jitter_s=0 if jitter is None else _seconds("--jitter", jitter),
         created_by=LOCAL,
+        project=None if project is None else check_id(project, "--project"),
     )
     with opening.application() as found, _recorded(found, "create_schedule", name, reason):
-        definition = document or found.starting.definition(workflow)
+        definition = document or found.starting.definition(workflow, wish.project)
         made = found.schedules.create(wish, assignment_of(assign or (), definition), document)
         if isinstance(made, Refusal):
             raise ToolCallFailed(made.code, made.message, _in_commands(made.hint))
@@ -119,13 +121,16 @@ def create(
 
 
 @schedule.command("list")
-def list_schedules(as_json: JsonFlag = False) -> None:
+def list_schedules(
+    project: Annotated[str | None, typer.Option(help="Only those of this project.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
     """List the schedules by name: when each ticks next, and what keeps it from starting its runs."""
     from dcf.cli.views import console
     from dcf.core.schedules import summary
 
     with opening.application() as found:
-        rows = [summary(one) for one in found.schedules.all()]
+        rows = [summary(one) for one in found.schedules.all() if project in {None, one.project}]
     if as_json:
         typer.echo(json_text(rows, indent=2))
     elif not rows:
@@ -240,7 +245,8 @@ def _lines(told: "Mapping[str, Json]") -> Iterator[str]:
     yield f"{clean(told['name'])}: {told['status']}, {_timing(told)}, of {clean(told['workflow'])}"
     yield f"  next tick {_moment(told['next_at']) or 'none'}; overlap {told['overlap']}, catch-up {told['catch_up']}"
     counts = ", ".join(f"{told[name]} {name}" for name in ("started", "skipped", "failed"))
-    yield f"  {counts}; its runs have the tag {clean(told['tags'][-1])}"
+    within = "" if told["project"] is None else f" and the project {clean(told['project'])}"
+    yield f"  {counts}; its runs have the tag {clean(told['tags'][-1])}{within}"
     trouble = told["trouble"]
     if trouble is not None:
         yield f"  ! {trouble['code']}: {clean(trouble['message'], 300)} {_in_commands(clean(trouble['hint'], 300))}"

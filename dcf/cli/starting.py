@@ -82,7 +82,8 @@ def start(
     given = {} if run_input is None else read_given(run_input, "--input")
     document = document_of(workflow)
     with opening.application() as found, by_the_local_user():
-        definition = document or found.starting.definition(workflow)
+        belongs_to = None if project is None else check_id(project, "--project")
+        definition = document or found.starting.definition(workflow, belongs_to)
         wish = Create(
             workflow_id=check_id(run_id or id_for(definition, request_id, None), "--id"),
             definition=definition,
@@ -92,10 +93,10 @@ def start(
             retention_s=None,
             max_attempts=DEFAULT_MAX_ATTEMPTS,
             tags=check_tags(tag or []),
-            project=None if project is None else check_id(project, "--project"),
+            project=belongs_to,
         )
         request = None if request_id is None else request_to_start(wish, request_id)
-        kept = None if document is None else found.starting.keep(definition)
+        kept = None if document is None else found.starting.keep(definition, belongs_to)
         answer = kept or found.starting.start(Start(wish=wish, request=request, reason=reason))
         tell(found, wish.workflow_id, accepted(answer, wish.workflow_id), definition, as_json=as_json)
 

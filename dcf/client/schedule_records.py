@@ -44,6 +44,7 @@ class ScheduleDetails:
     name: str
     status: str
     workflow: str
+    project: str | None = None
     cron: str | None = None
     timezone: str | None = None
     every_s: int | None = None

@@ -39,6 +39,7 @@ def create_schedule(
     every_s: int | None = None,
     agents: Agents | None = None,
     tags: Sequence[str] = (),
+    project: str | None = None,
     planner_agent_id: str | None = None,
     expiry_secs: int | None = None,
     overlap: OverlapName = "skip",
@@ -62,6 +63,7 @@ def create_schedule(
         every_s=every_s,
         agents_map_json=agents_text(agents),
         tags_json=listed(tags),
+        project=project,
         planner_agent_id=planner_agent_id,
         expiry_secs=expiry_secs,
         overlap=overlap,
@@ -71,11 +73,11 @@ def create_schedule(
     )
 
 
-def list_schedules(*, name: str | None = None) -> Stream[ScheduleDetails]:
-    """Yield the schedules, or the one of this name with all that is told of it: its runs' input, and its history."""
+def list_schedules(*, name: str | None = None, project: str | None = None) -> Stream[ScheduleDetails]:
+    """Yield the schedules, all or a project's, or the one of this name with its runs' input and its history."""
     cursor = None
     while True:
-        page = accepted((yield ToolCall("list_schedules", given(name=name, cursor=cursor))))
+        page = accepted((yield ToolCall("list_schedules", given(name=name, project=project, cursor=cursor))))
         for one in page["schedules"]:
             yield Item(read(ScheduleDetails, one))
         cursor = page.get("next_cursor")

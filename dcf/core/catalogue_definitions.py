@@ -250,12 +250,13 @@ def outside_definition(
     tags: tuple[str, ...] = (),
     size: int = 0,
     until: int | None = None,
+    owner: Owner = Owner(),
 ) -> CataloguedDefinition:
     """Return what the catalogue shows of something that is kept elsewhere: a workflow that ran, or a skill."""
     return CataloguedDefinition(
         kind=kind,
         name=name,
-        owner=Owner(),
+        owner=owner,
         description=description[:LONGEST_DESCRIPTION],
         tags=tags,
         keywords=(),

@@ -44,7 +44,10 @@ def as_definition_entry(found: CataloguedDefinition, content: Json, revision: in
 
 
 KEPT_OWNER: Final = "kept"
-"""The value of the facet that says whose a definition is, for workflows that runs of any project were started from."""
+"""The value of the facet that says whose a definition is, for workflows that runs of no project were started from.
+
+Those that runs of a project were started from are the project's own.
+"""
 
 
 def seen_by(

@@ -23,6 +23,7 @@ def write_schedule(found: Schedule) -> dict[str, Json]:
         "waiting": list(found.waiting),
         "starting": _written(found.starting),
         "runs": list(found.runs),
+        "project": found.project,
         "records": [{k: v for k, v in asdict(one).items() if v is not None} for one in found.records],
     }
 
@@ -43,6 +44,7 @@ def read_schedule(document: Mapping[str, Json]) -> Schedule:
         starting=None if starting is None else Intent(**{**starting, "trouble": _trouble(starting["trouble"])}),
         runs=tuple(document["runs"]),
         records=tuple(TickRecord(**one) for one in document["records"]),
+        project=document.get("project"),  # schedules of older versions have none
     )
 
 

@@ -144,6 +144,7 @@ class Schedule:
     waiting: tuple[int, ...] = ()
     starting: Intent | None = None
     runs: tuple[str, ...] = ()
+    project: str | None = None
     started: int = 0
     skipped: int = 0
     failed: int = 0
@@ -217,6 +218,7 @@ class ScheduleWish:
     catch_up: CatchUp = CatchUp.NONE
     jitter_s: int = 0
     created_by: str
+    project: str | None = None
 
     def timing(self, now: int) -> Timing:
         """Return when it ticks, counted from now on; raise InvalidArgument where that is not clear."""
@@ -261,6 +263,7 @@ def new_schedule(wish: ScheduleWish, now: int, generation: str) -> Schedule:
         jitter_s=wish.jitter_s,
         created_at=now,
         created_by=wish.created_by,
+        project=wish.project,
         next_at=timing.after(now),
         seen_at=now,
     )
@@ -313,6 +316,7 @@ def summary(found: Schedule) -> dict[str, Json]:
         "status": found.status,
         **_timing_json(found.timing),
         "workflow": found.workflow,
+        "project": found.project,
         "overlap": str(found.overlap),
         "catch_up": str(found.catch_up),
         "jitter_s": found.jitter_s,
@@ -330,7 +334,7 @@ def _content(found: Schedule) -> tuple[Json, ...]:
     agents = {state: list(pool) for state, pool in found.agents.items()}
     return (
         *(timing, found.workflow, found.run_input, agents, found.tags, found.planner_agent_id, found.retention_s),
-        *(found.overlap, found.catch_up, found.jitter_s),
+        *(found.overlap, found.catch_up, found.jitter_s, found.project),
     )
 
 

@@ -116,7 +116,7 @@ def entry_hit(workflow_id: str, entry: JournalEntry, query: TextQuery) -> Search
 
 
 def output_hit(output: OutputText, query: TextQuery) -> SearchHit | None:
-    """Return an output as a result; None if it does not have what is asked for. No secret of a known shape is shown."""
+    """Return an output as a result; None if it does not have what is asked for."""
     score = _score([(output.state, LARGEST_WEIGHT), (output.text, _DETAIL_WEIGHT)], query)
     if score is None:
         return None
@@ -124,19 +124,19 @@ def output_hit(output: OutputText, query: TextQuery) -> SearchHit | None:
         type=Corpus.OUTPUT,
         entity_id=f"{output.workflow_id}/{output.state}",
         title=clip(f"output of {output.state}", _TITLE),
-        snippet=str(redact(snippet(output.text, query)).value),
+        snippet=snippet(output.text, query),
         score=share(score, query),
         where={"workflow_id": output.workflow_id, "state": output.state},
     )
 
 
 def snippet(text: str, query: TextQuery) -> str:
-    """Return the part of a text around the first word of the query, on one line."""
+    """Return the part of a text around the first word of the query, on one line, without secrets of known shapes."""
     flat = " ".join(text.split())
     low = flat.casefold()
     places = [place for place in (low.find(word) for word in query.words) if place >= 0]
     start = max(0, min(places, default=0) - _BEFORE)
-    return clip(("…" if start else "") + flat[start:], _SNIPPET)
+    return str(redact(clip(("…" if start else "") + flat[start:], _SNIPPET)).value)
 
 
 def _score(texts: Sequence[tuple[str, int]], query: TextQuery) -> int | None:

@@ -81,7 +81,7 @@ class DefinitionQuery:
     """Request for a page of definitions: all tags, any keyword, every word of the text. Rules also by files.
 
     `project` and `session` are whose definitions are seen beside those for everybody. `with_kept`: workflows that runs
-    of any project were started from, too.
+    of no project were started from, too; those of the project are seen anyway.
     """
 
     limit: int
@@ -189,10 +189,14 @@ class DefinitionCatalogue:
             wanted = there.version(version, sha256)
             if wanted is not None and (there.until is None or there.until > now):
                 return self._whole(there, wanted, stored)
-        kept = self._kept_workflow(kind, name, version, sha256) if with_kept else None
-        if kept is None:
-            raise NotInCatalogue(str(kind), name)
-        return kept
+        if kind is DefinitionKind.WORKFLOW:
+            reference = Reference(name=name, version=version) if sha256 is None else Reference(sha256=sha256)
+            for kept_in in dict.fromkeys((*([project] if project else []), *([None] if with_kept else []))):
+                document = self._kept.find(reference, kept_in)
+                if document is not None:
+                    there = _of_workflow(read_definition(document), 0, owner=Owner(project=kept_in))
+                    return DefinitionFound(definition=there, version=there.newest, content=document)
+        raise NotInCatalogue(str(kind), name)
 
     def pin(self, reference: str | None, project: str | None) -> dict[str, Json] | None:
         """Return what a run keeps of the definition that a reference names now. Raise NotInCatalogue."""
@@ -236,20 +240,26 @@ class DefinitionCatalogue:
             self._index.remove(body_id(there, one.sha256))
         return existed
 
-    def list_kept(self, definition: Definition) -> None:
-        """Enter the reference to a workflow that is about to be kept; it goes when the workflow does, unless renewed.
+    def list_kept(self, definition: Definition, project: str | None = None) -> None:
+        """Enter the reference to a workflow that was kept; it goes when the workflow does, unless renewed.
 
         A full catalogue keeps no run from being started: the workflow is then found by its name only.
         """
         now = self._index.now()
-        found = _of_workflow(definition, now, now + KEPT_S * SECOND)
+        owner = Owner(project=project)
+        found = _of_workflow(definition, now, now + KEPT_S * SECOND, owner)
+        whose = KEPT_OWNER if project is None else owner.key
+        name = definition.name if project is None else f"{definition.name}\n{whose}"
         texts = [(found.name, 8), (found.description, 2), (" ".join(definition.skills), 1)]
         entry = TextEntry(
-            entry_id="k-" + content_fingerprint(definition.name),
+            entry_id="k-" + content_fingerprint(name),
             at=now,
             document=write_definition(found),
             words=read_words(texts),
-            facets={**combined({"kind": found.kind, "of": KEPT_OWNER}), "always": ("no",)},
+            facets={
+                **combined({"kind": found.kind, "of": whose}),
+                "always": ("no",),
+            },
             until=found.until,
         )
         self._index.put(entry, replaces="any", is_counted=False)
@@ -281,18 +291,6 @@ class DefinitionCatalogue:
             raise NotInCatalogue(str(there.kind), there.name)
         was = read_stored_definition(older.document)
         return DefinitionFound(definition=was, version=wanted, content=load(older.body))
-
-    def _kept_workflow(
-        self, kind: DefinitionKind, name: str, version: str | None, sha256: str | None
-    ) -> DefinitionFound | None:
-        if kind is not DefinitionKind.WORKFLOW:
-            return None
-        reference = Reference(name=name, version=version) if sha256 is None else Reference(sha256=sha256)
-        document = self._kept.find(reference)
-        if document is None:
-            return None
-        there = _of_workflow(read_definition(document), 0)
-        return DefinitionFound(definition=there, version=there.newest, content=document)
 
     def _rules(self, query: DefinitionQuery) -> DefinitionsPage:
         """Return the definitions for these files: of the newest of those that the other filters find."""
@@ -329,7 +327,12 @@ def _body(definition: CataloguedDefinition, body: str) -> TextEntry:
     )
 
 
-def _of_workflow(definition: Definition, at: int, until: int | None = None) -> CataloguedDefinition:
+def _of_workflow(
+    definition: Definition,
+    at: int,
+    until: int | None = None,
+    owner: Owner = Owner(),  # noqa: B008 - it is frozen
+) -> CataloguedDefinition:
     """Return what the catalogue shows of a workflow that is kept."""
     comment = asl_of(dict(definition.document)).get("Comment")
     return outside_definition(
@@ -340,4 +343,5 @@ def _of_workflow(definition: Definition, at: int, until: int | None = None) -> C
         description=comment if isinstance(comment, str) else "",
         size=byte_length(definition.identity),
         until=until,
+        owner=owner,
     )

@@ -107,7 +107,7 @@ class Children:
         try:
             if not isinstance(account, Refusal):
                 asked = read_child_input(given)
-                definition = self._starting.definition(asked.reference)
+                definition = self._starting.definition(asked.reference, document.get("project"))
                 wish = children.wish_for(document, asked, definition, link)
                 with authored_by(creator, account):
                     answer = self._starting.start(Start(wish=wish))

@@ -74,10 +74,10 @@ class Schedules:
     def create(self, wish: ScheduleWish, agents: Json, definition: Definition | None = None) -> ScheduleMade | Refusal:
         """Create a schedule of a kept definition, or of this one, which is kept. The same one again finds it."""
         generation = secrets.token_hex(16)
-        refusal = None if definition is None else self._starting.keep(definition)
+        refusal = None if definition is None else self._starting.keep(definition, wish.project)
         if refusal is not None:
             return refusal
-        started = definition or self._starting.definition(wish.workflow)
+        started = definition or self._starting.definition(wish.workflow, wish.project)
         asked = replace(wish, agents=check_agents(agents, set(started.skills)))
         unassigned = tuple(
             state for state in started.skills if not asked.agents.get(state) and state not in started.bound
@@ -209,7 +209,7 @@ class Schedules:
         return NotBegun(why=answer)
 
     def _wish(self, schedule: Schedule, run: str, by: str) -> Create:
-        definition = self._starting.definition(schedule.workflow)
+        definition = self._starting.definition(schedule.workflow, schedule.project)
         agents = {state: list(pool) for state, pool in schedule.agents.items()}
         return Create(
             workflow_id=run,
@@ -221,12 +221,13 @@ class Schedules:
             max_attempts=DEFAULT_MAX_ATTEMPTS,
             created_by=by,
             tags=(*schedule.tags, schedule.tag),
+            project=schedule.project,
         )
 
     def _keep_definition(self, schedule: Schedule) -> None:
         """Have the definition kept as long anew; that none is there is said at the next tick."""
         try:
-            self._starting.definition(schedule.workflow)
+            self._starting.definition(schedule.workflow, schedule.project)
         except UnknownDefinition:
             _log.warning("schedule %s: its definition %s is not kept any more", schedule.name, schedule.workflow)
 

@@ -28,7 +28,7 @@ _PAGES: Final = 10
 class SearchRequest:
     """Request for the best results. `run`: only of this run; `project`: only what belongs to it, or to everybody.
 
-    `with_kept`: workflows that runs of any project were started from, too.
+    `with_kept`: workflows that runs of no project were started from, too.
     """
 
     text: str

@@ -29,16 +29,21 @@ class Starting:
         self._follow_ups = follow_ups
         self._definitions = definitions
 
-    def definition(self, reference: str) -> Definition:
-        """Return a kept definition by `name@version`, `name` or its hash. Raise UnknownDefinition if none is kept."""
-        document = self._definitions.find(read_reference(reference))
-        if document is None:
-            raise UnknownDefinition
-        return read_definition(document)
+    def definition(self, reference: str, project: str | None = None) -> Definition:
+        """Return a kept definition by `name@version`, `name` or its hash: the project's own, else one of no project.
 
-    def keep(self, definition: Definition) -> Refusal | None:
-        """Keep a definition that runs are to be started from; refuse another one of the same name and version."""
-        return self._definitions.keep(definition)
+        Raise UnknownDefinition if there is none; one of another project is not there.
+        """
+        read = read_reference(reference)
+        for kept_in in dict.fromkeys((project, None)):
+            document = self._definitions.find(read, kept_in)
+            if document is not None:
+                return read_definition(document)
+        raise UnknownDefinition
+
+    def keep(self, definition: Definition, project: str | None = None) -> Refusal | None:
+        """Keep a definition that runs of a project are to be started from; refuse another of its name and version."""
+        return self._definitions.keep(definition, project)
 
     def start(self, asked: Start) -> Created | Refusal:
         """Create a run and kick it off. Repeating the same request returns the run that exists."""

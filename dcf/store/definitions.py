@@ -1,5 +1,8 @@
 """Kept definitions: workflow documents that runs were started from, by hash and by name and version.
 
+Each project has names of its own, and so have the workflows of no project: what somebody keeps in one project changes
+nothing that is started in another.
+
 A document is kept for a while after it was last started, counted as a document of the key that first kept it. What a
 version is, the document says itself (`version`); a version that is kept stands for one document. A document without a
 version is found by its hash, and by its name as long as it is the newest.
@@ -9,7 +12,7 @@ Each script is atomic. Decides nothing about runs.
 
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 from dcf.core.access import LOCAL
 from dcf.core.definition import Definition
@@ -85,55 +88,60 @@ return {text}
 """Finds a document by its hash, or by a field of its name's hash; it is kept as long anew."""
 
 
+Listing: TypeAlias = Callable[[Definition, str | None], None]
+"""What is called with a definition that was kept, and its project."""
+
+
 class KeptDefinitions:
     """The definitions that are kept in Redis."""
 
     def __init__(self, connections: Connections, *, wait_replicas: int = 0) -> None:
         self._attempts = Attempts(connections=connections, wait_replicas=wait_replicas)
         self._fresh: dict[str, float] = {}
-        self._after_keeping: Callable[[Definition], None] = _nothing
+        self._after_keeping: Listing = _nothing
 
-    def after_keeping(self, tell: Callable[[Definition], None]) -> None:
+    def after_keeping(self, tell: Listing) -> None:
         """Call this with each definition that was kept, at most once an hour: who lists them, lists them again."""
         self._after_keeping = tell
 
-    def keep(self, definition: Definition) -> Refusal | None:
+    def keep(self, definition: Definition, project: str | None = None) -> Refusal | None:
         """Keep a definition; refuse another document of the same name and version, or one document too many."""
-        sha256, now = definition.sha256, time.monotonic()
-        if self._fresh.get(sha256, 0.0) > now:
+        kept, now = keys.definition(definition.sha256, project), time.monotonic()
+        if self._fresh.get(kept, 0.0) > now:
             return None
-        (reply,) = self._attempts.surely((_keeping(definition),), keys.BARRIER)
+        (reply,) = self._attempts.surely((_keeping(definition, project),), keys.BARRIER)
         if reply:
             return _refusal(definition, reply)
         if len(self._fresh) >= _MOST_FRESH:
             self._fresh.clear()
-        self._after_keeping(definition)
-        self._fresh[sha256] = now + _FRESH_S
+        self._after_keeping(definition, project)
+        self._fresh[kept] = now + _FRESH_S
         return None
 
-    def find(self, reference: Reference) -> Json | None:
-        """Return the document, or None if none is kept."""
+    def find(self, reference: Reference, project: str | None = None) -> Json | None:
+        """Return the document that is kept in this project, or None if none is."""
         sha256, field = reference.sha256 or "", ""
         if reference.sha256 is None:
             field = _NEWEST if reference.version is None else f"v:{reference.version}"
-        command: Command = ("EVAL", _FIND, 1, keys.definitions_named(reference.name), sha256, field)
-        (reply,) = self._attempts.surely(((*command, keys.definition(""), KEPT_S),), keys.BARRIER)
+        command: Command = ("EVAL", _FIND, 1, keys.definitions_named(reference.name, project), sha256, field)
+        (reply,) = self._attempts.surely(((*command, keys.definition("", project), KEPT_S),), keys.BARRIER)
         return load(reply[0]) if reply else None
 
 
-def _nothing(_: Definition) -> None:
+def _nothing(_: Definition, __: str | None) -> None:
     """Do nothing with a definition that was kept."""
 
 
-def _keeping(definition: Definition) -> Command:
+def _keeping(definition: Definition, project: str | None) -> Command:
     account = current_account()
     owner = LOCAL if account is None else account.key_id
     most = (NO_QUOTA, NO_QUOTA) if account is None else (account.quotas.documents, account.quotas.stored_bytes)
-    keyed = (keys.definition(definition.sha256), keys.definitions_named(definition.name), keys.DOCUMENTS)
+    names = keys.definitions_named(definition.name, project)
+    keyed = (keys.definition(definition.sha256, project), names, keys.DOCUMENTS)
     text = dump(definition.identity)
     return (
         *("EVAL", _KEEP, 3, *keyed, definition.sha256, definition.version or "", text, KEPT_S, owner, *most),
-        *(keys.definition(""), keys.quota(""), keys.quota("", "docs")),
+        *(keys.definition("", project), keys.quota(""), keys.quota("", "docs")),
     )
 
 

@@ -111,6 +111,14 @@ class Inbox:
         """Return the next messages that nobody has taken, so many at most. They stay where they are."""
         stream, waiting, *_ = keys.inbox_parts(agent_id)
         (ids,) = self._connections.send(("ZRANGE", waiting, 0, most - 1))
+        return self._messages(stream, ids)
+
+    def read(self, agent_id: str, message_id: str) -> Message | None:
+        """Return a message, whoever has taken it; None if it is gone."""
+        stream, *_ = keys.inbox_parts(agent_id)
+        return next(iter(self._messages(stream, [message_id])), None)
+
+    def _messages(self, stream: str, ids: Sequence[str]) -> list[Message]:
         found = self._connections.send(*(("XRANGE", stream, one, one) for one in ids)) if ids else []
         entries = ((entry_id, fields) for entry in found for entry_id, fields in entry)
         told = ((entry_id, dict(zip(fields[::2], fields[1::2], strict=True))) for entry_id, fields in entries)

@@ -50,8 +50,8 @@
 | `cp:idx:quota:live:<owner>` | sorted set | creating a run (before it): runs that may be live, by when | until the quota is asked for |
 | `cp:idx:quota:part:<owner>:<run>` | hash | writes of an API key to a run (before them): bytes by what they are | with the entry of the run |
 | `cp:idx:quota:inbox:<owner>` | sorted set | notifying: entries in inboxes that may be there, by when | a week |
-| `cp:idx:def:<sha256>` | string | starting a run (before it): a workflow document that was started | 90 days after it was last started by its name or kept |
-| `cp:idx:defs:<name>` | hash | the same: hashes of the documents of a workflow's name, by version, and the newest | as its documents |
+| `cp:idx:def:<sha256>`, `cp:idx:def:of:<project>:<sha256>` | string | starting a run (before it): a workflow document that was started, in no project or in one | 90 days after it was last started by its name or kept |
+| `cp:idx:defs:<name>`, `cp:idx:defs:of:<project>:<name>` | hash | the same: hashes of the documents of a workflow's name, by version, and the newest | as its documents |
 | `cp:idx:docs` | hash | the JSON tools: of each document its owner, bytes and life | with its document |
 | `cp:idx:keys` | sorted set | `dcf keys` (before the record): ids of API keys by creation time | for ever |
 | `cp:idx:barrier` | string | a transaction outside runs that waits for replicas | a minute |
@@ -145,14 +145,14 @@ def agent(agent_id: str) -> str:
     return f"cp:idx:agent:{agent_id}"
 
 
-def definition(sha256: str) -> str:
-    """Return the key of a kept workflow document."""
-    return f"cp:idx:def:{sha256}"
+def definition(sha256: str, project: str | None = None) -> str:
+    """Return the key of a kept workflow document: one of a project, or of none."""
+    return f"cp:idx:def:{'' if project is None else f'of:{project}:'}{sha256}"
 
 
-def definitions_named(name: str) -> str:
-    """Return the key of the versions that are kept of a workflow."""
-    return f"cp:idx:defs:{encode_state(name)}"
+def definitions_named(name: str, project: str | None = None) -> str:
+    """Return the key of the versions that are kept of a workflow, in a project or in none."""
+    return f"cp:idx:defs:{'' if project is None else f'of:{project}:'}{encode_state(name)}"
 
 
 def agents_tagged(tag: str) -> str:

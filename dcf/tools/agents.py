@@ -9,6 +9,7 @@ from dcf.core.access import Scope
 from dcf.data import find_directory
 from dcf.errors import Conflict, InvalidArgument, PlatformUnavailable, UnknownRun
 from dcf.tools.callers import current_caller, require, require_planner
+from dcf.tools.project_bounds import sees_agent
 from dcf.tools.registry import (
     ONLY_CONFIGURED,
     Answer,
@@ -210,7 +211,8 @@ class AgentResolved(Answer):
 )
 def resolve_agent_name_to_id(app: Application, args: ResolveAgentNameToId) -> AgentResolved:
     """Return the id of an agent by its name."""
-    agent_id = app.workers.resolve(args.agent_name)
+    caller = current_caller()
+    agent_id = app.workers.resolve(args.agent_name, lambda found: sees_agent(app, caller, found.tags))
     return AgentResolved(status="The agent was found.", agent_id=agent_id)
 
 

@@ -108,7 +108,7 @@ class WorkflowEvent(Answer):
 async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> WorkflowEvent:
     """Wait on an agent's inbox (long poll); drop events whose state was completed or taken, or whose run is over."""
     until, left = time.monotonic() + args.timeout_s, args.timeout_s
-    acknowledged = None if args.ack_message_id is None else _message_id(args.ack_message_id)
+    acknowledged = await _acknowledged(app, args)
     again = await _given_before(app, args, acknowledged)
     if again is not None:
         return again
@@ -153,6 +153,18 @@ def _are_to_lease_or_current(app: Application, args: AwaitWorkflowEvent, message
 
 def _are_current(app: Application, messages: Sequence[Message]) -> Sequence[bool]:
     return app.notifications.are_current([found.event for found in messages])
+
+
+async def _acknowledged(app: Application, args: AwaitWorkflowEvent) -> str | None:
+    """Return the message that the call acknowledges; one about a run of another project is left where it is."""
+    if args.ack_message_id is None:
+        return None
+    found = _message_id(args.ack_message_id)
+    if current_caller().project is not None:
+        message = await anyio.to_thread.run_sync(app.inbox.read, args.agent_id, found)
+        if message is not None and await _is_elsewhere(app, message.event):
+            return None
+    return found
 
 
 async def _is_elsewhere(app: Application, event: dict[str, Json]) -> bool:

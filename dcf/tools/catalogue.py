@@ -308,7 +308,7 @@ def delete_definition(app: Application, args: DeleteDefinition) -> DefinitionDel
 
 
 def _sees_kept() -> bool:
-    """Return True unless the caller is bound to a project: workflows that were started may be of other ones."""
+    """Return True unless the caller is bound to a project: of workflows that were started it sees the project's own."""
     return current_caller().project is None
 
 

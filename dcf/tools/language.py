@@ -18,7 +18,10 @@ class DescribeWorkflowLanguage(Arguments):
 
 
 class LanguageDescribed(Answer):
-    """The page, as Markdown. `agents` are the ids of others who called lately, the latest first."""
+    """The page, as Markdown. `agents` are the ids of others who called lately, the latest first.
+
+    A key that is bound to a project is told those of the newest runs of its project.
+    """
 
     agents: list[str] = Field(default_factory=list)
     language: str = ""
@@ -35,6 +38,9 @@ class LanguageDescribed(Answer):
 )
 def describe_workflow_language(app: Application, _: DescribeWorkflowLanguage) -> LanguageDescribed:
     """Return the page of the language, and who may be there to work."""
-    asking = current_caller().agent_id
-    agents = [one for one in app.activity.agents(_MOST_AGENTS + 1) if one != asking]
+    caller = current_caller()
+    agents = [one for one in app.activity.agents(_MOST_AGENTS + 1) if one != caller.agent_id]
+    if caller.project is not None:
+        own = app.projects.use_of(caller.project).agents
+        agents = [one for one in agents if one in own]
     return LanguageDescribed(status="The workflow language.", agents=agents[:_MOST_AGENTS], language=describe())

@@ -9,8 +9,9 @@ is refused where the run is written (`core/creation.py`). A caller without a pro
 
 from dcf.application import Application
 from dcf.core.access import Caller
-from dcf.errors import Forbidden, UnknownRun
+from dcf.errors import AgentUnknown, Forbidden, UnknownRun
 from dcf.tools.registry import Arguments, ToolSpec
+from dcf.workforce.crew.names import runs_of
 
 _FIELD = "project"
 
@@ -41,3 +42,21 @@ def refuse_other_projects(spec: ToolSpec, app: Application, caller: Caller, chec
     for run in spec.runs_named(checked):
         if app.projects.of_run(run) != caller.project:
             raise UnknownRun(run)
+
+
+def sees_agent(app: Application, caller: Caller, tags: tuple[str, ...]) -> bool:
+    """Return False for an agent, by its tags, that was made for runs of other projects than the caller's."""
+    runs = () if caller.project is None else runs_of(tags)
+    return not runs or any(app.projects.of_run(run) == caller.project for run in runs)
+
+
+def refuse_other_agents(app: Application, caller: Caller, agent_id: str) -> None:
+    """Raise AgentUnknown for an agent that the caller does not see; one that has no record is a mere name."""
+    if caller.project is None or caller.agent_id == agent_id:
+        return
+    try:
+        found = app.platforms.provisioner_of(agent_id).retrieve_agent(agent_id)
+    except AgentUnknown:
+        return
+    if not sees_agent(app, caller, found.tags):
+        raise AgentUnknown(f"There is no agent '{agent_id}'.")

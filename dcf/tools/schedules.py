@@ -1,5 +1,6 @@
 """Tools on schedules, which start runs by the time. They only parse arguments, call and format."""
 
+from contextlib import suppress
 from itertools import takewhile
 from typing import Annotated, Any, Final, Literal
 
@@ -8,15 +9,15 @@ from pydantic import Field
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.definition import Definition, read_given, reference_of
-from dcf.core.schedules import MOST_JITTER_S, NAME_PATTERN, CatchUp, Overlap, ScheduleWish, shown, summary
+from dcf.core.schedules import MOST_JITTER_S, NAME_PATTERN, CatchUp, Overlap, Schedule, ScheduleWish, shown, summary
 from dcf.core.starting import check_tags
 from dcf.core.ticks import LEAST_EVERY_S, MOST_EVERY_S
-from dcf.errors import Forbidden, InvalidArgument
+from dcf.errors import Forbidden, InvalidArgument, UnknownSchedule
 from dcf.tools.beginnings import AGENTS_MAP
 from dcf.tools.callers import bound_to, current_caller
 from dcf.tools.lifecycle import Reason, RequestId
 from dcf.tools.paging import Limit, Room
-from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, JsonObject, refused, tool
+from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, JsonObject, ProjectId, refused, tool
 from dcf.values.json_text import Json, parse, parse_workflow
 from dcf.values.open_tasks import open_tasks_warning, pass_agents
 from dcf.values.refusal import Refusal
@@ -58,6 +59,7 @@ class CreateSchedule(Arguments):
     expiry_secs: int | None = Field(
         default=None, ge=1, le=31_536_000, description="Seconds that a run outlives its finalization."
     )
+    project: ProjectId | None = Field(default=None, description="Project that its runs belong to.")
     overlap: Literal["skip", "queue", "allow"] = Field(
         default="skip", description="A tick while a run goes on: none, after its end, or beside it."
     )
@@ -106,6 +108,7 @@ def create_schedule(app: Application, args: CreateSchedule) -> ScheduleShown:
         catch_up=CatchUp(args.catch_up),
         jitter_s=args.jitter_s,
         created_by=caller.name,
+        project=args.project,
     )
     agents = {} if args.agents_map_json is None else parse(args.agents_map_json, name="agents_map_json")
     made = app.schedules.create(wish, agents, definition)
@@ -133,6 +136,7 @@ class ListSchedules(Arguments):
     """List schedules, or show one (name): the next tick, what became of the latest, what keeps it from starting."""
 
     name: str | None = Field(default=None, max_length=54, description="Show this one, with its history.")
+    project: ProjectId | None = Field(default=None, description="Only those of this project.")
     limit: Limit = 50
     cursor: str | None = Field(default=None, max_length=54, description="next_cursor of the answer before.")
 
@@ -155,8 +159,11 @@ class SchedulesListed(Answer):
 def list_schedules(app: Application, args: ListSchedules) -> SchedulesListed:
     """List the schedules, or read one."""
     if args.name is not None:
-        return SchedulesListed(status="1 schedule.", schedules=[shown(app.schedules.read(args.name))])
-    found = [name for name in app.schedules.names() if args.cursor is None or name > args.cursor]
+        return SchedulesListed(
+            status="1 schedule.", schedules=[shown(_of_project(app.schedules.read(args.name), args.project))]
+        )
+    names = app.schedules.names() if args.project is None else _names_in(app, args.project)
+    found = [name for name in names if args.cursor is None or name > args.cursor]
     room, asked = Room(app.settings.max_result_bytes), found[: args.limit]
     there = app.schedules.those(asked)
     page = list(takewhile(room.takes, map(summary, there)))
@@ -196,6 +203,7 @@ class ScheduleOperated(ScheduleShown):
     arguments=OperateSchedule,
     answer=ScheduleOperated,
     audit=(*_AUDITED, "action", "workflow_id"),
+    of_no_run=True,
 )
 def operate_schedule(app: Application, args: OperateSchedule) -> ScheduleOperated:
     """Pause, resume or trigger the schedule."""
@@ -241,12 +249,11 @@ class ScheduleDeleted(Answer):
     answer=ScheduleDeleted,
     destructive=True,
     audit=_AUDITED,
+    of_no_run=True,
 )
 def delete_schedule(app: Application, args: DeleteSchedule) -> ScheduleDeleted:
-    """Delete the schedule; one that is gone already is no error."""
-    if bound_to() is not None and app.schedules.those([args.name]):
-        _own(app, args.name)
-    existed = app.schedules.delete(args.name)
+    """Delete the schedule; one that is gone already is no error, and one of another project is not there."""
+    existed = _may_delete(app, args.name) and app.schedules.delete(args.name)
     return ScheduleDeleted(
         status="deleted" if existed else "was gone already",
         existed=existed,
@@ -254,9 +261,35 @@ def delete_schedule(app: Application, args: DeleteSchedule) -> ScheduleDeleted:
     )
 
 
+def _names_in(app: Application, project: str) -> list[str]:
+    """Return the names of the schedules of a project; there are at most a thousand in all."""
+    return [one.name for one in app.schedules.all() if one.project == project]
+
+
+def _of_project(found: Schedule, project: str | None) -> Schedule:
+    """Return the schedule; raise UnknownSchedule if a project is meant and it is of another."""
+    if project is not None and found.project != project:
+        raise UnknownSchedule(found.name)
+    return found
+
+
+def _may_delete(app: Application, name: str) -> bool:
+    """Return False for a schedule that is not there for the caller; raise Forbidden as `_own` does."""
+    if bound_to() is None and current_caller().project is None:
+        return True  # a damaged one too, which cannot be read
+    with suppress(UnknownSchedule):
+        _own(app, name)
+        return True
+    return False
+
+
 def _own(app: Application, name: str) -> None:
-    """Raise Forbidden for a key bound to an agent that does not plan the runs of the schedule."""
-    agent_id, planner = bound_to(), app.schedules.read(name).planner_agent_id
+    """Raise Forbidden for a key bound to an agent that does not plan the runs of the schedule.
+
+    Raise UnknownSchedule for a key bound to a project that it is not of.
+    """
+    found = _of_project(app.schedules.read(name), current_caller().project)
+    agent_id, planner = bound_to(), found.planner_agent_id
     if agent_id is not None and planner != agent_id:
         raise Forbidden(
             f"Schedule '{name}' has another planner than '{agent_id}', which this key is bound to.",

@@ -13,8 +13,9 @@ from dcf.errors import DcfError
 from dcf.skills.connections import as_instructions
 from dcf.skills.listing import Skillset, list_catalog, list_directory
 from dcf.skills.manifest import SCHEMA_NAME, Judgement, judge
-from dcf.tools.callers import require_part
+from dcf.tools.callers import current_caller, require_part
 from dcf.tools.paging import Limit, Place, Room
+from dcf.tools.project_bounds import refuse_other_agents
 from dcf.tools.registry import (
     ONLY_CONFIGURED,
     AgentId,
@@ -235,6 +236,7 @@ def load_skill(app: Application, args: LoadSkill) -> SkillLoaded:
         app.control_plane.run(args.workflow_id)  # raises early when there is no such run
         if args.state is not None:
             require_part(app, args.workflow_id, args.state)
+    refuse_other_agents(app, current_caller(), args.agent_id)
     manifest = app.library.resolve(args.skill_json)
     loaded = app.equipment.load(args.agent_id, manifest)
     is_equipped = app.platforms.equips(args.agent_id)
@@ -288,6 +290,7 @@ class SkillUnloaded(Answer):
 )
 def unload_skill(app: Application, args: UnloadSkill) -> SkillUnloaded:
     """Unload one skill."""
+    refuse_other_agents(app, current_caller(), args.agent_id)
     done = app.equipment.unload(args.agent_id, args.manifest_id)
     held = done.holding
     if held is None:

@@ -99,11 +99,11 @@ def start_run(app: Application, args: StartRun) -> RunStarted:
     """Start a run of a document or of a kept definition."""
     wish_for = _reader(app, args)
     given = _given(app, args)
-    definition = app.starting.definition(str(args.definition)) if given is None else read_given(given)
+    definition = app.starting.definition(str(args.definition), args.project) if given is None else read_given(given)
     workflow_id = args.workflow_id or id_for(definition, args.request_id, whose_requests())
     wish = wish_for(definition, workflow_id)
     request = None if args.request_id is None else request_to_start(wish, args.request_id)
-    refusal = app.starting.keep(definition) if given is not None and args.keep else None
+    refusal = app.starting.keep(definition, args.project) if given is not None and args.keep else None
     answer = refusal or app.starting.start(Start(wish=wish, request=request, reason=args.reason, bound_to=bound_to()))
     if isinstance(answer, Refusal):
         return refused(RunStarted, answer, workflow_id=workflow_id)

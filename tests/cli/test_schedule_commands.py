@@ -35,21 +35,26 @@ def told(dcf: Dcf, *arguments: object) -> dict[str, Any]:
 
 
 def test_a_schedule_from_its_creation_to_its_deletion(dcf: Dcf, world: World, document: Path, name: str) -> None:
-    timing = ("--cron", "0 7 * * 1-5", "--timezone", "Europe/Vienna", "--assign", "w", "--input", '{"n": 1}')
+    timing: tuple[str, ...] = ("--cron", "0 7 * * 1-5", "--timezone", "Europe/Vienna", "--assign", "w")
+    timing += ("--input", '{"n": 1}', "--project", f"of-{name}")
     created = dcf("schedule", "create", name, "--workflow", document, *timing, "--tag", "nightly")
     assert (created.exit_code, f"{name} is created; the next tick is at" in created.stdout) == (0, True)
     again = told(dcf, "create", name, "--workflow", document, *timing, "--tag", "nightly")
     assert again["agents"] == {"A": ["w"], "B": ["w"]}
     assert name in dcf("schedule", "list").stdout
+    listed = dcf("schedule", "list", "--project", f"of-{name}", "--json").stdout
+    assert [(one["name"], one["project"]) for one in json.loads(listed)] == [(name, f"of-{name}")]
     paused = told(dcf, "pause", name, "--reason", "holidays")
     assert (paused["status"], paused["next_at"]) == ("paused", None)
     run = told(dcf, "trigger", name, "--request-id", "r")["workflow_id"]
     world.runs.append(run)
     assert told(dcf, "trigger", name, "--request-id", "r") == {"name": name, "workflow_id": run, "existed": True}
     assert world.meta(run)["tags"] == ["nightly", f"schedule:{name}"]
-    assert run in dcf("ls", "--tag", f"schedule:{name}").stdout
+    assert run in dcf("ls", "--tag", f"schedule:{name}", "--project", f"of-{name}").stdout
     shown = dcf("schedule", "show", name).stdout
-    assert all(word in shown for word in ("paused", "holidays", "triggered", run, "0 7 * * 1-5 Europe/Vienna"))
+    assert all(
+        word in shown for word in ("paused", "holidays", "triggered", run, "0 7 * * 1-5 Europe/Vienna", f"of-{name}")
+    )
     assert told(dcf, "resume", name)["status"] == "active"
     assert dcf("schedule", "delete", name).exit_code == 2
     assert told(dcf, "delete", name, "--yes") == {"name": name, "existed": True}

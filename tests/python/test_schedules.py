@@ -11,15 +11,16 @@ from tests.python.workflows import EMPTY
 
 def test_a_schedule_is_created_listed_paused_triggered_and_deleted(client: Client, run_id: str) -> None:
     made = client.create_schedule(
-        run_id, EMPTY, {"a": 1}, cron="0 7 * * 1-5", timezone="Europe/Vienna", tags=["report"]
+        run_id, EMPTY, {"a": 1}, cron="0 7 * * 1-5", timezone="Europe/Vienna", tags=["report"], project=f"of-{run_id}"
     )
     assert (made.existed, made.schedule.name, made.schedule.timezone) == (False, run_id, "Europe/Vienna")
     assert made.schedule.input == {"a": 1}
     again = client.create_schedule(
-        run_id, EMPTY, {"a": 1}, cron="0 7 * * 1-5", timezone="Europe/Vienna", tags=["report"]
+        run_id, EMPTY, {"a": 1}, cron="0 7 * * 1-5", timezone="Europe/Vienna", tags=["report"], project=f"of-{run_id}"
     )
     assert again.existed
     assert run_id in [one.name for one in client.list_schedules()]
+    assert [one.name for one in client.list_schedules(project=f"of-{run_id}")] == [run_id]
     paused = client.operate_schedule(run_id, "pause", reason="holidays")
     assert (paused.schedule.status, paused.workflow_id) == ("paused", None)
     triggered = client.operate_schedule(run_id, "trigger", request_id="now")

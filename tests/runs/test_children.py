@@ -33,11 +33,11 @@ def starts(reference: str, how: str = ".sync:2", **fields: Any) -> Document:
     return {"Type": "Task", "Resource": f"{CHILD}{how}", "Parameters": given, **to, **fields}
 
 
-def keep(world: World, document: Document | None = None) -> str:
+def keep(world: World, document: Document | None = None, project: str | None = None) -> str:
     """Keep a workflow under a name of its own; its name."""
     name = f"inner-{uuid.uuid4().hex[:12]}"
     found = {**(document or chain("Do")), "workflow_name": name}
-    assert world.starting.keep(read_definition(found)) is None
+    assert world.starting.keep(read_definition(found), project) is None
     return name
 
 
@@ -165,6 +165,14 @@ def test_a_workflow_that_is_not_kept_fails_the_state_as_on_aws(world: World, how
     run = begin(world, workflow({"Inner": starts("no-such-workflow", how)}))
     assert world.meta(run)["error"] == "StepFunctions.StateMachineDoesNotExistException"
     assert children(world, run) == []
+
+
+def test_a_child_is_found_among_the_workflows_of_its_parents_project(world: World) -> None:
+    document = workflow({"Inner": starts(keep(world, project="shop"))})
+    within, beyond = (begin(world, document, project=project) for project in ("shop", "lab"))
+    assert world.meta(only_child(world, within))["project"] == "shop"
+    assert world.meta(beyond)["error"] == "StepFunctions.StateMachineDoesNotExistException"
+    assert children(world, beyond) == []
 
 
 def test_a_child_that_is_over_when_it_is_created_ends_the_state(world: World) -> None:

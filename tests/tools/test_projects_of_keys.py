@@ -100,7 +100,6 @@ SPANNING = {
     *("delete_agent", "remove_tool_return_limits", "register_agent", "list_registered_agents", "read_health"),
     *("csv_to_manifests", "csv_to_stub_config"),
     *("list_directory", "read_file", "write_file", "create_directory", "delete_path", "move_path"),
-    *("create_schedule", "list_schedules", "operate_schedule", "delete_schedule"),
 }
 """What is of no project: agents, the installation, files of the server."""
 

@@ -93,11 +93,13 @@ async def test_a_key_of_a_project_finds_nothing_of_another(application: Applicat
     assert [one["workflow_id"] for one in found["results"]] == [runs[0]]
 
 
-async def test_a_secret_in_an_output_is_not_shown(operator: Tools) -> None:
+async def test_a_secret_in_an_output_or_a_journal_is_not_shown(operator: Tools) -> None:
     mark, run = word(), await started(operator)
     await complete(operator, run, {"note": mark, "key": "AKIAIOSFODNN7EXAMPLE"})
-    (found,) = (await operator.ok("search", query=mark, workflow_id=run))["results"]
-    assert "AKIAIOSFODNN7EXAMPLE" not in found["snippet"]
+    await write(operator, run, f"{mark}: the key is AKIAIOSFODNN7EXAMPLE")
+    found = (await operator.ok("search", query=mark, workflow_id=run))["results"]
+    assert {one["type"] for one in found} == {"journal", "output"}
+    assert not [one for one in found if "AKIAIOSFODNN7EXAMPLE" in one["snippet"]]
 
 
 async def test_the_newest_runs_are_looked_through_and_the_answer_says_that_there_are_more(operator: Tools) -> None:

@@ -1,7 +1,7 @@
 """The agents of runs: creates missing ones, assigns them, and deletes them when the run ends."""
 
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -146,9 +146,9 @@ class Workers:
         self._documents.transact(workflow_id, lambda roster, _: (decisions.reinstate(roster, again), None))
         return results
 
-    def resolve(self, name: str) -> str:
-        """Return the only agent of this name. Raise AgentUnknown, or InvalidArgument if there are several."""
-        found = self._named(name)
+    def resolve(self, name: str, is_seen: Callable[[AgentFound], bool] = lambda _: True) -> str:
+        """Return the only agent of this name, of those seen. Raise AgentUnknown, or InvalidArgument for several."""
+        found = [one for one in self._named(name) if is_seen(one)]
         if not found:
             raise AgentUnknown(f"There is no agent named '{clip(name)}'.", "Check the name; it must match exactly.")
         if len(found) > 1:
