@@ -46,6 +46,29 @@ class UsageReport:
             found[f"{COST}{self.currency}"] = self.nanos
         return {"reports": 1} | {name: amount for name, amount in found.items() if amount}
 
+    def as_json(self) -> dict[str, Json]:
+        """Return it as JSON, as a completion reports it."""
+        told: dict[str, Json] = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out, "seconds": self.ms / 1000}
+        if self.currency is not None:
+            told |= {"cost": money(self.nanos), "currency": self.currency}
+        return told if self.model is None else told | {"model": self.model}
+
+    def with_more(self, more: "UsageReport") -> "UsageReport":
+        """Return both as one report, without a model where theirs differ. Raise InvalidArgument for two currencies."""
+        if None not in (self.currency, more.currency) and self.currency != more.currency:
+            raise InvalidArgument(
+                f"{more.currency} cannot be added to {self.currency}: one piece of work reports one currency.",
+                "Convert the money before you report it.",
+            )
+        return UsageReport(
+            tokens_in=self.tokens_in + more.tokens_in,
+            tokens_out=self.tokens_out + more.tokens_out,
+            ms=self.ms + more.ms,
+            nanos=self.nanos + more.nanos,
+            currency=self.currency or more.currency,
+            model=self.model if self.model == more.model else None,
+        )
+
 
 @record(frozen=True, slots=True, kw_only=True)
 class Charge:
