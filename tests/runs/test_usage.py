@@ -70,6 +70,21 @@ def test_a_completion_repeated_is_counted_once(world: World) -> None:
     assert world.usages.of("agent", me, today(), today()).total["tokens_in"] == 100
 
 
+def test_what_an_answer_to_a_task_token_used_counts_once_and_may_reach_the_budget(world: World) -> None:
+    me = name("a")
+    waits = task("B", Resource="mail.waitForTaskToken", Parameters={"token.$": "$$.Task.Token"})
+    run = world.create(workflow({"A": waits, "B": task()}), agents={"A": me})
+    world.usages.set_budget(run, Budget(tokens=100))
+    world.complete(run, "A", world.acquire(run, "A", me), {})
+    token = world.given(run, "A")["token"]
+    for _ in range(2):
+        assert isinstance(world.callbacks.succeed(token, 1, SOME), RunAnswer)
+    assert isinstance(world.callbacks.fail(token, "Late", usage=SOME), Refusal)
+    found = world.usages.of_run(run)
+    assert (found.states["A"]["reports"], found.agents) == (1, {me: found.total}), "who handed the token out pays"
+    assert not isinstance(world.try_acquire(run, "B"), Leased), "the budget is used up"
+
+
 def test_a_refused_completion_counts_nothing(world: World) -> None:
     run = world.create(chain("A"))
     world.acquire(run, "A", "w")
