@@ -103,10 +103,9 @@ def with_charge(changes: Changes, charged: Charged) -> Changes:
 
 def block_by_project(snapshot: Snapshot, project: str, budget: Budget, reached: str) -> Changes | None:
     """Block a run whose project has used up its budget, unless that is so already, or the run is over."""
-    meta, begins = snapshot.meta, f"The budget of project '{project}' is used up"
+    meta = snapshot.meta
     assert meta is not None, "the control plane checks that the run exists before it decides"
-    is_blocked = any(one.text.startswith(begins) for one in meta.blocked_by)
-    if meta.status is not RunStatus.RUNNING or is_blocked or not has_room(meta):
+    if meta.status is not RunStatus.RUNNING or blocked_by_project(meta, project) or not has_room(meta):
         return None
     changes = Changes()
     open_issue(
@@ -114,8 +113,17 @@ def block_by_project(snapshot: Snapshot, project: str, budget: Budget, reached: 
         snapshot,
         meta,
         key=f"project-budget:{snapshot.now}",
-        text=f"{begins}: {reached}. Set a higher one (put_project), then resolve this issue; or cancel the run.",
+        text=f"{_begin(project)}: {reached}. Set a higher one (put_project), or cancel the run.",
         by=AUTHOR,
         details={"project": project, "budget": budget.as_json(), "reached": reached},
     )
     return changes
+
+
+def blocked_by_project(meta: Meta, project: str) -> tuple[str, ...]:
+    """Return the issues that block the run because its project has used up its budget."""
+    return tuple(one.issue for one in meta.blocked_by if one.text.startswith(_begin(project)))
+
+
+def _begin(project: str) -> str:
+    return f"The budget of project '{project}' is used up"

@@ -24,6 +24,7 @@ _MONEY: Final = re.compile(r"([0-9]{1,6})(?:\.([0-9]{1,9}))?\Z", re.ASCII)
 _CURRENCY: Final = re.compile(r"[A-Z]{3}\Z", re.ASCII)
 _FIELDS: Final = frozenset({"tokens_in", "tokens_out", "cost", "currency", "seconds", "model"})
 _BUDGET_FIELDS: Final = frozenset({"tokens", "cost", "currency", "seconds"})
+_MONEY_FIELDS: Final = frozenset({"cost", "currency"})
 COST: Final = "cost:"
 """How the name of a sum of money begins; its currency follows."""
 
@@ -141,6 +142,28 @@ def read_budget(given: Json, name: str = "budget_json") -> Budget | None:
     nanos, currency = _cost(found, name)
     budget = Budget(tokens=_count(found, "tokens", name), nanos=nanos, currency=currency, ms=_ms(found, name))
     return None if budget == Budget() else budget
+
+
+def read_budget_change(given: Json, name: str = "budget_json") -> Mapping[str, Json]:
+    """Return what a caller wants of a budget, as `changed_budget` takes it. Raise InvalidArgument for anything else."""
+    if given == {}:
+        return {}
+    found = _object(given, name, _BUDGET_FIELDS)
+    named = {field: value for field, value in found.items() if value is not None}
+    if named:
+        read_budget(named, name)
+    return found
+
+
+def changed_budget(before: Budget | None, change: Mapping[str, Json]) -> Budget | None:
+    """Return the budget after a change: limits that it does not name stay, null takes one away, {} all of them."""
+    if not change:
+        return None
+    kept = {} if before is None else before.as_json()
+    if not _MONEY_FIELDS.isdisjoint(change):
+        kept = {field: value for field, value in kept.items() if field not in _MONEY_FIELDS}
+    named = {field: value for field, value in (kept | dict(change)).items() if value is not None}
+    return read_budget(named) if named else None
 
 
 def stored_budget(found: Json) -> Budget | None:

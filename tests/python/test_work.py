@@ -36,6 +36,8 @@ def test_a_budget_is_set_and_usage_is_read(client: Client, run_id: str) -> None:
     assert client.read_usage(agent_id=f"a-{uuid.uuid4().hex[:8]}").days == {}
     with pytest.raises(InvalidArgument):
         client.set_budget(run_id, {"tokens": -1})
+    both = client.set_budget(run_id, {"seconds": 60, "tokens": None})
+    assert both.budget == {"cost": "5", "currency": "EUR", "seconds": 60}, "what is not named stays"
     assert client.set_budget(run_id, None).budget is None
 
 
