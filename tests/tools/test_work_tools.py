@@ -149,6 +149,13 @@ async def test_a_project_is_given_limits_by_who_plans(application: Application) 
         assert (await tools.call("list_runs", project=project, blocked=True)).payload["runs"] == []
         assert (await tools.call("read_journal", workflow_id=held, open=True)).payload["entries"] == []
         assert "max_in_progress" not in free.payload["project"]
+        mend = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "Areas": ["src/**"], "End": True}}}}
+        told = []
+        for who in ("w2", "w3"):
+            await tools.call("start_run", workflow_json=mend, agents_map_json={"*": who}, project=project)
+            claimed = (await tools.call("find_work", agent_id=who, claim=True, project=project)).payload
+            told.append(str(claimed["work"].get("warnings", "")))
+        assert (told[0], "is worked on by 'w2' in 'src/**'" in told[1]) == ("", True)
 
 
 async def test_a_limit_beyond_what_is_kept_is_refused(application: Application) -> None:
