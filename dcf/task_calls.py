@@ -5,6 +5,7 @@ It may be cancelled meanwhile. Decides nothing about leases.
 
 import logging
 import queue
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from dcf.errors import DcfError, InvalidArgument
 from dcf.task_context import TaskContext, idempotency_key_of
 from dcf.task_functions import TaskPlan
-from dcf.task_results import Result, failed, sendable, succeeded
+from dcf.task_results import USAGE, Result, failed, sendable, succeeded
 from dcf.values.json_text import Json, parse
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from dcf.core.usage import UsageReport
     from dcf.task_loop import TaskLoop
 
 log = logging.getLogger(__name__)
@@ -33,6 +35,9 @@ _CANCELLED: Final = "CancelledError"
 
 BRIEF: Final = ("skills", "last_error", "questions", "gates", "failed_criteria")
 """What of a piece of work a function is told in `TaskContext.brief`."""
+
+_ADDING: Final = threading.Lock()
+"""Held while what a call used up is added to: a function may report from threads of its own."""
 
 _MOST_LINES: Final = 100
 _LONGEST_MESSAGE: Final = 2000
@@ -94,6 +99,8 @@ class Office(Protocol):
 class TaskCall:
     """A call of a function, which may be cancelled while it runs."""
 
+    _used: "UsageReport | None" = None
+
     def __init__(self, work: Work, plan: TaskPlan, office: Office) -> None:
         self.work = work
         self._plan = plan
@@ -127,14 +134,15 @@ class TaskCall:
             output = plan.call(given, self._context)
             if type(output) is CoroutineType:
                 output.close()
-                return failed(TypeError("It returned a coroutine: declare the function with async def."), work.name)
-            return succeeded(output if plan.write is None else plan.write(output))
+                raise TypeError("It returned a coroutine: declare the function with async def.")  # noqa: TRY301
+            result = succeeded(output if plan.write is None else plan.write(output))
         except Exception as error:  # noqa: BLE001 - an exception of a user's function fails the state, not the worker
-            return self._failed(error)
+            result = self._failed(error)
         except BaseException as error:
             if type(error).__name__ != _CANCELLED:
                 raise
-            return self._failed(error)  # of an event loop that the function ran itself
+            result = self._failed(error)  # of an event loop that the function ran itself
+        return result if self._used is None else self._with_usage(result)
 
     def start(self, ended: Ended) -> None:
         """Begin an async function on the event loop; `ended` is called there and must not wait."""
@@ -156,7 +164,8 @@ class TaskCall:
         if isinstance(error, KeyboardInterrupt | SystemExit):
             told = partial(ended, None, error)
         else:
-            told = partial(ended, result if error is None else self._failed(error), None)
+            found = result if error is None else self._failed(error)
+            told = partial(ended, found if self._used is None else self._with_usage(found), None)
         if self._sent is None or self._sent.done():
             told()
         else:
@@ -218,6 +227,14 @@ class TaskCall:
         if refusal is not None:
             log.warning("%s: %s: %s", self.work.name, what, refusal)
 
+    def report_usage(self, usage: "UsageReport") -> None:
+        """Add this to what the call used up."""
+        with _ADDING:
+            self._used = usage if self._used is None else self._used.with_more(usage)
+
+    def _with_usage(self, result: Result | None) -> Result | None:
+        return result if result is None or self._used is None else {**result, USAGE: self._used.as_json()}
+
     def leave_note(self, text: str) -> dict[str, Json]:
         """Leave a note for the planner; return the answer."""
         return self._office.leave_note(self.work, text)
@@ -254,6 +271,9 @@ class _LineOfCall:
 
     def ask_question(self, question: str, choices: Sequence[str]) -> dict[str, Json]:
         return self._call.ask_question(question, choices)
+
+    def report_usage(self, usage: "UsageReport") -> None:
+        self._call.report_usage(usage)
 
     def cancel(self, why: str) -> None:
         self._call.cancel(why)

@@ -9,10 +9,15 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dcf.errors import DcfError
 from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from dcf.core.usage import UsageReport
 
 
 class TaskCancelled(DcfError):
@@ -39,6 +44,10 @@ class ContextLine(Protocol):
 
     def ask_question(self, question: str, choices: Sequence[str]) -> dict[str, Json]:
         """Ask the planner, which gives the state back; return the answer."""
+        ...
+
+    def report_usage(self, usage: "UsageReport") -> None:
+        """Add this to what the call used up."""
         ...
 
     def cancel(self, why: str) -> None:
@@ -102,6 +111,29 @@ class TaskContext:
             return
         with self._writing:
             self._line.log(next(self._numbers), message, fields)
+
+    def report_usage(
+        self,
+        *,
+        tokens_in: int | None = None,
+        tokens_out: int | None = None,
+        cost: "str | float | Decimal | None" = None,
+        currency: str | None = None,
+        seconds: float | None = None,
+        model: str | None = None,
+    ) -> None:
+        """Say what the work used up; several calls are added up, and sent with the output or the failure.
+
+        `cost` is money of the `currency` (`EUR`). Raise InvalidArgument for what is no usage.
+        """
+        from dcf.core.usage import read_report  # noqa: PLC0415 - few functions say what they used
+
+        money = cost if cost is None or isinstance(cost, str) else f"{cost:.9f}"
+        told: dict[str, Json] = {"tokens_in": tokens_in, "tokens_out": tokens_out, "cost": money, "currency": currency}
+        told |= {"seconds": seconds, "model": model}
+        report = read_report({name: value for name, value in told.items() if value is not None}, "report_usage")
+        if self._line is not None:
+            self._line.report_usage(report)
 
     def leave_note(self, text: str) -> str | None:
         """Tell the run's planner what is no result (`leave_note`); return why it was refused, or None."""

@@ -17,6 +17,9 @@ log = logging.getLogger(__name__)
 Result: TypeAlias = Mapping[str, Json]
 """The arguments that report what came of a state."""
 
+USAGE: Final = "usage_json"
+"""Argument that reports what the function used up, if it said so."""
+
 INVALID_OUTPUT: Final = "DCF.InvalidOutput"
 """ASL error of a state whose function returned no JSON, or what the Task's OutputSchema does not allow."""
 
@@ -41,10 +44,11 @@ def failed(error: Exception, about: str) -> Result:
     return _failure(type(error).__name__, _in_words(error))
 
 
-def mismatched(problems: Sequence[Mapping[str, Json]]) -> Result:
+def mismatched(problems: Sequence[Mapping[str, Json]], refused: Result) -> Result:
     """Return what reports that an output was refused, since it does not match the Task's OutputSchema."""
     told = "; ".join(f"{one.get('path') or 'the output'}: {one.get('message')}" for one in problems)
-    return _failure(INVALID_OUTPUT, f"The output does not match the OutputSchema: {told}")
+    failure = _failure(INVALID_OUTPUT, f"The output does not match the OutputSchema: {told}")
+    return failure | {USAGE: refused[USAGE]} if USAGE in refused else failure
 
 
 def _failure(error: str, cause: str) -> dict[str, Json]:

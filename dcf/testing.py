@@ -214,7 +214,7 @@ class _Cast:
         assert result is not None, "nobody cancels a call in a test"
         answer = _answer_of(result)
         found = task.brief.misfits(answer["output"]) if task.brief is not None and "output" in answer else ()
-        return _answer_of(mismatched([one.as_json() for one in found])) if found else answer
+        return _answer_of(mismatched([one.as_json() for one in found], result)) if found else answer
 
     def _work(self, task: AskedTask) -> Work:
         self.epoch += 1

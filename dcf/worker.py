@@ -300,7 +300,7 @@ class Worker:
         write = partial(self._leases.write, work, claim_next=not self._stop.is_set())
         answer = self._deliver([(work, result)], partial(write, result))
         if answer is not None and answer["code"] == _MISMATCH:
-            result = mismatched(answer["problems"])
+            result = mismatched(answer["problems"], result)
             answer = self._deliver([(work, result)], partial(write, result))
         return result, answer
 
@@ -392,7 +392,7 @@ def _to_send_again(results: Results, told: Sequence[Mapping[str, Json]]) -> Resu
         if found["code"] not in ("ok", _JUDGED):
             log.warning("%s: the result is not accepted: %s", work.name, found["error"])
     again = [
-        (work, mismatched(found["problems"]) if found["code"] == _MISMATCH else result, found["code"])
+        (work, mismatched(found["problems"], result) if found["code"] == _MISMATCH else result, found["code"])
         for (work, result), found in zip(results, told, strict=True)
     ]
     return [(work, result) for work, result, code in again if code in _WAITED_FOR or code == _MISMATCH]

@@ -1,4 +1,4 @@
-"""Parses and checks what a Task tells its worker: Instructions, OutputSchema, Errors, Skills and Gates.
+"""Parses and checks what a Task tells its worker: Instructions, OutputSchema, Errors, Skills, Gates and Areas.
 
 Expressions in Instructions are compiled here and evaluated only when a worker is shown them, so they may read nothing
 but the worker's input: no variables, no context, no time and no random numbers.
@@ -23,7 +23,7 @@ from dcf.values.names import escaped, hidden_in
 from dcf.values.records import replace
 from dcf.values.text_pieces import clip
 
-FIELDS: Final = frozenset({"Instructions", "OutputSchema", "Errors", "Skills", "Gates"})
+FIELDS: Final = frozenset({"Instructions", "OutputSchema", "Errors", "Skills", "Gates", "Areas"})
 
 MAX_INSTRUCTIONS: Final = 16_000
 MAX_EXPRESSIONS: Final = 50
@@ -32,6 +32,10 @@ MAX_STEPS: Final = 100_000
 
 ANY_TASK: Final = ("States.", "DCF.")
 """Beginnings of the names with which any Task may fail."""
+
+MOST_AREAS: Final = 50
+LONGEST_AREA: Final = 200
+"""Characters of one area, and how many a Task or a unit may name."""
 
 _MOST_NAMES: Final = 100
 _LONGEST_NAME: Final = 200
@@ -54,13 +58,14 @@ def read_brief(fields: DefinitionFields, served_by: Resource) -> TaskBrief | Non
         errors=errors,
         skills=_names(fields, "Skills"),
         gates=gates_of_task(fields, served_by),
+        areas=_areas(fields),
     )
 
 
 def _refuse_unread(fields: DefinitionFields, served_by: Resource) -> None:
     """Report fields that nothing would read: there is no worker, or what ends the Task cannot be asked to mend it."""
     for name in sorted((FIELDS - {"Gates"}).intersection(fields.document)):
-        for_worker = name in ("Instructions", "Skills")
+        for_worker = name in ("Instructions", "Skills", "Areas")
         if served_by.is_worked if for_worker else served_by.kind in _CHECKED:
             continue
         who = "no agent works on it" if for_worker else "nobody could be asked to mend what it brings"
@@ -153,6 +158,22 @@ def _names(fields: DefinitionFields, field: str) -> tuple[str, ...]:
             message = f"{fields.owner}: {field}: {reason}."
             fields.report(f"/{field}/{at}", "invalid_name", message, _NAME_HINTS[field])
     return tuple(dict.fromkeys(name for name in written if isinstance(name, str)))
+
+
+def _areas(fields: DefinitionFields) -> tuple[str, ...]:
+    """Read the patterns of the files that the work is about."""
+    written: list[Json] = fields.value("Areas", list, "an array of strings") or []
+    if not are_areas(written):
+        message = f"Areas is no list of at most {MOST_AREAS} patterns of 1 to {LONGEST_AREA} characters."
+        fields.note("Areas", "invalid_value", message, "Write patterns of paths such as src/**.")
+        return ()
+    return tuple(dict.fromkeys(written))
+
+
+def are_areas(written: list[Json]) -> bool:
+    """Return True for a list of patterns that a Task or a unit may name."""
+    texts = all(isinstance(one, str) and one.strip() and len(one) <= LONGEST_AREA for one in written)
+    return len(written) <= MOST_AREAS and texts
 
 
 def _doubt_rules(fields: DefinitionFields, errors: tuple[str, ...]) -> None:

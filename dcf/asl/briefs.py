@@ -1,7 +1,7 @@
 """What a Task tells its worker, beside its input: instructions, the schema of its output, the errors it may fail with.
 
-These fields are dcf's own (`Instructions`, `OutputSchema`, `Errors`, `Skills`, `Gates`). They change nothing of how a
-machine runs, and tools for the Amazon States Language may leave them out.
+These fields are dcf's own (`Instructions`, `OutputSchema`, `Errors`, `Skills`, `Gates`, `Areas`). They change nothing
+of how a machine runs, and tools for the Amazon States Language may leave them out.
 """
 
 from collections.abc import Mapping
@@ -50,6 +50,7 @@ class TaskBrief:
     errors: tuple[str, ...] | None = None
     skills: tuple[str, ...] = ()
     gates: tuple[Gate, ...] = ()
+    areas: tuple[str, ...] = ()
 
     def misfits(self, output: Json) -> tuple[Misfit, ...]:
         """Return what of an output does not match the schema."""

@@ -153,12 +153,10 @@ def budget(
     request_id: RequestId = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Say what a run may use up. Once it is used up, nobody gets a lease in it until a higher budget is set.
+    """Say what a run may use up; limits that are not named stay. Once one is used up, nobody gets a lease in the run.
 
     Example:  dcf budget order-42 --tokens 200000 --cost 5EUR
     """
-    from dcf.core.usage import read_budget
-
     wanted: dict[str, Json] = {"tokens": tokens, "seconds": seconds}
     if cost is not None:
         wanted |= {"cost": cost[:-3], "currency": cost[-3:]}
@@ -166,8 +164,7 @@ def budget(
     if bool(told) is none:
         raise InvalidArgument("Nothing is asked for, or both a budget and none.", "Give limits, or --none.")
     with opening.application() as found, by_the_local_user():
-        found_budget = read_budget(told, "the budget") if told else None
-        done = accepted(found.usages.set_budget(run, found_budget, reason=reason, request_id=request_id), run)
+        done = accepted(found.usages.set_budget(run, told, reason=reason, request_id=request_id), run)
     if as_json:
         typer.echo(json_text({"workflow_id": run, "repeated": done.repeated, **done.answer}, indent=2))
         return

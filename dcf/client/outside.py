@@ -3,6 +3,8 @@
 They are described as in `verbs.py`.
 """
 
+from collections.abc import Mapping
+
 from dcf.client.arguments import json_text, request_id_for
 from dcf.client.exchange import Conversation
 from dcf.client.outside_records import EndedTask, LivingTask, SentSignal
@@ -30,16 +32,27 @@ def signal(
     )
 
 
-def send_task_success(task_token: str, output: Json = None) -> Conversation[EndedTask]:
-    """End the Task that waits for a callback with this task token. A token serves once; repeating the call is safe."""
-    return ask(EndedTask, "send_task_success", task_token=task_token, output_json=json_text(output, "output"))
+def send_task_success(
+    task_token: str, output: Json = None, *, usage: Mapping[str, Json] | None = None
+) -> Conversation[EndedTask]:
+    """End the Task that waits for a callback with this task token. A token serves once; repeating the call is safe.
+
+    `usage` is what the work used up, as `{"tokens_in": 900, "cost": "0.25", "currency": "EUR"}`.
+    """
+    told = {"output_json": json_text(output, "output"), "usage_json": None if usage is None else dict(usage)}
+    return ask(EndedTask, "send_task_success", task_token=task_token, **told)
 
 
 def send_task_failure(
-    task_token: str, *, error: str | None = None, cause: str | None = None
+    task_token: str,
+    *,
+    error: str | None = None,
+    cause: str | None = None,
+    usage: Mapping[str, Json] | None = None,
 ) -> Conversation[EndedTask]:
     """Fail the Task that waits for a callback with this task token; its Retry and Catch apply."""
-    return ask(EndedTask, "send_task_failure", task_token=task_token, error=error, cause=cause)
+    used = None if usage is None else dict(usage)
+    return ask(EndedTask, "send_task_failure", task_token=task_token, error=error, cause=cause, usage_json=used)
 
 
 def send_task_heartbeat(task_token: str) -> Conversation[LivingTask]:

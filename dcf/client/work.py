@@ -83,7 +83,7 @@ def read_usage(
 def set_budget(
     workflow_id: str, budget: Mapping[str, Json] | None, *, reason: str | None = None, request_id: str | None = None
 ) -> Conversation[GivenBudget]:
-    """Say what a run may use up: `tokens`, `cost` with `currency`, `seconds`; None for no limits."""
+    """Say what a run may use up: `tokens`, `cost` with `currency`, `seconds`. Others stay; None takes all away."""
     return ask(
         GivenBudget,
         "set_budget",

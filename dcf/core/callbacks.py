@@ -10,6 +10,7 @@ from typing import Final
 
 from dcf.asl.surroundings import RunContext
 from dcf.core.attention import latest_look
+from dcf.core.charging import decide_charged
 from dcf.core.decision import Changes, Decision, Event, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.lease import is_worth_an_event
@@ -18,6 +19,7 @@ from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.outputs import TO_CALLBACK, output_refusal
 from dcf.core.outside import Conclusion, ended
 from dcf.core.outside_refusals import task_token_outdated, task_token_unknown, task_token_used
+from dcf.core.usage import UsageReport
 from dcf.values.digest import fingerprint
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
@@ -28,13 +30,14 @@ from dcf.values.task_tokens import TaskToken
 
 @record(frozen=True, slots=True, kw_only=True)
 class Callback:
-    """What came with a task token: an output, or a failure if it `failed`."""
+    """What came with a task token: an output, or a failure if it `failed`; and what the work used up."""
 
     token: TaskToken
     failed: bool = False
     output: Json = None
     error: str | None = None
     cause: str | None = None
+    usage: UsageReport | None = None
 
     def request(self) -> RunRequest:
         """Return the request, known again by its token: a token is used once."""
@@ -104,7 +107,9 @@ def _conclude(
         error=came.error,
         cause=came.cause,
     )
-    return ended(snapshot, request, wish, definition, context)
+    if came.usage is None:
+        return ended(snapshot, request, wish, definition, context)
+    return decide_charged(snapshot, state, came.usage, lambda seen: ended(seen, request, wish, definition, context))
 
 
 def _why_not(snapshot: Snapshot, token: TaskToken) -> Refusal | None:

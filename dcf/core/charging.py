@@ -4,15 +4,18 @@ The charge is part of the write: refused or repeated, nothing is charged. The bu
 watched, so that the very write that reaches it blocks the run, and leases nothing any more.
 """
 
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 
 from dcf.core.blocking import has_room
-from dcf.core.decision import Changes, More, Snapshot
+from dcf.core.decision import Changes, Decision, More, Snapshot
 from dcf.core.journaling import open_issue
 from dcf.core.model import Meta, RunStatus
 from dcf.core.usage import Budget, Charge, UsageReport, plus
 from dcf.values.instants import to_text
 from dcf.values.records import record, replace
+
+Answer = TypeVar("Answer")
 
 _DAY: Final = 10
 """Characters of the day in the text of an instant."""
@@ -34,7 +37,8 @@ def charge(snapshot: Snapshot, state: str, usage: UsageReport) -> Charged | More
     """Return what a report changes: the sums, and where the budget is used up by it, that the run is blocked."""
     meta, holder = snapshot.meta, snapshot.states[state].lease.owner_agent_id
     assert meta is not None, "the control plane checks that the run exists before it decides"
-    report = Charge(state=state, agent=holder or "unknown", day=to_text(snapshot.now)[:_DAY], usage=usage)
+    agent = holder or _only(meta.assigned(state)) or "unknown"
+    report = Charge(state=state, agent=agent, day=to_text(snapshot.now)[:_DAY], usage=usage)
     changes = Changes()
     if meta.budget is None:
         return Charged(snapshot=snapshot, charges=[report], changes=changes)
@@ -46,6 +50,24 @@ def charge(snapshot: Snapshot, state: str, usage: UsageReport) -> Charged | More
     if reached is not None and not is_blocked and has_room(meta):
         meta = _used_up(changes, snapshot, meta, budget, reached, state)
     return Charged(snapshot=replace(snapshot, meta=meta, usage=sums), charges=[report], changes=changes)
+
+
+def decide_charged(
+    snapshot: Snapshot, state: str, usage: UsageReport, decide: Callable[[Snapshot], Decision[Answer]]
+) -> Decision[Answer | More]:
+    """Decide on a write that reports usage, and return its changes with those of the charge."""
+    charged = charge(snapshot, state, usage)
+    if isinstance(charged, More):
+        return Decision(answer=charged)
+    decision = decide(charged.snapshot)
+    if decision.changes is None:
+        return Decision(answer=decision.answer)
+    return Decision(answer=decision.answer, changes=with_charge(decision.changes, charged))
+
+
+def _only(agents: Sequence[str]) -> str | None:
+    """Return who alone is assigned to a state that nobody holds, since its task token was handed out."""
+    return agents[0] if len(agents) == 1 else None
 
 
 def _used_up(changes: Changes, snapshot: Snapshot, meta: Meta, budget: Budget, reached: str, state: str) -> Meta:
@@ -81,10 +103,9 @@ def with_charge(changes: Changes, charged: Charged) -> Changes:
 
 def block_by_project(snapshot: Snapshot, project: str, budget: Budget, reached: str) -> Changes | None:
     """Block a run whose project has used up its budget, unless that is so already, or the run is over."""
-    meta, begins = snapshot.meta, f"The budget of project '{project}' is used up"
+    meta = snapshot.meta
     assert meta is not None, "the control plane checks that the run exists before it decides"
-    is_blocked = any(one.text.startswith(begins) for one in meta.blocked_by)
-    if meta.status is not RunStatus.RUNNING or is_blocked or not has_room(meta):
+    if meta.status is not RunStatus.RUNNING or blocked_by_project(meta, project) or not has_room(meta):
         return None
     changes = Changes()
     open_issue(
@@ -92,8 +113,17 @@ def block_by_project(snapshot: Snapshot, project: str, budget: Budget, reached: 
         snapshot,
         meta,
         key=f"project-budget:{snapshot.now}",
-        text=f"{begins}: {reached}. Set a higher one (put_project), then resolve this issue; or cancel the run.",
+        text=f"{_begin(project)}: {reached}. Set a higher one (put_project), or cancel the run.",
         by=AUTHOR,
         details={"project": project, "budget": budget.as_json(), "reached": reached},
     )
     return changes
+
+
+def blocked_by_project(meta: Meta, project: str) -> tuple[str, ...]:
+    """Return the issues that block the run because its project has used up its budget."""
+    return tuple(one.issue for one in meta.blocked_by if one.text.startswith(_begin(project)))
+
+
+def _begin(project: str) -> str:
+    return f"The budget of project '{project}' is used up"

@@ -47,6 +47,7 @@ class Definition:
     `takes_signals` and `starts_children` if one does so; `sha256` leaves out the workflow id. `bound` has the agents
     that the workflow itself assigns. `output_schemas` and `errors` are by the names of the Tasks that have them.
     `gates` are those of Tasks by name, `run_gates` those of every Task of a run that was started with some.
+    `areas` are of the Tasks that name some: which files they are about.
     `units` are those of a run that grows (`grown`); a workflow has none. `needed` is what `needs` worked out for writes
     to its states; it is thrown away with the definition, or when there is too much of it. `is_gated`: a Task has
     a gate.
@@ -69,6 +70,7 @@ class Definition:
     errors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     gates: Mapping[str, tuple[Gate, ...]] = field(default_factory=dict)
     run_gates: tuple[Gate, ...] = ()
+    areas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     units: Units | None = None
     needed: dict[tuple[str, bool, bool, int], Reads] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -152,6 +154,7 @@ def read_definition(document: Json) -> Definition:
         bound=bound_agents(document, ((name, task.agent_binding or {}) for name, task in worked.items())),
         output_schemas={name: brief.schema for name, brief in briefs if brief.schema is not None},
         gates={name: brief.gates for name, brief in briefs if brief.gates},
+        areas={name: brief.areas for name, brief in briefs if brief.areas},
         errors={name: brief.errors for name, brief in briefs if brief.errors is not None},
     )
 

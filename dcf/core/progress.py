@@ -11,7 +11,7 @@ from dcf.asl.surroundings import Clock
 from dcf.core import receipts, refusals, unit_progress
 from dcf.core.advancing import epoch_of, open_transition, take, visits_to_leave
 from dcf.core.answers import Updated
-from dcf.core.charging import charge, with_charge
+from dcf.core.charging import decide_charged
 from dcf.core.claim import claim_ready, look_for
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
@@ -46,13 +46,9 @@ def update(
         return stopped
     if request.usage is None:
         return _apply(snapshot, request, definition, context)
-    charged = charge(snapshot, request.state, request.usage)
-    if isinstance(charged, More):
-        return Decision(answer=charged)
-    decision = _apply(charged.snapshot, request, definition, context)
-    if decision.changes is None:
-        return decision
-    return replace(decision, changes=with_charge(decision.changes, charged))
+    return decide_charged(
+        snapshot, request.state, request.usage, lambda seen: _apply(seen, request, definition, context)
+    )
 
 
 def _apply(

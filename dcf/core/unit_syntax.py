@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from dcf.asl.brief_syntax import LONGEST_AREA, MOST_AREAS
 from dcf.core.grown import problems_of
 from dcf.core.units import BRIEF_FIELDS, MOST_AT_ONCE, MOST_DEPENDENCIES, NewUnit, Unit
 from dcf.errors import InvalidArgument, InvalidDefinition, Problem
@@ -13,8 +14,6 @@ from dcf.values.text_pieces import clip
 
 LONGEST_NAME: Final = 80
 LONGEST_TITLE: Final = 200
-MOST_AREAS: Final = 50
-LONGEST_AREA: Final = 200
 MOST_AGENTS: Final = 50
 MAX_INPUT: Final = 256 * 1024
 """Most bytes of the input of a unit."""

@@ -24,6 +24,7 @@ _MONEY: Final = re.compile(r"([0-9]{1,6})(?:\.([0-9]{1,9}))?\Z", re.ASCII)
 _CURRENCY: Final = re.compile(r"[A-Z]{3}\Z", re.ASCII)
 _FIELDS: Final = frozenset({"tokens_in", "tokens_out", "cost", "currency", "seconds", "model"})
 _BUDGET_FIELDS: Final = frozenset({"tokens", "cost", "currency", "seconds"})
+_MONEY_FIELDS: Final = frozenset({"cost", "currency"})
 COST: Final = "cost:"
 """How the name of a sum of money begins; its currency follows."""
 
@@ -45,6 +46,29 @@ class UsageReport:
         if self.currency is not None:
             found[f"{COST}{self.currency}"] = self.nanos
         return {"reports": 1} | {name: amount for name, amount in found.items() if amount}
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as JSON, as a completion reports it."""
+        told: dict[str, Json] = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out, "seconds": self.ms / 1000}
+        if self.currency is not None:
+            told |= {"cost": money(self.nanos), "currency": self.currency}
+        return told if self.model is None else told | {"model": self.model}
+
+    def with_more(self, more: "UsageReport") -> "UsageReport":
+        """Return both as one report, without a model where theirs differ. Raise InvalidArgument for two currencies."""
+        if None not in (self.currency, more.currency) and self.currency != more.currency:
+            raise InvalidArgument(
+                f"{more.currency} cannot be added to {self.currency}: one piece of work reports one currency.",
+                "Convert the money before you report it.",
+            )
+        return UsageReport(
+            tokens_in=self.tokens_in + more.tokens_in,
+            tokens_out=self.tokens_out + more.tokens_out,
+            ms=self.ms + more.ms,
+            nanos=self.nanos + more.nanos,
+            currency=self.currency or more.currency,
+            model=self.model if self.model == more.model else None,
+        )
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -118,6 +142,28 @@ def read_budget(given: Json, name: str = "budget_json") -> Budget | None:
     nanos, currency = _cost(found, name)
     budget = Budget(tokens=_count(found, "tokens", name), nanos=nanos, currency=currency, ms=_ms(found, name))
     return None if budget == Budget() else budget
+
+
+def read_budget_change(given: Json, name: str = "budget_json") -> Mapping[str, Json]:
+    """Return what a caller wants of a budget, as `changed_budget` takes it. Raise InvalidArgument for anything else."""
+    if given == {}:
+        return {}
+    found = _object(given, name, _BUDGET_FIELDS)
+    named = {field: value for field, value in found.items() if value is not None}
+    if named:
+        read_budget(named, name)
+    return found
+
+
+def changed_budget(before: Budget | None, change: Mapping[str, Json]) -> Budget | None:
+    """Return the budget after a change: limits that it does not name stay, null takes one away, {} all of them."""
+    if not change:
+        return None
+    kept = {} if before is None else before.as_json()
+    if not _MONEY_FIELDS.isdisjoint(change):
+        kept = {field: value for field, value in kept.items() if field not in _MONEY_FIELDS}
+    named = {field: value for field, value in (kept | dict(change)).items() if value is not None}
+    return read_budget(named) if named else None
 
 
 def stored_budget(found: Json) -> Budget | None:

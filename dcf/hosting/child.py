@@ -114,6 +114,9 @@ class _ToolsOfHost:
     async def call(self, name: str, arguments: Mapping[str, Json]) -> ToolResult:
         return await self._conversation.ask(name, arguments)
 
+    def report_usage(self, **used: Json) -> None:
+        self._conversation.say({"used": used})
+
 
 async def _outcome(handler: Handler, work: AgentWork, tools: _ToolsOfHost) -> dict[str, Json]:
     """Call the handler; return what the host is told."""

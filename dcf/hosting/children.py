@@ -138,6 +138,8 @@ class HandlerProcess:
             if "call" in said:
                 calls.add(task := asyncio.create_task(self._call(tools, said)))
                 task.add_done_callback(calls.discard)
+            elif "used" in said:
+                tools.report_usage(**said["used"])
             elif said.get("turn") == self._turns:
                 return said
 

@@ -123,7 +123,7 @@ def _opening(
     @asynccontextmanager
     async def opened() -> AsyncIterator[AgentTools]:
         async with opened_tools(skills.servers) as tools:
-            yield WithOwnTools(tools, agent.dcf_tools, context) if agent.dcf_tools else tools
+            yield WithOwnTools(tools, agent.dcf_tools, context)
 
     return opened
 

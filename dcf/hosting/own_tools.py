@@ -1,15 +1,21 @@
-"""The tools of dcf that an agent of a host may be given: to leave a note and to ask. None of them needs a lease.
+"""What dcf adds to the tools of a turn: to leave a note, to ask, to report usage. None of it needs a lease.
 
 The host fills in run, state and lease, so that no model ever sees one.
 """
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from dcf.errors import DcfError
-from dcf.hosting.protocol import AgentTool, AgentTools, Json, ToolResult
+from dcf.errors import DcfError, InvalidArgument
+from dcf.hosting.protocol import AgentTool, Json, ToolResult
 from dcf.task_context import TaskContext
+
+if TYPE_CHECKING:
+    from dcf.hosting.tool_servers import ServedTools
+
+log = logging.getLogger(__name__)
 
 _TEXT: Final = {"type": "string", "minLength": 1}
 
@@ -32,9 +38,9 @@ OWN_TOOLS: Final[Mapping[str, AgentTool]] = {
 
 
 class WithOwnTools:
-    """The tools of a turn, and those of dcf that the agent is given."""
+    """The tools of a turn: those of its servers, and those of dcf that the agent is given."""
 
-    def __init__(self, tools: AgentTools, names: Sequence[str], context: TaskContext) -> None:
+    def __init__(self, tools: "ServedTools", names: Sequence[str], context: TaskContext) -> None:
         self._tools = tools
         self._names = names
         self._context = context
@@ -55,6 +61,14 @@ class WithOwnTools:
         except DcfError as error:
             return ToolResult(f"{error.message} {error.hint}", is_error=True)
         return ToolResult(said) if refusal is None else ToolResult(refusal, is_error=True)
+
+    def report_usage(self, **used: Json) -> None:
+        """Say what the work used up. What is no usage is logged: the work is worth more than its bill."""
+        try:
+            self._context.report_usage(**used)
+        except (InvalidArgument, TypeError, ValueError) as error:
+            name = f"{self._context.workflow_id}/{self._context.state}"
+            log.warning("%s: usage is not counted: %s", name, error)
 
     def _made(self, name: str, arguments: Mapping[str, Json]) -> tuple[str | None, str]:
         if name == "leave_note":

@@ -97,6 +97,13 @@ class AgentTools(Protocol):
         """Call a tool; what goes wrong is a result too, so that a model can read it."""
         ...
 
+    def report_usage(self, **used: Json) -> None:
+        """Say what the work used up, also in a turn that fails: `tokens_in`, `tokens_out`, `cost`, `currency`, `model`.
+
+        `seconds`, too; as `TaskContext.report_usage` takes them. Several calls are added up.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:

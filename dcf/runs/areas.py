@@ -1,5 +1,6 @@
 """Warns who gets a lease of other work in the same files, of the same project or run. Never refuses."""
 
+from dcf.asl.state_paths import name_of
 from dcf.core.answers import Leased
 from dcf.core.areas import Occupied, areas_of, event_data, overlaps, warnings_of
 from dcf.core.decision import Changes, Decision, Event, Reads, Snapshot
@@ -19,7 +20,7 @@ class Areas:
 
         A state without areas costs no command.
         """
-        areas = areas_of(leased.doc)
+        areas = areas_of(leased.doc) or self._plane.run(workflow_id).definition.areas.get(name_of(leased.state), ())
         if not areas or leased.outcome != "lease_acquired":
             return []
         owner = leased.doc.lease.owner_agent_id or "unknown"

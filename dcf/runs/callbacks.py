@@ -16,6 +16,7 @@ from dcf.core.operations import RunAnswer, RunDecision
 from dcf.core.outside_refusals import task_token_unknown
 from dcf.core.refusals import unless_full
 from dcf.core.scopes import with_scopes
+from dcf.core.usage import UsageReport
 from dcf.core.work_tokens import WorkToken
 from dcf.errors import UnknownRun
 from dcf.runs.control_plane import ControlPlane
@@ -37,22 +38,27 @@ class Callbacks:
 
     def __init__(self, plane: ControlPlane, offers: Offers | None = None) -> None:
         self._offers = offers
+        self._plane = plane
         self._transactions = plane.transactions
         self._follow_ups = plane.follow_ups
 
-    def succeed(self, task_token: str, output: Json) -> Operated:
-        """End the state with this output."""
+    def succeed(self, task_token: str, output: Json, usage: UsageReport | None = None) -> Operated:
+        """End the state with this output, and charge what it used up."""
         offered = self._offered(task_token)
         if offered is not None:
-            return offered.offers.succeed(offered.token, output)
-        return self._conclude(task_token, lambda token: Callback(token=token, output=output))
+            return offered.offers.succeed(offered.token, output, usage)
+        return self._conclude(task_token, lambda token: Callback(token=token, output=output, usage=usage))
 
-    def fail(self, task_token: str, error: str | None = None, cause: str | None = None) -> Operated:
+    def fail(
+        self, task_token: str, error: str | None = None, cause: str | None = None, usage: UsageReport | None = None
+    ) -> Operated:
         """Fail the state; its Retry and Catch apply."""
         offered = self._offered(task_token)
         if offered is not None:
-            return offered.offers.fail(offered.token, error, cause)
-        return self._conclude(task_token, lambda token: Callback(token=token, failed=True, error=error, cause=cause))
+            return offered.offers.fail(offered.token, error, cause, usage)
+        return self._conclude(
+            task_token, lambda token: Callback(token=token, failed=True, error=error, cause=cause, usage=usage)
+        )
 
     def heartbeat(self, task_token: str) -> Operated:
         """Let the state's HeartbeatSeconds begin anew, and the lease of who accepted it as an offer."""
@@ -91,7 +97,9 @@ class Callbacks:
         request = came.request()
 
         def reads(run: Run) -> Reads:
-            return replace(needs.to_end(run.definition, token.state), run_receipts=(request.key,))
+            needed = replace(needs.to_end(run.definition, token.state), run_receipts=(request.key,))
+            charged = () if came.usage is None else (token.state,)
+            return replace(needed, agents=tuple(dict.fromkeys((*needed.agents, *charged))))
 
         def decide(run: Run, snapshot: Snapshot) -> RunDecision:
             decision = callbacks.conclude(snapshot, request, came, run.definition, run.context)
@@ -99,6 +107,8 @@ class Callbacks:
             return decision if full is None else Decision(answer=full)
 
         done: Committed[Operated] = self._transactions.by_definition(token.workflow_id, reads, decide, token.state)
+        if came.usage is not None and self._plane.after_usage is not None:
+            self._plane.after_usage(token.workflow_id)
         self._follow_ups.after(token.workflow_id, done)
         return done.answer
 

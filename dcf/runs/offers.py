@@ -19,6 +19,7 @@ from dcf.core.operations import RunAnswer
 from dcf.core.outside_refusals import task_token_unknown
 from dcf.core.provenance import mark_of_input
 from dcf.core.updates import Update
+from dcf.core.usage import UsageReport
 from dcf.core.work_tokens import (
     Offer,
     WorkToken,
@@ -113,13 +114,15 @@ class Offers:
         token = read_task_token(task_token)
         return None if token is None else read_work_token(token)
 
-    def succeed(self, token: WorkToken, output: Json) -> Operated:
-        """End the work with an output."""
-        return self._end(token, Status.SUCCEEDED, has_output=True, output=output)
+    def succeed(self, token: WorkToken, output: Json, usage: UsageReport | None = None) -> Operated:
+        """End the work with an output, and charge what it used up."""
+        return self._end(token, Status.SUCCEEDED, has_output=True, output=output, usage=usage)
 
-    def fail(self, token: WorkToken, error: str | None, cause: str | None) -> Operated:
+    def fail(
+        self, token: WorkToken, error: str | None, cause: str | None, usage: UsageReport | None = None
+    ) -> Operated:
         """End the work with a failure; the state's Retry and Catch apply."""
-        return self._end(token, Status.FAILED, error=error, cause=cause)
+        return self._end(token, Status.FAILED, error=error, cause=cause, usage=usage)
 
     def heartbeat(self, token: WorkToken) -> Operated:
         """Let the lease last as long again."""

@@ -1,22 +1,29 @@
 """What work used up: read by run, agent or project, and what a run may use up. Decides nothing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from dcf.core import budgets
-from dcf.core.charging import AUTHOR, block_by_project
+from dcf.core.catalog import LONGEST_PAGE, RunQuery
+from dcf.core.charging import AUTHOR, block_by_project, blocked_by_project
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.journal import TAIL
-from dcf.core.operations import RunAnswer
-from dcf.core.usage import Budget
+from dcf.core.operations import RunAnswer, RunRequest
+from dcf.core.usage import Budget, read_budget_change
 from dcf.errors import InvalidArgument
+from dcf.runs.catalog import RunList
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
 from dcf.store.authors import current_author
 from dcf.store.usage import Kind, UsageBooks
-from dcf.values.records import record
+from dcf.values.json_text import Json
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
+
+if TYPE_CHECKING:
+    from dcf.store.runs import Committed
 
 MOST_DAYS: Final = 366
 """Most days of one answer."""
@@ -44,11 +51,12 @@ class BookUsage:
 
 
 class Usages:
-    """Sums of usage, and budgets of runs. From now on `plane` has what its commits owe moved to the books."""
+    """Sums of usage, and budgets. From now on `plane` has what its commits owe moved to the books."""
 
-    def __init__(self, plane: ControlPlane, books: UsageBooks) -> None:
+    def __init__(self, plane: ControlPlane, books: UsageBooks, runs: RunList) -> None:
         self._plane = plane
         self._books = books
+        self._runs = runs
         plane.after_usage = self.settle
 
     def settle(self, workflow_id: str) -> None:
@@ -57,16 +65,20 @@ class Usages:
         budget = None if project is None or limits is None else limits.budget_of(project)
         if project is None or budget is None:
             return
-        reached = budget.reached(self._books.book("project", project)[0])
-        if reached is None:
+        if budget.reached(self._books.book("project", project)[0]) is None:
+            return
+        found = self._used_up(project)  # as it is now, not as this process knew it
+        if found is None:
             return
 
-        def decide(snapshot: Snapshot) -> Decision[None]:
-            return Decision(answer=None, changes=block_by_project(snapshot, project, budget, reached))
+        def decide(snapshot: Snapshot) -> Decision[bool]:
+            changes = block_by_project(snapshot, project, *found)
+            return Decision(answer=changes is not None, changes=changes)
 
-        self._plane.follow_ups.after(
-            workflow_id, self._plane.transactions.on_run(workflow_id, Reads(journal=(TAIL,)), decide)
-        )
+        committed = self._plane.transactions.on_run(workflow_id, Reads(journal=(TAIL,)), decide)
+        self._plane.follow_ups.after(workflow_id, committed)
+        if committed.answer and self._used_up(project) is None:  # raised before the run could be found as blocked
+            self._unblock(workflow_id, project)
 
     def of_run(self, workflow_id: str) -> RunUsage:
         """Return what a run used up. Raise UnknownRun if there is none."""
@@ -91,24 +103,91 @@ class Usages:
         return BookUsage(total=total, days=days)
 
     def set_budget(
-        self, workflow_id: str, budget: Budget | None, *, reason: str | None = None, request_id: str | None = None
+        self,
+        workflow_id: str,
+        change: Mapping[str, Json],
+        *,
+        reason: str | None = None,
+        request_id: str | None = None,
     ) -> RunAnswer | Refusal:
-        """Say what a run may use up. One that is blocked by its budget goes on, if the new one is not used up."""
-        told = None if budget is None else budget.as_json()
-        request = run_request("set_budget", reason, request_id, {"budget": told})
-        meta = self._plane.read(workflow_id, (), whole_meta=False).meta
-        issue = None if meta is None or meta.budget is None else meta.budget.issue
-        journal = () if issue is None else (issue,)
-        reads = Reads(run_receipts=(request.key,), open_states=(0, _ALL), usage=True, journal=journal)
+        """Change what a run may use up. One that is blocked by its budget goes on, if the new one is not used up."""
+        change = read_budget_change(change)
+        request = run_request("set_budget", reason, request_id, {"budget": dict(change)})
+        issue = _issue_of(self._plane.read(workflow_id, (), whole_meta=False))
+        while True:
+            journal = () if issue is None else (issue,)
+            reads = Reads(run_receipts=(request.key,), open_states=(0, _ALL), usage=True, journal=journal)
+            decide = partial(_decide, request=request, change=change, issue=issue)
+            committed: Committed[RunAnswer | Refusal | More | _OtherIssue]
+            committed = self._plane.transactions.on_run(workflow_id, reads, decide)
+            answer = committed.answer
+            if isinstance(answer, _OtherIssue):
+                issue = answer.issue
+                continue
+            self._plane.follow_ups.after(workflow_id, committed)
+            assert not isinstance(answer, More), "it knows what it reads"
+            return answer
 
-        committed = self._plane.transactions.on_run(
-            workflow_id,
-            reads,
-            lambda snapshot: budgets.set_budget(snapshot, request, budget, current_author() or AUTHOR),
-        )
-        self._plane.follow_ups.after(workflow_id, committed)
-        assert not isinstance(committed.answer, More), "it knows what it reads"
-        return committed.answer
+    def set_project_budget(self, project: str, change: Mapping[str, Json], *, reason: str | None = None) -> None:
+        """Change what a project may use up. Its runs that are blocked by its budget go on, if the new one is not."""
+        limits = self._plane.limits
+        assert limits is not None, "made with the control plane"
+        limits.put_budget(project, read_budget_change(change))
+        if self._used_up(project) is None:
+            for workflow_id in self._blocked(project):
+                self._unblock(workflow_id, project, reason)
+
+    def _blocked(self, project: str) -> Iterator[str]:
+        """Yield the running runs of a project that an issue blocks."""
+        query: RunQuery | None = RunQuery(limit=LONGEST_PAGE, project=project, blocked=True)
+        while query is not None:
+            page = self._runs.list_runs(query)
+            yield from (row.workflow_id for row in page.rows)
+            query = None if page.next_cursor is None else replace(query, cursor=page.next_cursor)
+
+    def _used_up(self, project: str) -> tuple[Budget, str] | None:
+        """Return the budget that a project has now, and which part of it is used up; None if none is."""
+        limits = self._plane.limits
+        assert limits is not None, "made with the control plane"
+        limits.refresh()
+        budget = limits.budget_of(project)
+        reached = None if budget is None else budget.reached(self._books.book("project", project)[0])
+        return None if budget is None or reached is None else (budget, reached)
+
+    def _unblock(self, workflow_id: str, project: str, reason: str | None = None) -> None:
+        """Resolve the issue by which the budget of its project blocks a run, if it does."""
+        meta = self._plane.read(workflow_id, (), whole_meta=False).meta
+        issues = () if meta is None else blocked_by_project(meta, project)
+        if not issues:
+            return
+
+        def decide(snapshot: Snapshot) -> Decision[None]:
+            by = current_author() or AUTHOR
+            return Decision(answer=None, changes=budgets.unblock_for_project(snapshot, issues, reason, by))
+
+        reads = Reads(open_states=(0, _ALL), journal=issues)
+        self._plane.follow_ups.after(workflow_id, self._plane.transactions.on_run(workflow_id, reads, decide))
+
+
+@record(frozen=True, slots=True)
+class _OtherIssue:
+    """Meanwhile the budget has another issue than the one that was read, or none."""
+
+    issue: str | None
+
+
+def _decide(
+    snapshot: Snapshot, request: RunRequest, change: Mapping[str, Json], issue: str | None
+) -> Decision[RunAnswer | Refusal | More | _OtherIssue]:
+    now = _issue_of(snapshot)
+    if now != issue:
+        return Decision(answer=_OtherIssue(now))
+    return budgets.set_budget(snapshot, request, change, current_author() or AUTHOR)
+
+
+def _issue_of(snapshot: Snapshot) -> str | None:
+    """Return the issue that was opened when the run's budget was used up."""
+    return None if snapshot.meta is None or snapshot.meta.budget is None else snapshot.meta.budget.issue
 
 
 def days_between(first: str, last: str) -> list[str]:

@@ -13,9 +13,11 @@ from dcf.core.work_refusals import nothing_found
 from dcf.errors import NotFound
 from dcf.jitter import JITTER
 from dcf.runs.areas import Areas
+from dcf.runs.catalog import RunList
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.usage import Usages
 from dcf.store.areas import AreaBook
+from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections
 from dcf.store.handed import Handed, HandedOut
 from dcf.store.usage import UsageBooks
@@ -49,12 +51,18 @@ class WorkFinding:
     """
 
     def __init__(
-        self, plane: ControlPlane, work: WorkList, handed: HandedOut, books: UsageBooks, areas: AreaBook
+        self,
+        plane: ControlPlane,
+        work: WorkList,
+        handed: HandedOut,
+        books: UsageBooks,
+        areas: AreaBook,
+        runs: RunList,
     ) -> None:
         self._plane = plane
         self._work = work
         self.handed = handed
-        self.usages = Usages(plane, books)
+        self.usages = Usages(plane, books, runs)
         self.areas = Areas(plane, areas)
 
     def find_work(self, query: WorkQuery) -> WorkPage:
@@ -143,4 +151,4 @@ class WorkFinding:
 def open_work(plane: ControlPlane, connections: Connections) -> WorkFinding:
     """Return what finds work in one Redis."""
     books = UsageBooks(connections), AreaBook(connections)
-    return WorkFinding(plane, WorkList(connections), HandedOut(connections), *books)
+    return WorkFinding(plane, WorkList(connections), HandedOut(connections), *books, RunList(Catalog(connections)))

@@ -7,7 +7,7 @@ carried out alone, and the claim after it, so that what it ends makes room for w
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from dcf.core.answers import Leased, NothingReady, Updated
@@ -16,12 +16,13 @@ from dcf.core.claim import tokens_of
 from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus
 from dcf.core.updates import Update
-from dcf.core.usage import Budget
+from dcf.core.usage import Budget, changed_budget
 from dcf.core.work_limits import LeaseSlot, LimitReached, WorkLimit
 from dcf.core.work_refusals import work_limit_reached
 from dcf.errors import NotFound
 from dcf.store.work_limits import Reservation, WorkLimits, limits_in
 from dcf.values.digest import next_token
+from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
@@ -44,9 +45,9 @@ class WorkLimiting:
         self._store.put(limit)
         self.refresh()
 
-    def put_budget(self, project: str, budget: Budget | None) -> None:
-        """Set the budget of a project, or take it away; other processes know it within seconds."""
-        self._store.put_budget(project, budget)
+    def put_budget(self, project: str, change: Mapping[str, Json]) -> None:
+        """Change the budget of a project (`usage.changed_budget`); other processes know it within seconds."""
+        self._store.put_budget(project, lambda before: changed_budget(before, change))
         self.refresh()
 
     def budget_of(self, project: str) -> Budget | None:

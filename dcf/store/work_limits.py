@@ -7,7 +7,7 @@ judged. So nothing need be told of completions, expiries and cancelled runs, and
 as long as a reservation lasts.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from dcf.core.usage import Budget, stored_budget
@@ -158,6 +158,21 @@ end
 """
 
 
+# KEYS: budgets. ARGV: the project, its budget as it was read, as it is to be; "" for none. Replies 0 if it was changed
+# meanwhile.
+_PUT_BUDGET: Final = r"""
+if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then
+  return 0
+end
+if ARGV[3] == '' then
+  redis.call('HDEL', KEYS[1], ARGV[1])
+else
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+end
+return 1
+"""
+
+
 @record(frozen=True, slots=True, kw_only=True)
 class Reservation:
     """Slots that were reserved: so many of the places, in the books of these limits."""
@@ -181,12 +196,14 @@ class WorkLimits:
         known = {name: budget for name, budget in found.items() if budget is not None}
         return {name.decode(): int(most) for name, most in _pairs(limits)}, known
 
-    def put_budget(self, project: str, budget: Budget | None) -> None:
-        """Set the budget of a project, or take it away."""
-        if budget is None:
-            self._connections.send(("HDEL", BUDGETS, project))
-        else:
-            self._connections.send(("HSET", BUDGETS, project, dump(budget.as_json())))
+    def put_budget(self, project: str, change: Callable[[Budget | None], Budget | None]) -> None:
+        """Write what `change` makes of the budget of a project; None takes it away. Of two at once none is lost."""
+        is_done = False
+        while not is_done:
+            (kept,) = self._connections.send(("HGET", BUDGETS, project))
+            budget = change(None if kept is None else stored_budget(load(kept)))
+            text = "" if budget is None else dump(budget.as_json())
+            (is_done,) = self._connections.send(("EVAL", _PUT_BUDGET, 1, BUDGETS, project, kept or "", text))
 
     def put(self, limit: WorkLimit) -> None:
         """Set a limit; one of 0 is none."""

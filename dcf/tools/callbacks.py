@@ -12,7 +12,9 @@ from pydantic import Field
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.operations import RunAnswer
-from dcf.tools.registry import Answer, Arguments, refused, tool
+from dcf.tools.registry import Answer, Arguments, JsonObject, refused, tool
+from dcf.tools.unlisted import UNLISTED
+from dcf.tools.usage import USAGE, usage_given
 from dcf.values.json_text import parse
 from dcf.values.refusal import Refusal
 from dcf.values.task_tokens import LONGEST, read_task_token
@@ -42,6 +44,7 @@ class SendTaskSuccess(Arguments):
 
     task_token: _TaskToken
     output_json: Any = Field(default=None, description="The state's output: any JSON value, or JSON text.")
+    usage_json: JsonObject | None = Field(default=None, description=USAGE, json_schema_extra=UNLISTED)
 
 
 class TaskAnswered(Answer):
@@ -70,7 +73,7 @@ class TaskAnswered(Answer):
 def send_task_success(app: Application, args: SendTaskSuccess) -> TaskAnswered:
     """End the state with an output."""
     output = parse(args.output_json, name="output_json", max_bytes=app.settings.max_output_bytes)
-    return _answered(app.callbacks.succeed(args.task_token, output), args.task_token)
+    return _answered(app.callbacks.succeed(args.task_token, output, usage_given(args.usage_json)), args.task_token)
 
 
 class SendTaskFailure(Arguments):
@@ -82,6 +85,7 @@ class SendTaskFailure(Arguments):
     task_token: _TaskToken
     error: str | None = Field(default=None, min_length=1, max_length=200, description="Name of the failure.")
     cause: str | None = Field(default=None, max_length=20_000, description="What went wrong, in words.")
+    usage_json: JsonObject | None = Field(default=None, description=USAGE, json_schema_extra=UNLISTED)
 
 
 @tool(
@@ -95,7 +99,8 @@ class SendTaskFailure(Arguments):
 )
 def send_task_failure(app: Application, args: SendTaskFailure) -> TaskAnswered:
     """End the state with a failure."""
-    return _answered(app.callbacks.fail(args.task_token, args.error, args.cause), args.task_token)
+    used = usage_given(args.usage_json)
+    return _answered(app.callbacks.fail(args.task_token, args.error, args.cause, used), args.task_token)
 
 
 class SendTaskHeartbeat(Arguments):

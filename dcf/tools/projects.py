@@ -8,7 +8,7 @@ from pydantic import Field
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.projects import ProjectPlace, ProjectWish, read_places
-from dcf.core.usage import read_budget
+from dcf.core.usage import read_budget_change
 from dcf.core.work_limits import MOST_IN_PROGRESS, WorkLimit
 from dcf.errors import InvalidArgument
 from dcf.runs.projects import Projects
@@ -118,9 +118,8 @@ def _limits(args: PutProject) -> list[Callable[[Application], None]]:
         found.append(lambda app: app.limits.put(limit))
     if args.budget_json is not None:
         require(Scope.PLAN, "budget_json")
-        given = parse(args.budget_json, name="budget_json")
-        budget = None if given == {} else read_budget(given)
-        found.append(lambda app: app.limits.put_budget(args.project, budget))
+        change = read_budget_change(parse(args.budget_json, name="budget_json"))
+        found.append(lambda app: app.usages.set_project_budget(args.project, change, reason=args.reason))
     return found
 
 

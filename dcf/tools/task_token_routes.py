@@ -45,6 +45,9 @@ _CODES: Final = {
     500: ("internal_error",),
 }
 _STATUSES: Final = {code: status for status, codes in _CODES.items() for code in codes}
+_VALUES: Final = frozenset({"output", "usage"})
+"""Members of a body that are JSON values."""
+
 _FOR_NOW: Final = 503
 """The HTTP status of what is not named above: Redis does not answer, or the outcome is unknown; repeat the call."""
 
@@ -96,16 +99,15 @@ class _TaskTokenEndpoint(HttpEndpoint):
 
 
 def _arguments(body: bytes, max_bytes: int) -> dict[str, Json]:
-    """Return the body as arguments of the tool; `output` is any JSON value, which the tool takes as JSON text."""
+    """Return the body as arguments of the tool; `output` and `usage` are JSON values, which the tool takes as text."""
     try:
         found = parse(body.decode(), name="The body", max_bytes=max_bytes)
     except UnicodeDecodeError:
         raise InvalidArgument("The body is not UTF-8 text.", "Send JSON.") from None
     if not isinstance(found, dict):
         raise InvalidArgument("The body is not a JSON object.", 'Send {"task_token": "...", "output": ...}.')
-    if "output" not in found:
-        return found
-    return {**{name: value for name, value in found.items() if name != "output"}, "output_json": dump(found["output"])}
+    return {f"{name}_json" if name in _VALUES else name: dump(value) if name in _VALUES else value
+            for name, value in found.items()}  # fmt: skip
 
 
 def _response(payload: Mapping[str, Json]) -> Response:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.usage import UsageReport, read_budget, read_report, sums_shown
+from dcf.core.usage import UsageReport, read_budget_change, read_report, sums_shown
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.tools.callers import current_caller, require_planner
 from dcf.tools.lifecycle import Reason, RequestId, RunOperated
@@ -131,7 +131,7 @@ def _summed(days: Mapping[str, Mapping[str, int]]) -> dict[str, Json]:
 
 
 class SetBudget(Arguments):
-    """Say what a run may use up: tokens (in and out), money, seconds. {} takes the budget away.
+    """Say what a run may use up: tokens (in and out), money, seconds. Limits left out stay; {} takes all away.
 
     The completion that reaches it blocks the run: nobody gets a lease until a higher budget is set, or it is cancelled.
     """
@@ -162,9 +162,8 @@ class BudgetSet(RunOperated):
 def set_budget(app: Application, args: SetBudget) -> BudgetSet:
     """Set the budget of a run."""
     require_planner(app, args.workflow_id)
-    given = parse(args.budget_json, name="budget_json")
-    budget = None if given == {} else read_budget(given)
-    answer = app.usages.set_budget(args.workflow_id, budget, reason=args.reason, request_id=args.request_id)
+    change = read_budget_change(parse(args.budget_json, name="budget_json"))
+    answer = app.usages.set_budget(args.workflow_id, change, reason=args.reason, request_id=args.request_id)
     if isinstance(answer, Refusal):
         return refused(BudgetSet, answer, workflow_id=args.workflow_id)
     return BudgetSet(

@@ -50,7 +50,7 @@ def work_shown(app: Application, workflow_id: str, leased: Leased, *, whole_inpu
         found["last_error"] = doc.last_error
     if doc.questions is not None:
         found["questions"] = app.talking.questions_of(workflow_id, state, doc)
-    found |= _warned(app, workflow_id, leased)
+    found |= _warned(app, workflow_id, leased, definition)
     if doc.gated is not None:
         found |= app.gates.sent_back(workflow_id, state)
     found["provenance"] = mark_of_input(state, doc)
@@ -62,9 +62,9 @@ def work_shown(app: Application, workflow_id: str, leased: Leased, *, whole_inpu
     return found
 
 
-def _warned(app: Application, workflow_id: str, leased: Leased) -> dict[str, Json]:
+def _warned(app: Application, workflow_id: str, leased: Leased, definition: Definition) -> dict[str, Json]:
     """Return who works in the same files, if anybody does; a state without areas costs nothing."""
-    warnings = app.work.areas.warn(workflow_id, leased) if leased.doc.extra else []
+    warnings = app.work.areas.warn(workflow_id, leased) if leased.doc.extra or definition.areas else []
     return {"warnings": list[Json](warnings)} if warnings else {}
 
 

@@ -23,7 +23,8 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
     messages.append({"role": "user", "content": user_prompt(work)})
     for _ in range(work.agent.max_turns):
         body = {"model": work.agent.model, "messages": messages, "tools": offered}
-        said = await asyncio.to_thread(ask, work.agent.base_url, body)
+        said, used = await asyncio.to_thread(ask, work.agent.base_url, body)
+        tools.report_usage(tokens_in=used["prompt_tokens"], tokens_out=used["completion_tokens"])
         messages.append(said)
         note(work)
         for call in said.get("tool_calls") or ():
@@ -39,11 +40,11 @@ def system(work: AgentWork) -> dict[str, Any]:
     return {"role": "system", "content": system_prompt(work)}
 
 
-def ask(base_url: str, body: dict[str, Any]) -> dict[str, Any]:
+def ask(base_url: str, body: dict[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
     request = urllib.request.Request(f"{base_url}/chat/completions", json.dumps(body).encode())
     with urllib.request.urlopen(request, timeout=30) as answer:
-        found: dict[str, Any] = json.load(answer)["choices"][0]["message"]
-        return found
+        found: dict[str, Any] = json.load(answer)
+        return found["choices"][0]["message"], found["usage"]
 
 
 def note(work: AgentWork) -> None:

@@ -17,7 +17,7 @@ from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
-from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill
+from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, TaskState
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
@@ -49,7 +49,8 @@ class Scripted(AgentExecutor):  # type: ignore[misc]  # its SDK is not here
     async def _double(self, task: TaskUpdater, given: dict[str, int]) -> None:
         await asyncio.sleep(0.3)
         await task.add_artifact([new_data_part({"total": 2 * given["amount"]})])
-        await task.complete()
+        used = {"tokens_in": 7, "cost": "0.5", "currency": "EUR"}
+        await task.update_status(TaskState.TASK_STATE_COMPLETED, metadata={"usage": used})
 
     async def _say(self, task: TaskUpdater, given: dict[str, str]) -> None:
         await task.add_artifact([new_text_part(given["text"])])

@@ -45,7 +45,10 @@ def test_a_remote_agent_does_the_work_and_its_artifact_is_the_output(
     hosting: Hosting, remote: Agents, tmp_path: Path
 ) -> None:
     with hosting(remote()) as hosted:
-        assert hosted.result({}, given={"do": "double", "amount": 21}) == {"total": 42}
+        run = hosted.start({}, given={"do": "double", "amount": 21})
+        assert hosted.client.result(run) == {"total": 42}
+        used = hosted.client.read_usage(run).total
+        assert (used.tokens_in, used.cost) == (7, {"EUR": "0.5"})
     assert set((tmp_path / "notes" / "keys").read_text().split()) == {"secret-of-remote"}
 
 

@@ -95,6 +95,9 @@ def test_agents_process_an_order(yard: MakeYard, case: str, record: AgentsRecord
         assert found.finish() == dict.fromkeys(STATES, 1)
         if case != "plain, in the host":
             noted.used(*use_of(found.child()))
+    used = found.tools.call("read_usage", workflow_id=found.run)
+    assert used["total"]["reports"] == len(STATES)
+    assert all(used["states"][state]["tokens_out"] > 0 for state in STATES), "the SDK told what each turn used"
 
 
 @pytest.mark.parametrize("case", WITH_A_PROCESS)

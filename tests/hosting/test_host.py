@@ -226,6 +226,9 @@ def test_a_tool_that_breaks_in_the_host_is_a_result_that_the_handler_in_a_child_
         async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
             raise RuntimeError(name, arguments)
 
+        def report_usage(self, **used: Any) -> None:
+            raise AssertionError(used)
+
     (tmp_path / "calls.py").write_text(
         "async def handle(work, tools):\n"
         "    found = await tools.call('look', {})\n"

@@ -4,13 +4,23 @@ from typing import Any
 
 import pytest
 
+from dcf.errors import RunFailed
 from tests.hosting.conftest import Hosted, Hosting
 from tests.support.waiting import wait_until
 
 HANDLERS = """
+from dcf.hosting.protocol import TaskFailed
+
 async def note(work, tools):
     result = await tools.call("leave_note", {"text": "two orders have no address"})
     return [[one.name for one in tools.list()], result.text, result.is_error]
+
+async def report(work, tools):
+    tools.report_usage(tokens_in=100, cost=0.5, currency="USD", model="m")
+    tools.report_usage(tokens="none of these words")
+    if work.attempt == 1 and not work.problems:
+        return ["no object"]
+    raise TaskFailed("Rejected", "after two turns")
 
 async def ask(work, tools):
     if not work.questions:
@@ -43,6 +53,19 @@ def test_a_note_is_in_the_history_under_the_name_of_the_agent(hosting: Hosting, 
     assert said == "The planner is told."
     assert note.data["text"] == "two orders have no address"
     assert (note.state, note.data["agent"]) == ("A", hosted.agent)
+
+
+@PLACES
+def test_what_the_turns_of_an_agent_used_is_summed_and_charged_also_where_it_fails(
+    hosting: Hosting, process: str
+) -> None:
+    with hosting(agents("report", process), HANDLERS) as hosted:
+        run = hosted.start({"OutputSchema": {"type": "object"}})
+        with pytest.raises(RunFailed):
+            hosted.client.result(run)
+        used = hosted.client.read_usage(run)
+    assert (used.total.tokens_in, used.total.cost, used.total.reports) == (200, {"USD": "1"}, 1)
+    assert used.agents[hosted.agent] == used.total
 
 
 @PLACES

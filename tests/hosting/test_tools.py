@@ -106,6 +106,9 @@ class Adder:
     async def call(self, name: str, arguments: object) -> ToolResult:
         return ToolResult(f"{name} {json.dumps(arguments)}", name != "add")
 
+    def report_usage(self, **used: object) -> None:
+        raise AssertionError(used)
+
 
 def test_tools_are_served_over_mcp_to_agents_that_only_take_an_address() -> None:
     async def use() -> None:

@@ -18,7 +18,7 @@ from dcf.core.human_list import HumanTaskQuery
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer
 from dcf.core.overriding import Override
-from dcf.core.usage import Budget, UsageReport
+from dcf.core.usage import UsageReport
 from dcf.core.verdicts import Judge, Ruling
 from dcf.errors import InvalidArgument
 from dcf.store import gate_lists, people_keys
@@ -682,7 +682,7 @@ def test_a_run_that_is_retried_after_a_gate_failed_has_all_its_tries_again(world
 
 def test_a_gate_and_a_budget_block_a_run_with_the_same_write(world: World) -> None:
     run, token = begun(world, {**SHAPE, "max_attempts": 1, "then": "block"})
-    world.usages.set_budget(run, Budget(tokens=5))
+    world.usages.set_budget(run, {"tokens": 5})
     assert code(submit(world, run, token, {"txt": 1}, usage=UsageReport(tokens_in=5))) == "needs_work"
     assert len(world.meta(run)["blocked_by"]) == 2
 

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from dcf.core.answers import Leased, Updated
-from dcf.core.model import Status
+from dcf.core.journal import EntryKind
+from dcf.core.journal_query import JournalQuery
+from dcf.core.journaling import AddEntry
+from dcf.core.model import Meta, Status
 from dcf.core.operations import RunAnswer
 from dcf.core.usage import Budget, UsageReport, money, read_budget, read_report, sums_shown
 from dcf.errors import InvalidArgument
@@ -33,6 +36,20 @@ def today() -> str:
 
 def report(world: World, run: str, state: str, who: str, usage: UsageReport, **more: Any) -> Updated | Refusal:
     return world.try_complete(run, state, world.acquire(run, state, who), {}, usage=usage, **more)
+
+
+def meta_of(world: World, run: str) -> Meta:
+    meta = world.plane.read(run, (), whole_meta=False).meta
+    assert meta is not None
+    return meta
+
+
+def blocked(world: World, run: str) -> list[str]:
+    return [one.issue for one in meta_of(world, run).blocked_by]
+
+
+def budget_of(world: World, run: str) -> Budget | None:
+    return meta_of(world, run).budget
 
 
 def test_usage_is_summed_by_state_run_agent_and_project_with_every_attempt(real: World) -> None:
@@ -68,6 +85,21 @@ def test_a_completion_repeated_is_counted_once(world: World) -> None:
         world.complete(run, "A", token, {"n": 1}, usage=SOME)
     assert world.usages.of_run(run).total["reports"] == 1
     assert world.usages.of("agent", me, today(), today()).total["tokens_in"] == 100
+
+
+def test_what_an_answer_to_a_task_token_used_counts_once_and_may_reach_the_budget(world: World) -> None:
+    me = name("a")
+    waits = task("B", Resource="mail.waitForTaskToken", Parameters={"token.$": "$$.Task.Token"})
+    run = world.create(workflow({"A": waits, "B": task()}), agents={"A": me})
+    world.usages.set_budget(run, {"tokens": 100})
+    world.complete(run, "A", world.acquire(run, "A", me), {})
+    token = world.given(run, "A")["token"]
+    for _ in range(2):
+        assert isinstance(world.callbacks.succeed(token, 1, SOME), RunAnswer)
+    assert isinstance(world.callbacks.fail(token, "Late", usage=SOME), Refusal)
+    found = world.usages.of_run(run)
+    assert (found.states["A"]["reports"], found.agents) == (1, {me: found.total}), "who handed the token out pays"
+    assert not isinstance(world.try_acquire(run, "B"), Leased), "the budget is used up"
 
 
 def test_a_refused_completion_counts_nothing(world: World) -> None:
@@ -132,7 +164,7 @@ def test_a_run_without_usage_sends_no_command_more(worlds: Any, counting: Any) -
 
 def test_the_completion_that_reaches_the_budget_blocks_the_run_and_leases_nothing_more(real: World) -> None:
     run = real.create(chain("A", "B", "C"), agents={"A": "w", "B": "w", "C": "w"})
-    real.usages.set_budget(run, Budget(tokens=150))
+    real.usages.set_budget(run, {"tokens": 150})
     first = real.complete(run, "A", real.acquire(run, "A"), {}, usage=SOME, owner="w", claim_ttl_s=60)
     assert [one.state for one in first.claims] == ["B"], "100 in and 20 out are less than 150"
     token = first.claims[0].doc.lease.token
@@ -144,11 +176,11 @@ def test_the_completion_that_reaches_the_budget_blocks_the_run_and_leases_nothin
     assert (refused.code, "240 of 150 tokens" in refused.message) == ("run_blocked", True)
     assert real.event_types(run).count("RunBlocked") == 1
 
-    still = real.usages.set_budget(run, Budget(tokens=200), reason="a little more")
+    still = real.usages.set_budget(run, {"tokens": 200}, reason="a little more")
     assert isinstance(still, RunAnswer)
     assert still.answer["used_up"] == "240 of 200 tokens"
     assert isinstance(real.try_acquire(run, "C"), Refusal)
-    real.usages.set_budget(run, Budget(tokens=1000))
+    real.usages.set_budget(run, {"tokens": 1000})
     real.do(run, "C")
     assert real.run_status(run) == "succeeded"
 
@@ -164,7 +196,7 @@ def test_each_part_of_a_budget_counts_and_other_currencies_do_not() -> None:
 
 def test_a_run_that_ends_with_the_completion_that_reaches_its_budget_is_not_blocked(world: World) -> None:
     run = world.create(chain("A"))
-    world.usages.set_budget(run, Budget(tokens=1))
+    world.usages.set_budget(run, {"tokens": 1})
     report(world, run, "A", "w", SOME)
     assert world.run_status(run) == "succeeded"
     assert world.meta(run).get("blocked_by") is None
@@ -173,7 +205,7 @@ def test_a_run_that_ends_with_the_completion_that_reaches_its_budget_is_not_bloc
 def test_parallel_completions_of_a_run_with_a_budget_block_it_once(real: World) -> None:
     branches = [{f"B{number}": task()} for number in range(8)]
     run = real.create(workflow({"Fan": parallel(*branches, following="Last"), "Last": task()}))
-    real.usages.set_budget(run, Budget(tokens=500))
+    real.usages.set_budget(run, {"tokens": 500})
     tokens = {number: real.acquire(run, f"Fan/{number}/B{number}") for number in range(8)}
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda n: real.complete(run, f"Fan/{n}/B{n}", tokens[n], 1, usage=SOME), range(8)))
@@ -219,7 +251,7 @@ def test_the_audit_record_says_what_the_run_used_up(world: World) -> None:
 def test_a_project_that_reached_its_budget_blocks_the_runs_that_report(real: World) -> None:
     project = name("p")
     real.plane.limits = real.limits
-    real.limits.put_budget(project, Budget(tokens=200))
+    real.limits.put_budget(project, {"tokens": 200})
     first, second = (real.create(chain("A", "B"), project=project) for _ in range(2))
     report(real, first, "A", "w", SOME)
     assert isinstance(real.try_acquire(first, "B"), Leased)
@@ -230,7 +262,71 @@ def test_a_project_that_reached_its_budget_blocks_the_runs_that_report(real: Wor
     real.plane.after_usage = None
     real.usages.settle(second)
     assert real.event_types(second).count("RunBlocked") == 1
-    real.limits.put_budget(project, None)
+    wish = AddEntry(kind=EntryKind.ISSUE, text="Which colour?", agent="w", key="own", blocks=True, is_operator=True)
+    real.journal.add_journal_entry(second, wish)
+    issue, own = blocked(real, second)
+
+    real.usages.set_project_budget(project, {"tokens": 210})
+    assert blocked(real, second) == [issue, own], "it is still used up"
+    real.usages.set_project_budget(project, {"tokens": 1000}, reason="go on")
+    assert blocked(real, second) == [own], "only its own issue is resolved"
+
+
+def test_a_run_is_not_left_blocked_by_a_budget_that_was_raised_meanwhile(
+    real: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = name("p")
+    real.plane.limits = real.limits
+    real.usages.set_project_budget(project, {"tokens": 1})
+    run = real.create(chain("A", "B"), project=project)
+    token, committing = real.acquire(run, "A"), real.plane.transactions.on_run
+
+    def raised_first(*given: Any) -> Any:
+        monkeypatch.undo()
+        real.usages.set_project_budget(project, {"tokens": 1000})  # finds no run that is blocked
+        return committing(*given)
+
+    monkeypatch.setattr(real.plane.transactions, "on_run", raised_first)
+    real.complete(run, "A", token, {}, usage=SOME)
+    assert real.event_types(run).count("RunBlocked") == 1
+    assert isinstance(real.try_acquire(run, "B"), Leased)
+
+
+def test_two_who_set_different_limits_at_once_lose_neither(real: World) -> None:
+    run, project = real.create(chain("A")), name("p")
+    changes = [{"tokens": 5}, {"cost": "1", "currency": "EUR"}, {"seconds": 60}] * 3
+    with ThreadPoolExecutor(len(changes)) as pool:
+        answers = [*pool.map(lambda change: real.usages.set_budget(run, change), changes)]
+        [*pool.map(lambda change: real.limits.put_budget(project, change), changes)]
+    assert all(isinstance(one, RunAnswer) for one in answers)
+    every = Budget(tokens=5, nanos=10**9, currency="EUR", ms=60_000)
+    assert (budget_of(real, run), real.limits.budget_of(project)) == (every, every)
+    real.usages.set_budget(run, {"tokens": None, "cost": "2", "currency": "USD"})
+    assert budget_of(real, run) == Budget(nanos=2 * 10**9, currency="USD", ms=60_000), "null takes a limit away"
+    with pytest.raises(InvalidArgument):
+        real.usages.set_budget(run, {"currency": "EUR"})
+    real.limits.put_budget(project, {})
+    assert real.limits.budget_of(project) is None
+
+
+def test_a_budget_that_is_used_up_while_it_is_raised_leaves_no_issue_open(
+    real: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = real.create(chain("A", "B"))
+    real.usages.set_budget(run, {"tokens": 1})
+    token, reading = real.acquire(run, "A"), real.plane.read
+
+    def used_up_after(*given: Any, **more: Any) -> Any:
+        found = reading(*given, **more)
+        monkeypatch.undo()
+        real.complete(run, "A", token, {}, usage=SOME)
+        return found
+
+    monkeypatch.setattr(real.plane, "read", used_up_after)
+    real.usages.set_budget(run, {"tokens": 1000})
+    assert real.event_types(run).count("RunBlocked") == 1
+    assert real.journal.read_journal(run, JournalQuery(limit=5, open=True)).entries == []
+    assert isinstance(real.try_acquire(run, "B"), Leased)
 
 
 def test_models_beyond_those_kept_apart_are_summed_as_one(real: World) -> None:

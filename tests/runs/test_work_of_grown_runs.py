@@ -15,7 +15,8 @@ from dcf.runs.growing import Growing
 from dcf.runs.work_finding import FoundWork
 from dcf.values.records import replace
 from tests.support.counting import CountingPool
-from tests.support.machines import chain
+from tests.support.machines import chain, workflow
+from tests.support.scopes import task
 from tests.support.world import World, new_token
 
 
@@ -106,6 +107,15 @@ def test_who_gets_work_in_files_that_others_work_on_is_warned_and_never_refused(
     real.complete(other, "fix", real.doc(other, "fix").lease.token, {})
     again = opened(real, project, (Unit(name="again", areas=("src/api/prices.py",)), ()))
     assert len(warnings(again, "again", "bob")) == 1, "only what is still worked on"
+
+    declared = real.create(
+        workflow({"Mend": task("Tell", Areas=["src/api/prices.py"]), "Tell": task()}), project=project
+    )
+    assert len(warnings(declared, "Mend", "dora")) == 2, "a Task of a workflow names areas, too"
+    later = opened(real, project, (Unit(name="later", areas=("src/api/p*",)), ()))
+    assert f"'Mend' of run '{declared}' is worked on by 'dora'" in str(warnings(later, "later", "eve"))
+    real.complete(declared, "Mend", real.doc(declared, "Mend").lease.token, {})
+    assert warnings(declared, "Tell", "dora") == []
 
 
 def test_areas_overlap_where_a_file_may_be_in_both() -> None:

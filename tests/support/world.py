@@ -23,6 +23,7 @@ from dcf.core.updates import Update
 from dcf.errors import DcfError
 from dcf.ports import Deliverer
 from dcf.runs.callbacks import Callbacks
+from dcf.runs.catalog import RunList
 from dcf.runs.children import Children
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
@@ -49,6 +50,7 @@ from dcf.store import key_parts, keys
 from dcf.store.access_keys import AccessKeys
 from dcf.store.agents import AgentRecords
 from dcf.store.areas import AreaBook
+from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections, Reply
 from dcf.store.definitions import KeptDefinitions
 from dcf.store.deletion import Deletion
@@ -156,7 +158,8 @@ class World:
         self.books = UsageBooks(self.connections)
         self.inbox = Inbox(self.connections)
         handed, areas = HandedOut(self.connections), AreaBook(self.connections)
-        self.work = WorkFinding(self.plane, WorkList(self.connections), handed, self.books, areas)
+        runs = RunList(Catalog(self.connections))
+        self.work = WorkFinding(self.plane, WorkList(self.connections), handed, self.books, areas, runs)
         self.usages = self.work.usages
         self.records = AgentRecords(self.connections)
         self.documents = Documents(self.connections)

@@ -64,8 +64,12 @@ def test_with_a_key_a_token_is_answered_once(site: Application, url: str, token:
     worker = key(site, Scope.WORK)
     alive = post(url, "heartbeat", {"task_token": token}, **worker)
     assert (alive.status_code, alive.json()["state"]) == (200, "A")
-    done = post(url, "success", {"task_token": token, "output": "a plain text"}, **worker)
+    spent = {"tokens_in": 7, "cost": "0.5", "currency": "EUR"}
+    wrong = post(url, "success", {"task_token": token, "output": "a plain text", "usage": {"tokens": 7}}, **worker)
+    assert (wrong.status_code, wrong.json()["code"]) == (400, "invalid_argument")
+    done = post(url, "success", {"task_token": token, "output": "a plain text", "usage": spent}, **worker)
     assert (done.status_code, done.json()["state_status"]) == (200, "succeeded")
+    assert site.usages.of_run(done.json()["workflow_id"]).total["tokens_in"] == 7
     assert site.control_plane.read(done.json()["workflow_id"], ("A",)).outputs["A"] == "a plain text"
     again = post(url, "success", {"task_token": token, "output": "a plain text"}, **worker)
     assert again.json()["repeated"] is True

@@ -137,12 +137,25 @@ async def test_a_project_is_given_limits_by_who_plans(application: Application) 
                 agents_map_json=agents,
                 project=project,
             )
-        assert (await tools.call("find_work", agent_id="w0", claim=True, project=project)).code == "ok"
+        taken = (await tools.call("find_work", agent_id="w0", claim=True, project=project)).payload
+        held, token = taken["workflow_id"], taken["work"]["lease_token"]
         refused = await tools.call("find_work", agent_id="w1", claim=True, project=project)
         assert refused.code == "work_limit_reached"
         assert f"Project '{project}' may have 1" in refused.error
-        free = await tools.call("put_project", project=project, max_in_progress=0, budget_json={})
+        done = {"workflow_id": held, "state": "A", "lease_token": token, "output_json": {}}
+        await tools.call("update_workflow_control_plane", **done, new_status="succeeded", usage_json=USED)
+        assert (await tools.call("list_runs", project=project, blocked=True)).payload["runs"][0]["workflow_id"] == held
+        free = await tools.call("put_project", project=project, max_in_progress=0, budget_json={"tokens": 500})
+        assert (await tools.call("list_runs", project=project, blocked=True)).payload["runs"] == []
+        assert (await tools.call("read_journal", workflow_id=held, open=True)).payload["entries"] == []
         assert "max_in_progress" not in free.payload["project"]
+        mend = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "Areas": ["src/**"], "End": True}}}}
+        told = []
+        for who in ("w2", "w3"):
+            await tools.call("start_run", workflow_json=mend, agents_map_json={"*": who}, project=project)
+            claimed = (await tools.call("find_work", agent_id=who, claim=True, project=project)).payload
+            told.append(str(claimed["work"].get("warnings", "")))
+        assert (told[0], "is worked on by 'w2' in 'src/**'" in told[1]) == ("", True)
 
 
 async def test_a_limit_beyond_what_is_kept_is_refused(application: Application) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dcf.worker import TaskFailed
+from dcf.worker import TaskContext, TaskFailed
 from tests.support.worker_tools import failing, report
 
 
@@ -85,3 +85,34 @@ def test_a_failure_can_always_be_reported(
     written = report(failing(error))
     assert (written["error_name"], written["error_message"]) == (name, cause)
     written["error_message"].encode()
+
+
+def test_what_a_function_says_it_used_is_summed_and_sent_with_its_output_or_its_failure() -> None:
+    def ask(given: Any, context: TaskContext) -> Any:
+        context.report_usage(tokens_in=900, tokens_out=20, cost=0.1, currency="EUR", model="m")
+        context.report_usage(tokens_in=100, cost=Decimal("0.05"), currency="EUR", seconds=1.5, model="m")
+
+    async def fail(given: Any, context: TaskContext) -> Any:
+        context.report_usage(tokens_in=3)
+        context.report_usage(cost="2", currency="USD", model="n")
+        raise TaskFailed("Rejected", "it cost something all the same")
+
+    both = {"tokens_in": 1000, "tokens_out": 20, "cost": "0.15", "currency": "EUR", "seconds": 1.5, "model": "m"}
+    assert report(ask)["usage_json"] == both
+    failure = report(fail)
+    assert (failure["new_status"], failure["error_name"]) == ("failed", "Rejected")
+    told = {"tokens_in": 3, "tokens_out": 0, "seconds": 0, "cost": "2", "currency": "USD"}
+    assert failure["usage_json"] == told, "models that differ are not named"
+    assert "usage_json" not in report(lambda given, context: given)
+
+
+@pytest.mark.parametrize("wrong", [{}, {"tokens_in": -1}, {"cost": 1.0}, {"cost": float("nan"), "currency": "EUR"}])
+def test_usage_that_is_none_fails_the_function_and_keeps_what_was_said_before(wrong: dict[str, Any]) -> None:
+    def ask(given: Any, context: TaskContext) -> Any:
+        context.report_usage(cost="1", currency="USD")
+        context.report_usage(**wrong)
+
+    written = report(ask)
+    assert (written["error_name"], written["usage_json"]["cost"]) == ("InvalidArgument", "1")
+    other = report(lambda given, context: [context.report_usage(cost=1, currency=one) for one in ("EUR", "USD")])
+    assert "one piece of work reports one currency" in other["error_message"]

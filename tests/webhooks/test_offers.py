@@ -12,6 +12,7 @@ from dcf.adapters.webhook.posting import Poster
 from dcf.core.corrections import Correct
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer
+from dcf.core.usage import UsageReport
 from dcf.core.work_tokens import work_token
 from dcf.ports import Undelivered
 from dcf.runs.callbacks import Callbacks
@@ -117,9 +118,11 @@ def test_who_accepts_holds_the_lease_and_ends_the_work_later(site: Site) -> None
     site.deliver(run)
     doc = site.world.doc(run, "A")
     assert (doc.status.value, doc.lease.owner_agent_id, doc.lease.ttl_s, doc.attempts) == ("running", "hook", 600, 1)
-    done = told(site.callbacks.succeed(site.token(), {"total": 1}))
+    for _ in range(2):
+        done = told(site.callbacks.succeed(site.token(), {"total": 1}, UsageReport(tokens_in=5)))
     assert (done["state_status"], done["next_states"]) == ("succeeded", ["B"])
     assert site.world.output(run, "A") == {"total": 1}
+    assert site.world.usages.of_run(run).agents == {"hook": {"tokens_in": 5, "reports": 1}}
     site.deliver(run)
     assert site.events()[-1].state == "B"
 

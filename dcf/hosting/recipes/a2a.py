@@ -2,7 +2,8 @@
 
 It gets the instructions, the input and the schema of the output as one message; its task is asked after until it ends,
 so that no connection needs to last, and is cancelled when the work is lost. `headers` of the options go with each
-request. It is not called anywhere else than where its card was read. The tools of the host do not reach it.
+request. It is not called anywhere else than where its card was read. The tools of the host do not reach it. The `usage`
+in the metadata of its task or message is what it used up.
 """
 
 import asyncio
@@ -26,6 +27,7 @@ from a2a.types.a2a_pb2 import (
     Task,
     TaskState,
 )
+from google.protobuf.json_format import MessageToDict
 
 from dcf.hosting.prompts import system_prompt, user_prompt
 from dcf.hosting.protocol import AgentTools, AgentWork, ModelAnswer, TaskFailed
@@ -48,7 +50,7 @@ _FAILURES: Final = {
 """What a state fails with. An agent that wants to be asked back is not waited for: nobody would answer it."""
 
 
-async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:  # noqa: ARG001 - what all recipes are given
+async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
     """Have the remote agent do the work; its conversation is what it is resumed by."""
     headers = {str(name): str(text) for name, text in (work.agent.options.get("headers") or {}).items()}
     timeout = httpx.Timeout(30, read=_ANSWER_S)
@@ -56,7 +58,7 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:  # noqa: AR
         card = await A2ACardResolver(http, work.agent.base_url).get_agent_card()
         _refuse_elsewhere(card, work.agent.base_url)
         client = ClientFactory(ClientConfig(streaming=False, polling=True, httpx_client=http)).create(card)
-        return await _ask(client, work)
+        return await _ask(client, work, tools)
 
 
 def _refuse_elsewhere(card: AgentCard, base_url: str) -> None:
@@ -68,36 +70,44 @@ def _refuse_elsewhere(card: AgentCard, base_url: str) -> None:
             raise TaskFailed("DCF.AgentElsewhere", f"The agent card of {home.netloc} names another host.")
 
 
-async def _ask(client: Client, work: AgentWork) -> ModelAnswer:
+async def _ask(client: Client, work: AgentWork, tools: AgentTools) -> ModelAnswer:
     said = SendMessageRequest(message=_message(work))
     task: Task | None = None
     try:
         async for response in client.send_message(said):
             if response.HasField("message"):
+                _report(tools, response.message)
                 return _answer(response.message.parts, response.message.context_id)
             task = response.task
         if task is None:
             raise ConnectionError("the agent answered with neither a task nor a message")
-        return await _ended(client, task)
+        return await _ended(client, task, tools)
     except asyncio.CancelledError:
         if task is not None:
             await _cancel(client, task.id)
         raise
 
 
-async def _ended(client: Client, task: Task) -> ModelAnswer:
+async def _ended(client: Client, task: Task, tools: AgentTools) -> ModelAnswer:
     """Ask after a task until it has ended; return what it made."""
     pause = _FIRST_PAUSE_S
     while task.status.state in _UNDER_WAY:
         await asyncio.sleep(pause)
         pause = min(1.5 * pause, _LONGEST_PAUSE_S)
         task = await client.get_task(GetTaskRequest(id=task.id))
+    _report(tools, task)
     if task.status.state == TaskState.TASK_STATE_COMPLETED:
         parts = [part for artifact in task.artifacts for part in artifact.parts]
         return _answer(parts or task.status.message.parts, task.context_id)
     if _FAILURES.get(task.status.state) == "DCF.InputRequired":
         await _cancel(client, task.id)
     raise _failure(task)
+
+
+def _report(tools: AgentTools, told: Task | Message) -> None:
+    used = with_whole_numbers(MessageToDict(told.metadata)).get("usage")
+    if isinstance(used, dict):
+        tools.report_usage(**used)
 
 
 async def _cancel(client: Client, task_id: str) -> None:

@@ -11,7 +11,7 @@ from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, SdkMcpTool, crea
 
 from dcf.hosting.prompts import system_prompt, user_prompt
 from dcf.hosting.protocol import AgentTool, AgentTools, AgentWork, ModelAnswer, TaskFailed
-from dcf.hosting.recipes.claude_code import QUIET, SessionFailed
+from dcf.hosting.recipes.claude_code import QUIET, SessionFailed, report
 
 _SERVER = "work"
 
@@ -24,6 +24,7 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
             ended = message  # the loop goes on to its end: leaving it would leave the process behind
     if ended is None:
         raise SessionFailed("the session ended without a result")
+    report(tools, vars(ended), ended.model_usage)
     if ended.subtype == "error_max_turns":
         raise TaskFailed("DCF.TurnLimit", "The agent reached its limit of turns.")
     if ended.is_error or ended.subtype != "success":

@@ -54,7 +54,10 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
         )
         try:
             rest = system_prompt(work)[_LONGEST_ARGUMENT:]
-            return _answer(await _said(process, rest + user_prompt(work)), needs_tools=bool(tools.list()))
+            said = await _said(process, rest + user_prompt(work))
+            ended = next((one for one in said if one.get("type") == "result"), {})
+            report(tools, ended, ended.get("modelUsage"))
+            return _answer(said, needs_tools=bool(tools.list()))
         finally:
             await _end(process)
 
@@ -111,6 +114,22 @@ def _answer(said: Sequence[Mapping[str, Any]], *, needs_tools: bool) -> ModelAns
     if needs_tools and statuses.get(_SERVER) != "connected":
         raise SessionFailed(f"the tools were not connected: {statuses.get(_SERVER)}")
     return ModelAnswer(str(ended.get("result", "")), ended.get("session_id"))
+
+
+def report(tools: AgentTools, ended: Mapping[str, Any], models: Mapping[str, Any] | None) -> None:
+    """Report what the end of a session says that it used; nothing if it does not say so."""
+    used = ended.get("usage") or {}
+    if not used:
+        return
+    read = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    cost = ended.get("total_cost_usd")
+    tools.report_usage(
+        tokens_in=sum(used.get(name) or 0 for name in read),
+        tokens_out=used.get("output_tokens") or 0,
+        seconds=(ended.get("duration_ms") or 0) / 1000,
+        **({} if cost is None else {"cost": cost, "currency": "USD"}),
+        **({"model": next(iter(models))} if models and len(models) == 1 else {}),
+    )
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

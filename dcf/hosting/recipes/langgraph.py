@@ -4,6 +4,7 @@ import json
 import os
 from typing import Any
 
+from langchain_core.callbacks import UsageMetadataCallbackHandler
 from langchain_core.messages import HumanMessage, messages_from_dict, messages_to_dict
 from langchain_core.tools import StructuredTool, ToolException
 from langgraph.errors import GraphRecursionError
@@ -21,12 +22,16 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
     graph = create_react_agent(model, [_tool(one, tools) for one in tools.list()], prompt=system_prompt(work))
     before = messages_from_dict(json.loads(work.session)) if work.session else []
     limit = 2 * work.agent.max_turns + 1  # a step of the model and one of its tools each
+    used = UsageMetadataCallbackHandler()
     try:
         result = await graph.ainvoke(
-            {"messages": [*before, HumanMessage(user_prompt(work))]}, {"recursion_limit": limit}
+            {"messages": [*before, HumanMessage(user_prompt(work))]}, {"recursion_limit": limit, "callbacks": [used]}
         )
     except GraphRecursionError as error:
         raise TaskFailed("DCF.TurnLimit", str(error)) from None
+    finally:
+        for name, sums in used.usage_metadata.items():
+            tools.report_usage(tokens_in=sums["input_tokens"], tokens_out=sums["output_tokens"], model=name)
     messages = result["messages"]
     return ModelAnswer(messages[-1].text, json.dumps(messages_to_dict(messages), default=str, allow_nan=False))
 

@@ -8,11 +8,13 @@ from openai import AsyncOpenAI
 
 from agents import (  # type: ignore[attr-defined]  # a folder of this repository has the same name
     Agent,
+    AgentsException,
     FunctionTool,
     MaxTurnsExceeded,
     OpenAIChatCompletionsModel,
     OpenAIResponsesModel,
     Runner,
+    Usage,
     set_tracing_disabled,
 )
 from dcf.hosting.prompts import system_prompt, user_prompt
@@ -36,9 +38,18 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
         said.append({"role": "user", "content": user_prompt(work)})
         try:
             result = await Runner.run(agent, said, max_turns=work.agent.max_turns)
-        except MaxTurnsExceeded as error:
-            raise TaskFailed("DCF.TurnLimit", str(error)) from None
+        except AgentsException as error:
+            if error.run_data is not None:
+                _report(tools, work, error.run_data.context_wrapper.usage)
+            if isinstance(error, MaxTurnsExceeded):
+                raise TaskFailed("DCF.TurnLimit", str(error)) from None
+            raise
+    _report(tools, work, result.context_wrapper.usage)
     return ModelAnswer(str(result.final_output), json.dumps(result.to_input_list(), default=str, allow_nan=False))
+
+
+def _report(tools: AgentTools, work: AgentWork, used: Usage) -> None:
+    tools.report_usage(tokens_in=used.input_tokens, tokens_out=used.output_tokens, model=work.agent.model or None)
 
 
 def _tool(tool: AgentTool, tools: AgentTools) -> FunctionTool:

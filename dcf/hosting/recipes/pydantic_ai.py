@@ -6,7 +6,7 @@ from typing import Any
 from pydantic_ai import Agent, Tool
 from pydantic_ai.exceptions import UsageLimitExceeded
 from pydantic_ai.messages import ModelMessagesTypeAdapter
-from pydantic_ai.usage import UsageLimits
+from pydantic_ai.usage import RunUsage, UsageLimits
 
 from dcf.hosting.prompts import system_prompt, user_prompt
 from dcf.hosting.protocol import AgentTool, AgentTools, AgentWork, ModelAnswer, TaskFailed
@@ -20,12 +20,24 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
         tools=[_tool(one, tools) for one in tools.list()],
     )
     before = ModelMessagesTypeAdapter.validate_json(work.session) if work.session else None
-    limits = UsageLimits(request_limit=work.agent.max_turns)
+    limits, used = UsageLimits(request_limit=work.agent.max_turns), RunUsage()
     try:
-        result = await agent.run(user_prompt(work), message_history=before, usage_limits=limits)
+        result = await agent.run(user_prompt(work), message_history=before, usage_limits=limits, usage=used)
     except UsageLimitExceeded as error:
         raise TaskFailed("DCF.TurnLimit", str(error)) from None
+    finally:
+        _report(tools, work, used)
     return ModelAnswer(result.output, ModelMessagesTypeAdapter.dump_json(result.all_messages()).decode())
+
+
+def _report(tools: AgentTools, work: AgentWork, used: RunUsage) -> None:
+    cost = getattr(used, "cost", None)  # older versions know none
+    tools.report_usage(
+        tokens_in=used.input_tokens,
+        tokens_out=used.output_tokens,
+        model=work.agent.model or None,
+        **({} if cost is None else {"cost": f"{cost:.9f}", "currency": "USD"}),
+    )
 
 
 def _model(name: str, base_url: str) -> Any:

@@ -163,6 +163,12 @@ def test_names_are_texts_that_can_be_seen(field: str) -> None:
     assert problem(**{field: "Good"}).message.endswith("must be an array of strings, not a string.")
 
 
+@pytest.mark.parametrize("areas", [["src", 7], [" "], ["x" * 201], ["src"] * 51, "src"])
+def test_areas_are_a_few_patterns_of_paths(areas: Json) -> None:
+    assert problem(Areas=areas).path == "/asl/States/Price/Areas"
+    assert defined(Areas=["src/**", "docs", "src/**"]).areas == {"Price": ("src/**", "docs")}
+
+
 def test_no_task_fails_with_all_errors() -> None:
     assert "States.ALL stands for all errors" in problem(Errors=["States.ALL"]).message
 
@@ -199,12 +205,14 @@ def test_steps_of_the_linear_form_tell_the_same() -> None:
     [
         ("dcf:signal", "Instructions", "no agent works on it"),
         ("dcf:human", "Skills", "no agent works on it"),
+        ("dcf:human", "Areas", "no agent works on it"),
         ("dcf:signal", "OutputSchema", "nobody could be asked to mend"),
         ("arn:aws:states:::states:startExecution", "Errors", "nobody could be asked to mend"),
     ],
 )
 def test_a_field_that_nobody_would_read_is_a_problem(resource: str, field: str, told: str) -> None:
     values: dict[str, Json] = {"Instructions": "Do.", "Skills": ["a"], "OutputSchema": True, "Errors": ["E"]}
+    values["Areas"] = ["src"]
     given = {"name": "paid", "StateMachineArn": "w", "to": "ann", "title": "Pay"}
     wanted = {"dcf:signal": ["name"], "dcf:human": ["to", "title"]}.get(resource, ["StateMachineArn"])
     found = problem(Resource=resource, Parameters={name: given[name] for name in wanted}, **{field: values[field]})

@@ -180,11 +180,12 @@ def test_skills_of_a_task_are_looked_up_as_those_of_its_binding_are(base: Path) 
 
 def test_the_schema_of_documents_knows_what_a_task_tells_its_worker(base: Path) -> None:
     told = {"Instructions": "Do it.", "OutputSchema": {"type": "object"}, "Errors": ["Late"], "Skills": ["Sum@1.0.0"]}
+    told["Areas"] = ["src/**"]
     assert judged(base, document(asl=machine(A={**TASK, **told, "End": True}))).ok
-    wrong = {"Instructions": 1, "OutputSchema": "object", "Errors": "Late", "Skills": [""]}
+    wrong = {"Instructions": 1, "OutputSchema": "object", "Errors": "Late", "Skills": [""], "Areas": "src"}
     verdict = judged(base, document(asl=machine(A={**TASK, **wrong, "End": True})))
     assert {one.path for one in verdict.problems if one.stage == "schema"} == {
-        *(f"/asl/States/A/{name}" for name in ("Instructions", "OutputSchema", "Errors")),
+        *(f"/asl/States/A/{name}" for name in ("Instructions", "OutputSchema", "Errors", "Areas")),
         "/asl/States/A/Skills/0",
     }
 
