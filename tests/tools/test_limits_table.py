@@ -349,7 +349,7 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         test_core_growing.test_only_so_many_units_wait_for_one,
     ),
     "bytes of a context": (agent_context.MOST_BYTES, test_context_tool.test_a_context_says_whose_it_is_and_has_a_size),
-    "runs whose journals and outputs one search looks through": (
+    "runs whose journals, artifacts and outputs one search looks through": (
         run_searching.MOST_RUNS,
         test_search_tool.test_the_newest_runs_are_looked_through_and_the_answer_says_that_there_are_more,
     ),
