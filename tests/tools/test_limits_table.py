@@ -241,7 +241,7 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         text_tokens.MOST_WORDS,
         test_text_query.test_a_text_is_found_by_so_many_words_and_no_more,
     ),
-    "entries that one page of a search orders and counts": (
+    "entries that a search by several words orders together": (
         text_index.BLOCK,
         test_text_index.test_pages_show_each_entry_once_whatever_the_size_of_a_block,
     ),
