@@ -1,4 +1,4 @@
-"""The command `dcf search`: definitions, findings, journals and outputs at once. It calls and prints."""
+"""The command `dcf search`: definitions, findings, journals, artifacts and outputs at once. It calls and prints."""
 
 from typing import Annotated, Final
 
@@ -9,7 +9,7 @@ from dcf.cli.arguments import JsonFlag
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import print_line, say
 
-_TYPES: Final = ("definition", "finding", "journal", "output")
+_TYPES: Final = ("definition", "finding", "journal", "artifact", "output")
 _LONGEST: Final = 300
 
 
@@ -50,4 +50,4 @@ def search(
     if not told.hits:
         typer.echo("Nothing was found.")
     if told.covered and not all(told.covered.values()):
-        say(f"Of journals and outputs the newest were looked through: those of {told.covered['runs']} runs.")
+        say(f"Of journals, artifacts and outputs the newest were looked through: those of {told.covered['runs']} runs.")

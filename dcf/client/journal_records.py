@@ -103,7 +103,7 @@ class SearchedOne:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchedAll:
-    """Results, best first. `covered` says which runs' journals and outputs were looked through."""
+    """Results, best first. `covered` says which runs' journals, artifacts and outputs were looked through."""
 
     results: tuple[SearchedOne, ...] = ()
     covered: Mapping[str, Json] = field(default_factory=dict)

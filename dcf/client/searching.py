@@ -8,7 +8,7 @@ from dcf.client.exchange import Conversation
 from dcf.client.journal_records import SearchedAll
 from dcf.client.verbs import ask
 
-SearchedType: TypeAlias = Literal["definition", "finding", "journal", "output"]
+SearchedType: TypeAlias = Literal["definition", "finding", "journal", "artifact", "output"]
 
 
 def search(
@@ -19,7 +19,7 @@ def search(
     project: str | None = None,
     limit: int | None = None,
 ) -> Conversation[SearchedAll]:
-    """Search definitions, findings, journals and outputs at once: all words, and "a phrase" as it stands."""
+    """Search definitions, findings, journals, artifacts and outputs at once: all words, and "a phrase" as it stands."""
     return ask(
         SearchedAll,
         "search",

@@ -1,8 +1,9 @@
-"""Ranks what a search over everything found: definitions, findings, journals, outputs. Pure.
+"""Ranks what a search over everything found: definitions, findings, journals, artifacts, outputs. Pure.
 
 All use one query language and one scale: the weight of the best place of each word, as a share of the largest weight.
-What is kept in an index is found however much there is. Journals and outputs have none, since an index of them would
-cost every write: of them the newest are looked through, within a bound, and the answer says how far that went.
+What is kept in an index is found however much there is. Journals, artifacts and outputs have none, since an index of
+them would cost every write: of them the newest are looked through, within a bound, and the answer says how far that
+went.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,6 +11,7 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
+from dcf.core.artifacts import Artifact
 from dcf.core.journal import EntryKind, JournalEntry
 from dcf.core.text_query import TextQuery
 from dcf.core.text_tokens import read_words
@@ -40,6 +42,7 @@ class Corpus(StrEnum):
     DEFINITION = "definition"
     FINDING = "finding"
     JOURNAL = "journal"
+    ARTIFACT = "artifact"
     OUTPUT = "output"
 
 
@@ -112,6 +115,25 @@ def entry_hit(workflow_id: str, entry: JournalEntry, query: TextQuery) -> Search
         score=share(score, query),
         at=entry.at,
         where={"workflow_id": workflow_id, **({} if entry.state is None else {"state": entry.state})},
+    )
+
+
+def artifact_hit(workflow_id: str, artifact: Artifact, query: TextQuery) -> SearchHit | None:
+    """Return an artifact as a result, found by its name, state, type and metadata; None if those do not have it."""
+    kind = artifact.kind
+    said = f"{kind.content_type} {dump(dict(kind.metadata)) if kind.metadata else ''}"
+    texts = [(kind.name, LARGEST_WEIGHT), (kind.state or "", _TEXT_WEIGHT), (said, _DETAIL_WEIGHT)]
+    score = _score(texts, query)
+    if score is None:
+        return None
+    return SearchHit(
+        type=Corpus.ARTIFACT,
+        entity_id=artifact.artifact_id,
+        title=clip(kind.name, _TITLE),
+        snippet=str(redact(snippet(said, query)).value),
+        score=share(score, query),
+        at=artifact.created_at,
+        where={"workflow_id": workflow_id, **({} if kind.state is None else {"state": kind.state})},
     )
 
 

@@ -1,13 +1,14 @@
-"""One search over definitions, findings, journals and outputs. Reads only; `core/searching.py` scores and ranks."""
+"""One search over definitions, findings, journals, artifacts and outputs. Reads only; `core/searching.py` ranks."""
 
 from collections.abc import Iterator
 from dataclasses import field
 from typing import Final
 
+from dcf.core.artifacts import MOST_ARTIFACTS
 from dcf.core.catalog import RunQuery
 from dcf.core.journal_query import LONGEST_PAGE, JournalQuery
 from dcf.core.knowing import FindingFilters
-from dcf.core.searching import Corpus, SearchHit, entry_hit, output_hit, ranked, share, snippet
+from dcf.core.searching import Corpus, SearchHit, artifact_hit, entry_hit, output_hit, ranked, share, snippet
 from dcf.core.text_query import TextQuery, read_query
 from dcf.errors import UnknownRun
 from dcf.runs.catalog import RunList
@@ -18,10 +19,13 @@ from dcf.values.json_text import Json
 from dcf.values.records import record
 
 MOST_RUNS: Final = 20
-"""Runs whose journals and outputs are looked through: the newest that the filters leave."""
+"""Runs whose journals, artifacts and outputs are looked through: the newest that the filters leave."""
 
 _PAGES: Final = 10
 """Pages of the journal that are looked through where one run is meant; of each of several runs it is one page."""
+
+_ARTIFACTS: Final = 100
+"""Artifacts of each of several runs that are looked at: the newest. Of one run it is all."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -73,13 +77,17 @@ class Searching:
         if Corpus.FINDING in request.corpora:
             hits += self._findings(request, query)
         covered: dict[str, Json] = {}
-        if {Corpus.JOURNAL, Corpus.OUTPUT} & set(request.corpora):
+        if {Corpus.JOURNAL, Corpus.ARTIFACT, Corpus.OUTPUT} & set(request.corpora):
             runs, is_all = self._runs(request)
             covered = {"runs": len(runs), "all_runs": is_all}
             if Corpus.JOURNAL in request.corpora:
                 pages = _PAGES if request.run is not None else 1
                 whole = [self._entries(run, query, pages, hits) for run in runs]
                 covered["whole_journals"] = all(whole)
+            if Corpus.ARTIFACT in request.corpora:
+                kept = self._journal.texts.artifacts(runs, _ARTIFACTS if request.run is None else MOST_ARTIFACTS)
+                hits += [hit for run, one in kept.artifacts if (hit := artifact_hit(run, one, query)) is not None]
+                covered["all_artifacts"] = kept.is_complete
             if Corpus.OUTPUT in request.corpora:
                 outputs = self._journal.texts.outputs(runs)
                 hits += [hit for one in outputs.texts if (hit := output_hit(one, query)) is not None]

@@ -1,11 +1,14 @@
-"""Reads the outputs of runs as text, for a search: so many runs, states and bytes at most. Never writes.
+"""Reads what runs keep as text, for a search: outputs and the records of artifacts. Never writes.
 
-Two packets: the names of the states of the runs, then, by a script for each run, the beginnings of their outputs.
+So many states, artifacts and bytes of a run at most, read by a script for each run. Outputs take two packets, since the
+names of the states come first; artifacts one.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
+from dcf.core.artifact_documents import read_artifact
+from dcf.core.artifacts import Artifact
 from dcf.core.searching import OutputText
 from dcf.store.connection import Command, Connections
 from dcf.store.keys import keys_of
@@ -19,7 +22,7 @@ _MOST_TEXT: Final = 32_768
 """Bytes of one output that are looked at."""
 
 _MOST_READ: Final = 2_000_000
-"""Bytes of the outputs of one run that Redis writes out at most, with one output more."""
+"""Bytes of the outputs, or of the records of artifacts, of one run that are read at most, with one more of them."""
 
 _OUTPUTS: Final = """
 local found, read = {}, 0
@@ -36,11 +39,34 @@ return {read < tonumber(ARGV[2]) and 1 or 0, found}
 """Lua script that returns the beginnings of documents, with their places in the list of keys."""
 
 
+_ARTIFACTS: Final = """
+local found, read = {}, 0
+local names = redis.call('ZRANGE', KEYS[1], 0, ARGV[1], 'REV')
+for at, name in ipairs(names) do
+  local text = at <= tonumber(ARGV[1]) and read < tonumber(ARGV[2]) and redis.call('HGET', KEYS[2], name)
+  if text then
+    read = read + #text
+    found[#found + 1] = text
+  end
+end
+return {#found == #names and 1 or 0, found}
+"""
+"""Lua script that returns the records of the newest artifacts of a run, and whether those are all of them."""
+
+
 @record(frozen=True, slots=True, kw_only=True)
 class RunOutputs:
     """The outputs of runs, and whether all of these runs were looked at whole."""
 
     texts: tuple[OutputText, ...]
+    is_complete: bool
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class RunArtifacts:
+    """Artifacts, each with its run, and whether these are all that the runs have."""
+
+    artifacts: tuple[tuple[str, Artifact], ...]
     is_complete: bool
 
 
@@ -67,6 +93,17 @@ class RunTexts:
                 shown = text.decode(errors="replace")
                 texts.append(OutputText(workflow_id=run, state=names[int(place) - 1], text=shown))
         return RunOutputs(texts=tuple(texts), is_complete=is_complete)
+
+    def artifacts(self, workflow_ids: Sequence[str], most: int) -> RunArtifacts:
+        """Return the newest artifacts of these runs, so many of each at most. Runs that do not exist have none."""
+        keys = [keys_of(one) for one in workflow_ids]
+        scripts: list[Command] = [
+            ("EVAL", _ARTIFACTS, 2, one.of("shelf"), one.of("artifacts"), most, _MOST_READ) for one in keys
+        ]
+        replies = self._connections.send(*scripts) if scripts else []
+        named = zip(workflow_ids, replies, strict=True)
+        found = tuple((run, read_artifact(load(text))) for run, (_, texts) in named for text in texts)
+        return RunArtifacts(artifacts=found, is_complete=all(is_whole for is_whole, _ in replies))
 
 
 def _names(reply: bytes | None) -> list[str]:

@@ -24,8 +24,14 @@ from dcf.store.text_index_scripts import PRUNE, PUT, REMOVE, SEARCH
 from dcf.values.json_text import Json, dump, load
 from dcf.values.refusal import Refusal
 
-BLOCK: Final = 256
-"""Candidates that one page orders and counts; where there are more, the next page goes on with the next of them."""
+BLOCK: Final = 128
+"""Candidates that are ordered together, by several words; where there are more, the next of them come after these.
+
+One page looks at two blocks at most, unless it skips some.
+"""
+
+PIECE: Final = 64
+"""Candidates that are looked at together where their list is in the order of the answer, so that a page ends early."""
 
 MOST_LOOKED_AT: Final = 10_000
 """Candidates that one page looks at, if it skips some."""
@@ -151,10 +157,10 @@ class TextIndex:
         first_score, first, stop_score, stop, rank, at, last = place
         groups = _groups(search)
         is_counted = len(groups) == 1 and not search.query.phrases and all(map(_may_be_added, search.filters))
-        budget = MOST_LOOKED_AT if search.offset else BLOCK
+        budget = MOST_LOOKED_AT if search.offset else 2 * BLOCK
         skipped = search.offset if onward is None else 0
         return (
-            *("EVAL", SEARCH, 0, self._prefix, search.limit, skipped, BLOCK, budget, driver),
+            *("EVAL", SEARCH, 0, self._prefix, search.limit, skipped, min(PIECE, BLOCK), BLOCK, budget, driver),
             *(first_score, first, stop_score, stop, rank, at, "1" if is_counted else "0", last),
             *(len(groups), *(part for group in groups for part in group)),
             *(_sequence(phrase) for phrase in search.query.phrases),

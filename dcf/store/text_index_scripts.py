@@ -102,13 +102,13 @@ return redis.call('ZCARD', ARGV[1] .. 'until')
 
 SEARCH: Final = """#!lua flags=no-writes
 local prefix, limit, skip = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local block, budget = tonumber(ARGV[4]), tonumber(ARGV[5])
-local driver, is_counted, groups, phrases = tonumber(ARGV[6]), ARGV[13] == '1', {}, {}
-local start = {tonumber(ARGV[7]), ARGV[8]}
-local stop = ARGV[9] ~= '' and {tonumber(ARGV[9]), ARGV[10]} or nil
-local last = ARGV[11] ~= '' and {tonumber(ARGV[11]), tonumber(ARGV[12]), ARGV[14]} or nil
-local UNIT = 4398046511104
-local at = 15
+local piece, block, budget = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local driver, is_counted, groups, by_size, phrases = tonumber(ARGV[7]), ARGV[14] == '1', {}, {}, {}
+local start = {tonumber(ARGV[8]), ARGV[9]}
+local stop = ARGV[10] ~= '' and {tonumber(ARGV[10]), ARGV[11]} or nil
+local last = ARGV[12] ~= '' and {tonumber(ARGV[12]), tonumber(ARGV[13]), ARGV[15]} or nil
+local UNIT, MOST = 4398046511104, 4096
+local at, of_words = 16, 0
 for group = 1, tonumber(ARGV[at]) do
   local one = {is_words = ARGV[at + 1] == 'words', keys = {}, size = 0}
   for i = 1, tonumber(ARGV[at + 2]) do
@@ -117,9 +117,16 @@ for group = 1, tonumber(ARGV[at]) do
     one.size = one.size + redis.call('ZCARD', key)
   end
   at = at + 2 + #one.keys
-  groups[group] = one
-  if ARGV[6] == '' and (not driver or one.size < groups[driver].size) then driver = group end
+  if one.is_words then of_words = of_words + 1 end
+  groups[group], by_size[group] = one, group
 end
+table.sort(by_size, function(one, other)
+  if groups[one].size ~= groups[other].size then return groups[one].size < groups[other].size end
+  return one < other
+end)
+driver = driver or by_size[1]
+local is_weighed = groups[driver] and groups[driver].is_words and #groups[driver].keys == 1
+if of_words == 0 or of_words == 1 and is_weighed then block = piece end
 for i = at + 1, #ARGV do phrases[#phrases + 1] = ARGV[i] end
 
 local function before(score, id, other_score, other_id)
@@ -127,14 +134,13 @@ local function before(score, id, other_score, other_id)
   return id > other_id
 end
 
-local function take_after(key, score, id, most, scores, ids)
-  local taken, looked, high = 0, 0, score and string.format('%.0f', score) or '+inf'
-  while taken < most do
+local function take_after(key, score, id, most)
+  local scores, ids, looked, high = {}, {}, 0, score and string.format('%.0f', score) or '+inf'
+  while #ids < most do
     local page = redis.call('ZRANGE', key, high, '-inf', 'BYSCORE', 'REV', 'LIMIT', looked, most, 'WITHSCORES')
     for i = 1, #page, 2 do
       local its_score = tonumber(page[i + 1])
-      if taken < most and (not score or before(score, id, its_score, page[i])) then
-        taken = taken + 1
+      if #ids < most and (not score or before(score, id, its_score, page[i])) then
         scores[#scores + 1] = its_score
         ids[#ids + 1] = page[i]
       end
@@ -142,58 +148,76 @@ local function take_after(key, score, id, most, scores, ids)
     if #page < 2 * most then break end
     looked = looked + most
   end
+  return {key = key, at = 1, scores = scores, ids = ids, is_last = #ids < most}
+end
+
+local function first_of(heads, most)
+  local first
+  for i, head in ipairs(heads) do
+    if head.at > #head.ids and not head.is_last then
+      head = take_after(head.key, head.scores[#head.ids], head.ids[#head.ids], most)
+      heads[i] = head
+    end
+    local id = head.ids[head.at]
+    if id and (not first or before(head.scores[head.at], id, first.scores[first.at], first.ids[first.at])) then
+      first = head
+    end
+  end
+  return first
 end
 
 local function candidates(score, id, most)
-  local scores, ids = {}, {}
-  for _, key in ipairs(groups[driver].keys) do take_after(key, score, id, most, scores, ids) end
-  if #groups[driver].keys == 1 then return scores, ids end
-  local order = {}
-  for i = 1, #ids do order[i] = i end
-  table.sort(order, function(one, other) return before(scores[one], ids[one], scores[other], ids[other]) end)
-  local kept_scores, kept = {}, {}
-  for _, i in ipairs(order) do
-    if #kept == most then break end
-    if kept[#kept] ~= ids[i] then
-      kept[#kept + 1] = ids[i]
-      kept_scores[#kept] = scores[i]
+  local heads, scores, ids = {}, {}, {}
+  local part = math.ceil(most / #groups[driver].keys)
+  for i, key in ipairs(groups[driver].keys) do heads[i] = take_after(key, score, id, part) end
+  if #heads == 1 then return heads[1].scores, heads[1].ids end
+  local first = first_of(heads, part)
+  while first and #ids < most do
+    if ids[#ids] ~= first.ids[first.at] then
+      ids[#ids + 1] = first.ids[first.at]
+      scores[#ids] = first.scores[first.at]
+    end
+    first.at = first.at + 1
+    first = first_of(heads, part)
+  end
+  return scores, ids
+end
+
+local function on_one_of(found, number)
+  local group, ids, best, kept = groups[number], {}, {}, {}
+  if number == driver and (#group.keys == 1 or not group.is_words) or #found == 0 then return found end
+  for i, one in ipairs(found) do ids[i] = one[3] end
+  for _, key in ipairs(group.keys) do
+    for i, score in ipairs(redis.call('ZMSCORE', key, unpack(ids))) do
+      if score then
+        score = tonumber(score)
+        if not best[i] or score > best[i] then best[i] = score end
+        if group.is_words then found[i][1] = found[i][1] + math.floor(score / UNIT) end
+      end
     end
   end
-  return kept_scores, kept
+  for i, one in ipairs(found) do
+    if best[i] and (number ~= driver or best[i] <= one[2]) then kept[#kept + 1] = one end
+  end
+  return kept
+end
+
+local function has_phrases(id)
+  local sequence = redis.call('HGET', prefix .. 'entry:' .. id, 'sequence')
+  for _, phrase in ipairs(phrases) do
+    if not sequence or not string.find(sequence, phrase, 1, true) then return false end
+  end
+  return true
 end
 
 local function matches(scores, ids)
-  local rank, gone = {}, {}
-  for i = 1, #ids do rank[i] = 0 end
-  for number, group in ipairs(groups) do
-    local best, alone = {}, number == driver and #group.keys == 1
-    for _, key in ipairs(group.keys) do
-      for from = 1, #ids, 2000 do
-        local last_one = math.min(from + 1999, #ids)
-        local found = not alone and redis.call('ZMSCORE', key, unpack(ids, from, last_one))
-        for i = from, last_one do
-          local score = alone and scores[i] or not alone and found[i - from + 1]
-          if score then
-            score = tonumber(score)
-            if not best[i] or score > best[i] then best[i] = score end
-            if group.is_words then rank[i] = rank[i] + math.floor(score / UNIT) end
-          end
-        end
-      end
-    end
-    for i = 1, #ids do
-      if not best[i] or number == driver and best[i] > scores[i] then gone[i] = true end
-    end
+  local found, kept = {}, {}
+  for i, id in ipairs(ids) do found[i] = {is_weighed and math.floor(scores[i] / UNIT) or 0, scores[i], id} end
+  for _, number in ipairs(by_size) do found = on_one_of(found, number) end
+  for _, one in ipairs(found) do
+    if #phrases == 0 or has_phrases(one[3]) then kept[#kept + 1] = {one[1], one[2] % UNIT, one[3]} end
   end
-  local found = {}
-  for i, id in ipairs(ids) do
-    local sequence = not gone[i] and #phrases > 0 and redis.call('HGET', prefix .. 'entry:' .. id, 'sequence')
-    for _, phrase in ipairs(phrases) do
-      if gone[i] or not sequence or not string.find(sequence, phrase, 1, true) then gone[i] = true end
-    end
-    if not gone[i] then found[#found + 1] = {rank[i], scores[i] % UNIT, id} end
-  end
-  return found
+  return kept
 end
 
 local function better(one, other)
@@ -202,13 +226,22 @@ local function better(one, other)
   return one[3] > other[3]
 end
 
+local function this_block(most)
+  local scores, ids = candidates(start[1], start[2], most)
+  if not stop then return scores, ids end
+  if #ids == most and most < MOST and before(scores[most], ids[most], stop[1], stop[2]) then
+    return this_block(2 * most)
+  end
+  while #ids > 0 and before(stop[1], stop[2], scores[#ids], ids[#ids]) do
+    scores[#ids], ids[#ids] = nil, nil
+  end
+  return scores, ids
+end
+
 local hits, total, looked, ended, cursor = {}, 0, 0, false, false
 if not groups[driver] or groups[driver].size == 0 then return {'0', '1', '', {}} end
 while true do
-  local scores, ids = candidates(start[1], start[2], stop and 2 * block or block)
-  while stop and #ids > 0 and before(stop[1], stop[2], scores[#ids], ids[#ids]) do
-    scores[#ids], ids[#ids] = nil, nil
-  end
+  local scores, ids = this_block(block)
   local ends_at = stop or #ids > 0 and {scores[#ids], ids[#ids]}
   if not ends_at then ended = true; break end
   looked = looked + #ids
@@ -257,7 +290,8 @@ return {string.format('%.0f', total), ended and '1' or '0', place, shown}
 """Finds the entries that all groups of lists have, best first.
 
 A block of candidates is taken from the smallest group: of the entries of a word those with its largest weights first,
-else the newest first. Those that every other group has as well are ordered by the sum of their weights. Where there are
-more candidates than a block has, the next page goes on with the next block: what one call costs does not depend on how
+else the newest first. Those that every other group has as well are ordered by the sum of their weights. Where that is
+the order of the smallest group itself, a block need not be longer than a piece. It goes on with the next block until
+the page is full or it has looked at enough, and then the next page does: what one call costs does not depend on how
 many entries there are.
 """

@@ -1,4 +1,4 @@
-"""The tool that searches definitions, findings, journals and outputs at once. It parses arguments, calls, and shows."""
+"""The tool that searches definitions, findings, journals, artifacts and outputs at once. It parses and calls."""
 
 from typing import Any
 
@@ -16,11 +16,11 @@ from dcf.tools.unlisted import UNLISTED
 
 
 class SearchEverything(Arguments):
-    """Search definitions, findings, journals of runs and outputs at once: all words, and "a phrase" as it stands."""
+    """Search definitions, findings, journals, artifacts and outputs at once: all words, and "a phrase" as it stands."""
 
     query: str = Field(min_length=1, max_length=LONGEST_QUERY, description="Words.", examples=["price currency"])
     types_json: JsonArray | None = Field(
-        default=None, description='Only these: ["definition", "finding", "journal", "output"].'
+        default=None, description='Only these: ["definition", "finding", "journal", "artifact", "output"].'
     )
     workflow_id: WorkflowId | None = Field(default=None, description="Only of this run.")
     project: ProjectId | None = Field(
@@ -30,7 +30,7 @@ class SearchEverything(Arguments):
 
 
 class SearchAnswer(Answer):
-    """Results, best first, with a score of at most 1. `covered`: which runs' journals and outputs were looked through.
+    """Results, best first, with a score of at most 1. `covered`: which runs' journals, artifacts and outputs were seen.
 
     Those are the newest runs; of a journal the newest entries.
     """

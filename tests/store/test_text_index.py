@@ -218,7 +218,7 @@ def _compare(got: list[SearchPage], search: TextSearch, entries: list[TextEntry]
     ]
     shown = [(hit.score, int(hit.document["n"])) for page in got for hit in page.hits]
     assert sorted(shown) == sorted(wanted)
-    if whole or not search.query.words:
+    if whole or not search.query.words or (len(search.query.words) == 1 and not search.filters):
         assert shown == sorted(wanted, reverse=True)
     totals = {(page.total, page.exact) for page in got}
     assert len(totals) == 1
@@ -247,6 +247,21 @@ def test_entries_of_the_same_moment_are_paged_too(index: TextIndex, monkeypatch:
     for text in ("", "apple"):
         search = TextSearch(limit=3, query=read_query(text), filters=filters)
         assert [n for page in pages(index, search) for n in numbers(page)] == list(range(19, -1, -1))
+
+
+@pytest.mark.parametrize("text", ["", "apple", "apple pear"])
+def test_entries_that_come_between_two_pages_hide_none_and_repeat_none(
+    index: TextIndex, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(text_index, "BLOCK", 3)
+    both = FacetFilter(facet="tag", values=("a", "b"))
+    for number in range(10):
+        index.put(entry(number, "apple pear", tag="ab"[number % 2]))
+    going = pages(index, TextSearch(limit=2, query=read_query(text), filters=(both,)))
+    shown = numbers(next(going))
+    for number in range(10, 40):
+        index.put(entry(number, "apple pear", tag="a"))
+    assert shown + [n for page in going for n in numbers(page)] == list(range(9, -1, -1))
 
 
 def test_an_entry_is_read_with_its_revision(index: TextIndex) -> None:

@@ -241,7 +241,7 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         text_tokens.MOST_WORDS,
         test_text_query.test_a_text_is_found_by_so_many_words_and_no_more,
     ),
-    "entries that one page of a search orders and counts": (
+    "entries that a search by several words orders together": (
         text_index.BLOCK,
         test_text_index.test_pages_show_each_entry_once_whatever_the_size_of_a_block,
     ),
@@ -349,7 +349,7 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         test_core_growing.test_only_so_many_units_wait_for_one,
     ),
     "bytes of a context": (agent_context.MOST_BYTES, test_context_tool.test_a_context_says_whose_it_is_and_has_a_size),
-    "runs whose journals and outputs one search looks through": (
+    "runs whose journals, artifacts and outputs one search looks through": (
         run_searching.MOST_RUNS,
         test_search_tool.test_the_newest_runs_are_looked_through_and_the_answer_says_that_there_are_more,
     ),

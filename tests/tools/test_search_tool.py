@@ -1,4 +1,4 @@
-"""One search over definitions, findings, journals and outputs: ranked, never an error, and honest about what it saw."""
+"""One search over definitions, findings, journals, artifacts and outputs: ranked, and honest about what it saw."""
 
 import json
 import secrets
@@ -45,8 +45,11 @@ async def test_everything_that_says_a_word_is_found_the_best_first(operator: Too
     )
     entry = await write(operator, run, f"We take {mark} prices.", kind="decision", details_json={"chosen": "net"})
     await complete(operator, run, {"total": f"1.00 {mark}"})
+    named = await operator.ok("put_artifact", workflow_id=run, name=f"{mark}.md", content="# Prices", state="A")
+    more = {"note": f"{mark} AKIAIOSFODNN7EXAMPLE"}
+    described = await operator.ok("put_artifact", workflow_id=run, name="other.md", content="# Net", metadata_json=more)
     found = (await operator.ok("search", query=f"{mark}")).payload
-    assert [one["type"] for one in found["results"]] == ["finding", "journal", "output"]
+    assert [one["type"] for one in found["results"]] == ["artifact", "finding", "journal", "artifact", "output"]
     scores = [one["score"] for one in found["results"]]
     assert scores == sorted(scores, reverse=True)
     assert all(0 < one["score"] <= 1 and mark in f"{one['title']} {one['snippet']}" for one in found["results"])
@@ -54,6 +57,10 @@ async def test_everything_that_says_a_word_is_found_the_best_first(operator: Too
     assert by_type["finding"]["id"] == finding["finding"]["finding_id"]
     assert (by_type["journal"]["id"], by_type["journal"]["workflow_id"]) == (entry, run)
     assert (by_type["output"]["state"], by_type["output"]["id"]) == ("A", f"{run}/A")
+    kept = [one for one in found["results"] if one["type"] == "artifact"]
+    assert [one["id"] for one in kept] == [one["artifact"]["artifact_id"] for one in (named, described)]
+    assert [(one["workflow_id"], one.get("state")) for one in kept] == [(run, "A"), (run, None)]
+    assert "AKIAIOSFODNN7EXAMPLE" not in kept[1]["snippet"]
     assert found["covered"]["runs"] > 0
     assert found["provenance"]["trust"] == "untrusted data"
 
@@ -78,7 +85,13 @@ async def test_types_run_phrase_and_limit_narrow_the_search(operator: Tools) -> 
     assert [one["workflow_id"] for one in phrase["results"]] == [other]
     here = (await operator.ok("search", query=mark, workflow_id=run)).payload
     assert {one["workflow_id"] for one in here["results"]} == {run}
-    assert here["covered"] == {"runs": 1, "all_runs": True, "whole_journals": True, "whole_outputs": True}
+    assert here["covered"] == {
+        "runs": 1,
+        "all_runs": True,
+        "whole_journals": True,
+        "all_artifacts": True,
+        "whole_outputs": True,
+    }
     await operator.refused("invalid_argument", "search", query=mark, types_json=["gossip"])
     await operator.refused("unknown_run", "search", query=mark, workflow_id="no-such-run")
 
