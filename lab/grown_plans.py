@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from lab.crews import AGENTS
+from lab.expectation import GATED
 
 Unit: TypeAlias = dict[str, Any]
 Op: TypeAlias = Literal["grow", "misgrow", "seal", "race", "rewind", "pause", "block"]
@@ -16,6 +17,17 @@ End: TypeAlias = Literal["seal", "close", "force"]
 STRAY: Final = "Stray"
 """First word of the names of units that are added with others that are wrong, so that none of them may be there."""
 
+SHAPE: Final = "shape"
+REVIEW: Final = "review"
+"""The gates of units: a schema, and another agent."""
+
+CRITERION: Final = "It is right."
+MOST_REWORKS: Final = 3
+_SCHEMA: Final = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
+_GATES: Final = [
+    {"name": SHAPE, "kind": "schema", "schema": _SCHEMA, "max_attempts": MOST_REWORKS},
+    {"name": REVIEW, "kind": "review", "criteria": [CRITERION], "max_attempts": MOST_REWORKS, "timeout_s": 30},
+]
 _SUFFIX: Final = "-grown"
 _EVERY: Final = 8
 _REMAINDER: Final = 4
@@ -97,9 +109,12 @@ class _Drawer:
         return batch
 
     def _unit(self, group: str | None, waits: Any) -> Unit:
-        luck, name = self._luck, self._name("Bad" if self._luck.random() < 0.2 else "Work")
+        luck = self._luck
+        (word,) = luck.choices(("Work", "Bad", GATED), (5, 2, 3))
+        name = self._name(word)
         agents = luck.sample(AGENTS, luck.randint(0, len(AGENTS)))
         unit: Unit = {"name": name, "input": {"n": self._seed % 1000 + self._count}, "depends_on": list(waits)}
+        unit |= {"gates": _GATES} if word == GATED else {}
         return unit | ({"agents": agents} if agents else {}) | ({} if group is None else {"group": group})
 
     def _wrong(self) -> Step:

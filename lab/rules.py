@@ -9,9 +9,10 @@ from typing import TypeAlias
 
 from lab.evidence import BY_THE_CLOCK, ENDINGS, Happening, Story, is_task
 from lab.expectation import plain
+from lab.gate_rules import GATE_RULES
 from lab.grown_rules import GROWN_RULES
 from lab.journal_rules import each_issue_is_opened_and_resolved_once, nobody_gets_a_lease_in_a_blocked_run
-from lab.recording import Call
+from lab.recording import HELD_UP, Call
 from lab.talk_rules import a_corrected_result_is_what_the_follower_saw, each_question_is_answered_once
 
 Rule: TypeAlias = Callable[[Story], Iterator[str]]
@@ -19,8 +20,8 @@ Rule: TypeAlias = Callable[[Story], Iterator[str]]
 _BY_HOLDER = ("LeaseRenewed", "LeaseReleased", "StateUpdated", "TaskLogged")
 _WRITES = ("complete", "write", "renew", "correct")
 _BY_OPERATOR = ("pause", "resume", "cancel", "resolve", "skip", "error", "retry")
-_BY_PLANNER = ("grow", "seal", "retry_unit", "rewind", "without", "close")
-_NOT_YET = ("children_open", "review_running", "needs_work")
+_BY_PLANNER = ("grow", "seal", "retry_unit", "rewind", "without", "close", "judge")
+_NOT_YET = ("children_open", *HELD_UP)
 """Refusals of a completion that may be applied later, by the same call."""
 
 _ENDS = ("RunSucceeded", "RunFailed", "RunCancelled", "RunClosed")
@@ -485,5 +486,5 @@ def judge(story: Story) -> list[tuple[str, str]]:
     """Return every violation: the rule and the sentence. Of a deleted run there is no history to judge."""
     rules = _OF_THE_DELETED if story.is_deleted else RULES
     if story.is_grown:
-        rules = (*(rule for rule in RULES if rule not in _NOT_OF_THE_GROWN), *GROWN_RULES)
+        rules = (*(rule for rule in RULES if rule not in _NOT_OF_THE_GROWN), *GROWN_RULES, *GATE_RULES)
     return [(rule.__name__, sentence) for rule in rules for sentence in rule(story)]

@@ -21,7 +21,7 @@ from dcf.core.repeating import Rerun
 from dcf.errors import PASSING, DcfError, UnknownRun
 from dcf.store import keys
 from dcf.store.keys import RunKeys
-from lab import calling_back, clock, growing, operating, people, signalling, worker
+from lab import calling_back, clock, growing, operating, people, reviewing, signalling, worker
 from lab.crews import AGENTS, Crew
 from lab.evidence import (
     PLANNER,
@@ -164,6 +164,10 @@ class Batch:
             place=place, calls=self._folder / "planner.jsonl", runs=self._grown, lossy=self._kind.honest
         )
         self._crew.start("planner", growing.main, grows)
+        judges = reviewing.ReviewersDuty(
+            place=place, calls=self._folder / "reviewers.jsonl", runs=tuple(self._grown), number=self._seeds.start
+        )
+        self._crew.start("worker reviewers", reviewing.main, judges)
         asked = people.PeopleDuty(
             place=place,
             calls=self._folder / "people.jsonl",
@@ -326,7 +330,7 @@ class Batch:
             Story(
                 **common[run],
                 seed=seed,
-                expected=Expected(inputs=draw_plan(seed).inputs),
+                expected=Expected(inputs=draw_plan(seed, lossy=self._kind.honest).inputs),
                 calls=tuple(by_run[run]),
                 planner_told=tuple(mail.get(run, ())),
                 is_grown=True,

@@ -318,8 +318,8 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
     ),
     (
         journal_rules.each_issue_is_opened_and_resolved_once,
-        "the run is blocked at the end",
-        replace(right(), meta={**right().meta, "blocked_by": [{"issue": "j1"}]}),
+        "an issue blocks a run that goes on",
+        replace(right(), meta={"status": "running", "blocked_by": [{"issue": "j1"}]}),
     ),
     (
         rules.no_stale_write,
