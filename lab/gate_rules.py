@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from lab.evidence import Happening, Story
-from lab.expectation import GATED
+from lab.expectation import GATED, PEOPLE
 from lab.grown_plans import MOST_REWORKS, REVIEW, SHAPE
 
 Rule: TypeAlias = Callable[[Story], Iterator[str]]
@@ -76,11 +76,15 @@ def _is_review(found: Happening) -> bool:
 
 
 def rework_is_counted_and_bounded(story: Story) -> Iterator[str]:
-    """A gate sends an output back only so often: with the last time the unit fails, and not before."""
+    """A gate sends an output back only so often: with the last time the unit fails, and not before.
+
+    Once people have looked it is counted anew.
+    """
     fails = Counter[tuple[str, str]]()
     for found in story.happenings:
         if found.type == "GateDecided" and found.data["verdict"] == "fail":
-            fails[found.state, str(found.data["gate"])] += 1
+            of = (found.state, str(found.data["gate"]))
+            fails[of] = 0 if found.data["judged_by"] in PEOPLE else fails[of] + 1
         elif found.type in ("StateFailed", *_JUDGED_ANEW):
             most = max(fails[found.state, gate] for gate in (SHAPE, REVIEW))
             if found.data.get("error") == "DCF.GateFailed" and most != MOST_REWORKS:

@@ -1,7 +1,7 @@
 """The reviewers of the lab: a process in which agents judge the outputs of units with gates, often two of them at once.
 
-They let an output pass or send it back, take their own work for somebody else's, repeat their verdicts, also late, and
-now and then an operator overrides a gate. They are killed and frozen like workers.
+They let an output pass or send it back, judge their own work too, repeat their verdicts, also late, and now and then an
+operator overrides a gate. Where no verdict came in time, persons judge. The process is killed and frozen like workers.
 """
 
 import random
@@ -22,7 +22,8 @@ from dcf.errors import DcfError
 from dcf.runs.gates import Gates
 from dcf.store.gate_lists import GateLists
 from lab.crews import AGENTS
-from lab.grown_plans import CRITERION
+from lab.expectation import PEOPLE
+from lab.grown_plans import CRITERION, REVIEW
 from lab.process import Dcf, Place, opened
 from lab.recording import Recorder
 from lab.verbs import Heard, Recorded, operated
@@ -95,14 +96,16 @@ class Reviewers:
     def verdict(self, run: str, case: Submission) -> Callable[[], Heard]:
         """Draw a verdict, and return the call that gives it."""
         (said,) = self.luck.choices(list(_VERDICTS), list(_VERDICTS.values()))
-        by, asked = self.luck.choice(AGENTS), uuid.uuid4().hex
+        waiting = None if case.doc.gated is None else case.doc.gated.gate(REVIEW)
+        is_person = waiting is not None and waiting.by_people
+        by, asked = self.luck.choice(PEOPLE if is_person else AGENTS), uuid.uuid4().hex
         criteria = () if said == UNAVAILABLE else (Judged(criterion=CRITERION, passed=said == PASSES),)
         ruling = Ruling(
             state=case.state,
-            gate="review",
+            gate=REVIEW,
             verdict=said,
             sha256=case.kept.sha256,
-            by=Judge(name=by, may_work=True),
+            by=Judge(name=by, may_work=not is_person, is_person=is_person),
             criteria=criteria,
         )
         what = {"request": asked, "verdict": said, "sha256": ruling.sha256}
