@@ -16,7 +16,16 @@ if TYPE_CHECKING:
 
 _CONTEXT: Final = get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
-    ["lab.worker", "lab.clock", "lab.operating", "lab.people", "lab.packets", "lab.serving"]
+    [
+        "lab.worker",
+        "lab.clock",
+        "lab.operating",
+        "lab.growing",
+        "lab.people",
+        "lab.reviewing",
+        "lab.packets",
+        "lab.serving",
+    ]
 )
 
 _CRASH: Final = "=== crashed ==="

@@ -35,6 +35,7 @@ NO_TASKS = (
     "Signal",
     "Child",
     "Callback",
+    "Group",
 )
 """First words of the states that nobody works on."""
 
@@ -82,7 +83,7 @@ class Story:
 
     `children` are the meta documents of its child runs, `signals_kept` the numbers of signals that no state took;
     `kept` is what Redis has of a run that was to be deleted, `repeats` the run that it repeats, `repeated_as` the one
-    that repeats it.
+    that repeats it. `is_grown`: it was opened without a graph.
     """
 
     run: str
@@ -104,6 +105,7 @@ class Story:
     losses: tuple[tuple[float, float], ...] = ()
     children: tuple[Mapping[str, Any], ...] = ()
     signals_kept: tuple[int, ...] = ()
+    is_grown: bool = False
 
     @cached_property
     def grants(self) -> tuple[Grant, ...]:

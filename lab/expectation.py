@@ -18,6 +18,9 @@ BUSY = "Busy"
 CHECKED = "Checked"
 """Beginning of the names of Tasks whose output is checked with a schema."""
 
+GATED = "Gated"
+"""Beginning of the names of units whose output must pass gates."""
+
 NEVER = "never"
 
 PEOPLE = ("eve", "fay")

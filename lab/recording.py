@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+HELD_UP = ("review_running", "needs_work")
+"""Codes of completions that wait for the verdicts of gates, or were sent back by one."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Call:

@@ -9,8 +9,10 @@ from typing import TypeAlias
 
 from lab.evidence import BY_THE_CLOCK, ENDINGS, Happening, Story, is_task
 from lab.expectation import plain
+from lab.gate_rules import GATE_RULES
+from lab.grown_rules import GROWN_RULES
 from lab.journal_rules import each_issue_is_opened_and_resolved_once, nobody_gets_a_lease_in_a_blocked_run
-from lab.recording import Call
+from lab.recording import HELD_UP, Call
 from lab.talk_rules import a_corrected_result_is_what_the_follower_saw, each_question_is_answered_once
 
 Rule: TypeAlias = Callable[[Story], Iterator[str]]
@@ -18,7 +20,11 @@ Rule: TypeAlias = Callable[[Story], Iterator[str]]
 _BY_HOLDER = ("LeaseRenewed", "LeaseReleased", "StateUpdated", "TaskLogged")
 _WRITES = ("complete", "write", "renew", "correct")
 _BY_OPERATOR = ("pause", "resume", "cancel", "resolve", "skip", "error", "retry")
-_ENDS = ("RunSucceeded", "RunFailed", "RunCancelled")
+_BY_PLANNER = ("grow", "seal", "retry_unit", "rewind", "without", "close", "judge")
+_NOT_YET = ("children_open", *HELD_UP)
+"""Refusals of a completion that may be applied later, by the same call."""
+
+_ENDS = ("RunSucceeded", "RunFailed", "RunCancelled", "RunClosed")
 _TERMINAL = ("succeeded", "failed", "skipped", "cancelled")
 
 
@@ -65,7 +71,7 @@ def no_stale_write(story: Story) -> Iterator[str]:
             holder[found.state] = None
         elif _is_by_holder(found) and holder.get(found.state) is None and not _is_odd_input(story, found):
             yield f"{found.told()}, while nobody held the state"
-        if found.type in {*ENDINGS, "LeaseReleased", "StateCancelled"}:
+        if found.type in {*ENDINGS, "LeaseReleased", "StateCancelled", "UnitRewound"}:
             holder[found.state] = None
         if found.type == "RunRetried":
             holder = dict.fromkeys(holder)  # whoever held a state when the run ended has lost it
@@ -172,15 +178,17 @@ def one_effective_completion_per_attempt(story: Story) -> Iterator[str]:
 def an_applied_request_is_never_refused(story: Story) -> Iterator[str]:
     """Whoever repeats a request that took effect hears so, whatever came between."""
     applied: dict[tuple[str, str, str | None, str], Call] = {}
-    for call in _kept(story, "complete", "write", "release", "answer", *_BY_OPERATOR):
+    for call in _kept(story, "complete", "write", "release", "answer", *_BY_OPERATOR, *_BY_PLANNER):
         applied.setdefault(_request(call), call)
     for call in story.calls:
         first = applied.get(_request(call))
-        if first is not None and call.is_refused and call.end is not None and call.end > first.start:
+        is_late = first is not None and call.end is not None and call.end > first.start
+        if is_late and call.is_refused and call.code not in _NOT_YET:
             yield f"refused although it was applied: {call.told()}"
     for call in story.calls:
         epoch = story.epochs.get(call.token or "")
-        was_new = call.op == "complete" and call.is_refused and _request(call) not in applied
+        is_for_good = call.is_refused and call.code not in _NOT_YET
+        was_new = call.op == "complete" and is_for_good and _request(call) not in applied
         if was_new and epoch is not None and (call.state, epoch) in story.endings and _wrote_one_thing(story, call):
             yield f"refused, and the history has it: {call.told()}"
 
@@ -308,7 +316,7 @@ def people_are_told(story: Story) -> Iterator[str]:
 def an_operators_requests_take_effect_once(story: Story) -> Iterator[str]:
     """Whatever was resolved, retried or cancelled has a request of its own; what one was told to have done is there."""
     verbs = (
-        (("resolve", "skip", "error"), "StateResolved"),
+        (("resolve", "skip", "error", "without"), "StateResolved"),
         (("retry",), "RunRetried"),
         (("cancel",), "RunCancelled"),
     )
@@ -470,7 +478,13 @@ RULES: tuple[Rule, ...] = (
 _OF_THE_DELETED: tuple[Rule, ...] = (a_deleted_run_is_gone, passing_faults_are_told_as_such)
 
 
+_NOT_OF_THE_GROWN: tuple[Rule, ...] = (the_output_is_right, a_corrected_result_is_what_the_follower_saw)
+"""Rules that need a graph: of a grown run nobody knows the output, and its units do not see each other's results."""
+
+
 def judge(story: Story) -> list[tuple[str, str]]:
     """Return every violation: the rule and the sentence. Of a deleted run there is no history to judge."""
     rules = _OF_THE_DELETED if story.is_deleted else RULES
+    if story.is_grown:
+        rules = (*(rule for rule in RULES if rule not in _NOT_OF_THE_GROWN), *GROWN_RULES, *GATE_RULES)
     return [(rule.__name__, sentence) for rule in rules for sentence in rule(story)]

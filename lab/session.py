@@ -21,7 +21,7 @@ from dcf.core.repeating import Rerun
 from dcf.errors import PASSING, DcfError, UnknownRun
 from dcf.store import keys
 from dcf.store.keys import RunKeys
-from lab import calling_back, clock, operating, people, signalling, worker
+from lab import calling_back, clock, growing, operating, people, reviewing, signalling, worker
 from lab.crews import AGENTS, Crew
 from lab.evidence import (
     PLANNER,
@@ -36,6 +36,8 @@ from lab.evidence import (
     read_meta,
     read_planner_mail,
 )
+from lab.expectation import Expected
+from lab.grown_plans import draw_plan, grown_run
 from lab.kind import Kind
 from lab.process import Dcf, opened
 from lab.recording import Call, Recorder, read_calls
@@ -98,10 +100,13 @@ class Batch:
         self._crew = Crew(self._folder)
         chosen = seeds if only is None else (only,)
         self._workflows: dict[str, Workflow] = {}
+        self._grown: dict[str, int] = {}
         for seed in chosen:
             run, workflow = f"lab-{kind.name}-{seed}", draw(seed)
             new = operating.again(run, seed)
             self._workflows |= {run: workflow} | ({} if new is None else {new: workflow})
+            growing_run = grown_run(run, seed)
+            self._grown |= {} if growing_run is None else {growing_run: seed}
         self._struck: list[tuple[float, str]] = []
         self._observed: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
         self._over = threading.Event()
@@ -155,11 +160,22 @@ class Batch:
             place=place, calls=self._folder / "operator.jsonl", seeds=seeds, number=self._seeds.start
         )
         self._crew.start("operator", operating.main, by_hand)
+        grows = growing.PlannerDuty(
+            place=place, calls=self._folder / "planner.jsonl", runs=self._grown, lossy=self._kind.honest
+        )
+        self._crew.start("planner", growing.main, grows)
+        judges = reviewing.ReviewersDuty(
+            place=place, calls=self._folder / "reviewers.jsonl", runs=tuple(self._grown), number=self._seeds.start
+        )
+        self._crew.start("worker reviewers", reviewing.main, judges)
         asked = people.PeopleDuty(
-            place=place, calls=self._folder / "people.jsonl", runs=frozenset(seeds), number=self._seeds.start
+            place=place,
+            calls=self._folder / "people.jsonl",
+            runs=frozenset([*seeds, *self._grown]),
+            number=self._seeds.start,
         )
         self._crew.start("worker people", people.main, asked)
-        claimed = tuple(run for run, seed in seeds.items() if seed % 3 == 0)
+        claimed = (*(run for run, seed in seeds.items() if seed % 3 == 0), *self._grown)
         for number, agent in enumerate(AGENTS):
             duty = worker.Duty(
                 agent=agent,
@@ -241,7 +257,7 @@ class Batch:
     def _wait_for_ends(self, dcf: Dcf, seconds: float) -> set[str]:
         """Wait until every run is over, but not much longer than this; those that are still open."""
         until = time.monotonic() + seconds
-        open_runs = set(self._workflows)
+        open_runs = {*self._workflows, *self._grown}
         while open_runs and time.monotonic() < until:
             time.sleep(0.05)
             with suppress(DcfError):
@@ -254,6 +270,8 @@ class Batch:
             meta = dcf.plane.read(run, ()).meta
         except UnknownRun:
             meta = None
+        if run in self._grown:  # its planner opens it again
+            return meta is None or meta.status == "running"
         if meta is None and operating.is_deleted(self._workflows[run].seed):
             return False
         if meta is None and operating.repeated_from(run) is not None:
@@ -268,7 +286,7 @@ class Batch:
         """Wait, now that everything is well, until every run is over or nothing happens any more."""
         client, before = self._kind.client(), -1
         while open_runs := self._wait_for_ends(dcf, _PATIENCE_S):
-            happened = sum(client.xlen(RunKeys(run).events) for run in self._workflows)
+            happened = sum(client.xlen(RunKeys(run).events) for run in (*self._workflows, *self._grown))
             if happened - before <= _REMINDERS * len(open_runs):
                 return
             before = happened
@@ -276,9 +294,10 @@ class Batch:
     def _finish(self, dcf: Dcf) -> list[Story]:
         """Finalize the runs, make late calls, let everything drain, and collect the evidence."""
         self._crew.end("worker")
+        self._crew.end("planner")
         self._signals_over.set()
-        client = self._kind.client()
-        ended = [run for run in self._workflows if read_meta(client, run).get("status") not in {None, "running"}]
+        client, runs = self._kind.client(), (*self._workflows, *self._grown)
+        ended = [run for run in runs if read_meta(client, run).get("status") not in {None, "running"}]
         self._drain(client, _DELIVERY_S)
         mail = read_planner_mail(client)
         for run in ended:
@@ -287,34 +306,53 @@ class Batch:
         for run, workflow in self._workflows.items():
             if operating.is_deleted(workflow.seed):
                 patiently(lambda run=run: dcf.retention.delete(run))  # type: ignore[misc]
-        before = {run: read_documents(client, run) for run in self._workflows}
+        before = {run: read_documents(client, run) for run in runs}
         self._call_late(dcf)
         by_run = defaultdict[str, list[Call]](list)
         for call in read_calls(self._folder):
             by_run[call.run].append(call)
-        return [
+        common = {run: self._common(client, run, before[run], is_over=run in ended) for run in runs}
+        drawn = [
             Story(
-                run=run,
+                **common[run],
                 seed=workflow.seed,
                 expected=workflow.expected,
                 calls=tuple(by_run[run]),
-                happenings=read_happenings(client, run),
-                meta=read_meta(client, run),
-                agents=frozenset(AGENTS),
-                documents=before[run] if run in ended else {},
-                documents_later=read_documents(client, run) if run in ended else {},
-                left=read_left(client, run),
                 kept=read_kept(client, run) if operating.is_deleted(workflow.seed) else (),
                 is_to_be_deleted=operating.is_deleted(workflow.seed),
                 repeats=operating.repeated_from(run),
                 repeated_as=operating.again(run, workflow.seed),
                 planner_told=tuple(mail.get(run, ())),
-                losses=tuple(self._kind.losses),
-                children=read_children(client, run),
-                signals_kept=read_kept_signals(client, run),
             )
             for run, workflow in self._workflows.items()
         ]
+        grown = [
+            Story(
+                **common[run],
+                seed=seed,
+                expected=Expected(inputs=draw_plan(seed, lossy=self._kind.honest).inputs),
+                calls=tuple(by_run[run]),
+                planner_told=tuple(mail.get(run, ())),
+                is_grown=True,
+            )
+            for run, seed in self._grown.items()
+        ]
+        return [*drawn, *grown]
+
+    def _common(self, client: Any, run: str, before: Mapping[str, Any], *, is_over: bool) -> dict[str, Any]:
+        """Return what is known of every run alike, at the end."""
+        return {
+            "run": run,
+            "happenings": read_happenings(client, run),
+            "meta": read_meta(client, run),
+            "agents": frozenset(AGENTS),
+            "documents": before if is_over else {},
+            "documents_later": read_documents(client, run) if is_over else {},
+            "left": read_left(client, run),
+            "losses": tuple(self._kind.losses),
+            "children": read_children(client, run),
+            "signals_kept": read_kept_signals(client, run),
+        }
 
     def _drain(self, client: Any, seconds: float = _DRAIN_S) -> None:
         """Wait until the clocks have nothing left to do for any run that ended."""

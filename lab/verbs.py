@@ -144,12 +144,12 @@ class OwnVerbs:
         """Ask the people of the lab."""
         people = Askees(people=PEOPLE)
         wish = Ask(state=state, token=token, text=QUESTION, to=people, give_back=give_back, timeout_s=ANSWERED_WITHIN_S)
-        return _operated(Talking(self._plane).ask_question(run, wish, request_id=request_id), state)
+        return operated(Talking(self._plane).ask_question(run, wish, request_id=request_id), state)
 
     def correct(self, run: str, state: str, token: str, output: Any, request_id: str) -> Heard:
         """Correct a result."""
         wish = Correct(state=state, output=output, token=token)
-        return _operated(Corrections(self._plane).correct_result(run, wish, request_id=request_id), state)
+        return operated(Corrections(self._plane).correct_result(run, wish, request_id=request_id), state)
 
     def complete(self, run: str, state: str, token: str, content: Content, claim_ttl_s: int | None) -> Heard:
         """Write the result."""
@@ -184,7 +184,8 @@ class OwnVerbs:
         return Heard(code="ok", state=state)
 
 
-def _operated(answer: RunAnswer | Refusal, state: str) -> Heard:
+def operated(answer: RunAnswer | Refusal, state: str) -> Heard:
+    """Return what is heard of a request about a run."""
     if isinstance(answer, RunAnswer):
         return Heard(code="ok", state=state, repeated=answer.repeated)
     return _refused(answer)

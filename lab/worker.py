@@ -21,11 +21,11 @@ from dcf.errors import DcfError
 from dcf.store.connection import open_async_client
 from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
-from lab.expectation import CHECKED, FIX, NEVER, answer_of
+from lab.expectation import CHECKED, FIX, GATED, NEVER, answer_of
 from lab.habits import Habit, habit_of
 from lab.http_verbs import HttpVerbs, connected
 from lab.process import Place, opened
-from lab.recording import Recorder
+from lab.recording import HELD_UP, Recorder
 from lab.server_time import FACTOR
 from lab.verbs import Content, Heard, OwnVerbs, Recorded
 
@@ -33,6 +33,8 @@ THREADS = 3
 _MOST_STALE = 200
 _GATHERED = 3
 _GIVING_BACK = 0.7
+_LOOKS = 12
+_LOOK_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,7 +241,7 @@ class Worker:
     def prepare(self, held: Held, habit: Habit, ttl_s: int) -> None:
         """Do what comes before the completion."""
         verbs, run, state, token = self.verbs, held.run, held.state, held.token
-        if habit.botches and state.rpartition("/")[2].startswith(CHECKED):
+        if habit.botches and state.rpartition("/")[2].startswith((CHECKED, GATED)):
             verbs.complete(run, state, token, {"output": {"n": "no number"}})
         match habit.name:
             case "oversleeping":
@@ -272,7 +274,9 @@ class Worker:
             twin.result()
         if habit.name == "twice":
             complete()
-        if heard.is_unknown:
+        if heard.code in HELD_UP:
+            heard = self.wait_for_verdicts(held, content, heard)
+        if heard.is_unknown or heard.code in HELD_UP:
             return heard
         self.end(held)
         if habit.name == "correcting" and heard.is_ok:
@@ -281,6 +285,18 @@ class Worker:
             verbs.complete(held.run, held.state, held.token, {"output": "something else"})
         if habit.tells and heard.is_ok:
             verbs.tell(held.run, held.state)
+        return heard
+
+    def wait_for_verdicts(self, held: Held, content: Content, heard: Heard) -> Heard:
+        """Ask for a while how a result stands, and write it anew where it was sent back; some never ask."""
+        for look in range(_LOOKS if self.luck.random() < 0.8 else 0):
+            output = content.get("output")
+            if heard.code == "needs_work" and isinstance(output, dict):
+                content = {"output": {**output, FIX: look}}
+            elif heard.code not in HELD_UP and not heard.is_unknown:
+                break
+            time.sleep(_LOOK_S)
+            heard = self.verbs.complete(held.run, held.state, held.token, content)
         return heard
 
     def end(self, held: Held) -> None:

@@ -104,8 +104,8 @@ class Snapshot:
     `inputs` are what workers see, `entries` what was recorded when states were entered, `items` the items of Maps by
     path and index. `void` are the states that are shown as cancelled because the scope around them has ended, as they
     stand. `page` is the number of open states that were looked at, `taken` are those that others are about to take, and
-    `held` those that are leased, by when the clock looks at them. `signals`, `talk`, `usage`, `journal` and `growth`
-    are None if they were not read.
+    `held` those that are leased, by when the clock looks at them, or 0 once it has reminded of them. `signals`, `talk`,
+    `usage`, `journal` and `growth` are None if they were not read.
     """
 
     now: int

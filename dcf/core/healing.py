@@ -69,14 +69,18 @@ def _lease(doc: StateDoc, now: int) -> Lease:
 
 
 def _not_before(doc: StateDoc, now: int) -> int | None:
-    """Return the corrected due time of a retry or a Wait. A Wait begins when it is entered."""
+    """Return the corrected due time of a retry or a Wait. A Wait begins when it is entered.
+
+    A Task without a delay was given back for an answer, and due when that came.
+    """
     at = doc.not_before
     if at is None:
         return None
     if doc.kind == "Wait" and doc.started_at is not None:
         return now + at - doc.started_at if is_ahead(doc.started_at, now) else at
-    if doc.delay_s is not None and is_ahead(at, now, doc.delay_s):
-        return now + doc.delay_s * SECOND
+    delay_s = 0 if doc.delay_s is None and doc.kind is None else doc.delay_s
+    if delay_s is not None and is_ahead(at, now, delay_s):
+        return now + delay_s * SECOND
     return at
 
 

@@ -1,7 +1,8 @@
 """Keeps the units of the runs that grow, so that a process reads only what was added since it last looked.
 
 The hash in meta tells when there is something to read. It is read before the units, so that what is kept is never older
-than the hash that it is kept under.
+than the hash that it is kept under. The last unit that is known is read again: if it is not there any more, Redis lost
+what was added last, in a power loss or a failover, and all units are read anew.
 """
 
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from typing import Final
 
 from dcf.core.definition import Definition
 from dcf.core.grown import grown_definition
-from dcf.core.units import NO_UNITS, Units
+from dcf.core.units import NO_UNITS, Unit, Units
 from dcf.store.runs import RunStore
 from dcf.values.json_text import Json
 
@@ -20,8 +21,8 @@ _MOST: Final = 256
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kept:
     created_at: str
-    last: str | None
-    units: Units
+    last: tuple[str, Unit] | None = None
+    units: Units = NO_UNITS
 
 
 class KeptUnits:
@@ -36,10 +37,12 @@ class KeptUnits:
         created_at = str(facts.get("created_at") or "")
         kept = self._kept.get(workflow_id)
         if kept is None or kept.created_at != created_at:
-            kept = _Kept(created_at=created_at, last=None, units=NO_UNITS)
-        found = self._store.units(workflow_id, kept.last)
+            kept = _Kept(created_at=created_at)
+        found = [] if kept.last is None else self._store.units(workflow_id, kept.last[0])
+        if found[:1] != [kept.last]:
+            kept, found = _Kept(created_at=created_at), self._store.units(workflow_id)
         if found:
-            kept = _Kept(created_at=created_at, last=found[-1][0], units=kept.units.plus(one for _, one in found))
+            kept = _Kept(created_at=created_at, last=found[-1], units=kept.units.plus(one for _, one in found))
         if len(self._kept) >= _MOST:
             self._kept.clear()
         self._kept[workflow_id] = kept

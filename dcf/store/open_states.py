@@ -23,7 +23,8 @@ from dcf.values.records import replace
 # nothing. KEYS: timers, meta, claims. ARGV: first, last, what the keys of states, inputs and marks begin with, the
 # fields of the claim, how many, the owner, the mark, its life, how many states to pass over, these, and states that are
 # read anyway. Replies: the states found, each with document, assignment, input, and whether another is about to take
-# it; the scopes around; the length of the page; leased states, each with the time at which the clock looks at it.
+# it; the scopes around; the length of the page; leased states, each with the time at which the clock looks at it, or 0
+# if it has reminded of it: then the lease has ended, and the clock looks again much later.
 _OPEN_STATES = r"""
 local first, last, states, inputs, marks, claim = unpack(ARGV, 1, 6)
 local most, owner, mark, life = tonumber(ARGV[7]), ARGV[8], ARGV[9], ARGV[10]
@@ -69,6 +70,10 @@ local function assignment(part)
   return redis.call('JSON.GET', KEYS[2], path) or '[]'
 end
 
+local function is_of_others(agents)
+  return owner ~= '' and agents:find('^%[%[?"') and not agents:find('"' .. owner .. '"', 1, true)
+end
+
 local function is_left(part, doc)
   if mark == '' then
     return true
@@ -107,7 +112,7 @@ end
 local taken = 0
 local function consider(part, doc)
   local agents = assignment(part)
-  if owner ~= '' and agents:find('^%[%[?"') and not agents:find('"' .. owner .. '"', 1, true) then
+  if is_of_others(agents) then
     return
   elseif is_left(part, doc) then
     taken = taken + 1
@@ -132,8 +137,9 @@ for i, part in ipairs(page) do
     elseif is_free then
       consider(part, doc)
     elseif claim ~= '' and not goes_by_itself then
+      local was_left = doc:find('\\"reminders\\":', 1, true) and not is_of_others(assignment(part))
       held[#held + 1] = part
-      held[#held + 1] = dues[part]
+      held[#held + 1] = was_left and 0 or dues[part]
     end
   end
 end

@@ -159,13 +159,12 @@ class RunStore:
         told: dict[str, Json] = {path[2:]: values[0] for path, values in load(meta).items() if values}
         return codec.whole_definition(load(found)[0]), told | ({} if secret is None else {"secret": secret.decode()})
 
-    def units(self, workflow_id: str, after: str | None = None) -> list[tuple[str, Unit]]:
+    def units(self, workflow_id: str, since: str = "-") -> list[tuple[str, Unit]]:
         """Return the units of a run in the order in which they were added, each with the id of its entry.
 
-        `after` is the id of the last one that is known.
+        `since` is the id of the first that is returned.
         """
-        start = "-" if after is None else f"({after}"
-        (found,) = self._connections.send(("XRANGE", self.keys(workflow_id).units, start, "+"))
+        (found,) = self._connections.send(("XRANGE", self.keys(workflow_id).units, since, "+"))
         return [(entry.decode(), read_unit(load(fields[1]))) for entry, fields in found]
 
     def _timed(self, snapshot: Snapshot) -> Snapshot:

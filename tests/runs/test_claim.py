@@ -129,6 +129,19 @@ def test_an_expired_lease_is_claimed_by_another(world: World) -> None:
     assert (answer.doc.attempts, answer.given) == (2, {"n": 1})
 
 
+def test_an_expired_lease_is_claimed_after_the_clock_has_reminded_of_it(world: World) -> None:
+    """The clock looks again much later, and of a state that is assigned to nobody it tells nobody."""
+    run = world.create(chain("A"), agents={})
+    world.acquire(run, "A", "dead")
+    world.expire_lease(run, "A")
+    world.relay().pulse()
+    assert world.event_types(run).count("StateReminded") == 1
+    answer = world.claim(run, "w")
+    assert isinstance(answer, Leased)
+    assert answer.doc.attempts == 2
+    assert isinstance(world.claim(run, "w2"), NothingReady)
+
+
 def test_a_claim_does_not_overwrite_what_the_late_holder_writes_meanwhile(real: World) -> None:
     run, rounds = real.create(chain("A"), agents={"A": ("late", "next")}), iter([1])
     token = real.acquire(run, "A", "late")

@@ -206,6 +206,30 @@ def test_the_holder_of_what_is_taken_back_is_told(real: World) -> None:
     assert all(event.data["unit"] == "A" for event in events)  # `by` is who called
 
 
+def test_a_parent_that_is_taken_back_with_what_is_below_it_can_be_taken_again(real: World) -> None:
+    server = Server(real)
+    run = server.open({"name": "Above"}, {"name": "Below", "parent": "Above"})
+    server.finish(run, "Below")
+    real.acquire(run, "Above", "ann")
+    server.rewind(run, "Below")
+    check(server, run)
+    assert {server.take(run).state, server.take(run).state} == {"Above", "Below"}
+
+
+def test_a_unit_that_redis_lost_is_not_known_any_more_and_can_be_added_again(real: World) -> None:
+    """A power loss takes back the last that was written; the server has gone on with what it knew."""
+    server = Server(real)
+    run = server.open({"name": "A"})
+    kept = {key: real.ask("DUMP", key) for key in real.keys_of(run)}
+    server.add(run, {"name": "B"})
+    assert set(real.docs(run)) == {"A", "B"}
+    real.ask("DEL", *real.keys_of(run))
+    for key, dump in kept.items():
+        real.ask("RESTORE", key, 0, dump)
+    assert server.add(run, {"name": "B"}).outcome.answer["added"] == ["B"]
+    check(server, run)
+
+
 def test_outputs_that_are_taken_back_stand_in_the_history(real: World) -> None:
     server = Server(real)
     run = server.open({"name": "A"})

@@ -18,6 +18,12 @@ def test_a_retry_that_is_due_later_keeps_its_time_and_the_timeout_that_begins_th
     assert (late.not_before, late.deadline) == (NOW - HOUR + 30 * SECOND, NOW - HOUR + 90 * SECOND)
 
 
+def test_a_state_that_was_due_when_its_question_was_answered_is_due_still() -> None:
+    answered = StateDoc(not_before=NOW)
+    assert healed(answered, NOW) == answered
+    assert healed(answered, NOW - HOUR).is_claimable(NOW - HOUR)
+
+
 def test_a_lease_begins_anew_with_its_length() -> None:
     mended = healed(held(), NOW - HOUR)
     assert (mended.lease.ts, mended.lease.expires_at) == (NOW - HOUR, NOW - HOUR + TTL * SECOND)
