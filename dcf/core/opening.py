@@ -26,7 +26,8 @@ class OpenRequest:
     """Request to open a run: `wish` has no units yet.
 
     `timeout_s` is how long it may go on before it is paused; `nested_in` names a run, and a unit of it, within which
-    this one is worked on.
+    this one is worked on. `asked_ref` is the definition as the caller named it: without a version it may name a newer
+    one when the request is repeated, and is the same request all the same.
     """
 
     wish: Create
@@ -34,6 +35,7 @@ class OpenRequest:
     timeout_s: int | None = None
     nested_in: tuple[str, str | None] | None = None
     reason: str | None = None
+    asked_ref: str | None = None
 
     @property
     def content(self) -> str:
@@ -50,6 +52,7 @@ class OpenRequest:
                 self.title,
                 self.timeout_s,
                 None if self.nested_in is None else list(self.nested_in),
+                *([] if self.asked_ref is None else [self.asked_ref]),
             ]
         )
 
