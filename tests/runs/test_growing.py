@@ -18,6 +18,7 @@ from dcf.errors import UnknownState
 from dcf.store.authors import authored_by
 from dcf.values.refusal import Refusal
 from tests.support.growing import Server, check
+from tests.support.trouble import dies
 from tests.support.world import World
 
 REVIEW: Final = {"name": "review", "kind": "review", "criteria": ["It is right."], "reviewers": ["rita"]}
@@ -231,6 +232,18 @@ def test_a_run_is_opened_within_a_unit_of_another(real: World) -> None:
     server.close(outer, force=True)
     assert code(server.try_open(real.name(), nested_in=(outer, "A"))) == "run_over"
     assert isinstance(server.try_open(inner, nested_in=(outer, "A")), Created), "one that exists is found"
+
+
+def test_a_run_around_is_told_of_a_nested_one_by_the_repetition_of_a_call_whose_process_died(timely: World) -> None:
+    server = Server(timely)
+    outer, inner = server.open({"name": "A"}), timely.name()
+    assert dies(timely, 1, lambda: server.try_open(inner, nested_in=(outer, "A")))
+    assert "RunNested" not in timely.event_types(outer)
+    for _ in range(2):
+        answer = server.try_open(inner, nested_in=(outer, "A"))
+        assert isinstance(answer, Created)
+        assert answer.existed
+    assert timely.event_types(outer).count("RunNested") == 1
 
 
 def test_a_forced_seal_skips_what_is_open(real: World) -> None:
