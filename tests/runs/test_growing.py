@@ -207,6 +207,22 @@ def test_the_holder_of_what_is_taken_back_is_told(real: World) -> None:
     assert all(event.data["unit"] == "A" for event in events)  # `by` is who called
 
 
+def test_a_parent_that_is_worked_on_keeps_its_lease_when_what_is_below_it_is_taken_back(real: World) -> None:
+    server = Server(real)
+    run = server.open({"name": "P"}, {"name": "S", "parent": "P"}, {"name": "B", "depends_on": ["P"]})
+    token = real.acquire(run, "P")
+    server.finish(run, "S")
+    answer = server.rewind(run, "S")
+    assert isinstance(answer, RunAnswer)
+    assert answer.answer["rewound"] == ["S"]
+    assert code(real.try_complete(run, "P", token)) == "children_open"
+    server.finish(run, "S")
+    real.complete(run, "P", token)
+    server.rewind(run, "S")
+    assert real.statuses(run) == {"P": "pending", "S": "pending", "B": "pending"}, "a parent that ended is open again"
+    check(server, run)
+
+
 def test_outputs_that_are_taken_back_stand_in_the_history(real: World) -> None:
     server = Server(real)
     run = server.open({"name": "A"})
