@@ -118,8 +118,9 @@ def _rewind(snapshot: Snapshot, request: RunRequest, name: str, definition: Defi
         told = request.told(epoch=step.epoch, was=one.status.value, unit=name, **_output(snapshot, path))
         step.writes.events.append(Event(type="UnitRewound", state=path, data=told))
     step.writes.growth.append(growth)
-    if step.writes.states[name].is_ready:
-        open_unit(step, name, step.writes.states[name], None)
+    for path in undone:  # a parent does not wait for what is below it, to begin
+        if step.writes.states[path].is_ready and not units.by_name[path].is_group:
+            open_unit(step, path, step.writes.states[path], None)
     rewound: list[Json] = [path for path, one in undone.items() if one.status is not Status.PENDING]
     answer: dict[str, Json] = {
         "unit": name,
