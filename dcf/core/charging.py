@@ -8,6 +8,7 @@ from typing import Final
 
 from dcf.core.blocking import has_room
 from dcf.core.decision import Changes, More, Snapshot
+from dcf.core.journal import seen_after
 from dcf.core.journaling import open_issue
 from dcf.core.model import Meta, RunStatus
 from dcf.core.usage import Budget, Charge, UsageReport, plus
@@ -44,14 +45,18 @@ def charge(snapshot: Snapshot, state: str, usage: UsageReport) -> Charged | More
     reached = budget.reached(sums)
     is_blocked = any(one.issue == budget.issue for one in meta.blocked_by)
     if reached is not None and not is_blocked and has_room(meta):
-        meta = _used_up(changes, snapshot, meta, budget, reached, state)
-    return Charged(snapshot=replace(snapshot, meta=meta, usage=sums), charges=[report], changes=changes)
+        after = _used_up(changes, snapshot, meta, budget, reached, state)
+        if isinstance(after, More):
+            return after
+        meta = after
+    found = replace(snapshot, meta=meta, usage=sums, journal=seen_after(snapshot.journal, changes.journal))
+    return Charged(snapshot=found, charges=[report], changes=changes)
 
 
-def _used_up(changes: Changes, snapshot: Snapshot, meta: Meta, budget: Budget, reached: str, state: str) -> Meta:
+def _used_up(changes: Changes, snapshot: Snapshot, meta: Meta, budget: Budget, reached: str, state: str) -> Meta | More:
     """Open the issue that asks a person; the budget names it, so that a higher one resolves it."""
     text = f"The budget of the run is used up: {reached}. Set a higher one (set_budget), or cancel the run."
-    issue, after = open_issue(
+    opened = open_issue(
         changes,
         snapshot,
         meta,
@@ -61,6 +66,9 @@ def _used_up(changes: Changes, snapshot: Snapshot, meta: Meta, budget: Budget, r
         state=state,
         details={"budget": budget.as_json(), "reached": reached},
     )
+    if isinstance(opened, More):
+        return opened
+    issue, after = opened
     changes.meta["budget"] = {**budget.as_json(), "issue": issue}
     return after
 
@@ -87,7 +95,7 @@ def block_by_project(snapshot: Snapshot, project: str, budget: Budget, reached: 
     if meta.status is not RunStatus.RUNNING or is_blocked or not has_room(meta):
         return None
     changes = Changes()
-    open_issue(
+    opened = open_issue(
         changes,
         snapshot,
         meta,
@@ -96,4 +104,5 @@ def block_by_project(snapshot: Snapshot, project: str, budget: Budget, reached: 
         by=AUTHOR,
         details={"project": project, "budget": budget.as_json(), "reached": reached},
     )
+    assert not isinstance(opened, More), "whoever asks this reads the journal"
     return changes
