@@ -1,7 +1,7 @@
 """The command `dcf export`: a run as one JSON file, or as an HTML page that needs neither network nor dcf."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
@@ -43,7 +43,7 @@ def export(
     file: Annotated[Path | None, typer.Option(help="Of a JSON export in this file, for --html.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON, which is the default.")] = False,
 ) -> None:
-    """Export a run: its workflow, its documents and its history, as one JSON file or as an HTML page.
+    """Export a run: its workflow, documents, history, journal and artifacts, as one JSON file or as an HTML page.
 
     The JSON is read elsewhere, without Redis: show, events, why and graph take  --file FILE,  as does export --html.
 
@@ -98,7 +98,8 @@ def _export_run(workflow_id: str, output: Path, *, html: bool) -> None:
             if html:
                 out.write(_page_of(head, states, events))
                 return
-            for part in _parts(head, states, events):
+            journal, artifacts = (_counted(parts, done) for parts in found.exports.beside(workflow_id))
+            for part in _parts(head, states, [("events", events), ("journal", journal), ("artifacts", artifacts)]):
                 out.write(part)
 
 
@@ -116,18 +117,21 @@ def _counted(parts: Iterator[Part], done: list[int]) -> Iterator[Part]:
 
 
 def _parts(
-    head: Mapping[str, Json], states: Iterator[tuple[str, Json]], events: Iterator[Mapping[str, Json]]
+    head: Mapping[str, Json], states: Iterator[tuple[str, Json]], lists: Sequence[tuple[str, Iterator[Json]]]
 ) -> Iterator[str]:
-    """Yield the text of an export, a line for each state and event, so that no run is too large to be written."""
+    """Yield the text of an export, a line for each part, so that no run is too large to be written."""
     for name, value in head.items():
         yield f"{'{' if name == 'format' else ','}\n{json_text(name)}: {json_text(value)}"
     yield ',\n"states": {'
     for number, (path, state) in enumerate(states):
         yield f"{',' if number else ''}\n{json_text(path)}: {json_text(state)}"
-    yield '\n},\n"events": ['
-    for number, event in enumerate(events):
-        yield f"{',' if number else ''}\n{json_text(dict(event))}"
-    yield "\n]\n}\n"
+    yield "\n}"
+    for name, parts in lists:
+        yield f",\n{json_text(name)}: ["
+        for number, part in enumerate(parts):
+            yield f"{',' if number else ''}\n{json_text(part)}"
+        yield "\n]"
+    yield "\n}\n"
 
 
 def _page_of(head: Mapping[str, Json], states: Iterator[tuple[str, Json]], events: Iterator[Mapping[str, Json]]) -> str:

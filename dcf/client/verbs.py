@@ -245,16 +245,17 @@ def export(workflow_id: str) -> Conversation[RunExport]:
     """Return all of a run, its workflow, documents and history, for reading elsewhere. Lease tokens are hidden."""
     head: dict[str, Json] = {}
     states: dict[str, Json] = {}
-    events: list[Mapping[str, Json]] = []
+    lists: dict[str, list[Mapping[str, Json]]] = {"events": [], "journal": [], "artifacts": []}
     cursor = None
     while True:
         page = accepted((yield ToolCall("export_run", given(workflow_id=workflow_id, cursor=cursor))))
         head |= page.get("head") or {}
         states |= page["states"]
-        events += page["events"]
+        for name in lists:
+            lists[name] += page.get(name) or ()
         cursor = page.get("next_cursor")
         if cursor is None:
-            return RunExport(head=head, states=states, events=tuple(events))
+            return RunExport(head=head, states=states, **{name: tuple(parts) for name, parts in lists.items()})
 
 
 def validate(workflow: Mapping[str, Any] | Path, *, agents: Agents | None = None) -> Conversation[ValidatedWorkflow]:
