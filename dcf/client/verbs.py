@@ -66,6 +66,7 @@ def start(
     planner_agent_id: str | None = None,
     expiry_secs: int | None = None,
     max_attempts: int | None = None,
+    gates: Sequence[Mapping[str, Any]] = (),
     reason: str | None = None,
     request_id: str | None = None,
 ) -> Conversation[StartedRun]:
@@ -73,7 +74,8 @@ def start(
 
     `agents` says who does what: one agent for all Tasks, or `{"State": "agent"}`; nobody is told of a Task without one.
     `workflow_id` is the id of the run; without it the run gets a new one. `project` is what it belongs to,
-    `definition_ref` a definition of the catalogue that it is carried out by, whose hash it keeps.
+    `definition_ref` a definition of the catalogue that it is carried out by, whose hash it keeps. `gates` are
+    those of every Task, as in the field Gates of one.
     """
     return ask(
         StartedRun,
@@ -88,6 +90,7 @@ def start(
         planner_agent_id=planner_agent_id,
         expiry_secs=expiry_secs,
         max_attempts=max_attempts,
+        gates=[dict(one) for one in gates] or None,
         reason=reason,
         request_id=request_id_for(request_id),
     )

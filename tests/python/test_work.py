@@ -38,7 +38,11 @@ def test_a_budget_is_set_and_usage_is_read(client: Client, run_id: str) -> None:
     assert client.set_budget(run_id, None).budget is None
 
 
-def test_a_run_that_grows_is_opened_in_a_project(client: Client, run_id: str) -> None:
+def test_a_run_that_grows_is_opened_in_a_project_with_its_input_and_limits(client: Client, run_id: str) -> None:
     project = f"p-{uuid.uuid4().hex[:8]}"
-    client.open_run("release", run_id, project=project)
+    client.open_run("release", run_id, project=project, input=[7], expiry_secs=60, max_attempts=3, reason="soon")
     assert [run.workflow_id for run in client.list(project=project)] == [run_id]
+    exported = client.export(run_id)
+    meta = exported.head["meta"]
+    assert (meta["input"], meta["retention_s"], meta["max_attempts"]) == ([7], 60, 3)
+    assert exported.events[0]["reason"] == "soon"
