@@ -246,7 +246,9 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         found = _platform_parts(settings, connections, (plane := parts.plane), inbox)
         platforms, breakers = _guarded(resources.enter_context(open_platforms(found)), found)
         crew = workforce(settings, platforms, connections, parts.plane, parts.views, parts.run_store)
-        work = open_work(plane, connections)
+        work, teams = open_work(plane, connections), parts_of_teams(settings, connections, parts, crew.library)
+        artifacts = artifacts_of(settings, connections, parts)
+        records = ExportedRecords(usages=work.usages, journal=teams["journal"], artifacts=artifacts)
         activity = Activity(ActivityRecords(connections), breakers)
         notifications, deliveries = resources.enter_context(_open_deliveries(parts, platforms, found.mailbox))
         yield Application(
@@ -258,8 +260,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             schedules=parts.schedules,
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
-            artifacts=(artifacts := artifacts_of(settings, connections, parts)),
-            **(teams := parts_of_teams(settings, connections, parts, crew.library)),
+            artifacts=artifacts,
+            **teams,
             platforms=platforms,
             workers=crew.workers,
             registration=Registration(platforms, found.webhooks, Poster(settings.webhook_endpoints)),
@@ -275,13 +277,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections), artifacts),
             health=_health(settings, connections, remote=tuple(breakers)),
             activity=activity,
-            exports=_exports(
-                settings,
-                parts,
-                connections,
-                platforms.kinds_of,
-                ExportedRecords(usages=work.usages, journal=teams["journal"], artifacts=artifacts),
-            ),
+            exports=_exports(settings, parts, connections, platforms.kinds_of, records),
             keys=parts.keys,
             usage=QuotaUsage(connections),
             audit=(audit := AuditTrail(connections)),
