@@ -26,6 +26,7 @@ from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis, KindsOf
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.export import Exports
+from dcf.runs.exported_records import ExportedRecords
 from dcf.runs.gates import Gates
 from dcf.runs.growing import Growing
 from dcf.runs.health import Health
@@ -245,6 +246,9 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         found = _platform_parts(settings, connections, (plane := parts.plane), inbox)
         platforms, breakers = _guarded(resources.enter_context(open_platforms(found)), found)
         crew = workforce(settings, platforms, connections, parts.plane, parts.views, parts.run_store)
+        work, teams = open_work(plane, connections), parts_of_teams(settings, connections, parts, crew.library)
+        artifacts = artifacts_of(settings, connections, parts)
+        records = ExportedRecords(usages=work.usages, journal=teams["journal"], artifacts=artifacts)
         activity = Activity(ActivityRecords(connections), breakers)
         notifications, deliveries = resources.enter_context(_open_deliveries(parts, platforms, found.mailbox))
         yield Application(
@@ -256,8 +260,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             schedules=parts.schedules,
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
-            artifacts=(artifacts := artifacts_of(settings, connections, parts)),
-            **parts_of_teams(settings, connections, parts, crew.library),
+            artifacts=artifacts,
+            **teams,
             platforms=platforms,
             workers=crew.workers,
             registration=Registration(platforms, found.webhooks, Poster(settings.webhook_endpoints)),
@@ -273,13 +277,13 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections), artifacts),
             health=_health(settings, connections, remote=tuple(breakers)),
             activity=activity,
-            exports=_exports(settings, parts, connections, platforms.kinds_of),
+            exports=_exports(settings, parts, connections, platforms.kinds_of, records),
             keys=parts.keys,
             usage=QuotaUsage(connections),
             audit=(audit := AuditTrail(connections)),
             refusals=RefusalNotes(audit, parts.keys),
             inbox=inbox,
-            work=open_work(plane, connections),
+            work=work,
             records=found.records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,
@@ -329,13 +333,16 @@ def _json_documents(settings: Settings, connections: Connections, plane: Control
     return JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes)
 
 
-def _exports(settings: Settings, parts: PartsOfRuns, connections: Connections, kinds_of: KindsOf) -> Exports:
+def _exports(
+    settings: Settings, parts: PartsOfRuns, connections: Connections, kinds_of: KindsOf, records: ExportedRecords
+) -> Exports:
     return Exports(
         plane=parts.plane,
         store=parts.run_store,
         views=parts.views,
         histories=Histories(parts.plane, parts.history),
         diagnosis=Diagnosis(parts.plane, RunSignsReader(connections), settings.pulse_interval_s, kinds_of),
+        records=records,
     )
 
 

@@ -1,7 +1,7 @@
 """The command `dcf export`: a run as one JSON file, as an HTML page that needs no network, or a report in Markdown."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
@@ -47,7 +47,7 @@ def export(
     file: Annotated[Path | None, typer.Option(help="Of a JSON export in this file, for --html.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON, which is the default.")] = False,
 ) -> None:
-    """Export a run: its workflow, documents and history as one JSON file or an HTML page, or a report of it.
+    """Export a run: its workflow, documents, history, journal and artifacts as JSON, an HTML page, or a report of it.
 
     The JSON is read elsewhere, without Redis: show, events, why and graph take  --file FILE,  as does export --html.
 
@@ -103,7 +103,9 @@ def _export_run(workflow_id: str, output: Path, form: "Form") -> None:
 
 
 def _json(found: "Application", workflow_id: str, head: Mapping[str, Json], done: list[int]) -> Iterator[str]:
-    return _parts(head, _states(found, workflow_id, done), _events(found, workflow_id, done))
+    journal, artifacts = (_counted(parts, done) for parts in found.exports.beside(workflow_id))
+    lists = [("events", _events(found, workflow_id, done)), ("journal", journal), ("artifacts", artifacts)]
+    return _parts(head, _states(found, workflow_id, done), lists)
 
 
 def _page(found: "Application", workflow_id: str, head: Mapping[str, Json], done: list[int]) -> Iterator[str]:
@@ -142,18 +144,21 @@ def _counted(parts: Iterator[Part], done: list[int]) -> Iterator[Part]:
 
 
 def _parts(
-    head: Mapping[str, Json], states: Iterator[tuple[str, Json]], events: Iterator[Mapping[str, Json]]
+    head: Mapping[str, Json], states: Iterator[tuple[str, Json]], lists: Sequence[tuple[str, Iterator[Json]]]
 ) -> Iterator[str]:
-    """Yield the text of an export, a line for each state and event, so that no run is too large to be written."""
+    """Yield the text of an export, a line for each part, so that no run is too large to be written."""
     for name, value in head.items():
         yield f"{'{' if name == 'format' else ','}\n{json_text(name)}: {json_text(value)}"
     yield ',\n"states": {'
     for number, (path, state) in enumerate(states):
         yield f"{',' if number else ''}\n{json_text(path)}: {json_text(state)}"
-    yield '\n},\n"events": ['
-    for number, event in enumerate(events):
-        yield f"{',' if number else ''}\n{json_text(dict(event))}"
-    yield "\n]\n}\n"
+    yield "\n}"
+    for name, parts in lists:
+        yield f",\n{json_text(name)}: ["
+        for number, part in enumerate(parts):
+            yield f"{',' if number else ''}\n{json_text(part)}"
+        yield "\n]"
+    yield "\n}\n"
 
 
 def _page_of(head: Mapping[str, Json], states: Iterator[tuple[str, Json]], events: Iterator[Mapping[str, Json]]) -> str:

@@ -36,11 +36,26 @@ def open_run(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What kind of work it is.")],
     run: Annotated[str | None, typer.Option("--id", help="Id of the run; a new one if left out.")] = None,
     title: Annotated[str | None, typer.Option("--title", help="What it is for.")] = None,
+    run_input: Annotated[
+        str | None, typer.Option("--input", help="Run input: a JSON file, JSON itself, or - for standard input.")
+    ] = None,
     planner: Annotated[str | None, typer.Option("--planner", help="Agent that is told when it ends.")] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="Name to find it by; may be repeated.")] = None,
     project: Annotated[str | None, typer.Option(help="Project that it belongs to.")] = None,
+    definition: Annotated[
+        str | None, typer.Option("--definition", help="What it is carried out by: KIND:NAME[@VERSION].")
+    ] = None,
     within: Annotated[str | None, typer.Option("--within", help="Run that this one is a part of.")] = None,
+    unit: Annotated[str | None, typer.Option("--unit", help="Unit of that run.")] = None,
     timeout_s: Annotated[int | None, typer.Option("--timeout", min=1, help="Seconds after which it is paused.")] = None,
+    expiry_s: Annotated[
+        int | None,
+        typer.Option("--expiry", min=1, max=31_536_000, help="Seconds that it is kept once it is finalized."),
+    ] = None,
+    attempts: Annotated[
+        int, typer.Option("--max-attempts", min=1, max=1000, help="Leases of one unit before it fails.")
+    ] = 10,
+    request_id: RequestId = None,
     reason: Reason = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -48,31 +63,41 @@ def open_run(
 
     Example:  dcf open release --id release-7 --title "Release 7"
     """
+    from dcf.cli.documents import read_given
     from dcf.core.access import LOCAL
     from dcf.core.creation import Create
     from dcf.core.grown import grown_definition
-    from dcf.core.model import DEFAULT_MAX_ATTEMPTS
     from dcf.core.opening import OpenRequest
     from dcf.core.starting import check_tags
     from dcf.runs.growing import id_for_opening
     from dcf.values.identifiers import check_id, check_name
 
-    workflow_id = check_id(run or id_for_opening(check_name(name, "NAME", 100), None, None), "--id")
+    if unit is not None and within is None:
+        raise InvalidArgument("--unit is given without --within.", "Name the run of that unit with --within.")
+    given = {} if run_input is None else read_given(run_input, "--input")
+    workflow_id = check_id(run or id_for_opening(check_name(name, "NAME", 100), request_id, None), "--id")
     with opening.application() as found, by_the_local_user():
         wish = Create(
             workflow_id=workflow_id,
             definition=grown_definition(name),
-            run_input={},
+            run_input=given,
             agents={},
             planner_agent_id=None if planner is None else check_id(planner, "--planner"),
-            retention_s=None,
-            max_attempts=DEFAULT_MAX_ATTEMPTS,
+            retention_s=expiry_s,
+            max_attempts=attempts,
             created_by=LOCAL,
             tags=check_tags(list(tag or ()), name="--tag"),
             project=None if project is None else check_id(project, "--project"),
+            definition_ref=found.catalogue.pin(definition, project),
         )
-        nested = None if within is None else (check_id(within, "--within"), None)
-        request = OpenRequest(wish=wish, title=title, timeout_s=timeout_s, nested_in=nested, reason=reason)
+        request = OpenRequest(
+            wish=wish,
+            title=title,
+            timeout_s=timeout_s,
+            nested_in=None if within is None else (check_id(within, "--within"), unit),
+            reason=reason,
+            asked_ref=definition,
+        )
         created = accepted(found.growing.open_run(request), workflow_id)
     if as_json:
         typer.echo(json_text({"workflow_id": workflow_id, "existed": created.existed}, indent=2))

@@ -13,13 +13,18 @@ from dcf.values.json_text import Json
 
 
 def list_gates(
-    *, workflow_id: str | None = None, state: str | None = None, agent_id: str | None = None, group: str | None = None
+    *,
+    workflow_id: str | None = None,
+    state: str | None = None,
+    agent_id: str | None = None,
+    group: str | None = None,
+    project: str | None = None,
 ) -> Stream[WaitingGate]:
     """Yield outputs that wait for a verdict: those of a run, or those that an agent or person may judge."""
+    wanted = given(workflow_id=workflow_id, state=state, agent_id=agent_id, group=group, project=project)
     cursor = None
     while True:
-        wanted = given(workflow_id=workflow_id, state=state, agent_id=agent_id, group=group, cursor=cursor)
-        page = accepted((yield ToolCall("list_gates", wanted)))
+        page = accepted((yield ToolCall("list_gates", {**wanted, **given(cursor=cursor)})))
         for one in page["gates"]:
             yield Item(read(WaitingGate, one))
         cursor = page.get("next_cursor")

@@ -7,6 +7,8 @@ from dcf.client.arguments import json_text, listed, request_id_for
 from dcf.client.exchange import Conversation
 from dcf.client.growing_records import AddedUnits, ClosedRun, OpenedRun, ReopenedUnit, SealedGroup
 from dcf.client.verbs import ask as call
+from dcf.values.json_paths import MISSING
+from dcf.values.json_text import Json
 
 
 def open_run(
@@ -14,6 +16,7 @@ def open_run(
     workflow_id: str | None = None,
     *,
     title: str | None = None,
+    input: Json = MISSING,  # noqa: A002 - the name that it has in the language
     planner_agent_id: str | None = None,
     tags: Sequence[str] = (),
     project: str | None = None,
@@ -21,6 +24,9 @@ def open_run(
     parent_run: str | None = None,
     parent_unit: str | None = None,
     timeout_s: int | None = None,
+    expiry_secs: int | None = None,
+    max_attempts: int | None = None,
+    reason: str | None = None,
     request_id: str | None = None,
 ) -> Conversation[OpenedRun]:
     """Open a run without a workflow, to which units are added while it is open."""
@@ -30,6 +36,7 @@ def open_run(
         name=name,
         workflow_id=workflow_id,
         title=title,
+        input_json=None if input is MISSING else json_text(input, "input"),
         planner_agent_id=planner_agent_id,
         tags_json=listed(tags),
         project=project,
@@ -37,6 +44,9 @@ def open_run(
         parent_run=parent_run,
         parent_unit=parent_unit,
         timeout_s=timeout_s,
+        expiry_secs=expiry_secs,
+        max_attempts=max_attempts,
+        reason=reason,
         request_id=request_id_for(request_id),
     )
 
@@ -48,6 +58,7 @@ def add_units(
     agent_id: str | None = None,
     lease_ttl_s: int | None = None,
     lease_token: str | None = None,
+    reason: str | None = None,
     request_id: str | None = None,
 ) -> Conversation[AddedUnits]:
     """Add units and groups to a run that grows: all of them, or none."""
@@ -59,6 +70,7 @@ def add_units(
         agent_id=agent_id,
         lease_ttl_s=lease_ttl_s,
         lease_token=lease_token,
+        reason=reason,
         request_id=request_id_for(request_id),
     )
 
@@ -69,6 +81,7 @@ def seal_group(
     *,
     only_if_done: bool = False,
     force: bool = False,
+    reason: str | None = None,
     request_id: str | None = None,
 ) -> Conversation[SealedGroup]:
     """Let nothing be added to a group any more, or to the whole run."""
@@ -79,6 +92,7 @@ def seal_group(
         group=group,
         only_if_done=only_if_done,
         force=force,
+        reason=reason,
         request_id=request_id_for(request_id),
     )
 
@@ -108,6 +122,7 @@ def close_run(
     limitations: Sequence[str] = (),
     metrics: Mapping[str, Any] | None = None,
     force: bool = False,
+    reason: str | None = None,
     request_id: str | None = None,
 ) -> Conversation[ClosedRun]:
     """End a run that grows, with what is to be kept of it."""
@@ -121,5 +136,6 @@ def close_run(
         limitations=listed(limitations),
         metrics_json=None if metrics is None else json_text(dict(metrics), "metrics"),
         force=force,
+        reason=reason,
         request_id=request_id_for(request_id),
     )

@@ -16,15 +16,16 @@ def list_human_tasks(
     group: str | None = None,
     workflow_id: str | None = None,
     state: str | None = None,
+    project: str | None = None,
 ) -> Stream[ListedTask]:
     """Yield tasks that wait for people, oldest first: those that a person or a group may answer, or those of a run.
 
     With `workflow_id` and `state` it is that one, with its `details`.
     """
+    wanted = given(person=person, group=group, workflow_id=workflow_id, state=state, project=project)
     cursor = None
     while True:
-        wanted = given(person=person, group=group, workflow_id=workflow_id, state=state, cursor=cursor)
-        page = accepted((yield ToolCall("list_human_tasks", wanted)))
+        page = accepted((yield ToolCall("list_human_tasks", {**wanted, **given(cursor=cursor)})))
         for one in page["tasks"]:
             yield Item(read(ListedTask, one))
         cursor = page.get("next_cursor")

@@ -23,12 +23,15 @@ def put_project(
     description: str | None = None,
     features: Sequence[Any] | None = None,
     metadata: Mapping[str, Any] | None = None,
+    max_in_progress: int | None = None,
+    budget: Mapping[str, Any] | None = None,
     revision: int | None = None,
     reason: str | None = None,
 ) -> Conversation[MadeProject]:
     """Make a project known, or add to it; the same again changes nothing.
 
     A path is a text, or `{"path": "/srv/shop", "machine": "ci-1"}`. What is there is replaced with its `revision`.
+    `max_in_progress` (0: any number) and `budget` (`{}`: anything) limit its runs together.
     """
     return ask(
         MadeProject,
@@ -41,6 +44,8 @@ def put_project(
         description=description,
         features_json=None if features is None else json_text(list(features), "features"),
         metadata_json=None if metadata is None else json_text(dict(metadata), "metadata"),
+        max_in_progress=max_in_progress,
+        budget_json=None if budget is None else json_text(dict(budget), "budget"),
         revision=revision,
         reason=reason,
     )

@@ -297,16 +297,23 @@ class FinalizedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunExport:
-    """All of a run, for reading elsewhere: `head` has the run as a whole, the others its states and its history."""
+    """All of a run, for reading elsewhere: `head` has the run as a whole, the others its states, history and so on.
+
+    Of `artifacts` short ones have their content, others say why not.
+    """
 
     head: Mapping[str, Json]
     states: Mapping[str, Json]
     events: tuple[Mapping[str, Json], ...]
+    journal: tuple[Mapping[str, Json], ...] = ()
+    artifacts: tuple[Mapping[str, Json], ...] = ()
 
     @property
     def document(self) -> dict[str, Json]:
         """What `dcf export` writes, and `dcf show --file` reads."""
-        return {**self.head, "states": dict(self.states), "events": [dict(one) for one in self.events]}
+        lists = {"events": self.events, "journal": self.journal, "artifacts": self.artifacts}
+        found = {name: [dict(one) for one in parts] for name, parts in lists.items()}
+        return {**self.head, "states": dict(self.states), **found}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,13 +15,23 @@ def register_agent(
     url: str | None = None,
     *,
     lease_ttl_s: int | None = None,
+    max_in_progress: int | None = None,
     new_key: Literal["overlap", "at_once"] | None = None,
 ) -> Conversation[RegisteredAgent]:
     """Register an agent that is a webhook, or change where it is; `secret` signs what it gets, and is shown only now.
 
     `new_key` makes another key: the old one signs too ("overlap"), or ends ("at_once"). Then `url` may be left out.
+    With `max_in_progress` alone: limit how many states any agent holds at a time, 0 for any number.
     """
-    return ask(RegisteredAgent, "register_agent", agent_id=agent_id, url=url, lease_ttl_s=lease_ttl_s, new_key=new_key)
+    return ask(
+        RegisteredAgent,
+        "register_agent",
+        agent_id=agent_id,
+        url=url,
+        lease_ttl_s=lease_ttl_s,
+        max_in_progress=max_in_progress,
+        new_key=new_key,
+    )
 
 
 def list_registered_agents() -> Stream[RegisteredAgent]:

@@ -66,6 +66,7 @@ def start(
     planner_agent_id: str | None = None,
     expiry_secs: int | None = None,
     max_attempts: int | None = None,
+    gates: Sequence[Mapping[str, Any]] = (),
     reason: str | None = None,
     request_id: str | None = None,
 ) -> Conversation[StartedRun]:
@@ -73,7 +74,8 @@ def start(
 
     `agents` says who does what: one agent for all Tasks, or `{"State": "agent"}`; nobody is told of a Task without one.
     `workflow_id` is the id of the run; without it the run gets a new one. `project` is what it belongs to,
-    `definition_ref` a definition of the catalogue that it is carried out by, whose hash it keeps.
+    `definition_ref` a definition of the catalogue that it is carried out by, whose hash it keeps. `gates` are
+    those of every Task, as in the field Gates of one.
     """
     return ask(
         StartedRun,
@@ -88,6 +90,7 @@ def start(
         planner_agent_id=planner_agent_id,
         expiry_secs=expiry_secs,
         max_attempts=max_attempts,
+        gates=[dict(one) for one in gates] or None,
         reason=reason,
         request_id=request_id_for(request_id),
     )
@@ -245,16 +248,17 @@ def export(workflow_id: str) -> Conversation[RunExport]:
     """Return all of a run, its workflow, documents and history, for reading elsewhere. Lease tokens are hidden."""
     head: dict[str, Json] = {}
     states: dict[str, Json] = {}
-    events: list[Mapping[str, Json]] = []
+    lists: dict[str, list[Mapping[str, Json]]] = {"events": [], "journal": [], "artifacts": []}
     cursor = None
     while True:
         page = accepted((yield ToolCall("export_run", given(workflow_id=workflow_id, cursor=cursor))))
         head |= page.get("head") or {}
         states |= page["states"]
-        events += page["events"]
+        for name in lists:
+            lists[name] += page.get(name) or ()
         cursor = page.get("next_cursor")
         if cursor is None:
-            return RunExport(head=head, states=states, events=tuple(events))
+            return RunExport(head=head, states=states, **{name: tuple(parts) for name, parts in lists.items()})
 
 
 def validate(workflow: Mapping[str, Any] | Path, *, agents: Agents | None = None) -> Conversation[ValidatedWorkflow]:

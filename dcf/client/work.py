@@ -1,6 +1,5 @@
 """The verbs of a client for work across runs, and for what it used up; described as in `verbs.py`."""
 
-import secrets
 from collections.abc import Mapping
 
 from dcf.client.arguments import Moment, given, json_text, moment_text, request_id_for
@@ -43,6 +42,7 @@ def claim_work(
     workflow_id: str | None = None,
     skill: str | None = None,
     lease_ttl_s: int = 300,
+    request_id: str | None = None,
 ) -> Conversation[ClaimedWork | None]:
     """Take the next ready state of all runs; None if there is none. Only one caller gets each."""
     wanted = given(project=project, workflow=workflow, workflow_id=workflow_id, skill=skill)
@@ -54,7 +54,7 @@ def claim_work(
             "claim": True,
             "lease_ttl_s": lease_ttl_s,
             "whole_input": True,
-            "request_id": secrets.token_hex(8),
+            "request_id": request_id_for(request_id),
         },
     )
     return None if answer.get("code") == "nothing_ready" else read(ClaimedWork, accepted(answer))

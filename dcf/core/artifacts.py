@@ -78,6 +78,11 @@ class Artifact:
     parts: tuple[ArtifactPart, ...]
     created_at: int
 
+    @property
+    def is_inline(self) -> bool:
+        """True if all its bytes are kept in Redis."""
+        return all(part.where is Where.REDIS for part in self.parts)
+
     def as_json(self) -> dict[str, Json]:
         """Return it as callers see it."""
         kind = self.kind

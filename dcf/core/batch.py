@@ -14,6 +14,7 @@ from dcf.core.answers import Updated
 from dcf.core.blockers import read_blockers
 from dcf.core.decision import Changes, Decision, More, Remaining, Snapshot, Tally
 from dcf.core.definition import Definition
+from dcf.core.journal import seen_after
 from dcf.core.model import Meta, RunStatus
 from dcf.core.scopes import fenced
 from dcf.core.updates import Update
@@ -82,6 +83,7 @@ def _after(snapshot: Snapshot, changes: Changes) -> Snapshot:
             tallies=counted,
             receipts={**snapshot.receipts, **changes.receipts},
             usage=_after_charges(snapshot.usage, changes),
+            journal=seen_after(snapshot.journal, changes.journal),
             signals=changes.signals[-1] if changes.signals else snapshot.signals,
             growth=changes.growth[-1] if changes.growth else snapshot.growth,
         )

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 from dcf.core.blocking import has_room
 from dcf.core.decision import Changes, Decision, More, Snapshot
+from dcf.core.journal import seen_after
 from dcf.core.journaling import open_issue
 from dcf.core.model import Meta, RunStatus
 from dcf.core.usage import Budget, Charge, UsageReport, plus
@@ -48,8 +49,12 @@ def charge(snapshot: Snapshot, state: str, usage: UsageReport) -> Charged | More
     reached = budget.reached(sums)
     is_blocked = any(one.issue == budget.issue for one in meta.blocked_by)
     if reached is not None and not is_blocked and has_room(meta):
-        meta = _used_up(changes, snapshot, meta, budget, reached, state)
-    return Charged(snapshot=replace(snapshot, meta=meta, usage=sums), charges=[report], changes=changes)
+        after = _used_up(changes, snapshot, meta, budget, reached, state)
+        if isinstance(after, More):
+            return after
+        meta = after
+    found = replace(snapshot, meta=meta, usage=sums, journal=seen_after(snapshot.journal, changes.journal))
+    return Charged(snapshot=found, charges=[report], changes=changes)
 
 
 def decide_charged(
@@ -70,10 +75,10 @@ def _only(agents: Sequence[str]) -> str | None:
     return agents[0] if len(agents) == 1 else None
 
 
-def _used_up(changes: Changes, snapshot: Snapshot, meta: Meta, budget: Budget, reached: str, state: str) -> Meta:
+def _used_up(changes: Changes, snapshot: Snapshot, meta: Meta, budget: Budget, reached: str, state: str) -> Meta | More:
     """Open the issue that asks a person; the budget names it, so that a higher one resolves it."""
     text = f"The budget of the run is used up: {reached}. Set a higher one (set_budget), or cancel the run."
-    issue, after = open_issue(
+    opened = open_issue(
         changes,
         snapshot,
         meta,
@@ -83,6 +88,9 @@ def _used_up(changes: Changes, snapshot: Snapshot, meta: Meta, budget: Budget, r
         state=state,
         details={"budget": budget.as_json(), "reached": reached},
     )
+    if isinstance(opened, More):
+        return opened
+    issue, after = opened
     changes.meta["budget"] = {**budget.as_json(), "issue": issue}
     return after
 
@@ -108,7 +116,7 @@ def block_by_project(snapshot: Snapshot, project: str, budget: Budget, reached: 
     if meta.status is not RunStatus.RUNNING or blocked_by_project(meta, project) or not has_room(meta):
         return None
     changes = Changes()
-    open_issue(
+    opened = open_issue(
         changes,
         snapshot,
         meta,
@@ -117,6 +125,7 @@ def block_by_project(snapshot: Snapshot, project: str, budget: Budget, reached: 
         by=AUTHOR,
         details={"project": project, "budget": budget.as_json(), "reached": reached},
     )
+    assert not isinstance(opened, More), "whoever asks this reads the journal"
     return changes
 
 

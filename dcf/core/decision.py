@@ -273,7 +273,8 @@ class More:
     """Returned instead of an answer if the decision needs more than was read; nothing is written.
 
     `states` are further documents to read. `page`: of the open states, in place of single ones that were thought to be
-    ready and are not. `seeker` says for whom, if what was read first was not for a claim of ready states.
+    ready and are not. `journal`: what its last entry is. `seeker` says for whom, if what was read first was not for a
+    claim of ready states.
     """
 
     scopes: tuple[str, ...] = ()
@@ -281,6 +282,7 @@ class More:
     receipts: tuple[tuple[str, str], ...] = ()
     states: tuple[str, ...] = ()
     usage: bool = False
+    journal: bool = False
     page: bool = False
     seeker: Seeker | None = None
 

@@ -1,4 +1,4 @@
-"""The form of an exported run: one JSON document with its workflow, its documents and its history. Pure.
+"""The form of an exported run: one JSON document with its workflow, documents, history, journal and artifacts. Pure.
 
 It can be read without Redis and without dcf. Lease tokens are hidden and stored receipts left out: an export gives
 nobody a right to anything.
@@ -19,6 +19,9 @@ from dcf.values.records import record
 
 FORMAT: Final = "dcf-run"
 VERSION: Final = 1
+
+LONGEST_CONTENT: Final = 64 * 1024
+"""Most bytes of an artifact whose content stands in an export."""
 
 _MILLISECOND: Final = 1000
 
@@ -79,6 +82,7 @@ def head_of(
     definition: Json,
     audit: Mapping[str, Json] | None,
     explanation: Mapping[str, Json],
+    usage: Mapping[str, Json] | None,
 ) -> dict[str, Json]:
     """Return the first part of an export: what it is, and the documents of the run as a whole."""
     return {
@@ -91,6 +95,7 @@ def head_of(
         "definition": definition,
         "audit": None if audit is None else dict(audit),
         "explanation": dict(explanation),
+        "usage": None if usage is None else dict(usage),
     }
 
 

@@ -14,6 +14,7 @@ from dcf.core.definition import Definition
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, Receipt, RunStatus, StateDoc, Status
 from dcf.core.notices import stop_notices, tell_parent
+from dcf.core.run_timeouts import NOT_PAUSED
 from dcf.core.usage import sums_shown
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
@@ -51,7 +52,7 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
     if not request.close_open_states:
         patch["left_open"] = True
     if snapshot.meta.is_paused:
-        patch["paused_at"] = None
+        patch |= NOT_PAUSED
     events = [*_closing_events(closed), _finalized_event(final, request)]
     return Decision(
         answer=Finalized(audit=audit),

@@ -21,6 +21,11 @@ class GatePlace:
         """Return it as a cursor."""
         return f"{self.at}|{self.entry}"
 
+    @property
+    def order(self) -> tuple[int, str]:
+        """What lists are sorted by: what waits the longest comes first."""
+        return self.at, self.entry
+
 
 @record(frozen=True, slots=True, kw_only=True)
 class GateQuery:

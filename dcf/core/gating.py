@@ -191,8 +191,9 @@ def _broken(
         return _with(settle(failure), counted_anew(case), [*told, decided_event(case, verdict)])
     is_last = number >= gate.max_attempts
     case, changes = sent_back(begun_again(case, gate) if is_last else case, verdict, tells=False)
-    if is_last:
-        blocked(changes, snapshot, case, gate, verdict, number)
+    more = blocked(changes, snapshot, case, gate, verdict, number) if is_last else None
+    if more is not None:
+        return Decision(answer=more)
     answer = refusals.needs_work(case.state, case.doc, gate.name, case.kept.failed, number, gate.max_attempts)
     return Decision(answer=answer, changes=replace(changes, events=[*told, *changes.events]))
 

@@ -5,7 +5,7 @@ issues, notes, handoffs. An entry is known by its key and never changes, but for
 fields each kind has is in `core/journal_details.py`, what may be written in `core/journaling.py`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from typing import Final
@@ -14,7 +14,7 @@ from dcf.core.stored_values import count_of, object_of
 from dcf.values.digest import content_fingerprint, fingerprint
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 
 MOST_ENTRIES: Final = 100_000
 """Most entries of a journal."""
@@ -138,6 +138,14 @@ class JournalSeen:
 
 
 UNSEEN: Final = JournalSeen()
+
+
+def seen_after(seen: JournalSeen | None, written: Sequence[JournalEntry]) -> JournalSeen | None:
+    """Return what would be read after these entries; None if nothing was read before."""
+    new = [entry for entry in written if entry.resolution is None]
+    if seen is None or not new:
+        return seen
+    return replace(seen, count=seen.count + len(new), last_at=max(seen.last_at, *(entry.at for entry in new)))
 
 
 def write_entry(entry: JournalEntry) -> dict[str, Json]:

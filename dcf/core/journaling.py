@@ -12,7 +12,7 @@ from typing import Final
 from dcf.core import journal_refusals, talk_refusals
 from dcf.core.blockers import Blocker, read_blockers
 from dcf.core.blocking import block, has_room, unblock
-from dcf.core.decision import Changes, Decision, Event, Snapshot
+from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.journal import (
     LONGEST_ENTRY_TEXT,
     LONGEST_HOW,
@@ -151,22 +151,24 @@ def open_issue(
     by: str,
     state: str | None = None,
     details: Mapping[str, Json] | None = None,
-) -> tuple[str, Meta]:
+) -> tuple[str, Meta] | More:
     """Add an issue that blocks the run to the changes of another decision. Return its id, and meta from now on.
 
     `key` must be one of its own for each time that the reason arises, as `budget:2`: the same issue is opened once.
-    The journal need not have been read: that the issue blocks the run already stands in meta. Callers ask `has_room`.
+    Return More if the journal was not read, after whose last entry the issue comes. Callers ask `has_room`.
     """
     told, issue = details or {}, entry_id_of(key)
     if any(one.issue == issue for one in meta.blocked_by):
         return issue, meta
+    if snapshot.journal is None:
+        return More(journal=True)
     doc = None if state is None else snapshot.states.get(state)
     entry = JournalEntry(
         entry_id=issue,
         kind=EntryKind.ISSUE,
         text=text[:LONGEST_ENTRY_TEXT],
         agent=by,
-        at=max(snapshot.now, (snapshot.journal or UNSEEN).last_at + 1),
+        at=max(snapshot.now, snapshot.journal.last_at + 1),
         content=content_of(EntryKind.ISSUE, text, by, state, {**told, "": True}),
         state=state,
         attempt=None if doc is None else doc.attempts,

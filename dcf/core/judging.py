@@ -12,7 +12,7 @@ from dcf.asl.gates import Gate
 from dcf.asl.human import Askees
 from dcf.core.attention import latest_look
 from dcf.core.blocking import has_room
-from dcf.core.decision import Changes, Event, Notice, Snapshot
+from dcf.core.decision import Changes, Event, More, Notice, Snapshot
 from dcf.core.gates import KIND, Gated, GateRecord, GateVerdict, OpenGate
 from dcf.core.journal import LONGEST_KEY
 from dcf.core.journaling import open_issue
@@ -117,15 +117,16 @@ def counted_anew(case: Submission) -> Submission:
 
 def blocked(
     changes: Changes, snapshot: Snapshot, case: Submission, gate: Gate, verdict: GateVerdict, times: int
-) -> None:
+) -> More | None:
     """Open an issue that blocks the run: a gate failed as often as it may. One run has only so many of these."""
     if not has_room(case.meta):
-        return
+        return None
     text = f"State '{case.state}': {failure_of(gate, verdict, times)}"
     details: dict[str, Json] = {"gate": gate.name, "content_sha256": case.kept.sha256}
     key = f"gate:{case.state}:{gate.name}:{case.kept.number}"
     key = key if len(key) <= LONGEST_KEY else f"gate:{fingerprint(key)}"
-    open_issue(changes, snapshot, case.meta, key=key, text=text, by=BY_DCF, state=case.state, details=details)
+    told = open_issue(changes, snapshot, case.meta, key=key, text=text, by=BY_DCF, state=case.state, details=details)
+    return told if isinstance(told, More) else None
 
 
 def decided_event(case: Submission, verdict: GateVerdict, **more: Json) -> Event:

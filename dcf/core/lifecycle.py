@@ -15,7 +15,7 @@ from dcf.core.model import Meta, RunStatus
 from dcf.core.notices import NoticeKind, tell_parent
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.refusals import run_over
-from dcf.core.run_timeouts import paused, resumed
+from dcf.core.run_timeouts import NOT_PAUSED, paused, resumed
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.records import replace
@@ -48,7 +48,7 @@ def _cancel(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     status = RunStatus.CANCELLED.value
     patch: dict[str, Json] = {"status": status, "finished_at": to_text(now)}
     patch |= {} if request.reason is None else {"cause": request.reason}
-    patch |= {"paused_at": None} if meta.is_paused else {}
+    patch |= NOT_PAUSED if meta.is_paused else {}
     told = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=now, reason=status)
     return Decision(
         answer=RunAnswer(answer={"run_status": status, "hint": _CANCELLED}, at=now),

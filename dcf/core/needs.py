@@ -18,6 +18,7 @@ from dcf.asl.templates import Literal
 from dcf.core.answers import Updated
 from dcf.core.decision import More, Reads, Seeker
 from dcf.core.definition import Definition
+from dcf.core.journal import TAIL
 from dcf.core.model import Status
 from dcf.core.scopes import with_scopes
 from dcf.core.updates import Update
@@ -240,6 +241,7 @@ def add(reads: Reads, more: More) -> Reads:
         receipts=tuple(dict.fromkeys((*reads.receipts, *more.receipts))),
         states=tuple(dict.fromkeys((*reads.states, *more.states))) if more.states else reads.states,
         usage=reads.usage or more.usage,
+        journal=reads.journal or ((TAIL,) if more.journal else ()),
     )
 
 

@@ -10,8 +10,9 @@ from dcf.core.decision import Changes, Decision, Event, Snapshot
 from dcf.core.growth import NO_GROWTH
 from dcf.core.kickoff import deadline
 from dcf.core.model import RunStatus
-from dcf.core.refusals import conflict
-from dcf.values.digest import content_fingerprint
+from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.refusals import conflict, run_over
+from dcf.values.digest import content_fingerprint, fingerprint
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
@@ -26,7 +27,8 @@ class OpenRequest:
     """Request to open a run: `wish` has no units yet.
 
     `timeout_s` is how long it may go on before it is paused; `nested_in` names a run, and a unit of it, within which
-    this one is worked on.
+    this one is worked on. `asked_ref` is the definition as the caller named it: without a version it may name a newer
+    one when the request is repeated, and is the same request all the same.
     """
 
     wish: Create
@@ -34,6 +36,7 @@ class OpenRequest:
     timeout_s: int | None = None
     nested_in: tuple[str, str | None] | None = None
     reason: str | None = None
+    asked_ref: str | None = None
 
     @property
     def content(self) -> str:
@@ -50,6 +53,7 @@ class OpenRequest:
                 self.title,
                 self.timeout_s,
                 None if self.nested_in is None else list(self.nested_in),
+                *([] if self.asked_ref is None else [self.asked_ref]),
             ]
         )
 
@@ -75,11 +79,28 @@ def open_run(snapshot: Snapshot, request: OpenRequest) -> Decision[Created | Ref
     )
 
 
-def note_nested(snapshot: Snapshot, nested: str, unit: str | None) -> Decision[bool]:
-    """Write into the history of a run, if it goes on, that another was opened within it."""
-    if snapshot.meta is None or snapshot.meta.status is not RunStatus.RUNNING:
-        return Decision(answer=False)
-    return Decision(answer=True, changes=Changes(events=[Event(type="RunNested", state=unit, data={"run": nested})]))
+def nested_request(nested: str) -> RunRequest:
+    """Return the request by which a run knows that this one was opened within it."""
+    return RunRequest(verb="open_nested", request_id=f"{fingerprint(nested)} nested", arguments={"run": nested})
+
+
+def note_nested(snapshot: Snapshot, request: RunRequest, nested: str, unit: str | None) -> RunDecision:
+    """Write into the history of a run, once and while it goes on, that another was opened within it."""
+    return once(snapshot, request, lambda: _note_nested(snapshot, nested, unit))
+
+
+def _note_nested(snapshot: Snapshot, nested: str, unit: str | None) -> RunDecision:
+    meta = snapshot.meta
+    assert meta is not None, "the caller looked whether the run is there"
+    if meta.status is not RunStatus.RUNNING:
+        return Decision(answer=run_over(meta.status))
+    return Decision(
+        answer=RunAnswer(answer={"run": nested}, at=snapshot.now),
+        changes=Changes(
+            meta={"definition_sha256": meta.definition_sha256},  # so that of two that write it at once one comes later
+            events=[Event(type="RunNested", state=unit, data={"run": nested})],
+        ),
+    )
 
 
 def _of_the_opening(request: OpenRequest, now: int) -> dict[str, Json]:

@@ -19,6 +19,7 @@ from dcf.core.notices import stop_children
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.refusals import cannot_retry
 from dcf.core.reopening import Plan
+from dcf.core.run_timeouts import NOT_PAUSED
 from dcf.core.scopes import opened_scope
 from dcf.core.transition import Transition, clock_of
 from dcf.values.instants import to_text
@@ -214,7 +215,7 @@ def _decided(
     writes.notices[:] = [replace(one, reason=RETRIED) if one.state in step.entered else one for one in writes.notices]
     writes.opened.extend(path for path in plan.scopes if writes.states[path].is_open_scope)
     begun = {} if document.get("started_at") else {"started_at": to_text(step.now)}
-    cleared = {name: None for name in ("error", "cause", "output", "paused_at") if document.get(name) is not None}
+    cleared = {name: None for name in ("error", "cause", "output", *NOT_PAUSED) if document.get(name) is not None}
     patch = {"status": RunStatus.RUNNING.value, "finished_at": None, "retried": retried, **cleared, **begun}
     meta = patch | deadline(step.now, definition.machine.timeout_s) | writes.meta
     answer = RunAnswer(

@@ -16,6 +16,7 @@ from dcf.core.model import Lease, RunStatus, StateDoc, Status
 from dcf.core.notices import NoticeKind, stop_notices, tell_parent
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.refusals import run_over
+from dcf.core.run_timeouts import NOT_PAUSED
 from dcf.core.transition import Transition
 from dcf.core.unit_progress import WELL, close_group, end_if_done, settle
 from dcf.core.unit_refusals import not_growing, units_open, unknown_unit
@@ -190,7 +191,7 @@ def _close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Def
     closing = {**wish.told(), "of": content_fingerprint(wish.arguments()), "at": to_text(now)}
     patch: dict[str, Json] = {"status": status, "finished_at": to_text(now), "closing": closing}
     patch |= {"cause": wish.summary} if wish.status is RunStatus.FAILED else {}
-    patch |= {"paused_at": None} if meta.is_paused else {}
+    patch |= NOT_PAUSED if meta.is_paused else {}
     told = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=now, reason=status)
     event = Event(type="RunClosed", data=request.told(status=status, left=len(left)))
     return Decision(

@@ -5,6 +5,7 @@ nobody gets a lease in it until somebody resumes it, and its time begins again w
 whatever reason, its time stands still.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
@@ -17,6 +18,9 @@ from dcf.values.json_text import Json
 
 BECAUSE: Final = "paused_because"
 """The field of meta that says why a run is paused, if whoever paused it said so."""
+
+NOT_PAUSED: Final[Mapping[str, Json]] = {"paused_at": None, BECAUSE: None}
+"""The fields of meta of a run that is not paused, or that has ended."""
 
 TIMED_OUT: Final = "timeout"
 """Why a run that grows is paused when its time has passed."""
@@ -57,7 +61,7 @@ def paused(snapshot: Snapshot, since: Json, reason: str | None) -> dict[str, Jso
 def resumed(snapshot: Snapshot) -> dict[str, Json]:
     """Return the fields of meta of a run that is resumed: its time begins anew, if it has a limit."""
     limit = _limit(snapshot)
-    return {"paused_at": None, BECAUSE: None} | ({} if limit is None else deadline(snapshot.now, limit))
+    return {**NOT_PAUSED} | ({} if limit is None else deadline(snapshot.now, limit))
 
 
 def _limit(snapshot: Snapshot) -> int | None:

@@ -39,6 +39,7 @@ from dcf.core.decision import Changes, Decision, Event, Notice, Remaining, Tally
 from dcf.core.lease import acquired_event, granted
 from dcf.core.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
 from dcf.core.notices import NoticeKind, ready_after, tell_parent
+from dcf.core.run_timeouts import NOT_PAUSED
 from dcf.core.scopes import cancelled, entry_epoch_of
 from dcf.core.signals import Signals
 from dcf.core.waiting import begin_waiting, limited, retried, take_signal
@@ -336,7 +337,7 @@ class Transition:
         self.run_status = status
         self.writes.meta.update({"status": status.value, "finished_at": to_text(self.now), **result})
         if self.meta.is_paused:
-            self.writes.meta["paused_at"] = None
+            self.writes.meta.update(NOT_PAUSED)
         self.writes.events.append(event)
         told = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=self.epoch, reason=status.value)
         self.writes.notices.extend((told, *tell_parent(self.meta, self.epoch)))

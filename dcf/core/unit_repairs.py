@@ -1,10 +1,11 @@
 """Tries a failed unit again, and takes back a unit with everything that followed it. Pure.
 
 A retry is another attempt of the same unit. What is taken back waits again for what it waited for; whoever holds a
-lease in it is fenced out and told; outputs leave the run's documents and stand, if they are short, in the history.
+lease in it is fenced out and told. A parent that is worked on keeps its lease, and ends after what was taken back.
+Outputs leave the run's documents and stand, if they are short, in the history.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from dcf.core import receipts
@@ -43,14 +44,17 @@ def rewind_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: 
     return once(snapshot, request, lambda: _rewind(snapshot, request, name, definition))
 
 
-def what_followed(units: Units, name: str) -> tuple[str, ...]:
-    """Return the unit and all that can come only after it: followers, groups around, parents, and what follows them."""
+def what_followed(units: Units, name: str, going_on: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the unit and all that can come only after it: followers, groups around, parents, and what follows them.
+
+    A parent that is `going_on` did not come after what is below it: it only ends after it.
+    """
     found: dict[str, None] = {name: None}
     pending = [name]
     while pending:
         one = pending.pop()
         unit = units.by_name[one]
-        around = (unit.group, unit.parent)
+        around = (unit.group, None if unit.parent in going_on else unit.parent)
         new = [next_ for next_ in (*units.followers_of(one), *around) if next_ is not None and next_ not in found]
         found |= dict.fromkeys(new)
         pending += new
@@ -106,7 +110,7 @@ def _rewind(snapshot: Snapshot, request: RunRequest, name: str, definition: Defi
         return Decision(answer=unknown_unit(name, units.by_name.get(name)))
     if doc.status is Status.PENDING:
         return Decision(answer=cannot(name, doc, "taken back", _NOT_BEGUN))
-    after = what_followed(units, name)
+    after = what_followed(units, name, _going_on(snapshot.states))
     step = Transition(now=snapshot.now, epoch=_epoch(snapshot, after), meta=meta)
     undone = {path: one for path in after if _is_undone(path, one := snapshot.states[path], name, after)}
     for path, one in undone.items():
@@ -114,7 +118,7 @@ def _rewind(snapshot: Snapshot, request: RunRequest, name: str, definition: Defi
         told = request.told(epoch=step.epoch, was=one.status.value, unit=name, **_output(snapshot, path))
         step.writes.events.append(Event(type="UnitRewound", state=path, data=told))
     step.writes.growth.append(growth)
-    for path in undone:  # a parent does not wait for what is below it to be taken: it may be ready too
+    for path in undone:  # a parent does not wait for what is below it, to begin
         if step.writes.states[path].is_ready and not units.by_name[path].is_group:
             open_unit(step, path, step.writes.states[path], None)
     rewound: list[Json] = [path for path, one in undone.items() if one.status is not Status.PENDING]
@@ -125,6 +129,11 @@ def _rewind(snapshot: Snapshot, request: RunRequest, name: str, definition: Defi
         "hint": _REWOUND,
     }
     return Decision(answer=RunAnswer(answer=answer, at=snapshot.now), changes=step.writes)
+
+
+def _going_on(docs: Mapping[str, StateDoc]) -> frozenset[str]:
+    """Return the units that are worked on. One that was submitted to its gates rests on what is below it: it is not."""
+    return frozenset(path for path, doc in docs.items() if doc.status is Status.RUNNING and not doc.is_judged)
 
 
 def _epoch(snapshot: Snapshot, paths: tuple[str, ...]) -> int:

@@ -263,8 +263,9 @@ def _failed(
     if is_last:
         case = begun_again(case, gate)
     case, changes = sent_back(case, verdict, tells=True)
-    if is_last:
-        blocked(changes, snapshot, case, gate, verdict, number)
+    more = blocked(changes, snapshot, case, gate, verdict, number) if is_last else None
+    if more is not None:
+        return Decision(answer=more)
     return Decision(answer=_answer(case, verdict.as_json()), changes=changes)
 
 

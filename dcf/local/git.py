@@ -5,7 +5,11 @@ repository's own, since a repository may come from anywhere. Nothing here throws
 """
 
 import os
+import signal
 import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
@@ -14,6 +18,7 @@ from typing import Final
 from dcf.values.refusal import Refusal
 
 _LONG_S: Final = 60.0
+_LONGEST_COMPLAINT: Final = 4000
 _CALM: Final = (
     *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"),
     *("-c", "core.pager=cat", "-c", "submodule.recurse=false"),
@@ -51,14 +56,10 @@ class WorktreeFacts:
 
 def run(root: Path, *arguments: str, ok: tuple[int, ...] = (0,), given: bytes | None = None) -> bytes:
     """Return what git prints; raise GitRefused if it is missing, takes too long or fails."""
-    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    environment |= {"LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
-    git = which("git", path=environment.get("PATH", os.defpath))
-    if git is None:
-        raise GitRefused("git_missing", "git is not installed.", "Install git, or do without it.")
+    environment = _environment()
     try:
         done = subprocess.run(  # nosec B603 # noqa: S603 - words of ours and names, no shell
-            [git, *_CALM, *arguments],
+            [_program(environment), *_CALM, *arguments],
             cwd=root,
             env=environment,
             input=given,
@@ -68,12 +69,65 @@ def run(root: Path, *arguments: str, ok: tuple[int, ...] = (0,), given: bytes | 
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise GitRefused("git_slow", f"git took more than {_LONG_S:g} seconds.", "Call again.") from None
+        raise _slow() from None
     if done.returncode not in ok:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        why = said[0][:300] if said else f"exit code {done.returncode}"
-        raise GitRefused("git_failed", f"git refused: {why}.", "Mend what git says, then call again.")
+        raise _failed(done.returncode, done.stderr)
     return done.stdout
+
+
+def beginning(root: Path, *arguments: str, limit: int, ok: tuple[int, ...] = (0,)) -> bytes:
+    """Return at most `limit` bytes of what git prints, and end git there; raise GitRefused as `run` does."""
+    environment = _environment()
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(  # nosec B603 # noqa: S603 - words of ours and names, no shell
+            [_program(environment), *_CALM, *arguments],
+            cwd=root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=said,
+        ) as process,
+    ):
+        timer = threading.Timer(_LONG_S, process.kill)
+        timer.start()
+        try:
+            assert process.stdout is not None, "it was asked for"
+            found = process.stdout.read(limit)
+            is_whole = not process.stdout.read(1)
+            if not is_whole:
+                process.kill()
+            code = process.wait()
+        finally:
+            timer.cancel()
+        if is_whole and code == -signal.SIGKILL:
+            raise _slow()
+        if is_whole and code not in ok:
+            said.seek(0)
+            raise _failed(code, said.read(_LONGEST_COMPLAINT))
+    return found
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return kept | {"LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+
+
+def _program(environment: Mapping[str, str]) -> str:
+    git = which("git", path=environment.get("PATH", os.defpath))
+    if git is None:
+        raise GitRefused("git_missing", "git is not installed.", "Install git, or do without it.")
+    return git
+
+
+def _slow() -> GitRefused:
+    return GitRefused("git_slow", f"git took more than {_LONG_S:g} seconds.", "Call again.")
+
+
+def _failed(code: int, complaint: bytes) -> GitRefused:
+    said = complaint.decode("utf-8", "replace").strip().splitlines()
+    why = said[0][:300] if said else f"exit code {code}"
+    return GitRefused("git_failed", f"git refused: {why}.", "Mend what git says, then call again.")
 
 
 def facts(root: Path) -> WorktreeFacts:
@@ -168,12 +222,11 @@ def commit_of(root: Path, name: str) -> str | None:
 
 def patch(root: Path, start: str | None, untracked: list[str], limit: int) -> tuple[str, bool]:
     """Return the difference as text, untracked files included, and whether it was cut at `limit` bytes."""
-    parts = [run(root, "diff", "-M", "--no-ext-diff", "--no-textconv", start)] if start else []
+    plain, most = ("--no-ext-diff", "--no-textconv"), limit + 1
+    text = beginning(root, "diff", "-M", *plain, start, limit=most) if start else b""
     for path in untracked:
-        if sum(map(len, parts)) > limit:
+        if len(text) > limit:
             break
-        parts.append(
-            run(root, "diff", "--no-index", "--no-ext-diff", "--no-textconv", "--", "/dev/null", path, ok=(0, 1))
-        )
-    text = b"".join(parts)
+        left = most - len(text)
+        text += beginning(root, "diff", "--no-index", *plain, "--", "/dev/null", path, limit=left, ok=(0, 1))
     return text[:limit].decode("utf-8", "replace"), len(text) > limit

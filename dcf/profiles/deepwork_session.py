@@ -7,6 +7,7 @@ was lost can be answered again.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from dcf.profiles.grown import Grown, RunUnit, instant, read_run
@@ -17,7 +18,8 @@ from dcf.values.json_text import Json
 TAG: Final = "deepwork"
 _MOST: Final = 50
 """Workflows that a session has at once, one in another."""
-_RECENT: Final = 10
+_RECENT: Final = 3
+"""Workflows that ended last: one of them is what a repeated call is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class DeepRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A session: its id, the tag of its runs, those that go on (the oldest first), and those that ended lately.
+    """A session: its id, the tag of its runs, those that go on (oldest first), those that ended last (latest first).
 
     `newest` is the run that was started last: part of the name of the next request to start one.
     """
@@ -120,9 +122,15 @@ async def session_of(native: Native, given: str | None) -> Session:
     tag = scope_of(native, given)
     page = await native.call("list_runs", tag=tag, status="running", limit=_MOST)
     open_ = [DeepRun(await read_run(native, one["workflow_id"])) for one in reversed(page["runs"])]
-    lately = await native.call("list_runs", tag=tag, limit=_RECENT)
-    ids = [one["workflow_id"] for one in lately["runs"] if one.get("status") != "running"]
-    ended = [DeepRun(await read_run(native, one)) for one in ids[:3]]
-    still = [one for one in open_ if one.is_open]
+    lately = await native.call("list_runs", tag=tag, limit=_MOST)
+    done = [one for one in lately["runs"] if one.get("status") != "running" and one.get("finished_at")]
+    over = sorted(done, key=_ended_at, reverse=True)
+    ended = [DeepRun(await read_run(native, one["workflow_id"])) for one in over[:_RECENT]]
+    gone = {one["workflow_id"] for one in over}
+    still = [one for one in open_ if one.is_open and one.id not in gone]
     newest = str(lately["runs"][0]["workflow_id"]) if lately["runs"] else ""
     return Session(id=session_id(native, given), tag=tag, stack=tuple(still), ended=tuple(ended), newest=newest)
+
+
+def _ended_at(listed: Mapping[str, Any]) -> datetime:
+    return instant(str(listed["finished_at"]))

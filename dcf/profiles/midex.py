@@ -4,7 +4,7 @@ An execution is a run that grows, a step a unit. A pending execution is a run th
 timed out is paused as well, and an escalated one is blocked by an issue. Content is in the catalogue.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from typing import Any, Final
 
 from dcf.core.access import Scope
@@ -24,6 +24,7 @@ from dcf.profiles.midex_words import (
     check_move,
     execution,
     execution_state,
+    listed_state,
     step,
 )
 from dcf.profiles.profile import Failure, Native, NotDone, Profile, Toolbox, refuse
@@ -102,14 +103,14 @@ async def complete_execution(native: Native, args: calls.CompleteExecutionCall) 
 @_BOX.tool(calls.CheckExecutionTimeoutCall, read_only=True)
 async def check_execution_timeout(native: Native, _: calls.CheckExecutionTimeoutCall) -> Json:
     """Return the runs that the clock has paused."""
-    return [one async for one in _executions(native, status="running") if one["state"] == "timeout"]
+    return [one async for one in _executions(native, states=("timeout",), status="running")]
 
 
 @_BOX.tool(calls.GetIncompleteExecutionsCall, read_only=True)
 async def get_incomplete_executions(native: Native, args: calls.GetIncompleteExecutionsCall) -> Json:
     """Return the runs that are not over."""
-    found = _executions(native, status="running", workflow=args.workflow_name)
-    return [one async for one in found if one["state"] in INCOMPLETE]
+    found = _executions(native, states=INCOMPLETE, status="running", workflow=args.workflow_name)
+    return [one async for one in found]
 
 
 @_BOX.tool(calls.StartStepCall, Scope.PLAN, Scope.WORK)
@@ -145,14 +146,11 @@ async def complete_step(native: Native, args: calls.CompleteStepCall) -> Json:
 async def get_execution_history(native: Native, args: calls.GetExecutionHistoryCall) -> Json:
     """Return the runs, newest first."""
     project = None if args.project_id is None else await project_at_number(native, args.project_id)
-    wanted, skipped = (args.state or "").strip().lower(), args.offset or 0
+    wanted = (args.state or "").strip().lower()
+    states, skipped = (wanted,) if wanted else (), args.offset or 0
     listed: list[Json] = []
-    async for one in _executions(native, workflow=args.workflow_name, project=project):
-        if wanted and one["state"] != wanted:
-            continue
-        skipped -= 1
-        if skipped < 0:
-            listed.append(one)
+    async for one in _executions(native, states=states, skipped=skipped, workflow=args.workflow_name, project=project):
+        listed.append(one)
         if len(listed) == (args.limit or _MOST_LISTED):
             break
     return listed
@@ -210,13 +208,30 @@ async def _meta(native: Native, run: str) -> Mapping[str, Json]:
     return meta
 
 
-async def _executions(native: Native, **wanted: Any) -> AsyncIterator[dict[str, Json]]:
-    """Yield the executions that list_runs finds, newest first."""
+async def _executions(
+    native: Native, states: Collection[str] = (), skipped: int = 0, **wanted: Any
+) -> AsyncIterator[dict[str, Json]]:
+    """Yield the executions that list_runs finds, newest first, in one of these states if any are named.
+
+    A run is read only if its row in the list does not tell already that it is not wanted.
+    """
     cursor: Json = None
     while True:
         page = await native.call("list_runs", tag=_TAG, limit=50, cursor=cursor, **wanted)
         for one in page["runs"]:
-            yield execution(await _meta(native, one["workflow_id"]))
+            state = listed_state(one)
+            if states and state is not None and state not in states:
+                continue
+            if skipped and (state is not None or not states):
+                skipped -= 1
+                continue
+            found = execution(await _meta(native, one["workflow_id"]))
+            if states and found["state"] not in states:
+                continue
+            if skipped:
+                skipped -= 1
+                continue
+            yield found
         cursor = page.get("next_cursor")
         if cursor is None:
             return

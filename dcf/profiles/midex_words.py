@@ -41,6 +41,15 @@ def execution_state(meta: Mapping[str, Json]) -> str:
     return "running"
 
 
+def listed_state(row: Mapping[str, Json]) -> str | None:
+    """Return the state of an execution as far as the list of runs tells it; None for one that is paused."""
+    if row.get("status") != "running":
+        return _ENDED.get(str(row.get("status")), "failed")
+    if row.get("blocked"):
+        return "escalated"
+    return None if row.get("paused") else "running"
+
+
 def check_move(meta: Mapping[str, Json], wanted: str) -> bool:
     """Return True if the execution must be moved, False if it is there already; raise NotDone for a wrong move."""
     state = execution_state(meta)

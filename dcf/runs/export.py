@@ -5,6 +5,7 @@ Of a run that is not over each page shows the run as it is when that page is rea
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from dcf import __version__
 from dcf.asl.state_paths import ancestors
@@ -16,6 +17,7 @@ from dcf.core.export import head_of
 from dcf.errors import UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.diagnosis import Diagnosis
+from dcf.runs.exported_records import ExportedRecords
 from dcf.runs.histories import Histories
 from dcf.runs.standing import StateView
 from dcf.runs.views import RunViews
@@ -26,6 +28,9 @@ from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 
+_KINDS: Final = ("state", "event", "entry", "artifact")
+"""What an export is made of beside its head, in this order."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportPage:
@@ -34,11 +39,27 @@ class ExportPage:
     head: dict[str, Json] | None
     states: dict[str, Json]
     events: list[Json]
+    journal: list[Json]
+    artifacts: list[Json]
     next_cursor: str | None = None
 
     def as_json(self) -> dict[str, Json]:
         """Return it as JSON."""
-        return {"head": self.head, "states": self.states, "events": self.events, "next_cursor": self.next_cursor}
+        return {
+            "head": self.head,
+            "states": self.states,
+            "events": self.events,
+            "journal": self.journal,
+            "artifacts": self.artifacts,
+            "next_cursor": self.next_cursor,
+        }
+
+    def add(self, kind: str, place: str, part: Json) -> None:
+        """Add a part."""
+        if kind == "state":
+            self.states[place] = part
+        else:
+            {"event": self.events, "entry": self.journal, "artifact": self.artifacts}[kind].append(part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +71,7 @@ class Exports:
     views: RunViews
     histories: Histories
     diagnosis: Diagnosis
+    records: ExportedRecords
 
     def head(self, workflow_id: str) -> dict[str, Json]:
         """Return the documents of the run as a whole, and why it is where it is. Raise UnknownRun."""
@@ -64,37 +86,53 @@ class Exports:
             definition=None if stored is None else stored[0],
             audit=found.audit,
             explanation=self.diagnosis.explain(workflow_id).as_json(),
+            usage=self.records.usage(workflow_id),
         )
 
     def page(self, workflow_id: str, cursor: str | None, limit: int, takes: Callable[[Json], bool]) -> ExportPage:
-        """Return a page of so many states and events at most, as long as `takes` takes them.
+        """Return a page of so many parts at most (states, events, entries, artifacts), as long as `takes` takes them.
 
-        A cursor is the last state (`state:PATH`) or event (`event:ID`) of the page before.
+        A cursor is the last part of the page before: its kind, a colon, and its place.
         """
-        kind, _, last = (cursor or "").partition(":")
-        if cursor is not None and (kind not in {"state", "event"} or not last):
+        kind, _, last = (cursor or f"{_KINDS[0]}:").partition(":")
+        if kind not in _KINDS or (cursor is not None and not last):
             raise unknown_cursor()
         head = self.head(workflow_id) if cursor is None else None
-        states: dict[str, Json] = {}
-        events: list[Json] = []
+        page = ExportPage(head=head, states={}, events=[], journal=[], artifacts=[])
+        count = 0
         takes(head)
-        if kind != "event":
-            for path, state in self.states(workflow_id, last or None):
-                if len(states) == limit or not takes([path, state]):
-                    return ExportPage(head=head, states=states, events=events, next_cursor=cursor)
-                states[path], cursor = state, f"state:{path}"
-        for one in self.events(workflow_id, check_cursor(last) if kind == "event" else None):
-            if len(states) + len(events) == limit or not takes(one.as_json()):
-                return ExportPage(head=head, states=states, events=events, next_cursor=cursor)
-            events.append(one.as_json())
-            cursor = f"event:{one.event_id}"
-        return ExportPage(head=head, states=states, events=events)
+        for one in _KINDS[_KINDS.index(kind) :]:
+            for place, part in self._each(one, workflow_id, last if one == kind and last else None):
+                has_room = takes([place, part]) or not count  # so that every page goes on
+                if count == limit or not has_room:
+                    return replace(page, next_cursor=cursor)
+                page.add(one, place, part)
+                cursor, count = f"{one}:{place}", count + 1
+        return page
+
+    def _each(self, kind: str, workflow_id: str, after: str | None) -> Iterator[tuple[str, Json]]:
+        """Yield the parts of a kind that come after a place, each behind its own."""
+        match kind:
+            case "state":
+                yield from self.states(workflow_id, after)
+            case "event":
+                for one in self.events(workflow_id, check_cursor(after)):
+                    yield one.event_id, one.as_json()
+            case "entry":
+                yield from self.records.entries(workflow_id, after)
+            case _:
+                yield from self.records.kept(workflow_id, after)
 
     def states(self, workflow_id: str, after: str | None = None) -> Iterator[tuple[str, dict[str, Json]]]:
         """Yield every state that has a document, each followed by those inside it, ended ones too; those after a path.
 
         Raise InvalidArgument if there is no such path.
         """
+        used = self.records.usage_of_states(workflow_id)
+        for path, state in self._states(workflow_id, after):
+            yield path, state | ({"usage": used[path]} if path in used else {})
+
+    def _states(self, workflow_id: str, after: str | None) -> Iterator[tuple[str, dict[str, Json]]]:
         own = self.plane.run(workflow_id).definition.paths
         chain = () if after is None else _chain(after)
         if chain and chain[0] not in own:
@@ -108,6 +146,11 @@ class Exports:
     def events(self, workflow_id: str, after: str | None = None) -> Iterator[Happening]:
         """Yield the history, oldest first."""
         yield from self.histories.follow(workflow_id, EventQuery(), cursor=after)
+
+    def beside(self, workflow_id: str) -> tuple[Iterator[Json], Iterator[Json]]:
+        """Return the entries of the journal and the artifacts, the oldest first."""
+        entries, artifacts = self.records.entries(workflow_id, None), self.records.kept(workflow_id, None)
+        return (entry for _, entry in entries), (artifact for _, artifact in artifacts)
 
     def _inside(self, workflow_id: str, chain: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Json]]]:
         """Yield what is inside the first state of the chain, after the others: each of these is inside the one before.

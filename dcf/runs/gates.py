@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from dcf.core import needs, overriding, verdicts
 from dcf.core.briefs import brief_of
 from dcf.core.decision import Decision, Reads, Snapshot
-from dcf.core.gate_list import GatePage, GateQuery
+from dcf.core.gate_list import GatePage, GatePlace, GateQuery
 from dcf.core.gates import NO_GATES
 from dcf.core.gating import case_of
 from dcf.core.judging import Submission
@@ -24,7 +24,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
 from dcf.store.authors import current_account
-from dcf.store.gate_lists import GateLists, WaitingState
+from dcf.store.gate_lists import GateLists, WaitingState, place_of
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json
 from dcf.values.records import replace
@@ -88,6 +88,24 @@ class Gates:
             for path in paths
             if path in shown.states and shown.states[path].gated is not None
         ]
+
+    def of_run(self, workflow_id: str, limit: int, after: GatePlace | None) -> GatePage:
+        """Return a page of the states of a run whose output is judged, the longest first. Raise UnknownRun."""
+        run = self._plane.run(workflow_id)
+        gated = () if not run.definition.is_gated else self._store.open_states(workflow_id)
+        paths = tuple(path for path in gated if run.definition.gates_of(path))
+        docs = fenced(self._store.read(workflow_id, Reads(states=with_scopes(paths)))).states
+        judged = {path: docs[path] for path in paths if path in docs and docs[path].is_judged}
+        there = {path: place_of(workflow_id, path, doc) for path, doc in judged.items()}
+        order = sorted(there, key=lambda path: there[path].order)
+        left = [path for path in order if after is None or there[path].order > after.order]
+        found = {case.state: case for case in self.cases(workflow_id, left[:limit])}  # less what ended meanwhile
+        shown = [path for path in left[:limit] if path in found]
+        return GatePage(
+            rows=tuple((workflow_id, found[path]) for path in shown),
+            places=tuple(there[path] for path in shown),
+            next_place=there[left[limit - 1]] if len(left) > limit else None,
+        )
 
     def waiting_for(self, query: GateQuery) -> GatePage:
         """Return a page of what waits for the verdicts of an agent or person, across runs, without the outputs."""

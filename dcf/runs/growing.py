@@ -16,7 +16,7 @@ from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.growing import Added, AddUnits
 from dcf.core.model import RunStatus
-from dcf.core.opening import OpenRequest, note_nested, open_run
+from dcf.core.opening import OpenRequest, nested_request, note_nested, open_run
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.refusals import run_over, unless_full
 from dcf.core.run_closing import Close, Seal
@@ -44,7 +44,10 @@ class Growing:
         self._store = plane.transactions.store
 
     def open_run(self, asked: OpenRequest) -> Created | Refusal:
-        """Open a run without units. Repeating the same request returns the run that exists."""
+        """Open a run without units. Repeating the same request returns the run that exists.
+
+        The run around it is told in a commit of its own: a repetition tells it what a process that died did not.
+        """
         wish = asked.wish
         refusal = None if asked.nested_in is None else self._unless_around(wish.workflow_id, *asked.nested_in)
         if refusal is not None:
@@ -53,9 +56,10 @@ class Growing:
             wish.workflow_id, Reads(whole_meta=True), partial(open_run, request=asked), wish.size
         )
         answer = self._follow_ups.after_creation(wish, committed)
-        if asked.nested_in is not None and isinstance(answer, Created) and not answer.existed:
-            decide = partial(note_nested, nested=wish.workflow_id, unit=asked.nested_in[1])
-            self._transactions.on_run(asked.nested_in[0], Reads(), decide)
+        if asked.nested_in is not None and isinstance(answer, Created):
+            request = nested_request(wish.workflow_id)
+            decide = partial(note_nested, request=request, nested=wish.workflow_id, unit=asked.nested_in[1])
+            self._transactions.on_run(asked.nested_in[0], Reads(run_receipts=(request.key,)), decide)
         return answer
 
     def _unless_around(self, workflow_id: str, around: str, unit: str | None) -> Refusal | None:

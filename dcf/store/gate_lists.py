@@ -66,12 +66,18 @@ def queues_of(doc: StateDoc) -> frozenset[str]:
     return frozenset(found)
 
 
+def place_of(workflow_id: str, path: str, doc: StateDoc) -> GatePlace:
+    """Return where a state stands on lists: since when it waits, and its name."""
+    since = max((one.since for one in doc.gated.open), default=0) if doc.gated is not None else 0
+    return GatePlace(at=since, entry=member(workflow_id, path))
+
+
 def listed_commands(workflow_id: str, states: Mapping[str, StateDoc]) -> Iterator[Command]:
     """Yield the commands that list what waits for verdicts from now on."""
     for path, doc in states.items():
+        place = place_of(workflow_id, path, doc)
         for queue in sorted(queues_of(doc)):
-            since = max(one.since for one in doc.gated.open) if doc.gated is not None else 0
-            yield ("ZADD", f"{WAITING}{queue}", since, member(workflow_id, path))
+            yield ("ZADD", f"{WAITING}{queue}", place.at, place.entry)
 
 
 def unlisted_commands(run: RunKeys, path: str, before: StateDoc, after: StateDoc) -> Iterator[Command]:
@@ -98,7 +104,7 @@ class GateLists:
         first = [_range(queue, query.place, 0, wanted + _SPARE) for queue in query.queues]
         clock, *replies = self._connections.send(("TIME",), *first)
         found = [self._enough(*one, query.place, wanted) for one in zip(query.queues, replies, strict=True)]
-        after = list(islice(dict.fromkeys(merge(*found, key=_order)), wanted))
+        after = list(islice(dict.fromkeys(merge(*found, key=lambda one: one.order)), wanted))
         rows, stale = self._rows(after, query, micros(clock))
         if stale:
             self._connections.send(*stale)
@@ -142,16 +148,12 @@ def _range(queue: str, place: GatePlace | None, skipped: int, most: int) -> Comm
 
 
 def _after(found: Sequence[GatePlace], place: GatePlace | None) -> list[GatePlace]:
-    return [one for one in found if place is None or _order(one) > _order(place)]
+    return [one for one in found if place is None or one.order > place.order]
 
 
 def _places(reply: list[bytes]) -> list[GatePlace]:
     pairs = zip(reply[::2], reply[1::2], strict=True)
     return [GatePlace(at=int(float(score)), entry=name.decode()) for name, score in pairs]
-
-
-def _order(place: GatePlace) -> tuple[int, str]:
-    return place.at, place.entry
 
 
 def _reads(run: RunKeys, path: str) -> tuple[Command, Command, Command]:

@@ -129,8 +129,8 @@ def read_run_events(app: Application, args: ReadRunEvents) -> RunEventsRead:
 class ExportRun(Arguments):
     """Export a run for reading elsewhere: workflow, documents and history, in pages; `dcf export` makes a file of it.
 
-    The first page has the run as a whole (head), the pages after it states, ended ones inside Map and Parallel too, and
-    then events. Call again with next_cursor as cursor until there is none. Lease tokens are hidden.
+    The first page has the run as a whole (head), the pages after it states, ended ones inside Map and Parallel too,
+    events, journal, artifacts. Call again with next_cursor as cursor until there is none. Lease tokens are hidden.
     """
 
     workflow_id: WorkflowId
@@ -145,6 +145,8 @@ class RunExported(Answer):
     head: dict[str, Any] | None = None
     states: dict[str, dict[str, Any]] = Field(default_factory=dict)
     events: list[dict[str, Any]] = Field(default_factory=list)
+    journal: list[dict[str, Any]] = Field(default_factory=list)
+    artifacts: list[dict[str, Any]] = Field(default_factory=list)
     next_cursor: str | None = None
     provenance: dict[str, Any] | None = None
 

@@ -9,7 +9,7 @@ from dcf.application import Application
 from dcf.asl.gate_syntax import LONGEST_CRITERION, MOST_CRITERIA, MOST_GATES, gates_given
 from dcf.asl.gates import Gate
 from dcf.core.access import KEY_CALLER, Scope
-from dcf.core.gate_list import GateQuery, read_gate_place
+from dcf.core.gate_list import GatePage, GateQuery, read_gate_place
 from dcf.core.gates import Judged
 from dcf.core.judging import rows_of
 from dcf.core.operations import LONGEST_REASON
@@ -83,27 +83,34 @@ class GatesListed(Answer):
 )
 def list_gates(app: Application, args: ListGates) -> GatesListed:
     """List what waits for a verdict."""
+    if args.workflow_id is not None and args.state is not None:
+        return _listed(_of_state(app, args.workflow_id, args.state))
     if args.workflow_id is not None:
-        return _listed(_of_run(app, args.workflow_id, args.state))
-    page, room = app.gates.waiting_for(_query(args)), Room(app.settings.max_result_bytes)
-    of_states = [
-        [{name: value for name, value in row.items() if name != "output"} for row in rows_of(run, case, whole=False)]
-        for run, case in page.rows
-    ]
+        page = app.gates.of_run(args.workflow_id, args.limit, read_gate_place(args.cursor))
+        outputs = Room(app.settings.max_result_bytes // 2)
+        of_states = [
+            [row if outputs.takes(row) else _without_output(row) for row in rows_of(run, case, whole=False)]
+            for run, case in page.rows
+        ]
+    else:
+        page = app.gates.waiting_for(_query(args))
+        of_states = [
+            [{name: value for name, value in row.items() if name != "output"} for row in rows]
+            for rows in (rows_of(run, case, whole=False) for run, case in page.rows)
+        ]
+    return _paged(page, of_states, Room(app.settings.max_result_bytes))
+
+
+def _paged(page: GatePage, of_states: list[list[dict[str, Json]]], room: Room) -> GatesListed:
     shown = list(takewhile(room.takes, of_states))
     ends_at = page.next_place if len(shown) == len(of_states) else page.places[len(shown) - 1]
     return _listed([row for rows in shown for row in rows], None if ends_at is None else str(ends_at))
 
 
-def _of_run(app: Application, workflow_id: str, state: str | None) -> list[dict[str, Json]]:
-    """Return what waits in a run; of a state with the whole output, else with as many outputs as there is room for."""
-    if state is not None:
-        cases = app.gates.cases(workflow_id, (app.control_plane.place(workflow_id, state).path,))
-        return [row for case in cases for row in rows_of(workflow_id, case, whole=True)]
-    rows = [row for case in app.gates.cases(workflow_id) for row in rows_of(workflow_id, case, whole=False)]
-    outputs, room = Room(app.settings.max_result_bytes // 2), Room(app.settings.max_result_bytes)
-    short = (row if outputs.takes(row) else _without_output(row) for row in rows)
-    return list(takewhile(room.takes, short))
+def _of_state(app: Application, workflow_id: str, state: str) -> list[dict[str, Json]]:
+    """Return what waits at a state, with the whole output."""
+    cases = app.gates.cases(workflow_id, (app.control_plane.place(workflow_id, state).path,))
+    return [row for case in cases for row in rows_of(workflow_id, case, whole=True)]
 
 
 def _without_output(row: dict[str, Json]) -> dict[str, Json]:

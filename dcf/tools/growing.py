@@ -131,6 +131,7 @@ def open_run(app: Application, args: OpenRun) -> RunOpened:
         timeout_s=args.timeout_s,
         nested_in=None if args.parent_run is None else (args.parent_run, args.parent_unit),
         reason=args.reason,
+        asked_ref=args.definition_ref,
     )
     answer = app.growing.open_run(asked)
     if isinstance(answer, Refusal):

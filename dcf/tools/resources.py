@@ -5,8 +5,9 @@ many, are found through `dcf://runs` and the templates.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Final
 from urllib.parse import unquote
 
@@ -27,7 +28,6 @@ LANGUAGE: Final = "dcf://language"
 RUNS: Final = "dcf://runs"
 
 _EVENTS: Final = 100
-_RUN: Final = re.compile(r"dcf://runs/([^/?#]+)(?:/(graph|events|definition))?")
 
 _LISTED: Final = (
     Resource(
@@ -46,36 +46,76 @@ _LISTED: Final = (
     ),
 )
 
-TEMPLATES: Final = (
-    ResourceTemplate(
-        uri_template=f"{RUNS}/{{workflow_id}}",
-        name="run",
-        title="A run",
-        description="Where a run stands: its status, and status, attempts, holder and error of each state.",
-        mime_type=JSON,
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPart:
+    """A resource that every run has: its template, what reads it (a tool by its name), and what is shown of the answer.
+
+    `asked` are arguments of the reader beside the run.
+    """
+
+    template: ResourceTemplate
+    reader: str | ToolSpec
+    asked: Mapping[str, Json] = field(default_factory=dict)
+    shown: Callable[[Mapping[str, Json]], Json] = dict
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What reads it."""
+        return self.reader if isinstance(self.reader, ToolSpec) else TOOLS[self.reader]
+
+
+_PARTS: Final[Mapping[str | None, RunPart]] = {
+    None: RunPart(
+        template=ResourceTemplate(
+            uri_template=f"{RUNS}/{{workflow_id}}",
+            name="run",
+            title="A run",
+            description="Where a run stands: its status, and status, attempts, holder and error of each state.",
+            mime_type=JSON,
+        ),
+        reader="read_workflow_control_plane",
+        asked={"summary": True},
     ),
-    ResourceTemplate(
-        uri_template=f"{RUNS}/{{workflow_id}}/graph",
-        name="run-graph",
-        title="A run's graph",
-        description="The workflow as a Mermaid flowchart, with how each state stands.",
-        mime_type=MERMAID,
+    "graph": RunPart(
+        template=ResourceTemplate(
+            uri_template=f"{RUNS}/{{workflow_id}}/graph",
+            name="run-graph",
+            title="A run's graph",
+            description="The workflow as a Mermaid flowchart, with how each state stands.",
+            mime_type=MERMAID,
+        ),
+        reader=read_run_graph,
+        shown=itemgetter("text"),
     ),
-    ResourceTemplate(
-        uri_template=f"{RUNS}/{{workflow_id}}/events",
-        name="run-events",
-        title="A run's history",
-        description=f"What happened in a run, the latest {_EVENTS} events first.",
-        mime_type=JSON,
+    "events": RunPart(
+        template=ResourceTemplate(
+            uri_template=f"{RUNS}/{{workflow_id}}/events",
+            name="run-events",
+            title="A run's history",
+            description=f"What happened in a run, the latest {_EVENTS} events first.",
+            mime_type=JSON,
+        ),
+        reader="read_run_events",
+        asked={"newest_first": True, "limit": _EVENTS},
     ),
-    ResourceTemplate(
-        uri_template=f"{RUNS}/{{workflow_id}}/definition",
-        name="run-definition",
-        title="A run's workflow",
-        description="The workflow document that the run was started with.",
-        mime_type=JSON,
+    "definition": RunPart(
+        template=ResourceTemplate(
+            uri_template=f"{RUNS}/{{workflow_id}}/definition",
+            name="run-definition",
+            title="A run's workflow",
+            description="The workflow document that the run was started with.",
+            mime_type=JSON,
+        ),
+        reader=read_run_definition,
+        shown=itemgetter("document"),
     ),
-)
+}
+"""The resources of a run, by the last part of their address."""
+
+_RUN: Final = re.compile(rf"{RUNS}/([^/?#]+)(?:/({'|'.join(filter(None, _PARTS))}))?")
+
+TEMPLATES: Final = tuple(one.template for one in _PARTS.values())
 
 
 def run_of(uri: str) -> str | None:
@@ -108,7 +148,7 @@ class Resources:
 
     def templates(self) -> list[ResourceTemplate]:
         """Return the templates of addresses that this server serves."""
-        return [one for one in TEMPLATES if self.reading.serves(_reader_of(one.name))]
+        return [one.template for one in _PARTS.values() if self.reading.serves(one.spec)]
 
     async def entries(self) -> list[dict[str, Json]]:
         """Return the entries of all skills."""
@@ -129,31 +169,11 @@ class Resources:
         return None if run is None else await self._of_run(unquote(run[1]), run[2])
 
     async def _of_run(self, workflow_id: str, part: str | None) -> ReadResourceContents:
-        match part:
-            case "graph":
-                drawn = await self.reading.ask(read_run_graph, workflow_id=workflow_id)
-                return ReadResourceContents(content=str(drawn["text"]), mime_type=MERMAID)
-            case "definition":
-                return _json((await self.reading.ask(read_run_definition, workflow_id=workflow_id))["document"])
-            case "events":
-                wanted: dict[str, Json] = {"newest_first": True, "limit": _EVENTS}
-                return _json(await self.reading.tool("read_run_events", workflow_id=workflow_id, **wanted))
-            case _:
-                read = "read_workflow_control_plane"
-                return _json(await self.reading.tool(read, workflow_id=workflow_id, summary=True))
-
-
-def _reader_of(template: str) -> ToolSpec:
-    """Return what reads the resources of a template."""
-    match template:
-        case "run-graph":
-            return read_run_graph
-        case "run-definition":
-            return read_run_definition
-        case "run-events":
-            return TOOLS["read_run_events"]
-        case _:
-            return TOOLS["read_workflow_control_plane"]
+        wanted = _PARTS[part]
+        shown = wanted.shown(await self.reading.ask(wanted.spec, workflow_id=workflow_id, **wanted.asked))
+        if wanted.template.mime_type == JSON:
+            return _json(shown)
+        return ReadResourceContents(content=str(shown), mime_type=wanted.template.mime_type)
 
 
 def _files(entry: Mapping[str, Json]) -> list[Resource]:

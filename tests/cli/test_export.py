@@ -93,7 +93,9 @@ def exported(dcf: Dcf, run: str, file: Path) -> dict[str, Any]:
 def test_an_export_has_workflow_documents_and_history_and_no_lease_token(
     dcf: Dcf, world: World, run: str, tmp_path: Path
 ) -> None:
+    world.journal.add_journal_entry(run, AddEntry(kind=EntryKind.LOG, text="I began.", agent="l-1", key="k"))
     found = exported(dcf, run, tmp_path / "run.json")
+    assert ([one["text"] for one in found["journal"]], found["artifacts"], found["usage"]) == (["I began."], [], None)
     assert (found["format"], found["version"], found["workflow_id"]) == ("dcf-run", 1, run)
     assert set(found["definition"]["asl"]["States"]) == {"Each", "Both", "End"}
     ended = [found["states"][f"Each/{index}/S"] for index in range(3)]

@@ -32,7 +32,16 @@ def test_what_cannot_be_added_is_told_with_its_place(dcf: Dcf) -> None:
     assert "succeeded" in dcf("show", run).output
 
 
-def test_a_run_is_opened_in_a_project(dcf: Dcf) -> None:
+def test_a_run_is_opened_in_a_project_with_its_input_and_limits(dcf: Dcf) -> None:
     run, project = f"grown-{uuid.uuid4().hex[:8]}", f"p-{uuid.uuid4().hex[:8]}"
-    dcf("open", "release", "--id", run, "--project", project)
+    limits = ("--input", "[7]", "--expiry", "60", "--max-attempts", "3")
+    dcf("open", "release", "--id", run, "--project", project, *limits)
     assert run in dcf("ls", "--project", project, "--json").output
+    meta = json.loads(dcf("export", run).stdout)["meta"]
+    assert (meta["input"], meta["retention_s"], meta["max_attempts"]) == ([7], 60, 3)
+    wanted = ("open", "release", "--within", run, "--request-id", f"once-{run}", "--json")
+    inside, again = json.loads(dcf(*wanted).output), json.loads(dcf(*wanted).output)
+    assert (again["workflow_id"], again["existed"]) == (inside["workflow_id"], True)
+    refused = dcf("open", "release", "--unit", "Build")
+    assert refused.exit_code != 0
+    assert "--within" in refused.output

@@ -1,9 +1,11 @@
 """git on the agent's machine: facts, what changed for a piece of work, and a branch that is really made."""
 
 import os
+import tracemalloc
 
 import pytest
 
+from dcf.local import git
 from tests.local.conftest import Connecting, Json, Repository
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
@@ -175,3 +177,23 @@ async def test_hooks_and_programs_of_a_repository_are_not_run(connecting: Connec
         await agent.ok("local_changes", start="HEAD", patch=True)
         await agent.ok("local_branch", name="x")
     assert not (repository.root.parent / "sprung").exists()
+
+
+async def test_of_a_long_patch_only_the_beginning_is_read(repository: Repository) -> None:
+    repository.write("long.txt", "a line\n" * 1_000_000)
+    repository.git("add", "long.txt")
+    tracemalloc.start()
+    try:
+        by_commit, by_commit_cut = git.patch(repository.root, "HEAD", [], 1000)
+        repository.git("reset", "--quiet")
+        untracked, untracked_cut = git.patch(repository.root, "HEAD", ["long.txt", "long.txt"], 1000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert by_commit_cut
+    assert untracked_cut
+    assert len(by_commit) == len(untracked) == 1000
+    assert by_commit.startswith("diff --git a/long.txt")
+    assert peak < 1_000_000, "not the seven megabytes that git would print"
+    with pytest.raises(git.GitRefused, match="git refused"):
+        git.patch(repository.root, "nothing", [], 1000)

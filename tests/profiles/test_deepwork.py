@@ -247,7 +247,7 @@ async def test_an_aborted_workflow_gives_way_to_the_one_around_it(worker: Profil
         "resumed_workflow": "competitive_research/full_analysis",
         "resumed_step": "identify",
     }
-    last = await worker.ok("abort_workflow", explanation="This neither.")
+    last = await worker.twice("abort_workflow", explanation="This neither.")
     assert (last["resumed_workflow"], last["stack"]) == (None, [])
 
 

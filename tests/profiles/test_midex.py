@@ -1,13 +1,18 @@
 """midex's tools over MCP: what the original lost is kept, and what it let pass is refused."""
 
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from dcf.profiles.midex import PROFILE
+from dcf.settings import Settings
+from dcf.tools.limits import meter_of
+from dcf.tools.profile_calls import NativeTools, call_profile
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
 from tests.profiles.contract import MIDEX
@@ -188,6 +193,34 @@ async def test_offset_without_limit(client: ProfileClient) -> None:
         await kept(client, run, f"Finding {number}", category="offsets")
     found = await client.ok("query_findings", category="offsets", offset=1)
     assert len(found) == 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted(NativeTools):
+    """dcf's tools, and which of them were called."""
+
+    called: list[str] = field(default_factory=list)
+
+    async def call(self, tool: str, /, **arguments: Any) -> Mapping[str, Any]:
+        self.called.append(tool)
+        return await super().call(tool, **arguments)
+
+
+async def test_of_a_list_only_the_executions_are_read_that_are_shown(client: ProfileClient, site: Application) -> None:
+    runs = [await started(client, "listed") for _ in range(4)]
+    await client.ok("complete_execution", executionId=runs[3], error="No.")
+    await moved(client, runs[1], "timeout")
+    for asked, shown, reads in (
+        ({"offset": 2, "limit": 1}, [runs[1]], 1),
+        ({"state": "failed"}, [runs[3]], 2),  # one is paused: what that means is not in the list of runs
+        ({"state": "running", "offset": 1}, [runs[0]], 2),
+    ):
+        native = Counted(application=site, caller=key_of(*EVERYBODY), meter=meter_of(Settings()))
+        told, failed = await call_profile(
+            PROFILE, PROFILE.tools["get_execution_history"], native, {"workflowName": "listed", **asked}
+        )
+        assert (failed, [one["id"] for one in told]) == (False, shown)
+        assert native.called.count("read_workflow_control_plane") == reads
 
 
 async def kept(client: ProfileClient, run: str, title: str, **more: Any) -> dict[str, Any]:

@@ -128,6 +128,7 @@ def test_an_ended_run_is_finalized_exported_held_and_deleted(client: Client, run
     assert exported.document["format"] == "dcf-run"
     assert exported.states["Done"]["status"] == "succeeded"
     assert exported.events[0]["type"] == "RunCreated"
+    assert {"usage", "journal", "artifacts"} <= set(exported.document)
     assert client.hold(run_id, reason="a dispute").changed
     with pytest.raises(Refused) as refused:
         client.delete(run_id)

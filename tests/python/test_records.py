@@ -196,6 +196,33 @@ def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation()
         assert method.__doc__ == verb.__doc__
 
 
+PAGED: Final = {"limit", "cursor", "offset"}
+IN_OTHER_WORDS: Final[Mapping[str, set[str]]] = {
+    "put_artifact": {"encoding", "sha256", "part", "of"},  # bytes are sent as they need
+    "get_artifact": {"encoding"},
+    "read_journal": {"open"},  # open_only
+    "find_work": {"claim", "lease_ttl_s", "request_id", "whole_input"},  # claim_work
+    "start_run": {"definition", "keep"},
+    "register_agent": {"platform"},
+}
+"""Arguments of tools that a verb has no parameter of the same name for, and why."""
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        *(spec.name for spec in TOOLS.values() if spec.toolset in {"growing", "gates", "journal", "artifacts"}),
+        *(spec.name for spec in TOOLS.values() if spec.toolset in {"knowledge", "projects"}),
+        *("find_work", "read_usage", "set_budget", "start_run", "register_agent", "list_human_tasks"),
+    ],
+)
+def test_a_verb_takes_what_its_tool_takes(tool: str) -> None:
+    verb = getattr(CLIENT, {"start_run": "start"}.get(tool, tool))
+    wanted = {name.removesuffix("_json").removesuffix("_map") for name in TOOLS[tool].arguments.model_fields}
+    missing = wanted - set(inspect.signature(verb).parameters) - PAGED - IN_OTHER_WORDS.get(tool, set())
+    assert missing <= {"redis_url", *(["project"] if tool == "list_projects" else [])}
+
+
 def below(kind: type[DcfError]) -> Iterator[type[DcfError]]:
     for one in kind.__subclasses__():
         if one.__module__ == "dcf.errors":

@@ -65,7 +65,11 @@ def test_what_functions_say_they_used_is_summed_by_state_and_agent(served: Clien
     assert served.read_usage(agent_id=me).total.tokens_out == 100
 
 
-def test_a_run_that_grows_is_opened_in_a_project(client: Client, run_id: str) -> None:
+def test_a_run_that_grows_is_opened_in_a_project_with_its_input_and_limits(client: Client, run_id: str) -> None:
     project = f"p-{uuid.uuid4().hex[:8]}"
-    client.open_run("release", run_id, project=project)
+    client.open_run("release", run_id, project=project, input=[7], expiry_secs=60, max_attempts=3, reason="soon")
     assert [run.workflow_id for run in client.list(project=project)] == [run_id]
+    exported = client.export(run_id)
+    meta = exported.head["meta"]
+    assert (meta["input"], meta["retention_s"], meta["max_attempts"]) == ([7], 60, 3)
+    assert exported.events[0]["reason"] == "soon"

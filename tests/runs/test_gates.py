@@ -15,6 +15,9 @@ from dcf.core.gate_refusals import GateRefusal
 from dcf.core.gates import MOST_VERDICTS, Judged
 from dcf.core.gating import content_sha256
 from dcf.core.human_list import HumanTaskQuery
+from dcf.core.journal import EntryKind
+from dcf.core.journal_query import JournalQuery
+from dcf.core.journaling import AddEntry, EntryAdded
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer
 from dcf.core.overriding import Override
@@ -22,6 +25,7 @@ from dcf.core.usage import UsageReport
 from dcf.core.verdicts import Judge, Ruling
 from dcf.errors import InvalidArgument
 from dcf.store import gate_lists, people_keys
+from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from tests.support.machines import Document, chain, workflow
 from tests.support.trouble import dies
@@ -685,6 +689,24 @@ def test_a_gate_and_a_budget_block_a_run_with_the_same_write(world: World) -> No
     world.usages.set_budget(run, {"tokens": 5})
     assert code(submit(world, run, token, {"txt": 1}, usage=UsageReport(tokens_in=5))) == "needs_work"
     assert len(world.meta(run)["blocked_by"]) == 2
+
+
+@pytest.mark.parametrize("gate", [SHAPE, REVIEW])
+def test_the_issues_of_gates_and_budgets_come_after_all_that_stands_in_the_journal(
+    timely: World, gate: Document
+) -> None:
+    run, token = begun(timely, {**gate, "max_attempts": 1, "then": "block"})
+    timely.usages.set_budget(run, {"tokens": 5})
+    assert timely.clock is not None
+    timely.clock.passed = 60 * SECOND  # and then the server's clock is set right
+    wish = AddEntry(kind=EntryKind.LOG, text="x", agent="ann", key="k")
+    assert isinstance(timely.journal.add_journal_entry(run, wish), EntryAdded)
+    timely.clock.passed = 0
+    submit(timely, run, token, {"txt": 1}, usage=UsageReport(tokens_in=5))
+    judge(timely, run, verdict="fail", output={"txt": 1})
+    entries = timely.journal.read_journal(run, JournalQuery(limit=9)).entries[::-1]
+    assert [one.kind for one in entries] == ["log", "issue", "issue"], "as they were written"
+    assert entries[0].at < entries[1].at < entries[2].at
 
 
 def test_a_state_that_ran_out_of_time_while_it_was_judged_is_tried_again_by_whoever_takes_it(world: World) -> None:

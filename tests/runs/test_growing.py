@@ -18,6 +18,7 @@ from dcf.errors import UnknownState
 from dcf.store.authors import authored_by
 from dcf.values.refusal import Refusal
 from tests.support.growing import Server, check
+from tests.support.trouble import dies
 from tests.support.world import World
 
 REVIEW: Final = {"name": "review", "kind": "review", "criteria": ["It is right."], "reviewers": ["rita"]}
@@ -210,7 +211,7 @@ def test_a_parent_that_is_taken_back_with_what_is_below_it_can_be_taken_again(re
     server = Server(real)
     run = server.open({"name": "Above"}, {"name": "Below", "parent": "Above"})
     server.finish(run, "Below")
-    real.acquire(run, "Above", "ann")
+    server.finish(run, "Above")
     server.rewind(run, "Below")
     check(server, run)
     assert {server.take(run).state, server.take(run).state} == {"Above", "Below"}
@@ -227,6 +228,22 @@ def test_a_unit_that_redis_lost_is_not_known_any_more_and_can_be_added_again(rea
     for key, dump in kept.items():
         real.ask("RESTORE", key, 0, dump)
     assert server.add(run, {"name": "B"}).outcome.answer["added"] == ["B"]
+    check(server, run)
+
+
+def test_a_parent_that_is_worked_on_keeps_its_lease_when_what_is_below_it_is_taken_back(real: World) -> None:
+    server = Server(real)
+    run = server.open({"name": "P"}, {"name": "S", "parent": "P"}, {"name": "B", "depends_on": ["P"]})
+    token = real.acquire(run, "P")
+    server.finish(run, "S")
+    answer = server.rewind(run, "S")
+    assert isinstance(answer, RunAnswer)
+    assert answer.answer["rewound"] == ["S"]
+    assert code(real.try_complete(run, "P", token)) == "children_open"
+    server.finish(run, "S")
+    real.complete(run, "P", token)
+    server.rewind(run, "S")
+    assert real.statuses(run) == {"P": "pending", "S": "pending", "B": "pending"}, "a parent that ended is open again"
     check(server, run)
 
 
@@ -255,6 +272,18 @@ def test_a_run_is_opened_within_a_unit_of_another(real: World) -> None:
     server.close(outer, force=True)
     assert code(server.try_open(real.name(), nested_in=(outer, "A"))) == "run_over"
     assert isinstance(server.try_open(inner, nested_in=(outer, "A")), Created), "one that exists is found"
+
+
+def test_a_run_around_is_told_of_a_nested_one_by_the_repetition_of_a_call_whose_process_died(timely: World) -> None:
+    server = Server(timely)
+    outer, inner = server.open({"name": "A"}), timely.name()
+    assert dies(timely, 1, lambda: server.try_open(inner, nested_in=(outer, "A")))
+    assert "RunNested" not in timely.event_types(outer)
+    for _ in range(2):
+        answer = server.try_open(inner, nested_in=(outer, "A"))
+        assert isinstance(answer, Created)
+        assert answer.existed
+    assert timely.event_types(outer).count("RunNested") == 1
 
 
 def test_a_forced_seal_skips_what_is_open(real: World) -> None:

@@ -15,6 +15,7 @@ from dcf.runs.lifecycle import Lifecycle
 from dcf.store.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support import ahead
+from tests.support.growing import Server
 from tests.support.machines import chain, workflow
 from tests.support.proxy import Fault, Proxy
 from tests.support.scopes import parallel, task
@@ -381,3 +382,22 @@ def test_a_paused_run_says_why_until_it_is_resumed(world: World) -> None:
     assert world.meta(run).get("paused_because") is None
     done(world.lifecycle.pause(run))
     assert world.meta(run).get("paused_because") is None
+
+
+@pytest.mark.parametrize("end", ["cancel", "finalize", "complete", "close"])
+def test_a_run_that_ended_is_not_paused_any_more(world: World, end: str) -> None:
+    server = Server(world)
+    run = server.open({"name": "A"}) if end == "close" else world.create(chain("A"))
+    token = world.acquire(run, "A")
+    done(world.lifecycle.pause(run, reason="pending"))
+    match end:
+        case "close":
+            done(server.close(run, force=True))
+        case "cancel":
+            done(world.lifecycle.cancel(run))
+        case "finalize":
+            world.finalize(run)
+        case _:
+            world.complete(run, "A", token)
+    assert world.run_status(run) is not RunStatus.RUNNING
+    assert not {"paused_at", "paused_because"} & {name for name, value in world.meta(run).items() if value is not None}

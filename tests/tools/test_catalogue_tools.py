@@ -259,6 +259,8 @@ async def test_a_run_keeps_the_hash_of_the_definition_that_it_was_opened_with(
     await tools.ok(tool, **asked)
     await put(tools, name, "two")
     assert (await tools.ok(tool, **asked))["existed"], "the same call finds the run, whatever became of the definition"
+    if tool == "open_run":
+        await tools.refused("conflict", tool, **{**asked, "definition_ref": f"rule:{name}@1"})
     pinned = (await tools.ok("read_workflow_control_plane", workflow_id=f"r-{name}"))["meta"]["definition_ref"]
     assert pinned == {"kind": "rule", "name": name, "version": "1", "sha256": first["sha256"]}
     if tool == "start_run":

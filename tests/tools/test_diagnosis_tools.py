@@ -1,10 +1,18 @@
 """explain_run and read_run_events as a client calls them."""
 
-import pytest
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
+import pytest
+from mcp.client import Client
+
+from dcf.application import Application
+from dcf.core.export import LONGEST_CONTENT
+from dcf.tools.server import build_server
 from tests.support.machines import workflow
 from tests.support.scopes import each, parallel, task
-from tests.tools.calls import TWO_TASKS, Tools, new_run
+from tests.tools.calls import TWO_TASKS, Tools, lease_on, new_run
 
 pytestmark = pytest.mark.anyio
 
@@ -78,21 +86,65 @@ async def test_the_pages_of_an_export_together_have_everything_once(tools: Tools
     inside = [f"Each/{index}/{part}" for index in (0, 1) for part in ("Both", "Both/0/L", "Both/1/R")]
     assert list(whole["states"]) == ["Each", *inside, "End"]
     assert whole["head"]["meta"]["workflow_id"] == run_id
-    paths: list[str] = []
-    events: list[object] = []
+    paged = await in_pages(tools, run_id)
+    assert (list(paged["states"]), paged["events"]) == (list(whole["states"]), whole["events"])
+
+
+LISTS = ("events", "journal", "artifacts")
+
+
+async def in_pages(tools: Tools, run_id: str) -> dict[str, Any]:
+    """All parts of an export beside its head, read one by one."""
     page = await tools.ok("export_run", workflow_id=run_id, limit=1)
-    assert page["head"]["definition"] == whole["head"]["definition"]
+    assert page["head"]["meta"]["workflow_id"] == run_id
+    found: dict[str, Any] = {"states": {}, **{name: [] for name in LISTS}}
     while True:
-        paths += page["states"]
-        events += page["events"]
+        found["states"] |= page["states"]
+        for name in LISTS:
+            found[name] += page[name]
         if page["next_cursor"] is None:
-            break
+            return found
         page = await tools.ok("export_run", workflow_id=run_id, limit=1, cursor=page["next_cursor"])
         assert page["head"] is None
-    assert (paths, events) == (list(whole["states"]), whole["events"])
 
 
-@pytest.mark.parametrize("wrong", ["x", "state:Nowhere", "state:Each/0/Other", "event:x", "state:"])
+async def test_an_export_has_the_usage_the_journal_and_the_artifacts_of_a_run(
+    replica: Callable[..., Application], tmp_path: Path, run_id: str
+) -> None:
+    store = {"artifact_store": f"dir:{tmp_path / 'kept'}", "artifact_inline_bytes": 2 * LONGEST_CONTENT}
+    async with Client(build_server(replica(**store))) as client:
+        tools = await Tools.of(client)
+        await new_run(tools, run_id, TWO_TASKS)
+        done = {"workflow_id": run_id, "state": "A", "lease_token": await lease_on(tools, run_id)}
+        done |= {"new_status": "succeeded"}
+        await tools.ok("update_workflow_control_plane", **done, usage_json={"tokens_in": 7, "model": "m"})
+        for number in range(2):
+            given = {"workflow_id": run_id, "kind": "log", "agent_id": "worker-1", "key": f"k{number}"}
+            await tools.ok("add_journal_entry", **given, text=f"Line {number}.")
+        long = [(name, "x" * size * LONGEST_CONTENT + "x", "text") for name, size in (("c", 1), ("d", 2))]
+        for name, content, kind in (("a", "short", "text"), ("b", "/w==", "binary"), *long):
+            given = {"workflow_id": run_id, "name": name, "content": content, "content_type": kind}
+            await tools.ok("put_artifact", **given)
+        whole = await tools.ok("export_run", workflow_id=run_id)
+        assert whole["head"]["usage"]["total"]["tokens_in"] == 7
+        assert whole["head"]["usage"]["models"]["m"]["tokens_in"] == 7
+        assert whole["states"]["A"]["usage"]["tokens_in"] == 7
+        assert [one["text"] for one in whole["journal"]] == ["Line 0.", "Line 1."]
+        short, binary, *left_out = whole["artifacts"]
+        assert (short["name"], short["size"], short["content"]) == ("a", 5, "short")
+        assert (binary["content"], binary["encoding"]) == ("/w==", "base64")
+        assert [one["name"] for one in left_out if "content" not in one] == ["c", "d"]
+        assert [one["content_left_out"].partition(":")[0] for one in left_out] == [
+            f"It has more than {LONGEST_CONTENT} bytes",
+            "It is kept outside Redis",
+        ]
+        paged = await in_pages(tools, run_id)
+        assert [paged[name] for name in LISTS] == [whole[name] for name in LISTS]
+
+
+@pytest.mark.parametrize(
+    "wrong", ["x", "state:Nowhere", "state:Each/0/Other", "event:x", "entry:x", "artifact:x", "state:"]
+)
 async def test_an_export_goes_on_only_where_a_page_ended(tools: Tools, run_id: str, wrong: str) -> None:
     await new_run(tools, run_id, TWO_TASKS)
     await tools.refused("invalid_argument", "export_run", workflow_id=run_id, cursor=wrong)

@@ -171,11 +171,28 @@ async def test_what_has_no_room_on_a_page_of_gates_is_on_the_next(replica: Calla
             done = {**holder, "new_status": "succeeded", "output_json": GOOD}
             await tools.refused("review_running", "update_workflow_control_plane", **done)
             runs.append(holder["workflow_id"])
-        found: list[str] = []
-        page: dict[str, Any] = {}
-        while not page or page["next_cursor"] is not None:
-            place = {"cursor": page["next_cursor"]} if page else {}
-            page = (await tools.call("list_gates", agent_id=reviewer, **place)).payload
-            assert 0 < len(page["gates"]) < 4
-            found += [one["workflow_id"] for one in page["gates"]]
-        assert found == runs
+        run = (await tools.ok("open_run", name="work"))["workflow_id"]
+        names = [f"Write{number}" for number in range(4)]
+        gates = [{**REVIEW, "criteria": long, "reviewers": [f"{reviewer}-2"]}]
+        units = [{"name": name, "gates": gates, "claim": True} for name in names]
+        added = await tools.ok("add_units", workflow_id=run, agent_id="w", units=units)
+        for work in added["work"]:
+            done = {"workflow_id": run, "state": work["state"], "lease_token": work["lease_token"]}
+            done |= {"new_status": "succeeded", "output_json": GOOD}
+            await tools.refused("review_running", "update_workflow_control_plane", **done)
+        assert [one["workflow_id"] for one in await pages(tools, agent_id=reviewer)] == runs
+        assert [one["state"] for one in await pages(tools, workflow_id=run)] == names
+        assert [one["state"] for one in await pages(tools, workflow_id=run, limit=1)] == names
+        await tools.refused("invalid_argument", "list_gates", workflow_id=run, cursor="odd")
+
+
+async def pages(tools: Tools, **asked: Any) -> list[dict[str, Any]]:
+    """All that waits, page after page, each of which has room for some of it."""
+    found: list[dict[str, Any]] = []
+    page: dict[str, Any] = {}
+    while not page or page["next_cursor"] is not None:
+        place = {"cursor": page["next_cursor"]} if page else {}
+        page = (await tools.call("list_gates", **asked, **place)).payload
+        assert 0 < len(page["gates"]) < 4
+        found += page["gates"]
+    return found

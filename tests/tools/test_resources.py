@@ -74,7 +74,10 @@ async def test_the_language_page_is_a_resource(client: Client) -> None:
     assert await text_of(client, LANGUAGE) == describe()
 
 
-async def test_everything_on_the_list_can_be_read_and_says_what_it_is(client: Client) -> None:
+async def test_everything_on_the_list_can_be_read_and_says_what_it_is(
+    client: Client, tools: Tools, run_id: str
+) -> None:
+    await new_run(tools, run_id)
     listed = (await client.list_resources()).resources
     assert {one.uri for one in listed} > {LANGUAGE, RUNS}
     for one in listed:
@@ -82,6 +85,9 @@ async def test_everything_on_the_list_can_be_read_and_says_what_it_is(client: Cl
         assert content.mime_type == one.mime_type
     templates = (await client.list_resource_templates()).resource_templates
     assert all(one.title and one.description and one.mime_type for one in templates)
+    for template in templates:
+        (content,) = (await client.read_resource(template.uri_template.replace("{workflow_id}", run_id))).contents
+        assert content.mime_type == template.mime_type
 
 
 @pytest.mark.parametrize("part", ["", "/graph", "/events", "/definition"])
