@@ -6,6 +6,7 @@ carried out alone, and the claim after it, so that what it ends makes room for w
 """
 
 import secrets
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -39,6 +40,7 @@ class WorkLimiting:
         self._known: dict[str, int] = {}
         self._budgets: dict[str, Budget] = {}
         self._read_at = float("-inf")
+        self._taking_over = threading.Lock()
 
     def put(self, limit: WorkLimit) -> None:
         """Set a limit; other processes know it within seconds."""
@@ -56,10 +58,13 @@ class WorkLimiting:
         return self._budgets.get(project)
 
     def refresh(self, older_s: float = 0.0) -> None:
-        """Read the limits again, if what is known is older."""
-        if time.monotonic() - self._read_at >= older_s:
-            self._known, self._budgets = self._store.read()
-            self._read_at = time.monotonic()
+        """Read the limits again, if what is known is older. Of two reads at once the one that began later counts."""
+        began = time.monotonic()
+        if began - self._read_at >= older_s:
+            known, budgets = self._store.read()
+            with self._taking_over:
+                if began >= self._read_at:
+                    self._known, self._budgets, self._read_at = known, budgets, began
 
     def freshen(self) -> None:
         """Read the limits again for a call that looks for work, unless that was a moment ago."""
