@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from dcf.adapters.mailbox import Mailbox
@@ -80,6 +80,7 @@ from dcf.store.run_signs import RunSignsReader
 from dcf.store.server_time import ServerTime
 from dcf.store.vitals import VitalSigns
 from dcf.store.webhooks import Webhooks
+from dcf.values.records import record
 from dcf.workforce.assignment import Desk
 from dcf.workforce.composition import Workforce, workforce
 from dcf.workforce.contexts import Contexts
@@ -90,7 +91,7 @@ from dcf.workforce.registration import Registration
 from dcf.workforce.skills.equipment import Equipment
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Application:
     """The objects that tools and commands use.
 

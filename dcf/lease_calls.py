@@ -5,12 +5,12 @@ One tool call each; what an answer means is decided by the worker.
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 from dcf.task_calls import Work
 from dcf.task_results import Result
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 _MOST_NAMED: Final = 200
 """As many states as await_workflow_event takes names of."""
@@ -28,7 +28,7 @@ Results: TypeAlias = Sequence[tuple[Work, Result]]
 """States with the arguments that report what came of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class NotLeased:
     """Why a state was not leased. `is_over_limit`: its agent or project holds as much as it may, for now."""
 

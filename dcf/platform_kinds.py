@@ -6,7 +6,6 @@ where the settings do not ask for it; what it needs to know of one agent, such a
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from dcf.adapters.mailbox import Mailbox, mailbox_platform
@@ -22,12 +21,13 @@ from dcf.store.connection import Connections
 from dcf.store.deliveries import SharedDeliveries
 from dcf.store.webhooks import Webhooks
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 TASK_TOKENS: Final = "/task-tokens"
 """Where a server takes task tokens."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PlatformParts:
     """What a platform is made from. `records` has what is known of each agent, `offers` the work for webhooks."""
 

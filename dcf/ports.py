@@ -5,13 +5,14 @@ must deliver events; that it can make agents or equip them is more, which not ev
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final, Protocol
 
 from dcf.asl.reading import reader_failure
 from dcf.asl.steps import NeedItems
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 MAILBOX: Final = "mailbox"
 """The kind of platform of every agent of which nothing else is known: an inbox in Redis."""
@@ -35,7 +36,7 @@ class Undelivered(StrEnum):
     AGENT_UNAVAILABLE = "agent_unavailable"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Delivery:
     """Result of a delivery: the ids under which the agent got the event, or why it did not.
 
@@ -66,7 +67,7 @@ class BlobStore(Protocol):
         """Delete everything whose name begins with the prefix and a slash. Idempotent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Post:
     """An event for an agent; receivers drop repetitions by its id."""
 
@@ -104,7 +105,7 @@ class Deliverer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class AgentWish:
     """Request to create an agent, in words that every platform knows.
 
@@ -126,7 +127,7 @@ class AgentWish:
     bundle: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class AgentFound:
     """An existing agent. `created_at` orders agents of the same tags; the oldest of them is the one to use."""
 
@@ -160,7 +161,7 @@ class Provisioner(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ToolWish:
     """Request to attach a tool of a skill; the registry has resolved its logical server.
 
@@ -215,7 +216,7 @@ def no_id(_: str) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Platform:
     """A kind of place where agents live, and what can be done there.
 

@@ -7,7 +7,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from functools import partial
 from types import CoroutineType
@@ -18,6 +18,7 @@ from dcf.task_context import TaskContext, idempotency_key_of
 from dcf.task_functions import TaskPlan
 from dcf.task_results import USAGE, Result, failed, sendable, succeeded
 from dcf.values.json_text import Json, parse
+from dcf.values.records import record
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -45,7 +46,7 @@ _MOST_BYTES: Final = 4096
 """Limits of the lines of a lease (`core/task_log.py`, which a worker does not import)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Work:
     """A state whose lease this worker holds; inside a Parallel or Map `state` is its path, which ends with its name.
 

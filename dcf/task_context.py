@@ -7,12 +7,13 @@ import hashlib
 import itertools
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from dcf.errors import DcfError
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -55,7 +56,7 @@ class ContextLine(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class TaskContext:
     """Which call of a function this is: a function with a parameter `context`, or one of this type, gets it.
 

@@ -6,7 +6,6 @@ What does not fit is told when the function is registered or when a worker start
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from inspect import Parameter
 from types import SimpleNamespace
 from typing import Any, Final, TypeAlias, get_args, get_type_hints
@@ -15,6 +14,7 @@ from dcf.errors import InvalidArgument
 from dcf.task_context import TaskContext
 from dcf.task_types import is_checked, reader_of, writer_of
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 TaskFunction: TypeAlias = Callable[..., Any]
 
@@ -24,7 +24,7 @@ _BY_PLACE: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, 
 _HINT: Final = "Write def work(given): ... or def work(given, context: TaskContext): ..."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class TaskPlan:
     """How a function is called. `read` and `write` check its input and output; None: JSON values as they are."""
 
@@ -35,7 +35,7 @@ class TaskPlan:
     write: Callable[[Any], Json] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class _Shape:
     """The parameters of a function: which one takes the input, and which the context, if any."""
 

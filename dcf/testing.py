@@ -31,12 +31,13 @@ from dcf.task_registry import FUNCTIONS
 from dcf.task_results import Result, mismatched
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, load
+from dcf.values.records import record
 
 RUN_ID: Final = "test-run"
 """The id of the run, where a test names none."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class After:
     """An answer that comes so many seconds of virtual time later. If the Task has timed out by then, it is too late."""
 
@@ -44,7 +45,7 @@ class After:
     answer: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class NoAnswer:
     """An answer that never comes: the Task waits for its timeout, and without one the run stands still."""
 
@@ -52,7 +53,7 @@ class NoAnswer:
 NEVER: Final = NoAnswer()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StateVisit:
     """One visit of a state. `attempts` counts how often it was tried, `errors` are those of the attempts that failed.
 
@@ -71,7 +72,7 @@ class StateVisit:
     left_at: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class LogLine:
     """A line that a function wrote with `context.log`."""
 
@@ -80,7 +81,7 @@ class LogLine:
     fields: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Story:
     """What happened in a run. `status` is succeeded, failed, or running if it waits for what never comes.
 

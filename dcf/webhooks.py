@@ -7,10 +7,10 @@ does the same check.
 import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from dcf.errors import WebhookRefused
+from dcf.values.records import record
 from dcf.values.webhook_signatures import (
     ID_HEADER,
     SIGNATURE_HEADER,
@@ -27,7 +27,7 @@ TOLERANCE_S: Final = 300.0
 _LONGEST_NUMBER: Final = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class WebhookEvent:
     """What a webhook brings. `id` is the same at every try: drop what you have taken before, with an answer of 2xx.
 

@@ -5,7 +5,6 @@ of how a machine runs, and tools for the Amazon States Language may leave them o
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.asl.gates import Gate
@@ -14,6 +13,7 @@ from dcf.asl.schema_check import Misfit, misfits
 from dcf.asl.surroundings import NOWHERE
 from dcf.errors import StateError
 from dcf.values.json_text import Json, dump
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 MAX_SHOWN: Final = 32_000
@@ -23,7 +23,7 @@ _LONGEST_VALUE: Final = 16_000
 _LONGEST_FAILURE: Final = 300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Instructions:
     """A text in which expressions `{% … %}` stand for values of the Task's input.
 
@@ -41,7 +41,7 @@ class Instructions:
         return whole if len(whole) <= MAX_SHOWN else f"{clip(whole, MAX_SHOWN)} [cut after {MAX_SHOWN} characters]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class TaskBrief:
     """The fields of one Task as written. A `schema` or `errors` of None: any output is taken, any name expected."""
 

@@ -3,7 +3,6 @@
 They do not decide where a choice leads: that is the machine's. `choice_syntax` parses them.
 """
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from dcf.asl.jsonata import QUERY_ERROR, Query
@@ -13,6 +12,7 @@ from dcf.asl.surroundings import Surroundings
 from dcf.asl.templates import Template
 from dcf.errors import StateError
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 
 class Rule(Protocol):
@@ -22,7 +22,7 @@ class Rule(Protocol):
         """Return True if the rule matches; raise StateError when a value that it reads is missing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class AllOf:
     """And. Evaluation stops at the first rule that does not match, so an early rule can guard a later one."""
 
@@ -33,7 +33,7 @@ class AllOf:
         return all(rule.matches(document, around) for rule in self.rules)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class AnyOf:
     """Or. Evaluation stops at the first rule that matches."""
 
@@ -44,7 +44,7 @@ class AnyOf:
         return any(rule.matches(document, around) for rule in self.rules)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Negation:
     """Not: matches when its rule does not."""
 
@@ -55,7 +55,7 @@ class Negation:
         return not self.rule.matches(document, around)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Never:
     """Placeholder for a rule that has problems; a machine with problems never runs."""
 
@@ -64,7 +64,7 @@ class Never:
         return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ValueTest:
     """An operator whose operand is a literal in the rule."""
 
@@ -77,7 +77,7 @@ class ValueTest:
         return self.test(self.variable.read(document, around), self.operand)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PathTest:
     """An operator whose operand is read by a path."""
 
@@ -90,7 +90,7 @@ class PathTest:
         return self.test(self.variable.read(document, around), self.operand.read(document, around))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Presence:
     """IsPresent: the only operator that accepts a missing value."""
 
@@ -102,7 +102,7 @@ class Presence:
         return (self.variable.find(document, around) is not MISSING) is self.expected
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Condition:
     """A JSONata condition. The state fails when the expression returns no boolean."""
 

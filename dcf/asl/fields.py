@@ -5,7 +5,7 @@ value of the right type even for a wrong field. So callers must check the proble
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from dcf.asl.intrinsic_syntax import Call
@@ -14,6 +14,7 @@ from dcf.asl.query_templates import OPENING, Compiler
 from dcf.asl.templates import Literal, Template, TemplateProblem, compile_template, read_reference, variables_read
 from dcf.errors import Problem
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 MAX_SECONDS = 99_999_999
@@ -26,7 +27,7 @@ def token(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1").encode("utf-8", "replace").decode()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Findings:
     """The problems and warnings found while reading a definition; `reads` lists which variables are read where."""
 
@@ -35,7 +36,7 @@ class Findings:
     reads: list[tuple[str, frozenset[str]]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DefinitionFields:
     """A JSON object of a definition: its place, its name in messages, its query language, and where problems go."""
 

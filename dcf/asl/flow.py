@@ -5,16 +5,17 @@ template reads `$states`. Nothing here depends on the type of the state.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from dcf.asl.limits import bounded, refuse_too_much
 from dcf.asl.paths import ROOT, Path
 from dcf.asl.surroundings import Surroundings
 from dcf.asl.templates import Template
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Flow:
     """A state's data flow fields. A path that is None is null in the definition; `parameters` also holds Arguments.
 

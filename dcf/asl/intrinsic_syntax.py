@@ -4,7 +4,6 @@
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -13,6 +12,7 @@ from dcf.asl.paths import Path, parse_path
 from dcf.asl.surroundings import Surroundings
 from dcf.errors import StateError
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 MAX_NESTING: Final = 10
@@ -27,7 +27,7 @@ _SLOT = re.compile(r"\\(.)|(\{\})|([{}])", re.DOTALL)
 _MAX_DIGITS: Final = 300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Constant:
     """A literal argument; `written` is the string between the quotes with its escapes."""
 
@@ -35,7 +35,7 @@ class Constant:
     written: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Call:
     """A call of an intrinsic function with its arguments."""
 

@@ -9,11 +9,11 @@ import hashlib
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from dcf.asl.surroundings import Chance
 from dcf.values.json_text import MAX_BYTES, Json, dump, unwritable
+from dcf.values.records import record
 
 MAX_CHARACTERS: Final = 10_000
 MAX_RANGE: Final = 1_000
@@ -26,7 +26,7 @@ ALGORITHMS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Function:
     """An intrinsic function: the number and types of its arguments, and its implementation."""
 

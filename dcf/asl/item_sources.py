@@ -6,20 +6,20 @@ opens a file itself. The terms are those of Amazon S3: a bucket, a key in it, a 
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Final, Protocol, TextIO
 
 from dcf.asl.reading import read_items, read_json, reader_failure, records, taken
 from dcf.asl.steps import NeedItems
 from dcf.errors import StateError
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 _LIST: Final = "s3:listObjectsV2"
 _GET: Final = ("s3:getObject", "s3")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Listed:
     """One file in a listing; `modified` is in seconds since the epoch."""
 

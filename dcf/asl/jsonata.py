@@ -7,7 +7,6 @@ the random numbers, so evaluating an expression twice gives the same value. Ever
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypedDict
 
@@ -19,6 +18,7 @@ from dcf.asl.limits import MAX_ITEMS
 from dcf.asl.surroundings import Surroundings
 from dcf.errors import StateError
 from dcf.values.json_text import MAX_BYTES, Json, load
+from dcf.values.records import record
 
 QUERY_ERROR: Final = "States.QueryEvaluationError"
 MAX_TEXT: Final = 32_000
@@ -49,7 +49,7 @@ _BOUNDS: Final = _Bounds(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Compiled:
     """A compiled expression, what it reads (variables, parts of `$states`, random numbers) and its limit of steps."""
 
@@ -67,7 +67,7 @@ class Compiled:
         return self.states is None or bool(self.states)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Query:
     """An expression at its place; `field` names the place in messages, such as `Output/result`."""
 

@@ -6,19 +6,20 @@ reads data: that is `engine`'s. A machine is immutable.
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dcf.asl.state_paths import inside, join, open_scope
 from dcf.asl.states import Map, Parallel, State
 from dcf.errors import Problem
+from dcf.values.records import record
 
 if TYPE_CHECKING:
     from dcf.asl.places import Place
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(frozen=True, slots=True, kw_only=True, eq=False)
 class Machine:
     """The states by name, in document order, and the edges between them.
 

@@ -5,12 +5,12 @@ A value of the wrong type makes a test false, never an error. In JSON a boolean 
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from dcf.asl.timestamps import instant
 from dcf.asl.wildcards import Pattern, parse_pattern
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 Test: TypeAlias = Callable[[Json, Json], bool]
 """A function of the Variable's value and the operand that returns True if the test passes."""
@@ -35,7 +35,7 @@ def _as_written(operand: Json) -> Json:
     return operand
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Operator:
     """An operator: the name of its operand's type, the check of a literal operand, and the test.
 

@@ -3,7 +3,7 @@
 Documents are shared, never copied whole, so nothing here may change one in place.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
@@ -13,6 +13,7 @@ from dcf.asl.searches import Search, parse_search
 from dcf.asl.surroundings import Surroundings
 from dcf.errors import StateError
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 
@@ -23,7 +24,7 @@ class _Absent:
 MISSING: Final = _Absent()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Path:
     """A compiled path over the input, the context object or a variable.
 

@@ -4,13 +4,14 @@ Keys are never evaluated. What an expression may read depends on its place: `$st
 result, `$states.errorOutput` only in a Catcher.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from dcf.asl.jsonata import Compiled, Query, compile_expression
 from dcf.asl.jsonata_text import refusals
 from dcf.asl.templates import Literal, ObjectTemplate, Template, TemplateProblem, gather
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 OPENING: Final = "{%"
@@ -18,7 +19,7 @@ CLOSING: Final = "%}"
 _GUARDED: Final = ("result", "errorOutput")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Compiler:
     """Compiles the templates of one field; problems and the variables read are added to its lists."""
 

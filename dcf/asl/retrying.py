@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.asl.states import Catcher, Retrier, State
 from dcf.asl.surroundings import SECOND, Chance
+from dcf.values.records import record
 
 RUNTIME: Final = "States.Runtime"
 TIMEOUT: Final = "States.Timeout"
@@ -14,7 +14,7 @@ HEARTBEAT: Final = "States.HeartbeatTimeout"
 _MAX_DELAY_S: Final = 31_622_400 * 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Retrying:
     """A Retrier that will be used again: its earlier uses, and the counts of all Retriers including this use."""
 

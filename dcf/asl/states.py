@@ -5,7 +5,6 @@ Values only: the interpreter runs states, and `machine` knows the graph. A new t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dcf.asl.briefs import TaskBrief
@@ -15,12 +14,13 @@ from dcf.asl.paths import Path
 from dcf.asl.resources import Resource, read_resource
 from dcf.asl.templates import Template
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 if TYPE_CHECKING:
     from dcf.asl.machine import Machine
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Retrier:
     """Which errors are retried, how often and after which backoff. Without jitter the delay is exact."""
 
@@ -32,7 +32,7 @@ class Retrier:
     jitter: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Catcher:
     """Which errors lead to another state, and with what data; a `result_path` of None discards the Error Output."""
 
@@ -43,7 +43,7 @@ class Catcher:
     assign: Template | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class State:
     """The attributes that every state type has, so that no other module needs a list of the types.
 
@@ -95,14 +95,14 @@ class State:
         return self.machines[index] if index < len(self.machines) else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Workable(State):
     """Base of Task, Parallel and Map: work with a result that may fail, be retried or be caught."""
 
     stays: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Task(Workable):
     """Work for an agent. Timeouts are in seconds: literals, or read when the state is entered.
 
@@ -129,7 +129,7 @@ class Task(Workable):
         return read_resource(self.resource)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Parallel(Workable):
     """Machines that run side by side, each on the same input."""
 
@@ -141,7 +141,7 @@ class Parallel(Workable):
         return self.branches
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ItemReader:
     """Where a Map's items come from, when not from its input."""
 
@@ -151,7 +151,7 @@ class ItemReader:
     max_items: Template | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Batcher:
     """How a Map groups its items into batches."""
 
@@ -160,7 +160,7 @@ class Batcher:
     shared: Template | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Writer:
     """Where the results of a Map go, when not into its output."""
 
@@ -169,7 +169,7 @@ class Writer:
     config: Template | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Map(Workable):
     """A machine that runs once for every item."""
 
@@ -195,7 +195,7 @@ class Map(Workable):
         return self.processor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Pass(State):
     """Passes data on, reshaped. `has_result` distinguishes a literal null Result from no Result."""
 
@@ -203,7 +203,7 @@ class Pass(State):
     has_result: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Wait(State):
     """Waits for `seconds` after entry, or until `timestamp`. Exactly one of the two is set."""
 
@@ -214,7 +214,7 @@ class Wait(State):
     stays: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Branch:
     """A Choice rule, the state that it leads to, and its data flow when it matches."""
 
@@ -224,7 +224,7 @@ class Branch:
     assign: Template | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Choice(State):
     """Selects the next state: the first branch whose rule matches."""
 
@@ -243,14 +243,14 @@ class Choice(State):
         return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Succeed(State):
     """Ends the run, branch or iteration successfully."""
 
     is_end: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Fail(State):
     """Fails the run, branch or iteration; error and cause are literals or expressions."""
 

@@ -5,7 +5,6 @@ not be changed in place, like every other document here.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from dcf.asl.intrinsic_syntax import Call, parse_call, variables_of
@@ -13,6 +12,7 @@ from dcf.asl.paths import Path, parse_path
 from dcf.asl.surroundings import Surroundings
 from dcf.errors import StateError
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 
@@ -31,7 +31,7 @@ class TemplateProblem(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Literal:
     """A constant part of a template."""
 
@@ -42,7 +42,7 @@ class Literal:
         return self.value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PathReference:
     """The value of a `.$` key; `key` is as written, for messages."""
 
@@ -57,7 +57,7 @@ class PathReference:
             raise StateError(error.error, f"The field '{self.key}': {error.cause}") from None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ObjectTemplate:
     """An object with at least one part that is not constant."""
 
@@ -68,7 +68,7 @@ class ObjectTemplate:
         return {name: part.render(document, around) for name, part in self.members}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ArrayTemplate:
     """An array with at least one part that is not constant."""
 

@@ -4,15 +4,15 @@ Deliberately not a regular expression: a workflow's author writes the pattern, a
 """
 
 import re
-from dataclasses import dataclass
 from itertools import pairwise
 
 from dcf.errors import StateError
+from dcf.values.records import record
 
 _PART = re.compile(r"\\[*\\]|.", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Pattern:
     """The literal pieces between the wildcards; `text` is the pattern as written."""
 

@@ -5,7 +5,6 @@ and all of its problems are told; nothing is left out without a word.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -24,6 +23,7 @@ from dcf.core.catalogue_definitions import (
 )
 from dcf.errors import InvalidArgument
 from dcf.values.located import Located, LocatedFields, Report, SourcePlace, SourceProblem
+from dcf.values.records import record
 
 AUTHOR: Final = "files"
 
@@ -39,7 +39,7 @@ _MOST_PHASES: Final = 100
 _LONGEST_PHASE: Final = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class CatalogueSources:
     """The definitions of a directory, and all problems of the files that are left out."""
 

@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -15,11 +14,12 @@ from dcf.authoring.records import SkillEntry, SkillRecord, ToolEntry, read_skill
 from dcf.stub.config import StubConfig, StubTool, read_tool
 from dcf.values.json_text import Json
 from dcf.values.located import Located, Report, SourcePlace, SourceProblem
+from dcf.values.records import record
 
 _MAX_CATALOG: Final = 4 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class GeneratedManifest:
     """A manifest and the record it was made from."""
 
@@ -32,7 +32,7 @@ class GeneratedManifest:
         return file_name(self.record.manifest_id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Generation:
     """The result of generating. If there are problems, the rest must not be used."""
 
@@ -155,10 +155,10 @@ def _tools(entries: Iterable[ToolEntry], report: Report) -> dict[tuple[str, str]
 def _check_unique(records: Iterable[SkillRecord], report: Report) -> None:
     """Report two skills with one id, or one name and version. Case is ignored, as some file systems ignore it."""
     seen: dict[str, SourcePlace] = {}
-    for record in records:
-        for name in (record.manifest_id.casefold(), f"{record.name}@{record.version}".casefold()):
-            first = seen.setdefault(name, record.place)
-            if first is not record.place:
+    for one in records:
+        for name in (one.manifest_id.casefold(), f"{one.name}@{one.version}".casefold()):
+            first = seen.setdefault(name, one.place)
+            if first is not one.place:
                 message = f"The skill '{name[:200]}' is written before, at {first}."
-                report.refuse(record.place, "duplicate_skill", message, "Keep one, or raise its version.")
+                report.refuse(one.place, "duplicate_skill", message, "Keep one, or raise its version.")
                 break

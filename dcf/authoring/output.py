@@ -8,15 +8,15 @@ import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from dcf.errors import InvalidArgument
+from dcf.values.records import record
 
 _MODE = 0o644
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Output:
     """A file to write."""
 

@@ -6,13 +6,13 @@ dataSources [{id, description, destination, text | file}], complexityProfile.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from dcf.authoring.files import SourceFiles
 from dcf.values.json_text import Json
 from dcf.values.located import Located, LocatedFields, SourcePlace
+from dcf.values.records import record
 
 MAX_DATA: Final = 500_000
 """Longest data source, in characters."""
@@ -54,7 +54,7 @@ class ToolEntry(NamedTuple):
     node: Located
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ToolReference:
     """A tool that a skill needs. `schema` is the schema of its parameters, if the skill has its own."""
 
@@ -66,7 +66,7 @@ class ToolReference:
     place: SourcePlace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DataSource:
     """A text that a skill brings into the agent's context."""
 
@@ -77,7 +77,7 @@ class DataSource:
     place: SourcePlace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SkillRecord:
     """One skill, as its source describes it."""
 

@@ -5,7 +5,7 @@ import re
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from dcf.core.definition import Definition
 from dcf.errors import InvalidArgument
 from dcf.values.identifiers import check_id
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 if TYPE_CHECKING:
     from dcf.hosting.agents_file import AgentsFile
@@ -23,7 +24,7 @@ MOST_AT_ONCE = 10
 """States that one worker works on at the same time, where the user does not say."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Job:
     """The workflow to run, its input, and the settings of the run.
 

@@ -13,7 +13,7 @@ import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from dcf.cli.child_processes import ChildProcesses
@@ -21,6 +21,7 @@ from dcf.cli.job import Job
 from dcf.cli.planner import PATIENCE_S, Planner, RunPlace, once_possible
 from dcf.core.access import Scope
 from dcf.errors import DcfError
+from dcf.values.records import record
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ _KEYS_OUTLIVE_S: Final = 120
 _LONGEST_S: Final = 10 * 365 * 86_400.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class _KeyPair:
     """The API keys of one run."""
 

@@ -9,17 +9,17 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dcf.cli.termination import tell_first
+from dcf.values.records import record
 from dcf.worker import TaskFunction, ToolCaller, Worker
 
 if TYPE_CHECKING:
     from dcf.settings import Settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
     """How a worker process works. One that is `leashed` by `dcf run` reports to nobody and ends at once."""
 

@@ -7,12 +7,13 @@ needed only for secrets that can be guessed, such as passwords.
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from hmac import compare_digest
 
 from dcf.core.quotas import Account, Amount
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 SECRET_BYTES = 32
 KEY_CALLER = "key:"
@@ -45,7 +46,7 @@ MEANINGS: Mapping[Scope, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Caller:
     """Who makes a call. `name` is written into the history of runs.
 
@@ -64,7 +65,7 @@ class Caller:
     project: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ApiKey:
     """The stored record of an API key: the key's digest, not the key. Times in server microseconds.
 

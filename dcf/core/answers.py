@@ -1,7 +1,6 @@
 """The answers of the verbs, refusals included. Values only, no decisions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dcf.core.model import Receipt, RunStatus, StateDoc, Status
@@ -10,7 +9,7 @@ from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StateRefusal(Refusal):
     """A refusal with the state's document, for callers who may see it."""
 
@@ -41,7 +40,7 @@ class Released:
     doc: StateDoc
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class AlreadyCompleted(StateRefusal):
     """The token completed the state before, with other content; `receipt` says what was stored.
 

@@ -7,7 +7,7 @@ documents of the runs that an index names, and `RunQuery.matches` leaves out tho
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final, Literal
 
@@ -19,6 +19,7 @@ from dcf.core.parents import read_parent
 from dcf.core.usage import sums_shown
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 LONGEST_PAGE: Final = 1000
 """Most runs of one page."""
@@ -47,7 +48,7 @@ class Facet(StrEnum):
     BLOCKED = "blocked"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Cursor:
     """A place in the list: the creation time by the index, in server microseconds, and the id of the run before it."""
 
@@ -68,7 +69,7 @@ def read_cursor(text: str | None) -> Cursor | None:
     return None if found is None else Cursor(score=found[0], workflow_id=found[1])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class RunQuery:
     """Request for a page of the list of runs, newest first. Each filter that is given must be met.
 
@@ -122,7 +123,7 @@ class RunQuery:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class RunRow:
     """One line of the list of runs. `unreadable` is a run whose documents are damaged.
 
@@ -183,7 +184,7 @@ class RunRow:
         } | ({"usage": sums_shown(self.usage)} if self.usage else {})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Counts:
     """How many runs the indexes have: in all, by status, and stuck. They are near: an entry may be stale."""
 
@@ -196,7 +197,7 @@ class Counts:
         return {"runs": self.runs, "stuck": self.stuck, **self.by_status}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class RunPage:
     """A page of the list, newest first, at the server's time `now`.
 

@@ -6,7 +6,6 @@ hashes. `core/catalog.py`, the list of runs, is something else.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -15,7 +14,7 @@ from dcf.values.digest import content_fingerprint, definition_sha256, fingerprin
 from dcf.values.identifiers import check_name
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json, byte_length
-from dcf.values.records import replace
+from dcf.values.records import record, replace
 
 MOST_DEFINITIONS: Final = 10_000
 """Definitions and kept older versions of one Redis."""
@@ -49,7 +48,7 @@ class DefinitionKind(StrEnum):
     SKILL = "skill"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Owner:
     """Whom a definition is for: a session, else a project, else everybody."""
 
@@ -69,7 +68,7 @@ class Owner:
         return "global" if self.project is None else f"project {self.project}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Version:
     """One version of a definition. Times are the server's, in microseconds."""
 
@@ -79,7 +78,7 @@ class Version:
     author: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class NewDefinition:
     """Request to keep a definition. Without a `version` the next number is taken.
 
@@ -130,7 +129,7 @@ class NewDefinition:
         return entry_id(self.kind, self.name, self.owner)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class CataloguedDefinition:
     """A definition as the catalogue has it: all but its content, which is kept beside it."""
 
@@ -250,7 +249,7 @@ def outside_definition(
     tags: tuple[str, ...] = (),
     size: int = 0,
     until: int | None = None,
-    owner: Owner = Owner(),
+    owner: Owner = Owner(),  # noqa: B008 - it is frozen
 ) -> CataloguedDefinition:
     """Return what the catalogue shows of something that is kept elsewhere: a workflow that ran, or a skill."""
     return CataloguedDefinition(

@@ -4,7 +4,6 @@ Pure. The start state is entered like any other, so a workflow of Pass and Choic
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from dcf.asl import engine
 from dcf.asl.gates import Gate
@@ -26,11 +25,11 @@ from dcf.core.signals import NO_SIGNALS
 from dcf.core.transition import Transition, clock_of
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, byte_length
-from dcf.values.records import replace
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Beginning:
     """Where a run begins that takes over what an earlier one did.
 
@@ -46,7 +45,7 @@ class Beginning:
     outputs: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Create:
     """Request to create a run.
 

@@ -4,7 +4,7 @@ Knows nothing of runs: one definition may be run many times.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, TypeGuard
 
 from dcf.asl.briefs import TaskBrief
@@ -22,6 +22,7 @@ from dcf.errors import InvalidDefinition, Problem
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json
 from dcf.values.names import escaped, hidden_in
+from dcf.values.records import record
 
 _STATEFUL = ("'Assign'", "$$", "{%")
 """Text that occurs in every document whose states read variables or the context object."""
@@ -38,7 +39,7 @@ _NO_OBJECT: Final = Problem(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Definition:
     """A workflow that can be run, as parsed from its document.
 

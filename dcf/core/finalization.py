@@ -5,7 +5,6 @@ Pure. Finalizing also stops all workers: each of their writes watches meta and i
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from dcf.core import receipts
 from dcf.core.answers import Finalized
@@ -18,12 +17,12 @@ from dcf.core.run_timeouts import NOT_PAUSED
 from dcf.core.usage import sums_shown
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
-from dcf.values.records import replace
+from dcf.values.records import record, replace
 
 CLOSED_BY_FINALIZE = "finalized: state closed by finalize_workflow"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Finalize:
     """Request to close a run. `status` overrides the status that follows from the states."""
 

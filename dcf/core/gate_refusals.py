@@ -15,7 +15,6 @@ The other refusals are in `refusals`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.answers import StateRefusal
@@ -23,6 +22,7 @@ from dcf.core.gates import MOST_SUBMISSIONS, Gated, OpenGate
 from dcf.core.model import StateDoc
 from dcf.values.json_text import Json
 from dcf.values.names import escaped
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 from dcf.values.text_pieces import clip
 
@@ -32,7 +32,7 @@ RETRY_S: Final = 15
 _NAMED: Final = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class GateRefusal(StateRefusal):
     """A completion that the gates of the state hold up, with the criteria that failed."""
 

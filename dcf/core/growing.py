@@ -5,7 +5,6 @@ cannot be granted leave nothing behind.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from dcf.asl.steps import Entry
 from dcf.core.answers import Leased
@@ -25,11 +24,11 @@ from dcf.core.units import NewUnit, Units, found_by, write_unit
 from dcf.values.digest import next_token
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, byte_length
-from dcf.values.records import replace
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class AddUnits:
     """Request to add units. Those with `claim` are leased to `owner` in the same transaction.
 
@@ -59,7 +58,7 @@ class AddUnits:
         return Acquire(state=name, owner=self.owner, token=next_token(self.token, name), ttl_s=self.ttl_s)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Added:
     """The units are there. `outcome` is what was done, now or at the same request before; `leases` are the caller's."""
 

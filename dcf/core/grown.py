@@ -6,7 +6,6 @@ the units, so everything that reads a definition reads a grown one alike. What c
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from dcf.asl.brief_syntax import read_brief
@@ -22,6 +21,7 @@ from dcf.core.units import NO_UNITS, Unit, Units
 from dcf.errors import Problem
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 MARK: Final = "grown"
 """The field of a document that says that its run grows."""
@@ -31,7 +31,7 @@ SCHEMA_VERSION: Final = "grown-1"
 _FLOW: Final = Flow()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class UnitTask(Task):
     """A unit as a Task; `followers` wait for it."""
 
@@ -53,7 +53,7 @@ class UnitTask(Task):
         return not self.followers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class UnitGroup(State):
     """A group of units: it ends when it is sealed and all of them are done."""
 

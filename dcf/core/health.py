@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -21,6 +20,7 @@ from dcf.core.vitals import (
 )
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 NEARLY_FULL: Final = 0.85
 """Part of the memory limit from which an operator is warned."""
@@ -67,7 +67,7 @@ _STOPPING: Final = frozenset({Topic.REDIS, Topic.WRITES, Topic.REPLICAS})
 _SEVERITY: Final = (Level.OK, Level.WARNING, Level.FAILING)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class HealthFinding:
     """One finding. `remedy` says what to do, where something is to be done.
 

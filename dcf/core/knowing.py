@@ -1,7 +1,6 @@
 """Decides on findings: what a new one is, and what a change makes of one. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.knowledge import (
@@ -24,14 +23,14 @@ from dcf.core.text_entries import FacetFilter, combined_filter
 from dcf.errors import TooLarge
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json, byte_length
-from dcf.values.records import replace
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 from dcf.values.secret_shapes import redact
 
 ID_PREFIX: Final = "f-"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class NewFinding:
     """Request to keep a finding. `key` is what the caller knows it by; without one its content is."""
 
@@ -62,7 +61,7 @@ class NewFinding:
         return ID_PREFIX + content_fingerprint(named)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FindingWish:
     """What is to change of a finding; None leaves it as it is."""
 
@@ -77,7 +76,7 @@ class FindingWish:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FindingFilters:
     """Which findings are wanted; each that is given must be met.
 

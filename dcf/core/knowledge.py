@@ -6,7 +6,7 @@ else. No secret of a known shape is kept in one (`values/secret_shapes.py`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
@@ -15,6 +15,7 @@ from dcf.core.text_tokens import read_words
 from dcf.errors import InvalidArgument
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 MOST_FINDINGS: Final = 100_000
@@ -58,7 +59,7 @@ class FindingStatus(StrEnum):
     SUPERSEDED = "superseded"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FindingChange:
     """A change of a finding: when, by whom, of which fields, and why."""
 
@@ -68,7 +69,7 @@ class FindingChange:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class LastingFinding:
     """A finding. Without a `project` it is for all of them. Times are the server's, in microseconds.
 

@@ -4,10 +4,10 @@ Pure. An entry is written just before what it names, so a young dangling entry i
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from dcf.core.model import RunStatus
+from dcf.values.records import record
 
 
 class ListKind(StrEnum):
@@ -26,7 +26,7 @@ class ListKind(StrEnum):
     GATES = "gates"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ListFlaw:
     """A wrong entry of an index: a missing one (`is_missing`), or a dangling one, which names nothing.
 

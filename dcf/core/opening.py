@@ -1,6 +1,5 @@
 """Opens a run that grows: one without a graph, to which units are added while it is open. Pure."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.answers import Created
@@ -15,6 +14,7 @@ from dcf.core.refusals import conflict, run_over
 from dcf.values.digest import content_fingerprint, fingerprint
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 LONGEST_TITLE: Final = 200
@@ -22,7 +22,7 @@ OPENED_AS: Final = "opened_as"
 """The field of meta with the fingerprint of what a run was opened with."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class OpenRequest:
     """Request to open a run: `wish` has no units yet.
 

@@ -1,14 +1,13 @@
 """Makes a finding of an issue of a run's journal: what the trouble was, and how it was resolved, if it was. Pure."""
 
-from dataclasses import dataclass
-
 from dcf.core.journal import JournalEntry
 from dcf.core.knowing import NewFinding
 from dcf.core.knowledge import LONGEST_TEXT, LONGEST_TITLE, Severity
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Promotion:
     """Request to promote an issue: what the finding is to say beyond it. None takes it from the issue."""
 

@@ -5,16 +5,15 @@ is counted in Redis (`store/quotas.py`), so that all servers count together.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from dcf.errors import InvalidArgument
-from dcf.values.records import replace
+from dcf.values.records import record, replace
 
 Amount = int | float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Quotas:
     """What one key may do: `calls` and `events` a second after a burst, and at most so much of each stock.
 
@@ -35,7 +34,7 @@ class Quotas:
 DEFAULTS: Final = Quotas()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Bound:
     """The smallest and largest value of a quota, and what it counts."""
 
@@ -85,7 +84,7 @@ def with_own(defaults: Quotas, own: Mapping[str, Amount]) -> Quotas:
     return replace(defaults, **known)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Account:
     """A key's account at the time of a call: its quotas, and what the count of this call said.
 

@@ -5,7 +5,7 @@ whose turn has not come, or of which no state recorded its input, begins anew. P
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from dcf.asl.places import machine_of
@@ -31,7 +31,7 @@ class BranchPlace:
         return open_scope(self.owner, self.index)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Plan:
     """What goes on: `scopes` by path with the branches that are done, `states` with the entry that was recorded.
 

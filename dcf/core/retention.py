@@ -6,7 +6,6 @@ on where the process that began it died.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.decision import Changes, Decision, Event, Snapshot
@@ -25,7 +24,7 @@ _RELEASED: Final = "Once it is over, delete_run deletes it."
 FINALIZED_BY_ITSELF: Final = "finalized by itself: nobody did after the run had ended"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class RetentionPolicy:
     """How long ended runs are kept, in seconds; 0 means for ever.
 

@@ -4,7 +4,6 @@ A group ends by itself once it is sealed and all that is in it has ended well; s
 is open must be skipped first, or the close forced.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.core import receipts
@@ -24,7 +23,7 @@ from dcf.core.units import Units
 from dcf.values.digest import content_fingerprint
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
-from dcf.values.records import replace
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 LONGEST_SUMMARY: Final = 8_000
@@ -34,7 +33,7 @@ MAX_METRICS: Final = 8_000
 """Most bytes of the metrics of a close."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Seal:
     """Request to seal a group, or the whole run (`group` None).
 
@@ -50,7 +49,7 @@ class Seal:
         return {"group": self.group, "only_if_done": self.only_if_done, "force": self.force}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Close:
     """Request to end a run, with what is to be kept of it. `force`: although units are open."""
 

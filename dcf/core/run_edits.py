@@ -6,7 +6,7 @@ consistent: statuses, leases, dependencies, history. Pure.
 
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from dcf.core import codec
@@ -16,6 +16,7 @@ from dcf.core.model import Meta, RunStatus, StateDoc
 from dcf.errors import InvalidArgument
 from dcf.values.identifiers import check_agents, check_id
 from dcf.values.json_text import Json, dump
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 _META_FREE: Final = frozenset({"agents", "skills", "planner_agent_id", "max_attempts", "retention_s", "finalize_note"})
@@ -40,7 +41,7 @@ _VERBS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Hand:
     """The author of an edit: `who` is written into the history.
 
@@ -52,7 +53,7 @@ class Hand:
     agent_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Circumstances:
     """What must be known of a run to judge an edit of one of its documents.
 

@@ -9,7 +9,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
@@ -19,6 +19,7 @@ from dcf.core.ticks import Cron, Every, Timing, read_cron, read_every
 from dcf.errors import InvalidArgument, TooLarge
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, byte_length
+from dcf.values.records import record
 
 MOST_SCHEDULES: Final = 1000
 """Schedules of one Redis."""
@@ -55,7 +56,7 @@ class CatchUp(StrEnum):
     ALL = "all"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ScheduleTrouble:
     """Why a schedule did not start its run: a code, a sentence, and what to do."""
 
@@ -69,7 +70,7 @@ class ScheduleTrouble:
         return {"code": self.code, "message": self.message, "hint": self.hint, "at": to_text(self.at)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class TickRecord:
     """What became of a tick, or of `count` ticks in a row from `tick` to `last`.
 
@@ -100,7 +101,7 @@ class TickRecord:
         return {name: value for name, value in found.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Intent:
     """A start under way: of this tick, by `holder` (drawn for it), between `at` and `until` of the server's time.
 
@@ -115,7 +116,7 @@ class Intent:
     trouble: ScheduleTrouble | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Schedule:
     """A schedule. `next_at` is its next tick, `waiting` are ticks whose runs are to be started, oldest first.
 
@@ -200,7 +201,7 @@ class Schedule:
         return f"{slug}-{moment}-{base64.b32encode(drawn)[:10].decode().lower()}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ScheduleWish:
     """Request to create a schedule: by a cron expression in a time zone, or every so many seconds."""
 

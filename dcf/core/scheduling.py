@@ -14,12 +14,13 @@ as started without its run.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from dcf.core.schedules import CatchUp, Intent, Overlap, Schedule, ScheduleTrouble, TickRecord
 from dcf.core.ticks import MOST_TICKS, due_ticks
 from dcf.values.instants import SECOND, to_text
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 START_S: Final = 30
@@ -38,14 +39,14 @@ Running: TypeAlias = Mapping[str, bool | None]
 """Runs by whether they go on; None: there is no such run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Begun:
     """The run of the tick is there. `exists`: it was found in the transaction that notes it."""
 
     exists: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class NotBegun:
     """The tick got no run, and gets none: `stops` the schedule as well."""
 
@@ -53,7 +54,7 @@ class NotBegun:
     stops: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PutOff:
     """The start is tried again after so many seconds."""
 

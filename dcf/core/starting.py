@@ -6,7 +6,6 @@ Pure. What is written is what `creation` and `kickoff` write one after the other
 import base64
 import hashlib
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.answers import Created
@@ -21,7 +20,7 @@ from dcf.core.schedule_refusals import start_overdue
 from dcf.errors import InvalidArgument
 from dcf.values.identifiers import check_name
 from dcf.values.json_text import Json
-from dcf.values.records import replace
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 MOST_TAGS: Final = 20
@@ -32,7 +31,7 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}\Z", re.ASCII)
 _LONGEST_REFERENCE: Final = 300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Reference:
     """A reference to a kept definition: its hash, or its name, of the newest or of one version."""
 
@@ -50,7 +49,7 @@ def read_reference(text: str) -> Reference:
     return Reference(name=name, version=version) if at and name and version else Reference(name=text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Start:
     """Request to start a run. `request` has the id by which a repetition is known, if the caller chose one.
 

@@ -3,7 +3,7 @@
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations, product
 from typing import Final, TypeAlias
 
@@ -13,6 +13,7 @@ from dcf.core.text_tokens import Words
 from dcf.errors import InvalidArgument
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 MOST_SKIPPED: Final = 10_000
 """Largest offset of a page; a cursor goes on however far."""
@@ -21,7 +22,7 @@ _PARTS: Final = 8
 _LONGEST_CURSOR: Final = 600
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class TextEntry:
     """A document that is found by its words and facets. `at` orders entries of the same rank, the latest first.
 
@@ -39,7 +40,7 @@ class TextEntry:
     body: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FacetFilter:
     """A filter: the entry has one of these values of a facet, or one of these words.
 
@@ -72,7 +73,7 @@ def combined_filter(wanted: Mapping[str, tuple[str, ...]]) -> tuple[FacetFilter,
     return (FacetFilter(facet="+".join(names), values=values),)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class TextSearch:
     """Request for a page of entries that meet the query and every filter: the best first, without words the newest."""
 
@@ -89,7 +90,7 @@ class TextSearch:
         return content_fingerprint(asked)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Hit:
     """An entry that was found, and the sum of the weights of the words that it was found by; 0 without words."""
 
@@ -98,7 +99,7 @@ class Hit:
     document: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SearchPage:
     """A page of a search. There are `total` entries in all; at least, if that is not `exact`."""
 
@@ -112,7 +113,7 @@ Place: TypeAlias = tuple[str, ...]
 """Where a search goes on: the list it goes by, the beginning and the end of its block, the last entry shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Onward:
     """What a cursor says: the place, and how many entries the first page counted."""
 

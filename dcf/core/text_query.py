@@ -6,10 +6,10 @@ and a name such as `foo-bar` or `snake_case` is a phrase of its words. Words are
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.text_tokens import words_in
+from dcf.values.records import record
 
 LONGEST_QUERY: Final = 1000
 """Characters of a query that are read."""
@@ -20,7 +20,7 @@ MOST_TERMS: Final = 16
 _PIECE: Final = re.compile(r'"([^"]*)"?|([^\s"]+)')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class TextQuery:
     """What a text must have: `words`, each once, and `phrases`: several words one after the other.
 

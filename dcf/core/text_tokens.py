@@ -9,8 +9,10 @@ is a word.
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
+
+from dcf.values.records import record
 
 LONGEST_WORD: Final = 64
 """Characters of a word that count; the rest of a longer one is left out, in texts and in queries."""
@@ -32,7 +34,7 @@ _UNSPACED: Final = re.compile(
 _HUMP: Final = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Words:
     """The words of a text in their order, and every word under which it is found, by its weight."""
 

@@ -9,12 +9,12 @@ imported when a tick is worked out: neither `dcf --help` nor a worker needs them
 import re
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dcf.errors import InvalidArgument
 from dcf.values.instants import SECOND
+from dcf.values.records import record
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -36,7 +36,7 @@ _ZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,30}(?:/[A-Za-z0-9_+-]{1,30}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Cron:
     """A cron expression of five fields, and the IANA time zone that it is meant in."""
 
@@ -60,7 +60,7 @@ class Cron:
                 yield tick
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Every:
     """So many seconds after each other, counted from `anchor`."""
 
@@ -76,7 +76,7 @@ class Every:
 Timing: TypeAlias = Cron | Every
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DueTicks:
     """The latest of the ticks that are due, and how many there were before them; `is_more`: that count is too small.
 

@@ -6,7 +6,7 @@ Where a unit stands (status, lease, what it waits for) is in its state document,
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal, TypeAlias
 
 from dcf.core.stored_values import object_of
@@ -91,7 +91,7 @@ class NewUnit:
         return replace(self, unit=replace(self.unit, content=content_fingerprint(written)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Units:
     """All units of a run, by name in the order in which they were added, and who waits for whom.
 

@@ -4,14 +4,15 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Self
 
 from dcf.errors import DcfError, StoreUnavailable
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Trouble:
     """Why Redis does not do what was asked of it, and what an operator can do: a sentence each."""
 
@@ -24,7 +25,7 @@ class Trouble:
         return cls(message=error.message, remedy=error.remedy if isinstance(error, StoreUnavailable) else error.hint)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class MemoryUse:
     """Bytes used, their limit (0: none), and what Redis does at the limit (`maxmemory-policy`)."""
 
@@ -33,7 +34,7 @@ class MemoryUse:
     policy: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Durability:
     """What of its data Redis keeps on disk, and whether the last tries succeeded.
 
@@ -48,7 +49,7 @@ class Durability:
     snapshot_written: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ReplicaSeen:
     """A connected replica: whether it is in step, the seconds since it was last heard of, the bytes it lacks."""
 
@@ -57,7 +58,7 @@ class ReplicaSeen:
     behind: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Overdue:
     """What is due for longest and was not handled: its run, its state (None: the run's deadline), and since when."""
 
@@ -66,7 +67,7 @@ class Overdue:
     since: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ClockFacts:
     """`looked_at`: when any clock looked last. `live` runs are on its list; `examined` of them were read for the rest.
 
@@ -80,7 +81,7 @@ class ClockFacts:
     overdue: Overdue | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Sighting:
     """When an agent was last seen: it called a tool."""
 
@@ -88,7 +89,7 @@ class Sighting:
     at: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PlatformTrouble:
     """An agent platform that does not answer: since when, how many calls in a row, the latest error in words."""
 
@@ -98,7 +99,7 @@ class PlatformTrouble:
     error: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SilentWebhook:
     """A webhook that does not answer: how many deliveries in a row failed, and the latest error in words."""
 
@@ -107,7 +108,7 @@ class SilentWebhook:
     error: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class WebhookFacts:
     """How many webhooks there are, and which of the first of them do not answer."""
 
@@ -115,7 +116,7 @@ class WebhookFacts:
     silent: tuple[SilentWebhook, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ScheduleFacts:
     """How many schedules there are; those that are stopped or could not start their latest run, a few by name.
 
@@ -128,7 +129,7 @@ class ScheduleFacts:
     overdue: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SweepResult:
     """What a check of the lists found: entries missing and dangling, by kind of list, and whether they were mended.
 
@@ -152,7 +153,7 @@ class SweepResult:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Vitals:
     """Everything that was read.
 
@@ -178,7 +179,7 @@ class Vitals:
     schedules: ScheduleFacts = ScheduleFacts()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Expected:
     """What the settings of this process ask for. `fsync` is None for a Redis that dcf does not start itself.
 

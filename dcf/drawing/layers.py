@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Final
 
 from dcf.errors import InvalidArgument
+from dcf.values.records import record
 
 COLUMN_GAP: Final = 26.0
 LAYER_GAP: Final = 34.0
@@ -29,7 +30,7 @@ _EFFORT: Final = 30_000
 _OPEN, _DONE = 1, 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Wire:
     """An arrow as the layout sees it. `label` is the width and height of its label, if any."""
 
@@ -52,7 +53,7 @@ class Slot:
     top: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Link:
     """A piece of a line between neighbouring layers. `up`: it leads upwards; `last`: it ends at a node."""
 

@@ -1,12 +1,12 @@
 """Gives a scene coordinates, in pixels from the top left corner: boxes, panels inside them, lines and labels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.drawing.layers import LayerPlan, Link, Slot, Wire, arrange
 from dcf.drawing.scene import MARKERS, Arrow, Graph, Node
 from dcf.drawing.words import printable, width_of
+from dcf.values.records import record
 
 NAME_SIZE: Final = 13.0
 NOTE_SIZE: Final = 11.0
@@ -31,7 +31,7 @@ _PORT_GAP: Final = 22.0
 Point = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Rect:
     """A rectangle; `x` and `y` are its top left corner."""
 
@@ -41,7 +41,7 @@ class Rect:
     height: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Label:
     """A text centred at a point. `full` is the text before it was cut."""
 
@@ -53,7 +53,7 @@ class Label:
     dashed: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Line:
     """A line: straight to the second point, curved to the third, straight to the last. A loop is one curve back."""
 
@@ -63,7 +63,7 @@ class Line:
     loop: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Panel:
     """The picture of one machine, and the rectangle around it."""
 
@@ -74,7 +74,7 @@ class Panel:
     labels: tuple[Label, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Box:
     """A node and what is drawn inside it."""
 
@@ -84,7 +84,7 @@ class Box:
     panels: tuple[Panel, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class _Block:
     """A node whose size is known."""
 
@@ -94,7 +94,7 @@ class _Block:
     panels: "tuple[_Sheet, ...]" = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class _Sheet:
     """A graph whose nodes are arranged relative to each other, without absolute coordinates."""
 

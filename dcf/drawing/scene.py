@@ -1,7 +1,6 @@
 """What a picture shows, without coordinates: a machine as nodes, arrows and groups."""
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.asl.machine import Machine
@@ -9,6 +8,7 @@ from dcf.asl.state_paths import join, open_scope
 from dcf.asl.states import Choice, Map, Parallel, State
 from dcf.drawing.words import describe, errors_text, printable
 from dcf.errors import InvalidArgument
+from dcf.values.records import record
 
 START: Final = "Start"
 END: Final = "End"
@@ -16,7 +16,7 @@ MARKERS: Final = frozenset({START, END})
 MAX_STATES: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Arrow:
     """A transition between two nodes of a graph, by their indexes. `dashed` means that it catches an error."""
 
@@ -26,7 +26,7 @@ class Arrow:
     dashed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Node:
     """A state, or the marker where a run begins or ends. Inside a Map, `path` is that of the first iteration.
 
@@ -41,7 +41,7 @@ class Node:
     groups: "tuple[Group, ...]" = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Graph:
     """A machine: its nodes in reading order, and the arrows between them."""
 
@@ -49,7 +49,7 @@ class Graph:
     arrows: tuple[Arrow, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Group:
     """A machine inside a Parallel or Map."""
 

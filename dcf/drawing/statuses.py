@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.asl.state_paths import open_scope
 from dcf.drawing.scene import Graph, nodes_in
 from dcf.drawing.words import printable
+from dcf.values.records import record
 
 Statuses = Mapping[str, str]
 """Status by the path of a state: `pending`, `running`, `succeeded`, `failed`, `skipped`, `cancelled`."""
@@ -29,7 +29,7 @@ _NOTICED: Final = 2
 _GOOD: Final = frozenset({"succeeded", "skipped"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Share:
     """Progress of an opened Map: its number of iterations, and how many of them ended (`done`, with `failed` ones)."""
 

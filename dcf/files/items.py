@@ -23,6 +23,7 @@ from dcf.asl.item_sources import Listed, bring, missing
 from dcf.asl.reading import reader_failure
 from dcf.asl.steps import NeedItems
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 MAX_BYTES: Final = 16 * 1024 * 1024
@@ -36,7 +37,7 @@ _STEP: Final = _DIRECTORY | os.O_NOFOLLOW
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ItemFiles:
     """Reads items from files below the roots. `max_bytes` limits what one ItemReader reads in total, unpacked."""
 

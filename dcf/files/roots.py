@@ -9,10 +9,10 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 STEP: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -44,7 +44,7 @@ def failed(code: str, what: str, error: OSError) -> Stopped:
     return Stopped(code, f"{what}: {_WORDS.get(error.errno or 0, 'the system refused it')}.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class RootedPath:
     """A path at or below a root: `root` is the root's real path, `steps` are the names below it."""
 
@@ -121,7 +121,7 @@ def _make(base: int, step: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Roots:
     """The configured directories. Those in `write` may be read as well."""
 

@@ -10,7 +10,7 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
@@ -19,6 +19,7 @@ from dcf.files.appending import append_to
 from dcf.files.roots import STEP, RootedPath, Roots, Stopped, descend, failed
 from dcf.files.walking import DirectoryEntry, describe, walk
 from dcf.values.json_text import byte_length
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 MAX_BYTES: Final = 1024 * 1024
@@ -31,7 +32,7 @@ Asked = ParamSpec("Asked")
 Told = TypeVar("Told")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Listing:
     """One page of a directory's entries, in order.
 
@@ -44,7 +45,7 @@ class Listing:
     skipped: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Content:
     """Bytes of a file from an offset on; `size` is the whole file's size in bytes."""
 
@@ -201,7 +202,7 @@ class FileTree:
         return (root for root in self._roots.all() if root.is_dir())
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Move:
     """One rename, from one open directory to another."""
 

@@ -3,11 +3,11 @@
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from dcf.files.roots import STEP, Stopped, failed
 from dcf.values.instants import to_text
+from dcf.values.records import record
 
 _MOST: Final = 100_000
 _MAX_DEPTH: Final = 64
@@ -16,7 +16,7 @@ _MICRO: Final = 1000
 DirectorySteps: TypeAlias = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DirectoryEntry:
     """One entry of a directory: `size` in bytes, `modified` as ISO 8601 UTC text."""
 

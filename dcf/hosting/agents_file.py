@@ -9,7 +9,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from dcf.hosting.own_tools import OWN_TOOLS
 from dcf.hosting.protocol import AgentProfile, Json
 from dcf.hosting.tool_servers import ToolServer
 from dcf.values.identifiers import check_id
+from dcf.values.records import record
 
 RECIPES: Final[Mapping[str, str]] = {
     "a2a": "dcf.hosting.recipes.a2a:handle",
@@ -41,7 +42,7 @@ _SECRET: Final = re.compile(r"(DCF|LETTA)_.*|REDIS_URL")
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class HostedAgent:
     """An agent of the file. `source` is its handler; `python` is what a child process runs it with, if it has one.
 
@@ -60,7 +61,7 @@ class HostedAgent:
     dcf_tools: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class AgentsFile:
     """The agents of a file, and the folder that it lies in."""
 

@@ -6,17 +6,17 @@ Decides only. The server checks the output once more when it is written.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.asl.schema_check import misfits
 from dcf.hosting.prompts import FAILED
 from dcf.hosting.protocol import Json, ModelAnswer, TaskFailed
+from dcf.values.records import record
 
 _FENCE: Final = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class JudgedAnswer:
     """An output, and why it is not accepted, if it is not."""
 

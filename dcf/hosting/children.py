@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ import dcf
 from dcf.errors import DcfError, InvalidArgument
 from dcf.hosting.child import LONGEST_LINE, UNWIND_S, work_to
 from dcf.hosting.protocol import AgentTools, AgentWork, Json, ModelAnswer, TaskFailed, ToolResult, as_json
+from dcf.values.records import record
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ class HandlerRaised(DcfError):
         self.name = name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ChildCommand:
     """How a child is started: which Python, which handler, the folder of the agents file, and its environment."""
 

@@ -10,7 +10,6 @@ import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -25,13 +24,14 @@ from dcf.hosting.tool_servers import opened_tools
 from dcf.hosting.turns import TurnLimits, carried_out
 from dcf.task_context import TaskContext
 from dcf.task_loop import LOOP
+from dcf.values.records import record
 from dcf.witness import Witness
 from dcf.worker import ToolCaller, Work, Worker
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class HostOptions:
     """How a host keeps its leases, and how often it tries a turn."""
 

@@ -6,10 +6,11 @@ the environment of any SDK.
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, TypeAlias
 
 from dcf.task_failure import TaskFailed
+from dcf.values.records import record
 
 __all__ = [
     "AgentProfile",
@@ -28,7 +29,7 @@ Json: TypeAlias = Any
 """Any JSON value."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class AgentProfile:
     """What the agents file says of an agent that its turns need. `options` are those of its recipe."""
 
@@ -40,7 +41,7 @@ class AgentProfile:
     options: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class AgentWork:
     """A state to work on. It has no lease: the host keeps that.
 
@@ -69,7 +70,7 @@ class AgentWork:
     session: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class AgentTool:
     """A tool that the agent may call. `parameters` is the JSON Schema of its arguments."""
 
@@ -78,7 +79,7 @@ class AgentTool:
     parameters: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ToolResult:
     """What a tool answered, as text for a model; `is_error` is True if the call failed."""
 
@@ -105,7 +106,7 @@ class AgentTools(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ModelAnswer:
     """What a model said at the end of a turn, and by what its conversation can be resumed.
 

@@ -7,18 +7,19 @@ operator to say.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from dcf.errors import ToolUnavailable
 from dcf.hosting.agents_file import without_secrets
 from dcf.hosting.protocol import Json
 from dcf.hosting.tool_servers import ToolServer
+from dcf.values.records import record
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SkillTexts:
     """What skills say, and the servers of the agent with those of its skills."""
 

@@ -9,11 +9,12 @@ import secrets
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
 from dcf.hosting.protocol import AgentTools, Json, ToolResult, as_json
+from dcf.values.records import record
 
 _VERSION: Final = "2025-06-18"
 _LONGEST: Final = 64 * 1024 * 1024
@@ -23,7 +24,7 @@ _LONGEST_NUMBER: Final = 12
 _UNKNOWN_METHOD: Final = -32601
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ToolAddress:
     """Where the tools are, and the headers to send there."""
 

@@ -5,12 +5,13 @@ The only module of the host that knows MCP. A server is connected to once for ea
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
 from dcf.errors import DcfError
 from dcf.hosting.protocol import AgentTool, Json, ToolResult
 from dcf.values.json_text import dump
+from dcf.values.records import record
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -28,7 +29,7 @@ class ToolsMissing(DcfError):
     default_hint = "Start the MCP server, or correct what the agents file says of it."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ToolServer:
     """An MCP server by its URL, or by the command that starts it.
 

@@ -9,13 +9,14 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from dcf.hosting.answers import judged
 from dcf.hosting.children import HandlerRaised
 from dcf.hosting.protocol import AgentTools, AgentWork, Handler, Json, ModelAnswer, TaskFailed
 from dcf.jitter import JITTER
+from dcf.values.records import record
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ INVALID: Final = "DCF.InvalidOutput"
 """The error of a state whose agent never gave an output that was accepted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class TurnLimits:
     """How often a turn is tried, after which first pause again, how often a model may correct its answer.
 

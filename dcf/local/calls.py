@@ -6,7 +6,6 @@ those that take a `request_id` or a `lease_token` one is given where the agent g
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
@@ -17,6 +16,7 @@ from dcf.errors import PASSING, ToolCallFailed
 from dcf.local.upstream import Upstream
 from dcf.tools.repeating import Tries, failure_of
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 _OWN_TOKEN: Final = frozenset({"acquire_state_lease", "claim_ready_state"})
 """Tools that are idempotent with a token that their caller drew."""
@@ -26,7 +26,7 @@ _REPEATABLE: Final = frozenset(
 """Tools of profiles that may be called twice with the same arguments."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ServerCalls:
     """Calls of the server's tools. `meta` is what the agent's client says of itself."""
 

@@ -11,7 +11,6 @@ import signal
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from shutil import which
@@ -22,6 +21,7 @@ from anyio.abc import Process
 
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 LONGEST_S: Final = 3600.0
 USUAL_S: Final = 600.0
@@ -34,7 +34,7 @@ _running: Final[set[int]] = set()
 """Process groups of the commands that run now."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What came of a command: `pass`, `fail` or `unavailable`, and why."""
 
@@ -55,7 +55,7 @@ class Outcome:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Allowed:
     """The patterns of commands that a person allowed, each as its words."""
 

@@ -8,7 +8,6 @@ within another; where it cannot be made, the answer says why and calls it a sugg
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from dcf.local.calls import ServerCalls
 from dcf.local.git import GitRefused
 from dcf.values.json_text import Json, dump
 from dcf.values.located import Report
+from dcf.values.records import record
 
 PROFILE: Final = "deepwork"
 MOST_JOBS: Final = 100
@@ -37,7 +37,7 @@ def is_one(profile: str | None, tool: str) -> bool:
     return profile == PROFILE and tool in _TOOLS
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DeepWorkCall:
     """One call of a tool of the profile. Without a directory it is passed on as it is."""
 

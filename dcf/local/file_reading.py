@@ -7,12 +7,12 @@ link that changes meanwhile leads nowhere. What is missing, or no regular file, 
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from dcf.errors import InvalidArgument
 from dcf.files.roots import Roots, Stopped
+from dcf.values.records import record
 
 MOST_FILES: Final = 100
 LONGEST: Final = 64 * 1024 * 1024
@@ -20,7 +20,7 @@ LONGEST: Final = 64 * 1024 * 1024
 _CHUNK: Final = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FoundFile:
     """A file: its path below the root, and what it held when it was read."""
 

@@ -10,11 +10,11 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
 from typing import Final
 
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 _LONG_S: Final = 60.0
@@ -34,7 +34,7 @@ class GitRefused(Exception):
         self.refusal = Refusal(code=code, message=message, hint=hint)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FileChange:
     """One file that differs: how (`added`, `modified`, `deleted`, `renamed`, `untracked`), and where git sees it."""
 
@@ -44,7 +44,7 @@ class FileChange:
     old_path: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class WorktreeFacts:
     """A worktree: its top directory, branch (None if detached), commit (None before the first), and what is dirty."""
 

@@ -5,7 +5,6 @@ directory it is about.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from dcf.local.commands import Allowed
 from dcf.local.gate_runs import run_gates
 from dcf.local.output_files import uploaded
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 _ROOT: Final[Mapping[str, Json]] = {
     "type": "string",
@@ -33,7 +33,7 @@ _UNIT: Final[Mapping[str, Json]] = {
 _NAMES: Final[Mapping[str, Json]] = {"type": "array", "items": {"type": "string"}}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LocalCall:
     """What a local tool works with: the arguments, the directory, the server, and what may run here."""
 
@@ -64,7 +64,7 @@ class LocalCall:
         return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class LocalTool:
     """One tool of this machine."""
 

@@ -8,13 +8,13 @@ reported by itself, with its own gate, and none can be left out. The helper on t
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from dcf.authoring.yaml_text import read_yaml
 from dcf.profiles.profile import NotDone, refuse
 from dcf.values.json_text import Json
 from dcf.values.located import Report
+from dcf.values.records import record
 
 GATE: Final = "quality"
 MOST_STEPS: Final = 200
@@ -25,7 +25,7 @@ _LONGEST: Final = 15_000
 """Characters of instructions that stand in the workflow; a run's input has the whole text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class JobStep:
     """One step of a job."""
 
@@ -40,7 +40,7 @@ class JobStep:
         return {"id": self.id, **told}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class JobWorkflow:
     """A workflow of a job: its groups of steps, each of one step or of several that are concurrent."""
 
@@ -49,7 +49,7 @@ class JobWorkflow:
     groups: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DeepWorkJob:
     """A job."""
 

@@ -6,7 +6,6 @@ was lost can be answered again.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from dcf.profiles.grown import Grown, RunUnit, instant, read_run
 from dcf.profiles.ids import digest_of
 from dcf.profiles.profile import Native
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 TAG: Final = "deepwork"
 _MOST: Final = 50
@@ -22,7 +22,7 @@ _RECENT: Final = 3
 """Workflows that ended last: one of them is what a repeated call is about."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DeepRun:
     """One workflow of a session."""
 
@@ -70,7 +70,7 @@ class DeepRun:
         return {"workflow": self.name, "step": None if self.current is None else self.current.name}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Session:
     """A session: its id, the tag of its runs, those that go on (oldest first), those that ended last (latest first).
 

@@ -5,12 +5,12 @@ nobody else can.
 """
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from dcf.profiles.profile import Native, NotDone, refuse
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 READ: Final = "read_workflow_control_plane"
 _ENDED: Final = frozenset({"succeeded", "failed", "skipped", "cancelled"})
@@ -20,7 +20,7 @@ TAKEN_FROM: Final = "taken_over_from"
 """Member of the answer to `begin` that names the holder before, whose lease had expired."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class RunUnit:
     """A unit or group of a run: its document, what it was given, and its output."""
 
@@ -97,7 +97,7 @@ class RunUnit:
         return self.given.get(name) if isinstance(self.given, Mapping) else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Grown:
     """A run with all of its units, in the order in which they were added."""
 

@@ -1,7 +1,6 @@
 """What `get_context` of the profile `mission-control` answers: where a workflow stands, and what was logged in it."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.profiles.grown import Grown, RunUnit, instant, read_run, seconds_between
@@ -23,12 +22,13 @@ from dcf.profiles.mission_control_words import (
 )
 from dcf.profiles.profile import Native, refuse
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 Entry = Mapping[str, Json]
 _PAGE: Final = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class _Seen:
     """A run with the entries of its journal, and the filter of the call."""
 

@@ -1,16 +1,17 @@
 """What a profile is made of: tools with their arguments, resources, and the shape of failures."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
 from dcf.core.access import Scope
 from dcf.values.json_text import Json, dump
+from dcf.values.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Failure:
     """Why a call was not carried out. `code` is dcf's, `paths` are those of arguments that are wrong."""
 
@@ -64,7 +65,7 @@ class Native(Protocol):
         """The project that the caller's key is bound to."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ProfileTool:
     """One tool of a profile. A caller needs all of its `scopes`, before anything is done."""
 
@@ -80,7 +81,7 @@ class ProfileTool:
         return " ".join((self.arguments.__doc__ or "").split())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ProfileResource:
     """One resource of a profile, at a fixed address."""
 
@@ -91,7 +92,7 @@ class ProfileResource:
     read: Callable[[Native], Awaitable[Json]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Profile:
     """A system's tools and resources. `failed` gives a failure the shape that its clients know: text, or an object."""
 
@@ -109,7 +110,7 @@ AnyArguments = TypeVar("AnyArguments", bound=BaseModel)
 Carried: TypeAlias = Callable[[Native, AnyArguments], Awaitable[Json]]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Toolbox:
     """Collects the tools of one profile, in the order in which they are written."""
 

@@ -10,7 +10,6 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -34,7 +33,7 @@ from dcf.ports import BlobStore
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.artifacts import ArtifactStore, StaleUpload, blob_name, content_name
 from dcf.values.digest import sha256_of
-from dcf.values.records import replace
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 _log = logging.getLogger(__name__)
@@ -46,7 +45,7 @@ _CLEANED_AT_ONCE = 20
 _LOOKED_AT_ONCE = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PartGiven:
     """One call that puts something: bytes, and which part of what they are. `whole` is the SHA-256 of all bytes."""
 
@@ -60,7 +59,7 @@ class PartGiven:
     agent_bound: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ArtifactRead:
     """Bytes of an artifact from `offset` on."""
 
@@ -69,7 +68,7 @@ class ArtifactRead:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ArtifactPage:
     """A page of a run's artifacts by when they were put; unfinished uploads are on the first."""
 

@@ -7,11 +7,11 @@ notifications stay in the outbox. It does not decide who is told.
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.ports import Deliverer, Delivery, Undelivered
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 _TOLERATED: Final = 3
 """Failures in a row after which the breaker opens."""
@@ -22,7 +22,7 @@ _SAYS_NOTHING: Final = frozenset({Undelivered.UNDER_WAY})
 """Outcomes that were decided without asking the platform; they say nothing about its health."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class OpenBreaker:
     """A platform that does not answer: for how long, how many calls in a row, and the latest error in words."""
 

@@ -5,7 +5,7 @@ nothing is told, not even whether its run exists. This module decides nothing an
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from dcf.core import callbacks, needs
@@ -24,6 +24,7 @@ from dcf.runs.offers import Offers
 from dcf.runs.transactions import Run
 from dcf.store.authors import current_account
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 from dcf.values.task_tokens import TaskToken, read_task_token
 
@@ -124,7 +125,7 @@ class Callbacks:
         return token if token.is_made_with(run.context.secret) else None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Offered:
     offers: Offers
     token: WorkToken

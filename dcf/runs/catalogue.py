@@ -8,7 +8,7 @@ they are, and not copied: of the former the index has a reference to find it by.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from dcf.core.catalogue_definitions import (
@@ -47,6 +47,7 @@ from dcf.store.text_index import Full, Stored, TextIndex
 from dcf.values.digest import content_fingerprint
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, byte_length, load
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 INDEX: Final = "catalogue"
@@ -59,7 +60,7 @@ _MOST_RULES: Final = 1000
 """Rules that are looked at for the files that they are for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DefinitionKept:
     """A definition that is in the catalogue now; `changed`: this call made a version of it."""
 
@@ -67,7 +68,7 @@ class DefinitionKept:
     changed: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DefinitionFound:
     """A definition in one of its versions, with its content."""
 
@@ -76,7 +77,7 @@ class DefinitionFound:
     content: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DefinitionQuery:
     """Request for a page of definitions: all tags, any keyword, every word of the text. Rules also by files.
 
@@ -113,7 +114,7 @@ class DefinitionQuery:
         return tuple(found)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DefinitionsPage:
     """A page of definitions with their scores, and how many there are in all: at least, if that is not `exact`."""
 

@@ -5,7 +5,6 @@ Claims at the same time pass over what others are about to take. This module dec
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -16,7 +15,7 @@ from dcf.core.lease import Acquire
 from dcf.jitter import JITTER
 from dcf.runs.transactions import Transactions
 from dcf.values.digest import fingerprint
-from dcf.values.records import replace
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 _PAGES: Final = (32, 128)
@@ -67,7 +66,7 @@ class Claims:
             offset, page = offset + length, page + 1
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _PassOver:
     """Returned in place of an answer: these states looked ready, and cannot be taken by this agent now."""
 

@@ -1,7 +1,5 @@
 """Builds the objects that read and write runs, of one process, from its settings. Decides nothing."""
 
-from dataclasses import dataclass
-
 from dcf.core.retention import RetentionPolicy
 from dcf.files.items import ItemFiles
 from dcf.runs.children import Children
@@ -24,9 +22,10 @@ from dcf.store.runs import RunStore
 from dcf.store.schedules import ScheduleStore
 from dcf.store.told import ToldRecords
 from dcf.store.work_limits import WorkLimits
+from dcf.values.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PartsOfRuns:
     """What reads and writes runs, before there are agents to tell."""
 

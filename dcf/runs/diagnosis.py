@@ -6,7 +6,6 @@ trips to Redis, however many states a run has; one more where states wait for si
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from dcf.asl.machine import Machine
@@ -27,14 +26,14 @@ from dcf.store.run_signs import RunSigns, RunSignsReader
 from dcf.store.told import Told
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
-from dcf.values.records import replace
+from dcf.values.records import record, replace
 
 _INTERVALS = 3
 
 _MOST_AWAITED = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """Why a run, or one state of it, is where it is at `now`; no finding: nothing holds it up.
 

@@ -7,7 +7,6 @@ run. Keys of dcf's own indexes are never touched, whatever the settings say. Sen
 import re
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from dcf.core import codec, run_edits
@@ -21,6 +20,7 @@ from dcf.values.digest import fingerprint
 from dcf.values.json_edits import Edited, refuse_growth
 from dcf.values.json_paths import MISSING, JsonSteps, find, spell
 from dcf.values.json_text import Json, dump
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 Operation: TypeAlias = Callable[[Json], Edited | Refusal]
@@ -35,7 +35,7 @@ _KEPT: Final = 4096
 """Most characters of a changed value that its receipt keeps, to answer a repetition."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Wish:
     """Request for a change. `digest` covers the whole request, so that its id cannot be reused for another one.
 
@@ -51,7 +51,7 @@ class Wish:
     keep_s: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Changed:
     """Result of a change: the value now at `at` (MISSING if there is none), and the whole document.
 

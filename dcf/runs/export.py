@@ -4,7 +4,6 @@ Of a run that is not over each page shows the run as it is when that page is rea
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from dcf import __version__
@@ -26,13 +25,13 @@ from dcf.store.runs import RunStore
 from dcf.values.instants import to_text
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
-from dcf.values.records import replace
+from dcf.values.records import record, replace
 
 _KINDS: Final = ("state", "event", "entry", "artifact")
 """What an export is made of beside its head, in this order."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ExportPage:
     """A part of an export; the first has the head. `next_cursor` is set where there is more."""
 
@@ -62,7 +61,7 @@ class ExportPage:
             {"event": self.events, "entry": self.journal, "artifact": self.artifacts}[kind].append(part)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Exports:
     """Reads runs for exports."""
 

@@ -5,7 +5,6 @@ Each part follows its place, by which an export goes on after it.
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from dcf.core.artifacts import Artifact
 from dcf.core.export import LONGEST_CONTENT
@@ -15,12 +14,13 @@ from dcf.runs.artifacts import Artifacts
 from dcf.runs.journal import Journal
 from dcf.runs.usage import Usages
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 _PAGE = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ExportedRecords:
     """Reads them."""
 

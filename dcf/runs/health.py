@@ -5,7 +5,7 @@ They all read it here, so that they agree. It reads facts, lets `core.health` ju
 
 import logging
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from dcf import __version__
 from dcf.core.health import SETUP, HealthFinding, Level, judge, unreachable, worst
@@ -14,11 +14,12 @@ from dcf.errors import InternalError, StoreUnavailable, StoreUnsuitable
 from dcf.store.vitals import VitalSigns
 from dcf.values.instants import seconds, to_text
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class HealthReport:
     """What was found, the facts behind it (None: Redis does not answer), and the platforms that this process has."""
 

@@ -6,7 +6,6 @@ were wanted.
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.event_query import EventQuery
@@ -14,6 +13,7 @@ from dcf.core.model import RunStatus
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.history import Happening, History
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 MOST_EXAMINED: Final = 5_000
 """Entries that one page reads at most."""
@@ -22,7 +22,7 @@ _CHUNK: Final = 500
 _FOLLOW_S: Final = 0.2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class EventPage:
     """Events that were wanted, in the order asked for. `next_cursor` is set where there may be more."""
 

@@ -4,10 +4,11 @@ A Map may have thousands of open states, so the selection uses their paths only 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
 from dcf.asl.state_paths import ancestors, components, join, name_of, open_scope, split, split_scope
+from dcf.values.records import record
 
 if TYPE_CHECKING:
     from dcf.asl.machine import Machine
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 Order: TypeAlias = tuple[tuple[int, int, str], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Picked:
     """Paths to show, each scope before its states; `more` counts the open iterations left out, by Parallel or Map."""
 
@@ -23,7 +24,7 @@ class Picked:
     more: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Row:
     """A line of the table of states: a state, or (without a path) how many more there are inside the last scope."""
 

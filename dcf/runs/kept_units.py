@@ -6,7 +6,6 @@ what was added last, in a power loss or a failover, and all units are read anew.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.definition import Definition
@@ -14,11 +13,12 @@ from dcf.core.grown import grown_definition
 from dcf.core.units import NO_UNITS, Unit, Units
 from dcf.store.runs import RunStore
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 _MOST: Final = 256
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class _Kept:
     created_at: str
     last: tuple[str, Unit] | None = None

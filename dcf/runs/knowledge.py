@@ -5,7 +5,7 @@ it is still the one that was read, so a repetition, and a race, end as one call 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from dcf.core import knowing
@@ -22,6 +22,7 @@ from dcf.core.text_query import read_query
 from dcf.errors import Conflict, UnknownFinding
 from dcf.store.connection import Connections
 from dcf.store.text_index import Full, Stored, TextIndex
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 INDEX: Final = "findings"
@@ -29,7 +30,7 @@ _TRIES: Final = 20
 _LONGEST_CHAIN: Final = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FindingKept:
     """A finding that is there now; `existed`: it was before this call. `changed`: this call changed it."""
 
@@ -38,7 +39,7 @@ class FindingKept:
     changed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FindingsPage:
     """A page of findings, each with its score, and how many there are in all: at least, if that is not `exact`."""
 
@@ -48,7 +49,7 @@ class FindingsPage:
     next_cursor: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FindingsQuery:
     """Request for a page of findings: the best first, without a text the newest."""
 

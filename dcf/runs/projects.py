@@ -1,7 +1,6 @@
 """The operations on projects, which runs belong to. A run's project is only named; it need not have been put."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from dcf.core import projects
@@ -10,10 +9,11 @@ from dcf.core.project_refusals import ambiguous_path
 from dcf.core.projects import Project, ProjectPut, ProjectWish, checked_wish, place_of
 from dcf.errors import UnknownProject
 from dcf.store.projects import ProjectStore, ProjectUse
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ProjectPage:
     """A page of projects, the newest use first: each with when that was; `total` counts all."""
 

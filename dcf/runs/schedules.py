@@ -6,7 +6,7 @@ Names what is read and the pure decision that is made on it; decides nothing.
 import logging
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -36,6 +36,7 @@ from dcf.store.authors import authored_by
 from dcf.store.schedules import ScheduleChange, ScheduleFound, ScheduleStore
 from dcf.values.identifiers import check_agents
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 _log = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ _AFTER_DEFECT_S: Final = 60.0
 _LONGEST_TOLD: Final = 300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ScheduleMade:
     """A schedule after its creation; `existed`: it was there before. `unassigned` are Tasks that nobody is told of."""
 
@@ -54,7 +55,7 @@ class ScheduleMade:
     unassigned: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Triggered:
     """A run that was started out of turn."""
 

@@ -4,7 +4,7 @@ It is computed from the documents that were read, here and nowhere else. Formatt
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from dcf.asl.state_paths import ancestors, split, split_scope
@@ -15,6 +15,7 @@ from dcf.store.told import NEVER_TOLD, Told
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, byte_length
+from dcf.values.records import record
 
 _ERROR_SHOWN: Final = 200
 """Characters of an error in a summary."""
@@ -41,7 +42,7 @@ _MORE_OF_SUMMARY: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StateView:
     """Status of a state. Times are the server's, in microseconds.
 
@@ -108,7 +109,7 @@ class StateView:
         return {"told_times": self.told.times(epoch), "not_told": reason}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class RunView:
     """Status of a run at `now` (server microseconds).
 

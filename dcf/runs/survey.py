@@ -5,7 +5,6 @@ Open states are read first, then ended ones, outer scopes before inner ones. Wha
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -21,7 +20,7 @@ from dcf.core.scopes import fenced, with_scopes
 from dcf.drawing import Share
 from dcf.store.runs import RunStore
 from dcf.values.json_text import Json
-from dcf.values.records import replace
+from dcf.values.records import record, replace
 
 MOST: Final = 4_000
 """Most documents that are looked for to draw one diagram."""
@@ -31,7 +30,7 @@ _PAGE: Final = 500
 Docs = Mapping[str, StateDoc]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Survey:
     """A run to be drawn. `shares` has those of Maps, by path; `left_out` counts documents that were not looked for."""
 

@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -19,6 +18,7 @@ from dcf.errors import StoreUnavailable, StoreUnsuitable
 from dcf.runs.artifacts import Artifacts
 from dcf.store.expiring import Expiring
 from dcf.store.listings import Flaws, Listings
+from dcf.values.records import record
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ _PAGES: Final = 10
 """Pages per step."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SweepReport:
     """Number of missing and of dangling entries, by kind of index."""
 

@@ -1,6 +1,5 @@
 """What comes of a notification, as records for a run's history: who was told, or why not. Sends and reads nothing."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.decision import Event, Notice
@@ -9,12 +8,12 @@ from dcf.ports import Delivery, Undelivered
 from dcf.store.outbox import NOTHING_TOLD, OutboxEntry, TellingOutcome
 from dcf.store.told import Announcement, FailedAnnouncement
 from dcf.values.json_text import Json
-from dcf.values.records import replace
+from dcf.values.records import record, replace
 
 _NOT_DELIVERED: Final = Delivery()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Target:
     """Outcome of notifying the agent of a state. `failed` lists deliveries that did not reach their agents."""
 

@@ -6,7 +6,6 @@ Repeats a decision that asked for more documents, or that used the definition of
 import dataclasses
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -29,7 +28,7 @@ from dcf.runs.kept_units import KeptUnits
 from dcf.store.runs import Committed, RunStore
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json
-from dcf.values.records import replace
+from dcf.values.records import record, replace
 from dcf.values.task_tokens import SECRET_BYTES
 
 Answer = TypeVar("Answer")
@@ -37,7 +36,7 @@ Answer = TypeVar("Answer")
 _CACHED_RUNS = 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Run:
     """The fixed part of a run, which a process may cache."""
 

@@ -6,7 +6,7 @@ An invalid input gets an error in plain words, never a traceback.
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import md5
 from typing import Final, TextIO, TypeAlias
 
@@ -17,6 +17,7 @@ from dcf.asl.places import resolve
 from dcf.asl.states import Task
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import MAX_BYTES, Json, check
+from dcf.values.records import record
 
 Answer: TypeAlias = Mapping[str, Json]
 """The answer of a Task to one call: `{output}`, `{error, cause}`, `{timed_out}` or `{never}`.
@@ -32,7 +33,7 @@ _ALL_MOCKS_BYTES: Final = 64 * MAX_BYTES
 _LONGEST_S: Final = 99_999_999
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class AskedTask:
     """A Task that is to be answered: its name and path, its input, and which attempt of which visit this is.
 
@@ -117,7 +118,7 @@ def _wrong(message: str) -> InvalidArgument:
     return InvalidArgument(message, 'Write {"Task": [{"output": …}, {"error": "Name", "cause": "why"}]}.')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class GivenFiles:
     """Files given as text, by `bucket/key`."""
 

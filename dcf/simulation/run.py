@@ -42,6 +42,7 @@ from dcf.errors import InvalidArgument, InvalidDefinition, StateError
 from dcf.simulation.given import Answer, Answers, AskedTask, GivenFiles, Mocks, brief_at, context_of
 from dcf.simulation.trace import Trace
 from dcf.values.json_text import Json, check, dump, load, parse_workflow
+from dcf.values.records import record
 
 MAX_CALLS: Final = 100_000
 MAX_DEFINITION: Final = 1024 * 1024
@@ -73,7 +74,7 @@ def simulate(
     return {**played.end, "trace": played.trace, "task_calls": played.task_calls}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Played:
     """A simulated run: its end, its trace with the seconds at which each entry happened, and the calls of tasks."""
 

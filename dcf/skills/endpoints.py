@@ -5,11 +5,11 @@ A URL that two parsers could read differently (user names, odd spellings of an I
 
 import ipaddress
 import re
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
 from dcf.errors import Forbidden, InvalidArgument
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 _PORTS: Final = {"http": 80, "https": 443}
@@ -27,7 +27,7 @@ _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 _LIST_IT: Final = "Ask an operator to put the server into registry.json, or to list the URL in DCF_SKILL_ENDPOINTS."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """A parsed URL, unambiguous."""
 

@@ -14,6 +14,7 @@ from dcf.errors import DcfError
 from dcf.skills.library import Library, LibraryEntry
 from dcf.skills.manifest import Manifest, read_manifest
 from dcf.values.json_text import Json, dump
+from dcf.values.records import record
 
 MAIN: Final = "SKILL.md"
 _LONGEST_NAME: Final = 64
@@ -21,7 +22,7 @@ _LONGEST_DESCRIPTION: Final = 1024
 _DIGITS: Final = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SkillFolder:
     """A skill as files, by their paths inside the folder. `frontmatter` is that of SKILL.md."""
 

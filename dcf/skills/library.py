@@ -14,6 +14,7 @@ from dcf.skills.manifest import MAX_MANIFEST, Manifest, read_manifest
 from dcf.validation.files import ImportReader, Unreadable
 from dcf.validation.manifests import SCHEME, aliases_of, look_up, manifests_in
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 MAX_MANIFESTS: Final = 2_000
@@ -24,7 +25,7 @@ _MAX_REFERENCE: Final = 1_000
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class LibraryEntry:
     """A file of the directory as last read: its manifests, or the error."""
 

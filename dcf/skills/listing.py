@@ -1,7 +1,7 @@
 """Lists the skill manifests of a directory or a catalogue, invalid ones included."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -11,13 +11,14 @@ from dcf.skills.manifest import MAX_MANIFEST, judge
 from dcf.validation.files import ImportReader, Unreadable
 from dcf.validation.manifests import aliases_of, manifests_in
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 _CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
 _MAX_ERRORS: Final = 10
 _NEEDED: Final = ("manifestId", "skillName", "skillVersion")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Skillset:
     """The items, sorted by name, version and id, and warnings about entries of the catalogue."""
 

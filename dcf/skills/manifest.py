@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import Final, Literal
 
@@ -13,6 +13,7 @@ from dcf.validation.schema import check_schema, is_schema, schema_text
 from dcf.validation.verdict import EXIT_CODES, MAX_FINDINGS, Finding, Stage, found
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json, parse
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 SCHEMA_NAME: Final = "letta_skill_manifest_v2.0.0.json"
@@ -23,7 +24,7 @@ Egress = Literal["none", "intranet", "internet"]
 Risk = Literal["low", "medium", "high", "critical"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ToolNeed:
     """A tool that a skill needs. `schema` holds its name, description and parameters, if the manifest has them."""
 
@@ -34,7 +35,7 @@ class ToolNeed:
     schema: Mapping[str, Json] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DataNeed:
     """A text that a skill brings into the agent's context."""
 
@@ -44,7 +45,7 @@ class DataNeed:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """A valid manifest. `sha256` is a hash of the whole document."""
 
@@ -62,7 +63,7 @@ class Manifest:
     document: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Judgement:
     """Result of validating a manifest."""
 

@@ -4,7 +4,6 @@ Decides only; attaches nothing.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, get_args
 
 from dcf.errors import DcfError, Forbidden, ToolUnavailable
@@ -13,13 +12,14 @@ from dcf.skills.endpoints import check_endpoint
 from dcf.skills.manifest import DataNeed, Egress, Manifest, Risk, ToolNeed
 from dcf.skills.servers import Registry
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 _EGRESS: Final[tuple[str, ...]] = get_args(Egress)
 _RISK: Final[tuple[str, ...]] = get_args(Risk)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The server's limits for skills. `endpoints` are the URLs that manifests may contain."""
 
@@ -63,7 +63,7 @@ class Policy:
         return {"name": name, "transport": "streamable_http", "url": url}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Piece:
     """A text for the agent's context: the skill's directives, or a part of a data source."""
 
@@ -71,7 +71,7 @@ class Piece:
     value: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SkillPlan:
     """What loading a skill attaches, and warnings about optional tools that are left out."""
 

@@ -8,7 +8,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from dcf.errors import DcfError, ToolUnavailable
 from dcf.skills.endpoints import read_endpoint
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 _MAX_REGISTRY: Final = 1024 * 1024
@@ -31,7 +32,7 @@ _TRANSPORTS: Final = {
 _SCHEMES: Final = (("ws://", "http://"), ("wss://", "https://"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Registry:
     """The servers of one registry file, which is read at every lookup, so that a change needs no restart."""
 

@@ -6,7 +6,6 @@ once and together keep its rates.
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from hmac import compare_digest
 from typing import Final
 
@@ -34,7 +33,7 @@ from dcf.store.documents import Documents, Verdict, micros
 from dcf.store.lease_secret import LeaseSecret
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
-from dcf.values.records import replace
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 _ID_BYTES = 6
@@ -75,7 +74,7 @@ is one burst. A Redis that refuses writes still answers; the call is then not co
 _RATE_LIFE_S: Final = 3600
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class NewKey:
     """A new API key. `text` is the key itself: shown once, never stored."""
 

@@ -7,7 +7,7 @@ stale, but no record lacks one; readers skip entries without a record.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from dcf.errors import InvalidArgument
 from dcf.ports import MAILBOX
@@ -16,6 +16,7 @@ from dcf.store.connection import Command, Connections
 from dcf.store.documents import micros
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, dump, load
+from dcf.values.records import record
 
 _PART_IF_THERE = """
 if redis.call('EXISTS', KEYS[1]) == 0 then
@@ -34,7 +35,7 @@ _GONE_S = 7 * 24 * 3600
 """Seconds for which a deleted agent is remembered: the lifetime of an inbox that is not read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class AgentRecord:
     """An agent. `blocks` (id to label and value) are its context, `tools` (id to name and definition) what it calls.
 

@@ -7,7 +7,6 @@ is gone. Decides nothing.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from dcf.core.artifact_documents import read_artifact, read_upload, write_artifact, write_upload
 from dcf.core.artifacts import (
@@ -31,6 +30,7 @@ from dcf.store.quotas import charge, refusal_in
 from dcf.store.writing import event_commands
 from dcf.values.instants import SECOND, from_text
 from dcf.values.json_text import Json, dump, load
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 _TOTALS = ""
@@ -49,7 +49,7 @@ _SETTLED_S = 600
 _META_BEFORE, _META_AFTER = RunKeys("\0").meta.split("\0")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StaleUpload:
     """An upload that may be dropped: its run, artifact and id."""
 

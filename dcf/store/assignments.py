@@ -5,19 +5,20 @@ and, only if neither has any, the newest live runs.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from dcf.core.codec import read_assignment
 from dcf.store import keys
 from dcf.store.connection import Connections
 from dcf.store.keys import RunKeys
 from dcf.values.json_text import Json, load
+from dcf.values.records import record
 
 _MOST = 50
 _FIELDS = ("$.status", "$.agents", "$.project", "$.planner_agent_id")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Assignments:
     """Assignments of one run; `status` is the run's. A state without an entry may be taken by any agent."""
 

@@ -6,7 +6,6 @@ it. It is retried too, since decisions recognise what they wrote. At the deadlin
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from dcf.errors import Conflict, DcfError, StoreUnavailable, StoreUnsuitable, UnknownOutcome
@@ -23,6 +22,7 @@ from dcf.store.connection import (
     unwatch_later,
 )
 from dcf.store.faults import is_refused_login
+from dcf.values.records import record
 
 Answer = TypeVar("Answer")
 
@@ -39,7 +39,7 @@ class Unsure(Exception):
     """It is unknown whether the commit took effect, or whether it would survive a failover."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Attempts:
     """Retry settings: the deadline, and how many replicas must have a write before it is answered."""
 

@@ -21,6 +21,7 @@ from dcf.store.authors import current_author
 from dcf.store.connection import Command, Connections
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, dump, load
+from dcf.values.records import record
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ class Recording:
     outcome: str = _UNTOLD
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
     """One entry: what was called, with what, by whom. `outcome` None: it is under way, or its process died.
 
@@ -88,7 +89,7 @@ class AuditEntry:
         } | ({} if self.of is None else {"of": self.of})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
     """Which entries to return: by whom, of what type (a kind, or the name of what was called), and when (server ms)."""
 

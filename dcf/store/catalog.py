@@ -9,7 +9,6 @@ writes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.catalog import Counts, Cursor, RunPage, RunQuery, RunRow, read_row
@@ -20,7 +19,7 @@ from dcf.store.documents import micros
 from dcf.store.keys import RunKeys
 from dcf.store.usage import read_sums
 from dcf.values.json_text import load
-from dcf.values.records import replace
+from dcf.values.records import record, replace
 
 _SPARE: Final = 14
 """Entries read beyond the page, in place of stale ones."""
@@ -97,7 +96,7 @@ class Catalog:
             yield replace(row, states_done=done)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class _Source:
     """Entries of an index. `stopped` is the last that was looked at, if there may be more; None if that was all."""
 

@@ -7,7 +7,6 @@ section 3).
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import unquote, urlsplit
@@ -22,6 +21,7 @@ from redis.sentinel import Sentinel
 from dcf.errors import InvalidArgument, StoreUnavailable
 from dcf.store import faults
 from dcf.store.packets import IN_PACKETS
+from dcf.values.records import record
 
 Command: TypeAlias = tuple[str | bytes | int | float, ...]
 Reply: TypeAlias = Any
@@ -324,7 +324,7 @@ def _invalid_url() -> InvalidArgument:
     return InvalidArgument("REDIS_URL is not a valid Redis URL.", "Write it as redis://HOST:PORT/DB.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class _SentinelTarget:
     hosts: list[tuple[str, int]]
     master: str

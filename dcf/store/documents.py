@@ -5,7 +5,6 @@ token of its own), since it runs again if the reply to EXEC was lost (`attempts`
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -14,11 +13,12 @@ from dcf.store.attempts import Attempts, commit
 from dcf.store.connection import Command, Connection, Connections, checked, exchange
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, load
+from dcf.values.records import record
 
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Verdict(Generic[Answer]):
     """Result of a decision: the answer, and the new document `write` if `changed` is set.
 

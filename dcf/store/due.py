@@ -7,7 +7,6 @@ has not committed yet, runs again. And one that needs no earlier look finds that
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.catalog import Facet
@@ -21,13 +20,14 @@ from dcf.store.outbox import Attention, attention_commands, read_attention
 from dcf.store.writing import due_command
 from dcf.values.instants import to_text
 from dcf.values.json_text import dump
+from dcf.values.records import record
 
 _PAGE: Final = 500
 _MOST_SCHEDULES: Final = 100
 """Schedules of one look; the others follow at the next."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DueNow:
     """What the clock must look at: ids of runs, names of schedules."""
 

@@ -6,7 +6,6 @@ written to the run's history. Any other document is written by one script, which
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Generic, TypeVar
 
@@ -24,6 +23,7 @@ from dcf.store.run_documents import RunDocument, document_of
 from dcf.store.writing import due_command, event_commands, facet_commands
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, dump, load
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")
@@ -35,7 +35,7 @@ _JSON_TYPE: Final = b"ReJSON-RL"
 _NO_KEY: Final = b"none"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DocumentContext:
     """Context of a run's document: the run's meta (None: no run), the state's document, and its timer."""
 
@@ -44,7 +44,7 @@ class DocumentContext:
     due: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Found:
     """What was read at a key: the document (MISSING if there is none), and the receipt of this change, if any."""
 
@@ -54,7 +54,7 @@ class Found:
     around: DocumentContext
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class EditedDocument:
     """What to write in one transaction: the document (MISSING deletes it), the receipt and, for a run, the event.
 
@@ -70,7 +70,7 @@ class EditedDocument:
     look_now: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class EditOutcome(Generic[Answer]):
     """The answer of a decision. Nothing is written if `written` is None."""
 
@@ -138,7 +138,7 @@ class Edits:
         return refusal_in(commit_one(connection, command))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class _Subject:
     key: str
     receipt: str

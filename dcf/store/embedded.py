@@ -21,7 +21,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import quote
@@ -30,6 +29,7 @@ from dcf.errors import StoreUnavailable
 from dcf.store.append_log import drop_torn_transaction
 from dcf.store.private_directories import make_private, socket_directory
 from dcf.store.redis_program import Program, find_program, share_of_memory
+from dcf.values.records import record
 
 if sys.platform != "win32":  # there is no server for Windows; this module still imports there, to say so
     import fcntl
@@ -48,7 +48,7 @@ _SILENT_HINT = "Look at that log, end the redis-server that holds this directory
 _DIRECTORY_HINT = "Name a data directory on a local disk that you can write to."
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Site:
     """The data directory and the files of a server in it."""
 

@@ -4,19 +4,19 @@ An agent that waits learns the lease token by the answer alone, and the answer m
 only with the request id that the call had: another process of the agent, which has other ids, never gets the token.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.store import keys
 from dcf.store.connection import Connections
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import dump, load
+from dcf.values.records import record
 
 _KEPT_S: Final = 3600
 """As long as a lease lasts at most."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Handed:
     """A state of a run, and the token with which it was, or is about to be, leased."""
 

@@ -1,7 +1,6 @@
 """A run's history: its event stream, read in pages. Reading never writes."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -10,12 +9,13 @@ from dcf.store.event_fields import read_events
 from dcf.store.keys import RunKeys
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 _MILLISECOND: Final = 1000
 _END: Final = "+"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Happening:
     """One event. Its id gives the order, `at` is the server's time, `by` the caller (None: dcf itself).
 

@@ -7,13 +7,13 @@ How a process waits is in `inbox_waits`; every event that is put in is news ther
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from dcf.store import keys
 from dcf.store.connection import Command, Connections
 from dcf.store.inbox_scripts import GIVE_BACK, PUT, REMOVE, TAKE
 from dcf.values.json_text import Json, dump, load
+from dcf.values.records import record
 
 VISIBILITY_S = 5
 """Visibility timeout in seconds. Short, since an answer may be lost; outdated events are dropped when handed out."""
@@ -30,7 +30,7 @@ _LOOKED_AT_S = 900
 _SENT_LIFE_S = 24 * 3600
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Message:
     """An event in an inbox; acknowledge it by `message_id`."""
 
@@ -38,7 +38,7 @@ class Message:
     event: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Letter:
     """An event of a run for an agent's inbox. `sender` is the run's creator."""
 
@@ -49,7 +49,7 @@ class Letter:
     sender: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Posted:
     """What became of an event for an inbox.
 
@@ -61,7 +61,7 @@ class Posted:
     message_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Taken:
     """What a look into an inbox found: a message, or None and after how many seconds one is handed out again, if any.
 

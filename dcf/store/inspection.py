@@ -1,12 +1,11 @@
 """Checks the Redis server once at start: whether dcf can run on it. How it is doing is read by `vitals`."""
 
-from dataclasses import dataclass
-
 from dcf.errors import StoreUnsuitable
 from dcf.store.connection import Connections
+from dcf.values.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
     """Facts about the server that do not change while it runs."""
 

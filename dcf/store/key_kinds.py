@@ -1,8 +1,9 @@
 """The kinds of keys that a run has; `keys` makes them. What is of one of these kinds lives and goes with its run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
+
+from dcf.values.records import record
 
 Per: TypeAlias = Literal["run", "state", "scope", "branch"]
 """What a kind of key exists once for: the run, each state, each scope (opened Parallel or Map), or each branch.
@@ -11,7 +12,7 @@ One that is soon gone by itself is not listed for any of them.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class KeyKind:
     """One kind of key of a run: the text before and after its name, and what it exists once for."""
 

@@ -71,13 +71,13 @@ Index keys are never part of a run's transaction. `KEY_KINDS` says which keys a 
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, Literal
 from zlib import crc32
 
 from dcf.store.key_kinds import KEY_KINDS, Per
 from dcf.store.key_parts import encode_state
+from dcf.values.records import record
 
 _TAG = re.compile(r"\{([^}]+)\}")
 
@@ -226,7 +226,7 @@ def gone(agent_id: str) -> str:
     return f"cp:idx:gone:{agent_id}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class RunKeys:
     """The keys of one run, each of a kind in `KEY_KINDS`. Each is made once; `keys_of` keeps those of the latest runs."""
 

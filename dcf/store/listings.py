@@ -5,7 +5,6 @@ wrong.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -26,6 +25,7 @@ from dcf.store.quotas import NEVER, forget_document, forget_run
 from dcf.store.run_documents import document_of
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, load
+from dcf.values.records import record
 
 _PAGE: Final = 500
 _GRACE: Final = 60 * SECOND
@@ -124,7 +124,7 @@ def _removal(flaw: ListFlaw) -> Command:
 # Dangling entries
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class _List:
     """A kind of index: the key that each of its entries should have, and the age from which an entry is checked.
 
@@ -219,7 +219,7 @@ def _dangling(
 # Missing entries
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class _Candidate:
     """A document that belongs in indexes: what to read of it, and which indexes and scores follow from that."""
 

@@ -5,7 +5,6 @@ says so. Any number of deliverers may read at once: each entry goes to one of th
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from dcf.core.attention import NEVER
 from dcf.core.decision import Event, Notice
@@ -20,6 +19,7 @@ from dcf.store.told import PLANNER, Announcement, FailedAnnouncement, told_comma
 from dcf.store.writing import event_commands, notice_command
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json, load
+from dcf.values.records import record
 
 _GROUP = "relay"
 _PAGE = 100
@@ -31,7 +31,7 @@ _FIRST = b"0-0"
 """Cursor of XAUTOCLAIM: where it begins, and what it returns at the end."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class OutboxEntry:
     """One notification owed.
 
@@ -56,7 +56,7 @@ class OutboxEntry:
         return int(tail) if tail.isdecimal() else 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class TellingOutcome:
     """What to write after a delivery, successful or not: history events, further notices, the record in `told`."""
 
@@ -69,7 +69,7 @@ class TellingOutcome:
 NOTHING_TOLD = TellingOutcome()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Attention:
     """What a run needs of the clock at this server time: whether it is running, what it owes, what is due.
 

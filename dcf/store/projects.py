@@ -5,7 +5,6 @@ project a run belongs to stands in the run's meta document, and never changes. D
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from dcf.core.catalog import Facet, agents_in
 from dcf.core.model import RunStatus
@@ -17,12 +16,13 @@ from dcf.store.documents import micros
 from dcf.store.keys import RunKeys
 from dcf.store.project_keys import PROJECTS, project, projects_at, projects_of
 from dcf.values.json_text import Json, dump, load
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 _NEWEST_RUNS = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ProjectUse:
     """How a project is used: its runs by status (near, as all counts of lists), its newest runs with their agents."""
 

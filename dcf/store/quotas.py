@@ -6,7 +6,6 @@ given back by the script that would refuse, or by the sweep (`listings`).
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.access import LOCAL
@@ -16,6 +15,7 @@ from dcf.store import keys, quota_scripts
 from dcf.store.artifact_keys import artifact_quota
 from dcf.store.connection import Command, Connections, Reply, checked
 from dcf.store.keys import RunKeys
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 NO_QUOTA: Final = -1
@@ -26,7 +26,7 @@ _ENTRY_LIFE_S: Final = 7 * 24 * 3600
 _META_BEFORE, _META_AFTER = RunKeys("\0").meta.split("\0")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DocumentWrite:
     """A write of a document: its text (None deletes it), and the receipt.
 
@@ -104,7 +104,7 @@ def refusal_in(reply: Reply) -> Refusal | None:
     return quota_exceeded(quota.decode(), int(used), int(limit))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Usage:
     """What a key holds."""
 

@@ -1,16 +1,16 @@
 """Tells which JSON document of a run a key holds. Reads nothing."""
 
 import re
-from dataclasses import dataclass
 
 from dcf.store.key_kinds import KEY_KINDS
 from dcf.store.key_parts import decode_state
 from dcf.store.keys import RunKeys
+from dcf.values.records import record
 
 _RUN_KEY = re.compile(r"(?:cp|dp):wf:([A-Za-z0-9][A-Za-z0-9_.-]{0,63}):([a-z]+)(?::(.+))?\Z", re.ASCII | re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class RunDocument:
     """Identifies a JSON document of a run: its kind, and its state if it belongs to one."""
 

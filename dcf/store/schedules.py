@@ -5,7 +5,7 @@ index is never behind a document. Decides nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from dcf.core.model import RunStatus
@@ -19,11 +19,12 @@ from dcf.store.connection import Command, Connection, Connections, Reply, checke
 from dcf.store.documents import micros
 from dcf.store.keys import RunKeys
 from dcf.values.json_text import dump, load
+from dcf.values.records import record
 
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ScheduleFound:
     """What was read: the schedule (None: there is none), the server's time, and which of its runs go on.
 
@@ -37,7 +38,7 @@ class ScheduleFound:
     own_count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ScheduleChange(Generic[Answer]):
     """The answer of a decision, and if `is_changed` the schedule to write; None deletes it."""
 

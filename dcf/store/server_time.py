@@ -3,18 +3,18 @@
 That happens if an operator sets the machine's time, or after a failover to a machine whose clock is behind.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.store import keys
 from dcf.store.connection import Connections
 from dcf.store.documents import micros
 from dcf.values.instants import SECOND
+from dcf.values.records import record
 
 _SLACK: Final = SECOND
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ServerInstant:
     """The server time in microseconds; `has_stepped_back` if an earlier reading was later."""
 

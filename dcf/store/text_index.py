@@ -8,7 +8,6 @@ It may not decide what an entry says or who may see it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from dcf.core.access import LOCAL
@@ -22,6 +21,7 @@ from dcf.store.documents import micros
 from dcf.store.quotas import NO_QUOTA
 from dcf.store.text_index_scripts import PRUNE, PUT, REMOVE, SEARCH
 from dcf.values.json_text import Json, dump, load
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 BLOCK: Final = 128
@@ -45,7 +45,7 @@ _DIFFERS: Final = b"differs"
 _PUT: Final = b"put"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Stored:
     """An entry as it is stored: its revision and its document."""
 
@@ -54,14 +54,14 @@ class Stored:
     body: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Full:
     """The index has as many entries as it may."""
 
     most: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Differs:
     """The entry has another revision than the writer read; None: there is none."""
 

@@ -5,13 +5,14 @@ depends on them is whether a failure is new.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Final
 
 from dcf.store.connection import Command, Connections, Reply
 from dcf.store.key_parts import encode_state
 from dcf.store.keys import RunKeys
 from dcf.values.json_text import dump, load
+from dcf.values.records import record
 
 _SENT: Final = "sent:"
 _FAILED: Final = "failed:"
@@ -21,7 +22,7 @@ PLANNER: Final = ""
 """Name used in place of a state's for notifications of the planner."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Announcement:
     """A state was announced to an agent: for the `number`th time in the visit of this `epoch`, at server time `at`."""
 
@@ -31,7 +32,7 @@ class Announcement:
     at: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FailedAnnouncement:
     """An announcement that did not reach its agent. `reason` is an `Undelivered`, `error` its text.
 
@@ -47,7 +48,7 @@ class FailedAnnouncement:
     known: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Told:
     """Notifications about one state. Both parts may be of an earlier visit; see their epochs."""
 

@@ -6,7 +6,7 @@ trail, log or export, and no answer shows them but that of the call that made th
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from dcf.store import webhook_keys
@@ -14,6 +14,7 @@ from dcf.store.connection import Connections
 from dcf.store.documents import Documents, Verdict, micros
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, load
+from dcf.values.records import record
 from dcf.values.webhook_signatures import SECRET_BYTES, secret_text
 
 _KEY_ID_BYTES: Final = 4
@@ -27,7 +28,7 @@ _REMEMBERED_S: Final = 3600
 _MOST_DOUBLINGS: Final = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SigningKey:
     """A key that signs what a webhook gets. `secret` is shown once, to whoever had it made."""
 
@@ -36,7 +37,7 @@ class SigningKey:
     created_at: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Webhook:
     """An agent that is a URL. `keys` are those that sign, the newest first.
 
@@ -52,7 +53,7 @@ class Webhook:
     created_by: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Rest:
     """A receiver that is left alone for `for_s` seconds, after so many failures in a row, the last of them in words."""
 

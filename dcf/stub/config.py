@@ -6,7 +6,7 @@ that its skill gives.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from jsonschema import Draft202012Validator
@@ -18,6 +18,7 @@ from dcf.stub.matching import STRATEGIES, Predicate, compile_match, compile_path
 from dcf.stub.templates import Rendering, compile_template
 from dcf.values.json_text import Json
 from dcf.values.located import Located, LocatedFields, Report
+from dcf.values.records import record
 
 SERVER_NAME: Final = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+){0,20}")
 TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -57,7 +58,7 @@ _CASE_FIELDS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Case:
     """One possible answer of a tool, and the calls it is for. `document` is its form in the configuration."""
 
@@ -72,7 +73,7 @@ class Case:
     always: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StubTool:
     """One tool of one server, its cases in the order they are tried. `rps` are calls per second; 0 means no limit."""
 
@@ -93,7 +94,7 @@ class StubTool:
         return f"{self.server}:{self.name}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StubConfig:
     """All tools of a stub by server and name, both sorted."""
 

@@ -1,9 +1,9 @@
 """Rate limits: a token bucket for each tool, so that tools do not affect each other."""
 
-from dataclasses import dataclass
+from dcf.values.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Bucket:
     """A token bucket at an instant. `rps` in calls per second, `at` in seconds of the caller's clock."""
 

@@ -7,7 +7,6 @@ server has it.
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -20,6 +19,7 @@ from dcf.stub.metrics import Metrics
 from dcf.stub.rates import Bucket, new_bucket, take
 from dcf.stub.templates import Occasion, TemplateFailed
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 SEPARATOR: Final = "__"
 TIMEOUT_MS: Final = 10_000
@@ -28,7 +28,7 @@ TIMEOUT_MS: Final = 10_000
 _SHOWN: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StubOutcome:
     """The result of a call, to be sent after `wait_s` seconds. With an `error` there is no payload."""
 

@@ -10,12 +10,12 @@ A text that is only one expression becomes that value and keeps its type. Time a
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from dcf.asl.surroundings import Chance
 from dcf.stub.matching import compile_path, text_of
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 _EXPRESSION: Final = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
@@ -26,7 +26,7 @@ class TemplateFailed(Exception):
     """The call's arguments lack a value that the template uses; the text names it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Occasion:
     """What a template may use: the arguments of the call, the time (ISO 8601), and the tool's random numbers."""
 

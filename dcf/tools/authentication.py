@@ -6,7 +6,7 @@ without the scope read gets 403. The metadata names no authorization server, bec
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -27,6 +27,7 @@ from dcf.errors import DcfError, InvalidArgument
 from dcf.settings import Settings
 from dcf.store.access_keys import AccessKeys
 from dcf.store.refusal_notes import RefusalNotes
+from dcf.values.records import record
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
@@ -45,7 +46,7 @@ class AdmittedToken(AccessToken):
     caller: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class KeyVerifier:
     """Looks up bearer tokens, once for each request, and so counts the requests. No other class sees the key itself."""
 

@@ -5,7 +5,6 @@ They are read as tools are, for the caller of the request (`reading`), and from 
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 from mcp.shared.exceptions import MCPError
@@ -23,6 +22,7 @@ from dcf.tools.prompts import PROMPTS
 from dcf.tools.reading import ToolReading
 from dcf.tools.resources import TEMPLATES
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 _RUNS: Final = 100
 _LOOKED_INTO: Final = 5
@@ -31,7 +31,7 @@ _MOST: Final = 100
 """Values of one answer, as the protocol has it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Completions:
     """The completions as a caller may have them."""
 

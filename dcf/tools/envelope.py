@@ -8,7 +8,6 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property, partial
 
 import anyio
@@ -38,6 +37,7 @@ from dcf.tools.project_bounds import in_own_project, refuse_other_projects
 from dcf.tools.registry import Answer, Arguments, ToolSpec, printable
 from dcf.values.json_text import Json, dump
 from dcf.values.names import escaped
+from dcf.values.records import record
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ _PROBLEMS_SHOWN = 50
 _LONGEST_PATH = 10_000
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(frozen=True, kw_only=True)
 class Reply:
     """The answer to the caller. `broken` means that the call was invalid or could not be carried out."""
 

@@ -26,6 +26,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from dcf.tools.authentication import HEALTH_PATHS
+from dcf.values.records import record
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +117,7 @@ class ConnectionLimit:
         return True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Deadlines:
     """Seconds that the headers and the body of a request may take to arrive.
 

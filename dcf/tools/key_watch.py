@@ -14,6 +14,7 @@ import anyio.to_thread
 from dcf.core.access import Caller
 from dcf.errors import Unauthorized
 from dcf.store.access_keys import AccessKeys
+from dcf.values.records import record
 
 Answer = TypeVar("Answer")
 
@@ -34,7 +35,7 @@ class _Watched:
         self.scope.cancel()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class KeyWatch:
     """Looks at intervals whether the keys of those who wait still hold: one task for all of them, in few packets."""
 

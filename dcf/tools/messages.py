@@ -5,7 +5,6 @@ Both clients (`tools/client.py`, `tools/async_client.py`) write requests and rea
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import httpx2
@@ -14,6 +13,7 @@ from dcf import __version__
 from dcf.errors import DcfError, Forbidden, ServerUnreachable, ToolCallFailed, Unauthorized
 from dcf.tools.repeating import failure_of
 from dcf.values.json_text import Json, load
+from dcf.values.records import record
 
 LONGEST_ANSWER_S: Final = 60.0
 """Timeout of a silent connection in seconds; the long poll await_workflow_event takes up to 50 s."""
@@ -36,7 +36,7 @@ _HEADERS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ToolRequest:
     """The request of one call, with the number that its answer has."""
 

@@ -7,7 +7,6 @@ from that; so any call of the same caller about a unit is a call of the unit's h
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import anyio
@@ -25,6 +24,7 @@ from dcf.tools.limits import Meter
 from dcf.tools.registry import TOOLS, is_served
 from dcf.values.digest import next_token
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ _NO_ID: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _TOLD: Final = ("error", "code", "hint", "retry_after_s")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class NativeTools:
     """dcf's tools for one call of a profile's tool."""
 

@@ -4,7 +4,6 @@ A prompt brings what it talks about: the page about the language, or what is kno
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from mcp.shared.exceptions import MCPError
@@ -23,6 +22,7 @@ from dcf.prompt_texts import text_of
 from dcf.tools.reading import ToolReading
 from dcf.tools.resources import JSON, LANGUAGE, MARKDOWN, RUNS, language
 from dcf.values.json_text import dump
+from dcf.values.records import record
 
 _LONGEST: Final = 20_000
 """Characters of one argument."""
@@ -60,7 +60,7 @@ PROMPTS: Final = (
 Given = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Prompts:
     """The prompts as a caller may have them."""
 

@@ -6,7 +6,6 @@ not serve is not read this way either.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from mcp.shared.exceptions import MCPError
@@ -20,6 +19,7 @@ from dcf.tools.limits import Meter
 from dcf.tools.middleware import REFUSED
 from dcf.tools.registry import TOOLS, ToolSpec, is_served
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 _CODES: Final[Mapping[str, int]] = {
     "rate_limited": REFUSED,
@@ -32,7 +32,7 @@ _CODES: Final[Mapping[str, int]] = {
 _OTHER_SERVER: Final = "Ask a server that serves it, or have the operator name it in DCF_TOOLSETS."
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ToolReading:
     """The tools of this process, for whoever makes the current request."""
 

@@ -9,7 +9,6 @@ registry.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
@@ -21,6 +20,7 @@ from dcf.errors import InvalidArgument
 from dcf.tools.unlisted import UNLISTED
 from dcf.values.identifiers import check_state
 from dcf.values.json_text import Json, parse
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
@@ -143,7 +143,7 @@ def run_named(arguments: Arguments) -> Iterable[str]:
     return () if found is None else (found,)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
     """One tool. Its hints are MCP's: whether it is read-only, destructive, or idempotent.
 

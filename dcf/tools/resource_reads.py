@@ -5,7 +5,6 @@ list has it and no client can call it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from pydantic import Field
@@ -17,6 +16,7 @@ from dcf.errors import NotFound
 from dcf.skills.folders import SkillFolders
 from dcf.skills.library import Library
 from dcf.tools.registry import Answer, Arguments, Toolset, ToolSpec, WorkflowId, printable
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 _MOST_DRAWN: Final = 1000
@@ -95,7 +95,7 @@ def read_run_definition(app: Application, args: OfRun) -> RunDefinition:
     return RunDefinition(status="read", document=app.control_plane.run(args.workflow_id).definition.document)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SkillReads:
     """Reads of skills as files: all of them, and one file."""
 

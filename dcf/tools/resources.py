@@ -6,7 +6,7 @@ many, are found through `dcf://runs` and the templates.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import itemgetter
 from typing import Final
 from urllib.parse import unquote
@@ -19,6 +19,7 @@ from dcf.tools.registry import TOOLS, ToolSpec
 from dcf.tools.resource_reads import SkillReads, read_run_definition, read_run_graph
 from dcf.values.identifiers import is_id
 from dcf.values.json_text import Json, dump
+from dcf.values.records import record
 
 MARKDOWN: Final = "text/markdown"
 MERMAID: Final = "text/vnd.mermaid"
@@ -47,7 +48,7 @@ _LISTED: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class RunPart:
     """A resource that every run has: its template, what reads it (a tool by its name), and what is shown of the answer.
 
@@ -132,7 +133,7 @@ def language() -> str:
     return describe()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Resources:
     """The resources as a caller may read them."""
 

@@ -1,7 +1,7 @@
 """Stage 2, first half: loads the agents and skills that a document imports, and indexes them by all their names."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +9,7 @@ from dcf.validation.files import ImportReader, Unreadable
 from dcf.validation.manifests import aliases_of, manifests_in
 from dcf.validation.verdict import Finding, found
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 _HINTS: Final = {
@@ -19,7 +20,7 @@ _HINTS: Final = {
 _DEFAULT_HINT: Final = "Correct the file or the import."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ImportedAgents:
     """The agents by id and by name, each with the ids in its bundle; among equal names the first wins."""
 
@@ -39,7 +40,7 @@ class ImportedAgents:
         return len(self.by_id) + len(self.by_name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Imported:
     """The agents and skills that a document can refer to, and the outcome of each import."""
 

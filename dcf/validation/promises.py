@@ -20,6 +20,7 @@ from dcf.validation.reads import PLAIN_PATH, Read, reads_of
 from dcf.validation.shapes import NotThere, Placed, Promised, Shape, elements, follow, put, select
 from dcf.validation.verdict import MAX_FINDINGS
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 Shapes: TypeAlias = tuple[Shape, ...]
 """The shapes that a value may have."""
@@ -28,7 +29,7 @@ UNKNOWN: Final[Shapes] = (None,)
 _MOST: Final = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class _Visited:
     """A state, its JSON and where that stands, and the shapes of its input."""
 

@@ -6,7 +6,6 @@ computes is not followed. Instructions read the worker's input.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from dcf.asl.fields import token
@@ -18,12 +17,13 @@ from dcf.asl.query_templates import OPENING
 from dcf.asl.states import State, Task, Workable
 from dcf.asl.templates import read_reference
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 Source = Literal["raw", "input", "effective", "result", "output", "variable"]
 """What is read: the raw input, what InputPath leaves of it, what the worker gets, the result, what OutputPath reads."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Read:
     """A path that a state reads; `tail` is a JSON Pointer from the state, `text` the path as written.
 

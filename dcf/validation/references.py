@@ -1,7 +1,7 @@
 """Stage 2, second half: checks that the agents and skills named by Tasks exist, at every level of nesting."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from dcf.asl.fields import token
@@ -10,6 +10,7 @@ from dcf.validation.imports import Imported, ImportedAgents
 from dcf.validation.manifests import look_up
 from dcf.validation.verdict import Finding, found
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 _IMPORT: Final = "Import its .af file in af_imports, or correct the reference."
@@ -19,7 +20,7 @@ _NAME_BY_ID: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class References:
     """The agents and skills that the Tasks refer to."""
 

@@ -4,7 +4,6 @@ A shape is what is certain. None means that nothing is known; then nothing is sa
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, TypeAlias
 
@@ -12,10 +11,11 @@ from dcf.asl.paths import Path
 from dcf.asl.schema_syntax import target_of
 from dcf.validation.pointers import value_at
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Promised:
     """A value that matches a schema, which stands inside the OutputSchema `root` of a Task."""
 
@@ -24,7 +24,7 @@ class Promised:
     task: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Placed:
     """An object of which one member is known, and the others as far as those of `base` are."""
 
@@ -36,7 +36,7 @@ class Placed:
 Shape: TypeAlias = Promised | Placed | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class NotThere:
     """A member that is not there: `is_certain`, or only not promised, since other members than those listed may be."""
 

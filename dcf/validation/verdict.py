@@ -7,6 +7,7 @@ from typing import Final, Literal
 from dcf.errors import Problem
 from dcf.values.json_text import Json
 from dcf.values.names import escaped
+from dcf.values.records import record
 
 Stage = Literal["input", "schema", "imports", "references", "static", "graph"]
 
@@ -47,7 +48,7 @@ def found(stage: Stage, path: str, code: str, message: str, hint: str) -> Findin
     return Finding(stage=stage, path=path, code=code, message=message, hint=hint)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Validation:
     """All findings of a document; the exit code is that of the first stage with a finding.
 

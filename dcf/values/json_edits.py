@@ -5,11 +5,11 @@ sum that would be rounded is refused.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.values.json_paths import MISSING, JsonSteps, find, kind_of, pinned, put, remove, shown
 from dcf.values.json_text import MAX_DEPTH, Json, byte_length
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 _INT_LIMIT: Final = 2**63
@@ -19,7 +19,7 @@ _EXACT: Final = 2**53
 Number = int | float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Edited:
     """The changed document, and the path of the changed value in it."""
 

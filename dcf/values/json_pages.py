@@ -1,16 +1,16 @@
 """Pages of large JSON values: each holds whole elements, members or characters and is valid JSON itself. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.values.json_text import Json, dump
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 _PUNCTUATION: Final = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Page:
     """One page of a value, of the value's own JSON type.
 

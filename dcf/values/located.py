@@ -6,11 +6,12 @@ itself, and never replaces a broken value by a default silently.
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeAlias
 
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json, parse
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 MAX_PROBLEMS: Final = 500
@@ -29,7 +30,7 @@ _NOUNS: Final[Mapping[type, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SourcePlace:
     """A place in a source: file, line (from 1), and column.
 
@@ -52,7 +53,7 @@ class SourcePlace:
         return f"{_shown(self.file)}{line}{column}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SourceProblem:
     """One problem in a source: its place, a stable code, what is wrong and what to do (one sentence each)."""
 
@@ -71,7 +72,7 @@ class SourceProblem:
         return f"{self.place}: {self.code}: {self.message} {self.hint}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Report:
     """Collects all problems and warnings of a source, so that an author can fix them in one go."""
 
@@ -93,7 +94,7 @@ class Report:
 Members: TypeAlias = "dict[str, Located]"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Located:
     """A value with its place. Members of an object and elements of a list are `Located` too."""
 

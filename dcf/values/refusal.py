@@ -1,12 +1,12 @@
 """The refusal of a well-formed request, as a value. Runs, documents and files use the same record."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """A request was refused and nothing was changed.
 

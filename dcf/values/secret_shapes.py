@@ -7,10 +7,11 @@ password, is not found: this makes accidents rarer, and is no wall.
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 _EDGE: Final = r"(?<![A-Za-z0-9_-])"
 _END: Final = r"(?![A-Za-z0-9_-])"
@@ -51,7 +52,7 @@ PERSONAL: Final[Mapping[str, re.Pattern[str]]] = {
 """Shapes of what is a person's, which are looked for only where that is asked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Redacted:
     """A value without its secrets, and how many of each kind were taken out."""
 

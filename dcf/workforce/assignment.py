@@ -5,7 +5,7 @@ agent that holds it. So a second process of an agent cannot use the lease of the
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from dcf.asl.state_paths import name_of
@@ -23,6 +23,7 @@ from dcf.skills.manifest import Manifest
 from dcf.store.agents import AgentRecords
 from dcf.store.assignments import AssignmentIndex, Assignments
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 from dcf.workforce.skills.equipment import Equipment
 from dcf.workforce.skills.holdings import Holding
@@ -34,7 +35,7 @@ _CONTEXT_CHARS: Final = 60_000
 """Most characters of an agent's record in one answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SkillAtHand:
     """A skill that a state names. If it has no manifest, `problem` says why it cannot be used."""
 
@@ -44,7 +45,7 @@ class SkillAtHand:
     loaded: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StateAtHand:
     """A state, whether it is the agent's, its skills, the next steps, and its input once it can be worked on.
 
@@ -69,7 +70,7 @@ class StateAtHand:
         return shown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Assignment:
     """Answer to an agent. If it names no run and several are possible, `candidates` has them.
 

@@ -1,7 +1,5 @@
 """Builds the objects that make the agents of runs and tell them what to do, from the settings. Decides nothing."""
 
-from dataclasses import dataclass
-
 from dcf.adapters.platforms import Platforms
 from dcf.data import find_directory, find_file
 from dcf.runs.control_plane import ControlPlane
@@ -17,6 +15,7 @@ from dcf.store.connection import Connections
 from dcf.store.documents import Documents
 from dcf.store.runs import RunStore
 from dcf.validation.schema import configured_schema, read_schema
+from dcf.values.records import record
 from dcf.workforce.assignment import Desk
 from dcf.workforce.crew.roster_documents import RosterDocuments
 from dcf.workforce.crew.workers import Workers
@@ -24,7 +23,7 @@ from dcf.workforce.skills.equipment import Equipment, Limits
 from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Workforce:
     """What makes the agents of runs, and tells them what to do."""
 

@@ -4,7 +4,7 @@ A webhook's document is written before the record that makes it an agent of that
 a crash leaves no agent that cannot be reached; the same call again completes it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from dcf.adapters.platforms import Platforms
 from dcf.adapters.webhook.deliverer import KIND as WEBHOOK
@@ -12,13 +12,14 @@ from dcf.adapters.webhook.posting import Poster, shown
 from dcf.errors import AgentUnknown, Conflict
 from dcf.skills.endpoints import read_endpoint
 from dcf.store.webhooks import Rest, Webhook, Webhooks
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 LEASE_S = 900
 """Seconds that a webhook has for a piece of work, unless it is registered with others."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Registered:
     """An agent that is made elsewhere. `secret` is that of a key which was made now, to be shown once.
 

@@ -4,18 +4,18 @@ Values in angle brackets are to be filled in by the agent.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.model import StateDoc
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 TOKEN: Final = "<work.lease_token from acquire_state_lease>"  # noqa: S105 - a placeholder
 RESULT: Final = "<your result as JSON>"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Step:
     """One call: the tool, its arguments, and why."""
 

@@ -7,11 +7,11 @@ nothing. The price: messages of the bundle are not copied, so a worker begins wi
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from dcf.errors import InvalidArgument
 from dcf.ports import AgentWish
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 _COPIED = (
     "agent_type", "compaction_settings", "context_window_limit", "description", "embedding", "embedding_config",
@@ -22,7 +22,7 @@ _COPIED = (
 _COPIED_OF_BLOCK = ("label", "value", "description", "read_only", "limit", "metadata")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class BundledTool:
     """A tool that a bundle names. `server` is set for a tool of an MCP server, `source` for one in Python."""
 
@@ -32,7 +32,7 @@ class BundledTool:
     json_schema: Mapping[str, Json] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Blueprint:
     """An agent of a bundle with its local ids resolved: arguments of `agents.create`, tools, tags.
 

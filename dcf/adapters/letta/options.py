@@ -2,16 +2,17 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 _URL = re.compile(r"https?://[^\s/]+\S*\Z")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class LettaOptions:
     """Settings of the adapter; times are in seconds.
 

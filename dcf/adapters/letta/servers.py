@@ -6,7 +6,6 @@ has is refused before dcf's server is registered.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from letta_client.types import Tool
@@ -14,11 +13,12 @@ from letta_client.types import Tool
 from dcf.adapters.letta.client import LettaClient, asking
 from dcf.errors import InvalidArgument, ToolUnavailable
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 _TRANSPORTS = {"http": "streamable_http", "streamable_http": "streamable_http", "sse": "sse", "stdio": "stdio"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Address:
     """How Letta reaches an MCP server: an URL, or a command that it starts itself."""
 

@@ -10,13 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from dcf.errors import Forbidden, PlatformUnavailable
 from dcf.skills.endpoints import Endpoint, is_never_allowed, is_public, read_endpoint
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ Lookup: TypeAlias = Callable[[str, int], Sequence[str]]
 _LIST_IT: Final = "Give it an https URL with a public address, or ask an operator to list it in DCF_WEBHOOK_ENDPOINTS."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Answered:
     """What the receiver answered; its body is not read. `retry_after` is the header of that name."""
 

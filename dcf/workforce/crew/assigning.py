@@ -1,7 +1,7 @@
 """Writes the assigned agents into a run's meta document, in one transaction that changes only `agents`."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Final
 
@@ -10,12 +10,13 @@ from dcf.core.decision import Changes, Decision, Event, Reads, Snapshot
 from dcf.core.model import RunStatus
 from dcf.store.runs import RunStore
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 _TOLD: Final = 50
 """Most assignments in one history entry."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Assigned:
     """Result of an assignment. `run` is the run's status; None if there is no such run.
 

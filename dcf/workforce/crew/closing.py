@@ -3,13 +3,13 @@
 It decides nothing: `core/finalization.py` closes the run, `workers.py` deletes the agents.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dcf.core.finalization import Finalize
 from dcf.errors import DcfError
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.views import RunViews
+from dcf.values.records import record
 from dcf.workforce.crew.workers import Dismissed, Workers
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dcf.values.json_text import Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class RunClosed:
     """A run that is closed: its audit record, what became of its agents, and what is left to be said."""
 

@@ -5,13 +5,14 @@ platform knows; the whole goes along for a platform that knows the format itself
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from dcf.ports import AgentWish
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Description:
     """An agent to be made: its description, the bundle that has its blocks and tools, and the kind of its platform.
 

@@ -15,6 +15,7 @@ from dcf.adapters.platforms import Platforms
 from dcf.errors import AgentUnknown, Conflict, DcfError
 from dcf.jitter import JITTER
 from dcf.ports import AgentFound, Provisioner
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 from dcf.workforce.crew import roster as decisions
 from dcf.workforce.crew.descriptions import Description, wish_of
@@ -27,7 +28,7 @@ _PATIENCE_S: Final = 30.0
 """Seconds that one caller waits while another creates the same agents."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Parts:
     """Request: the agents to create, each with the Task that describes it. `reuse` False refuses existing ones.
 

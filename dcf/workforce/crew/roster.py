@@ -5,12 +5,13 @@ so that concurrent callers create only one. A reservation that is not confirmed 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 HOLD: Final = 180 * SECOND
 """Lifetime of a reservation."""
@@ -29,7 +30,7 @@ class MemberPhase(StrEnum):
     DELETED = "deleted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Member:
     """The agent of one part. `keep`: do not delete it when the run ends. `former`: earlier agents of the part."""
 
@@ -50,7 +51,7 @@ class Member:
 Roster: TypeAlias = Mapping[str, Member]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Allotted:
     """The requested parts: those with an agent, those the caller is to create, those that others are creating."""
 

@@ -17,6 +17,7 @@ from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.validation.files import ImportReader, Unreadable
 from dcf.validation.references import is_worked, tasks_of
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 from dcf.workforce.crew.descriptions import Description
 
@@ -29,7 +30,7 @@ _LOCAL_ID: Final = re.compile(r"(block|tool)-[0-9]+\Z")
 Mode = Literal["ephemeral", "pooled", "existing"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class TemplateReference:
     """How a binding names an agent."""
 
@@ -46,7 +47,7 @@ class TemplateReference:
         return clip(self.name or self.ident or "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Staffing:
     """The agent that one Task asks for: an existing one (`existing`), or one created from a `description`.
 

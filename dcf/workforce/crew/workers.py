@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from dcf.adapters.platforms import Platforms
@@ -11,6 +11,7 @@ from dcf.errors import AgentUnknown, DcfError, InvalidArgument, PlatformUnavaila
 from dcf.ports import AgentFound
 from dcf.store.assignments import AssignmentIndex
 from dcf.store.runs import RunStore
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 from dcf.workforce.crew import roster as decisions
 from dcf.workforce.crew.assigning import assign
@@ -21,7 +22,7 @@ from dcf.workforce.crew.templates import Staffing, TemplateReference
 from dcf.workforce.skills.equipment import Equipment
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class CrewWish:
     """Request for the agents of a run. `reuse` False refuses if it has some; `tags` are added to new ones."""
 
@@ -32,7 +33,7 @@ class CrewWish:
     reuse: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Staffed:
     """One state and its agent."""
 
@@ -41,7 +42,7 @@ class Staffed:
     agent_name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class MadeWorkers:
     """Result of a request for agents. After a `failure`, the new agents are deleted again (`undone`).
 
@@ -57,7 +58,7 @@ class MadeWorkers:
     failure: DcfError | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Dismissed:
     """An agent that was created for a run, and whether it is deleted now."""
 

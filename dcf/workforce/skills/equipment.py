@@ -29,6 +29,7 @@ from dcf.skills.policy import Policy, SkillPlan, left_out, plan
 from dcf.skills.servers import Registry
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 from dcf.workforce.skills import holdings as decisions
 from dcf.workforce.skills.holdings import Busy, HeldTool, Holding, Repair, Reserved, Settled, SkillPhase
@@ -44,7 +45,7 @@ _BUDGET_S: Final = 90.0
 """Longest time that loading may take: half of `HOLD`, so that no other caller undoes it meanwhile."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Loaded:
     """A skill that the agent has, and what it brings. `already` is True if it had it before this call."""
 
@@ -54,7 +55,7 @@ class Loaded:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Unloaded:
     """The result of unloading: `holding` is what was removed, None if the agent did not have the skill."""
 
@@ -62,7 +63,7 @@ class Unloaded:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Limits:
     """How long one piece of a data source may be, and how many pieces one skill may have."""
 

@@ -6,7 +6,7 @@ change it until `until`; after that any caller may undo it.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -14,6 +14,7 @@ from dcf.errors import Conflict
 from dcf.validation.manifests import SCHEME
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 HOLD: Final = 180 * SECOND
@@ -28,7 +29,7 @@ class SkillPhase(StrEnum):
     UNLOADING = "unloading"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class HeldTool:
     """A tool that a skill uses. `foreign` is True if the agent had it before any skill, None until that is known.
 
@@ -41,7 +42,7 @@ class HeldTool:
     foreign: bool | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Holding:
     """One skill of an agent. `texts` maps labels to block ids, directives first; None means that it may not exist.
 
@@ -83,7 +84,7 @@ class Holding:
         return reference == self.manifest_id or reference.removeprefix(SCHEME).lower() == versioned
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Holdings:
     """All skills of an agent. `revision` grows with every change; `mirrored` is the one last shown to the agent."""
 
@@ -114,7 +115,7 @@ class Holdings:
         return (one for name, one in self.skills.items() if name != manifest_id)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Reserved:
     """The caller may now attach what the record says.
 
@@ -125,19 +126,19 @@ class Reserved:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Busy:
     """Another caller is loading or unloading something that this depends on."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Repair:
     """An earlier caller left this skill half loaded or unloaded: that must be undone first."""
 
     holding: Holding
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Settled:
     """Nothing is to be done: the skill is loaded already, or there is none (None)."""
 

@@ -1,5 +1,7 @@
 """Records: dataclasses that mypy keeps from being changed."""
 
+import copy
+import pickle
 from dataclasses import field
 
 import pytest
@@ -53,3 +55,59 @@ def test_mypy_refuses_to_set_a_field() -> None:
     point = Point(x=1)
     point.x = 2  # type: ignore[misc]
     assert point.x == 2, "Python itself does not check it"
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Shelf:
+    """A record with fields that are not compared, hashed or shown, and a method of its own."""
+
+    name: str
+    found: list[int] = field(default_factory=list, hash=False)
+    seen_at: int = field(default=0, compare=False)
+    secret: str = field(default="", repr=False)
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A record that says itself what it is equal to, and how it is shown."""
+
+    name: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Named) and self.name.lower() == other.name.lower()
+
+    def __hash__(self) -> int:
+        return hash(self.name.lower())
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+@record(frozen=True, slots=True, eq=False)
+class Unique:
+    """A record that equals nothing but itself."""
+
+    x: int
+
+
+def test_fields_are_left_out_of_comparison_hash_and_text_where_they_say_so() -> None:
+    shelf = Shelf(name="a", found=[1], seen_at=5, secret="s3")
+    assert shelf == Shelf(name="a", found=[1], seen_at=6, secret="s3")
+    assert shelf != Shelf(name="a", found=[2], secret="s3")
+    assert shelf != Named(name="a")
+    assert hash(shelf) == hash(Shelf(name="a", found=[2], secret="s3"))
+    assert repr(shelf) == "Shelf(name='a', found=[1], seen_at=5)"
+    shelf.found.append(shelf)  # type: ignore[arg-type]
+    assert repr(shelf) == "Shelf(name='a', found=[1, ...], seen_at=5)"
+
+
+def test_what_a_class_has_of_its_own_is_kept() -> None:
+    assert Named(name="Ann") == Named(name="ann")
+    assert {Named(name="Ann")} == {Named(name="ann")}
+    assert repr(Named(name="Ann")) == "<Ann>"
+    assert len({Unique(1), Unique(1)}) == 2
+
+
+def test_records_are_copied_and_sent_to_other_processes() -> None:
+    shelf = Shelf(name="a", found=[1])
+    assert copy.deepcopy(shelf) == pickle.loads(pickle.dumps(shelf)) == shelf
