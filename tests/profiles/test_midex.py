@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from dcf.profiles.midex import PROFILE
 from dcf.settings import Settings
 from dcf.tools.limits import meter_of
 from dcf.tools.profile_calls import NativeTools, call_profile
+from dcf.values.records import record
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
 from tests.profiles.contract import MIDEX
@@ -195,7 +196,7 @@ async def test_offset_without_limit(client: ProfileClient) -> None:
     assert len(found) == 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(frozen=True, kw_only=True)
 class Counted(NativeTools):
     """dcf's tools, and which of them were called."""
 
