@@ -1,6 +1,6 @@
 PYTHON ?= .venv/bin/python
 
-.PHONY: test fast check format reference bench bench-peers lab demo mcpb accept-letta accept-agents
+.PHONY: test fast check format reference screenshots bench bench-peers lab demo mcpb accept-letta accept-agents
 
 test: ## everything that CI runs
 	$(PYTHON) -m pytest -n auto --dist loadfile
@@ -18,6 +18,9 @@ format:
 reference: ## docs/tools.md and docs/language.md, after a wanted change of a tool or of the language page
 	$(PYTHON) -m dcf.tools.reference > docs/tools.md
 	$(PYTHON) -m dcf language > docs/language.md
+
+screenshots: ## docs/pictures/, the page's screens in both themes; needs chromium
+	$(PYTHON) -m tests.web.screenshots docs/pictures
 
 bench: ## table and figures in benchmarks/results/
 	$(PYTHON) -m benchmarks && $(PYTHON) -m benchmarks --fsync always

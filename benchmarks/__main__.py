@@ -24,6 +24,7 @@ from benchmarks.network import measure_network
 from benchmarks.protocol import measure_protocol
 from benchmarks.runs import Held, cost_of, run_of, way
 from benchmarks.startup import measure_startup
+from benchmarks.tracing import measure_tracing
 from benchmarks.waiting import measure_waiting
 from benchmarks.workforce import measure_workforce
 from dcf.application import Application, open_application
@@ -115,6 +116,7 @@ def measure(fsync: Literal["everysec", "always"], rounds: int) -> list[Row]:
             *measure_network(app),
             *measure_waiting(app, _WAITING),
             *measure_clock(app, probe),
+            *measure_tracing(app),
             *measure_startup(max(3, rounds // 100)),
         ]
 

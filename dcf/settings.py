@@ -13,6 +13,7 @@ from dcf.core.quotas import DEFAULTS, Quotas
 from dcf.errors import InvalidArgument
 from dcf.platform_settings import PlatformSettings
 from dcf.values.profile_names import SystemProfile
+from dcf.web_settings import WebSettings
 
 _LOCAL_HOSTS = ("localhost", "localhost:*", "127.0.0.1", "127.0.0.1:*", "dcf-mcp", "dcf-mcp:*")
 _LOCAL_ORIGINS = ("http://localhost:*", "http://127.0.0.1:*", "http://dcf-mcp:*")
@@ -41,7 +42,7 @@ def _default_data_dir() -> Path:
     return Path(base) / "dcf"
 
 
-class Settings(PlatformSettings, ArtifactSettings):
+class Settings(PlatformSettings, ArtifactSettings, WebSettings):
     """The settings of this process. Each field is set by an environment variable, `DCF_<FIELD>` or its alias.
 
     What is given wins over the environment. pydantic-settings is not used: it takes as long to import as pydantic.
@@ -185,6 +186,12 @@ class Settings(PlatformSettings, ArtifactSettings):
         default=0, ge=0, le=315_360_000, description="seconds that a finalized run is kept; 0: for ever"
     )
     pulse_interval_s: float = Field(default=1.0, gt=0, le=60, description="seconds between two looks of the clock")
+    metrics_port: int | None = Field(
+        default=None, ge=0, le=65535, description="port on which /metrics is served alone; unset: none of its own"
+    )
+    log_format: Literal["text", "json"] = Field(
+        default="text", description="how the log looks; json: each line an object with run, state, agent and trace_id"
+    )
     server_url: str = Field(
         default="http://127.0.0.1:8337/mcp",
         pattern=r"^https?://",

@@ -7,6 +7,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import field
 from datetime import datetime
 from functools import partial
@@ -17,6 +18,7 @@ from dcf.errors import DcfError, InvalidArgument
 from dcf.task_context import TaskContext, idempotency_key_of
 from dcf.task_functions import TaskPlan
 from dcf.task_results import USAGE, Result, failed, sendable, succeeded
+from dcf.telemetry import surroundings
 from dcf.values.json_text import Json, parse
 from dcf.values.records import record
 
@@ -80,6 +82,11 @@ class Work:
 class Office(Protocol):
     """What a call needs of its worker while the function runs."""
 
+    @property
+    def agent_id(self) -> str:
+        """Who holds the state."""
+        ...
+
     def renew(self, work: Work) -> str | None:
         """Extend the lease now; return why it is lost, or None."""
         ...
@@ -132,7 +139,7 @@ class TaskCall:
         plan, work = self._plan, self.work
         try:
             given = work.given if plan.read is None else plan.read(work.given)
-            output = plan.call(given, self._context)
+            output = self._called(given) if surroundings.is_watched else plan.call(given, self._context)
             if type(output) is CoroutineType:
                 output.close()
                 raise TypeError("It returned a coroutine: declare the function with async def.")  # noqa: TRY301
@@ -144,6 +151,14 @@ class TaskCall:
                 raise
             result = self._failed(error)  # of an event loop that the function ran itself
         return result if self._used is None else self._with_usage(result)
+
+    def _called(self, given: Json) -> Any:
+        with self._surrounded():
+            return self._plan.call(given, self._context)
+
+    def _surrounded(self) -> AbstractContextManager[None]:
+        work = self.work
+        return surroundings.work(work.workflow_id, work.state, work.epoch, self._office.agent_id)
 
     def start(self, ended: Ended) -> None:
         """Begin an async function on the event loop; `ended` is called there and must not wait."""
@@ -157,7 +172,11 @@ class TaskCall:
     async def _carry_out(self) -> Json:
         plan = self._plan
         given = self.work.given if plan.read is None else plan.read(self.work.given)
-        output = await plan.call(given, self._context)
+        if surroundings.is_watched:
+            with self._surrounded():
+                output = await plan.call(given, self._context)
+        else:
+            output = await plan.call(given, self._context)
         return succeeded(output if plan.write is None else plan.write(output))
 
     def _end(self, ended: Ended, result: Any, error: BaseException | None) -> None:

@@ -87,6 +87,13 @@ class TaskContext:
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1), compare=False, repr=False)
     _writing: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
+    @property
+    def traceparent(self) -> str:
+        """The W3C header of this attempt's span in the run's trace: pass it on, and what is called stands below it."""
+        from dcf.telemetry.ids import traceparent  # noqa: PLC0415 - few functions ask for it
+
+        return traceparent(self.workflow_id, self.state, self.epoch)
+
     def check(self) -> None:
         """Raise TaskCancelled if nobody waits for the result any more."""
         if self.cancelled.is_set():

@@ -183,6 +183,7 @@ class _Cast:
     lines: list[LogLine] = field(default_factory=list)
     plans: dict[str, TaskPlan] = field(default_factory=dict)
     epoch: int = 0
+    agent_id: str = "test"
 
     def answer(self, task: AskedTask) -> Answer:
         """Return the answer of a Task: what was given for it, or what its function returns."""

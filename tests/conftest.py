@@ -149,6 +149,12 @@ def proxy(server: RestrictedRedis) -> Iterator[Proxy]:
 
 
 @pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections that are made from now on give a server up that says nothing for a second."""
+    monkeypatch.setattr("dcf.store.connection._TIMEOUT_S", 1.0)
+
+
+@pytest.fixture
 def redis_client(server: RestrictedRedis) -> Iterator[redis.Redis]:
     """A plain client, for what an operator or another program would do."""
     with redis.Redis.from_url(server.admin_url, protocol=2) as client:

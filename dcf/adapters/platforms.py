@@ -11,7 +11,9 @@ from typing import Final, TypeVar
 from dcf.errors import InvalidArgument, PlatformUnavailable
 from dcf.ports import MAILBOX, Delivery, Equipper, Platform, Post, Provisioner, Undelivered
 from dcf.store.agents import AgentRecord, AgentRecords
+from dcf.telemetry.tracing import with_header
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 from dcf.values.text_pieces import clip
 
 Port = TypeVar("Port")
@@ -165,7 +167,7 @@ class Platforms:
         platform = self._by_kind.get(kind)
         if platform is None:
             return lacking(agent_id, kind)
-        return platform.deliverer.deliver(agent_id, event_id, event)
+        return platform.deliverer.deliver(agent_id, event_id, with_header(event))
 
     def deliver_all(self, posts: Sequence[Post]) -> list[Delivery]:
         """Deliver several events, those to one platform in one step where it can do that."""
@@ -174,7 +176,7 @@ class Platforms:
         for kind, platform in self._by_kind.items():
             there = [at for at, post in enumerate(posts) if kinds[post.agent_id] == kind]
             if there and platform.deliver_all is not None:
-                done |= zip(there, platform.deliver_all([posts[at] for at in there]), strict=True)
+                done |= zip(there, platform.deliver_all([_traced(posts[at]) for at in there]), strict=True)
         return [
             done[at] if at in done else self.deliver(post.agent_id, post.event_id, post.event)
             for at, post in enumerate(posts)
@@ -187,6 +189,11 @@ class Platforms:
 def lacking(agent_id: str, kind: str) -> Delivery:
     """Return the outcome for an agent whose platform this process lacks."""
     return Delivery(failure=Undelivered.NO_PLATFORM, error=_lacking(agent_id, kind), retry_after_s=_ELSEWHERE_RETRY_S)
+
+
+def _traced(post: Post) -> Post:
+    event = with_header(post.event)
+    return post if event is post.event else replace(post, event=event)
 
 
 def _lacking(agent_id: str, kind: str) -> str:

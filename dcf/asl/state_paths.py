@@ -42,7 +42,7 @@ def inside(scope: str, path: str) -> str:
     return join(scope, _decoded(path))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def split(path: str) -> tuple[str, str]:
     """Return the scope and the name of a state."""
     if "/" not in path and "%" not in path:
@@ -51,13 +51,13 @@ def split(path: str) -> tuple[str, str]:
     return scope, _decoded(last)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def name_of(path: str) -> str:
     """Return the name of a state."""
     return split(path)[1]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def ancestors(path: str) -> tuple[str, ...]:
     """List the paths of the Parallel and Map states around a state, outermost first; raise KeyError for no path."""
     found: list[str] = []
@@ -72,7 +72,7 @@ def ancestors(path: str) -> tuple[str, ...]:
     return tuple(reversed(found))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def split_scope(scope: str) -> tuple[str, int]:
     """Return the path of the Parallel or Map that a scope belongs to, and its index; raise ValueError if none."""
     parent, _, index = scope.rpartition("/")
@@ -82,7 +82,7 @@ def split_scope(scope: str) -> tuple[str, int]:
     return (parent if "/" in parent else join("", _decoded(parent))), int(index)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def open_scope(path: str, index: int) -> str:
     """Return the scope of a branch of a Parallel or of an iteration of a Map."""
     if "/" not in path:
@@ -95,7 +95,7 @@ def within(path: str, owner: str) -> bool:
     return path.startswith(open_scope(owner, 0)[:-1])
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _encoded(name: str) -> str:
     return _SPECIAL.sub(lambda found: _CODES[found.group()], name)
 

@@ -19,12 +19,14 @@ from dcf.values.identifiers import check_id
 from dcf.values.spans import read_span
 
 if TYPE_CHECKING:
+    from dcf.core.work_limits import WorkLimit
     from dcf.values.json_text import Json
     from dcf.workforce.registration import Registered
 
 _LEASE: Final = "15m"
 _LEAST_S: Final = 30
 _MOST_S: Final = 86_400
+_MOST_IN_PROGRESS: Final = 1000
 
 agents = typer.Typer(
     name="agents",
@@ -43,11 +45,20 @@ def mount(app: typer.Typer) -> None:
 @agents.command()
 def add(
     agent: AgentArgument,
-    url: Annotated[str, typer.Option(help="Where it is posted to: an https URL.")],
+    url: Annotated[
+        str | None,
+        typer.Option(help="Where it is posted to: an https URL. Only to limit an agent it may be left out."),
+    ] = None,
     lease: Annotated[str, typer.Option(help="How long it has for a piece of work, as 15m or 2h.")] = _LEASE,
+    max_in_progress: Annotated[
+        int | None,
+        typer.Option(help="Most states that it holds at a time; 0: any number.", min=0, max=_MOST_IN_PROGRESS),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Register a webhook and print the secret that signs what it gets, this once; again: change where it is.
+
+    With --max-in-progress alone: limit how many states any agent holds at a time.
 
     Example:  dcf agents add pricing-hook --url https://agents.example/dcf
     """
@@ -55,12 +66,23 @@ def add(
     ttl_s = read_span(lease)
     if ttl_s is None or not _LEAST_S <= ttl_s <= _MOST_S:
         raise InvalidArgument("--lease is not between 30s and 24h.", "Write it as 15m or 2h.")
+    if url is None and max_in_progress is None:
+        raise InvalidArgument("Neither --url nor --max-in-progress is given.", "Give the webhook's https URL.")
     with opening.application() as found, recorded(found, "agents add", {"agent_id": agent}) as recording:
         from dcf.core.access import LOCAL
+        from dcf.core.work_limits import WorkLimit
 
+        limit = None if max_in_progress is None else WorkLimit(kind="agent", name=agent, most=max_in_progress)
+        if limit is not None:
+            found.limits.put(limit)
+        if url is None:
+            assert limit is not None, "one of the two was given"
+            told = {"agent_id": agent, "max_in_progress": limit.most}
+            typer.echo(json_text(told, indent=2) if as_json else f"{agent} {limit.told}")
+            return
         made = found.registration.register(agent, url, lease_ttl_s=ttl_s, created_by=LOCAL)
         recording.about["key_ids"] = ",".join(made.key_ids)
-    _show_secret(made, as_json=as_json)
+    _show_secret(made, as_json=as_json, limit=limit)
     if made.secret is None and not as_json:
         typer.echo(f"{made.agent_id} is at {made.url}; its keys stay as they were")
 
@@ -105,11 +127,12 @@ def remove(agent: AgentArgument, as_json: JsonFlag = False) -> None:
     typer.echo(json_text({"agent_id": agent, "removed": True}, indent=2) if as_json else f"{agent} is removed")
 
 
-def _show_secret(made: "Registered", *, as_json: bool) -> None:
+def _show_secret(made: "Registered", *, as_json: bool, limit: "WorkLimit | None" = None) -> None:
     from dcf.tools.registering import row_of
 
     if as_json:
-        typer.echo(json_text({**row_of(made), "secret": made.secret}, indent=2))
+        limited = {} if limit is None else {"max_in_progress": limit.most}
+        typer.echo(json_text({**row_of(made), **limited, "secret": made.secret}, indent=2))
         return
     if made.secret is not None:
         typer.echo(made.secret)

@@ -6,7 +6,6 @@ clients import the MCP SDK, which takes a second.
 
 import gc
 import logging
-import os
 import signal
 import sys
 import time
@@ -20,6 +19,7 @@ from dcf import __version__
 from dcf.cli import (
     artifacts,
     audit,
+    beginning,
     callbacks,
     catalog,
     catalogue,
@@ -54,11 +54,15 @@ from dcf.cli import (
     starting,
     stub,
     talk,
+    timelines,
+    top,
+    traces,
     views,
     watching,
+    web,
     work,
 )
-from dcf.cli.arguments import JsonFlag, OptionalRun
+from dcf.cli.arguments import AllowActions, JsonFlag, OptionalRun
 from dcf.cli.patience import patience
 from dcf.cli.termination import end_when_told
 from dcf.cli.text import json_text
@@ -67,7 +71,6 @@ from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
     from dcf.application import Application
-    from dcf.settings import Settings
 
 _LAST_DELIVERIES_S = 60.0
 """How long `dcf pulse --once` waits for deliveries to an agent platform."""
@@ -78,7 +81,6 @@ _GC_THRESHOLDS = (50_000, 20, 20)
 """What is made at the start stays to the end (`gc.freeze`): to look for garbage in it takes a tenth of a second."""
 
 _PANEL = "rich_help_panel"
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 log = logging.getLogger(__name__)
 
@@ -123,23 +125,15 @@ Leash = Annotated[bool, typer.Option(hidden=True, help="End when standard input 
 def main() -> NoReturn:
     """Run the program; this is the entry point of the console script."""
     gc.set_threshold(*_GC_THRESHOLDS)
-    logging.basicConfig(level=logging.WARNING, format="dcf: %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    beginning.begin()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # an old encoding may lack a character
     end_when_told()
-    _reach_loopback_directly()
     try:
         app()
     finally:
         gc.freeze()
     sys.exit()
-
-
-def _reach_loopback_directly() -> None:
-    """Exclude loopback from the environment's proxy, for calls by this process and its children."""
-    known = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
-    names = [*filter(None, known.split(",")), *_LOOPBACK]
-    os.environ["no_proxy"] = os.environ["NO_PROXY"] = ",".join(names)
 
 
 def _version(asked: bool) -> None:
@@ -171,6 +165,10 @@ def serve(
     auth: Annotated[str | None, typer.Option(help="keys, or off for loopback without API keys (http).")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print {url} on standard output when ready (http).")] = False,
+    web: Annotated[bool, typer.Option("--web", help="The web page as well, at /ui (http).")] = False,
+    allow_actions: AllowActions = False,
+    metrics: Annotated[bool, typer.Option("--metrics", help="Serve /metrics for Prometheus (http).")] = False,
+    metrics_port: Annotated[int | None, typer.Option(help="Port of /metrics alone (http).", min=0, max=65535)] = None,
     fd: Annotated[int | None, typer.Option(hidden=True, help="Listening socket to inherit.")] = None,
     leash: Leash = False,
 ) -> None:
@@ -184,14 +182,23 @@ def serve(
         raise InvalidArgument(f"There is no transport '{transport[:20]}'.", "Use --transport stdio or http.")
     if as_json and transport == "stdio":
         raise InvalidArgument("With stdio, standard output belongs to the protocol.", "Leave out --json.")
-    settings = _server_settings(host, port, toolsets, profile, auth, read_only=read_only)
+    if web and transport == "stdio":
+        raise InvalidArgument("The web page needs HTTP.", "Add --transport http, or start `dcf web` beside it.")
+    if allow_actions and not web:
+        raise InvalidArgument("--allow-actions is about the web page.", "Add --web, or leave it out.")
+    if (metrics or metrics_port is not None) and transport == "stdio":
+        raise InvalidArgument("/metrics is served over HTTP.", "Use --transport http.")
+    settings = opening.server_settings(host, port, toolsets, profile, auth, read_only=read_only)
+    if metrics_port is not None:
+        settings = settings.model_copy(update={"metrics_port": metrics_port})
     if leash:
         from dcf.cli.child_processes import hold_leash
 
         hold_leash()
     from dcf.cli import serving
 
-    serving.serve(transport, settings, fd, lambda ready: _print_line(ready) if as_json else None)
+    announce = _print_line if as_json else (lambda _: None)
+    serving.serve(transport, settings, fd, announce, web=web, may_act=allow_actions, with_metrics=metrics)
 
 
 @app.command(rich_help_panel=panels.SERVERS)
@@ -349,18 +356,6 @@ def doctor(
     raise typer.Exit(health.exit_code(report, strict=strict))
 
 
-def _server_settings(
-    host: str | None, port: int | None, toolsets: str | None, profile: str | None, auth: str | None, *, read_only: bool
-) -> "Settings":
-    if auth not in {None, "keys", "off"}:
-        raise InvalidArgument("--auth is not keys or off.", "Leave it out, or use --auth off on loopback.")
-    changes: dict[str, object] = {"mcp_host": host, "mcp_port": port, "read_only": read_only or None}
-    changes |= {"profile": profile, "auth": auth}
-    if toolsets is not None:
-        changes["toolsets"] = tuple(part.strip() for part in toolsets.split(",") if part.strip())
-    return opening.settings().model_copy(update={name: value for name, value in changes.items() if value is not None})
-
-
 def _look(found: "Application") -> int:
     """Look once at every live run, and do one step of the sweep; log and return when Redis is unreachable."""
     try:
@@ -390,6 +385,6 @@ def _print_done(done: int, *, as_json: bool) -> None:
 for part in (
     *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people, talk),
     *(growing, work, journal, gates, contexts, searching, projects, artifacts, findings, catalogue, local),
-    *(retention, signals, diagnosis, events, export, watching, init, hosting),
+    *(retention, signals, diagnosis, events, export, timelines, top, traces, watching, init, hosting, web),
 ):
     part.mount(app)

@@ -28,6 +28,9 @@ def complete_run(incomplete: str) -> list[tuple[str, str]]:
 
 
 JsonFlag: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
+AllowActions: TypeAlias = Annotated[
+    bool, typer.Option("--allow-actions", help="Let the web page change things, as far as the key of the reader may.")
+]
 RunArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).", autocompletion=complete_run)
 ]

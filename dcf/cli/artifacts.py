@@ -47,24 +47,29 @@ def put(
     ] = "binary",
     artifact_id: Annotated[str | None, typer.Option("--id", help="Its id; default: made of name and content.")] = None,
     state: Annotated[str | None, typer.Option(help="The state that it comes from.")] = None,
+    metadata: Annotated[
+        str | None, typer.Option(help="Whatever else is to be kept with it: a JSON object, a file, or -.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Keep a file with a run and print its id. The same content again is the same artifact.
 
     Example:  dcf artifacts put order-42 report.pdf --type application/pdf --state Report
     """
+    from dcf.cli.documents import read_object
     from dcf.core.access import LOCAL
     from dcf.core.artifact_names import content_type_of, id_of
-    from dcf.core.artifacts import LONGEST_NAME, ArtifactKind
+    from dcf.core.artifacts import LONGEST_NAME, ArtifactKind, check_metadata
     from dcf.values.identifiers import check_id, check_name
 
+    more = check_metadata(read_object(metadata, "--metadata") or {})
     data, named = _read_file(file, name)
     kind = ArtifactKind(
         name=check_name(named, "--name", LONGEST_NAME),
         content_type=content_type_of(content_type),
         state=state,
         created_by=LOCAL,
-        metadata={},
+        metadata=more,
     )
     whole = sha256_of(data)
     one = id_of(named, whole) if artifact_id is None else check_id(artifact_id, "--id")

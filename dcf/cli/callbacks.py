@@ -12,6 +12,7 @@ from dcf.cli.text import clean, json_text
 
 if TYPE_CHECKING:
     from dcf.core.operations import RunAnswer
+    from dcf.core.usage import UsageReport
     from dcf.values.refusal import Refusal
 
 _Token = Annotated[
@@ -20,6 +21,12 @@ _Token = Annotated[
         metavar="TOKEN",
         help="The task token ($$.Task.Token) as it was handed out; - reads it from standard input, where no list of"
         " processes shows it.",
+    ),
+]
+_Usage = Annotated[
+    str | None,
+    typer.Option(
+        "--usage", help='What the work used up: \'{"tokens_in": 900, "cost": "0.25", "currency": "EUR"}\', or a file.'
     ),
 ]
 _STDIN: Final = "-"
@@ -42,6 +49,7 @@ def success(
     output: Annotated[
         str | None, typer.Option("--output", help="The state's output: JSON text or a file. Default: null.")
     ] = None,
+    usage: _Usage = None,
     as_json: JsonFlag = False,
 ) -> None:
     """End the Task with an output; the run goes on. The token serves once; the same command may be repeated.
@@ -51,9 +59,10 @@ def success(
     from dcf.cli.documents import read_given
 
     given = None if output is None else read_given(output, "--output")
+    used = _used(usage)
     shown = _read(token)
     with opening.application() as found, by_the_local_user():
-        _print(shown, found.callbacks.succeed(shown, given), as_json=as_json)
+        _print(shown, found.callbacks.succeed(shown, given, used), as_json=as_json)
 
 
 @task.command()
@@ -61,12 +70,14 @@ def failure(
     token: _Token,
     error: Annotated[str | None, typer.Option("--error", help="Name of the failure.")] = None,
     cause: Annotated[str | None, typer.Option("--cause", help="Why, in a sentence.")] = None,
+    usage: _Usage = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Fail the Task; its Retry and Catch apply, and a retry hands out another token."""
+    used = _used(usage)
     shown = _read(token)
     with opening.application() as found, by_the_local_user():
-        _print(shown, found.callbacks.fail(shown, error, cause), as_json=as_json)
+        _print(shown, found.callbacks.fail(shown, error, cause, used), as_json=as_json)
 
 
 @task.command()
@@ -79,6 +90,13 @@ def heartbeat(token: _Token, as_json: JsonFlag = False) -> None:
 
 def _read(given: str) -> str:
     return sys.stdin.read().strip() if given == _STDIN else given
+
+
+def _used(given: str | None) -> "UsageReport | None":
+    from dcf.cli.documents import read_given
+    from dcf.core.usage import read_report
+
+    return None if given is None else read_report(read_given(given, "--usage"), "--usage")
 
 
 def _print(token: str, answer: "RunAnswer | Refusal", *, as_json: bool) -> None:

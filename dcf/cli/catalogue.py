@@ -22,10 +22,14 @@ if TYPE_CHECKING:
     from dcf.values.json_text import Json
 
 _KINDS = ("workflow", "job", "persona", "rule", "contract", "template", "schema", "skill")
+_COMPLEXITIES = ("simple", "moderate", "high")
 _MOST_BYTES = 256 * 1024
 
 Kind = Annotated[str, typer.Argument(metavar="KIND", help=f"What it is: {', '.join(_KINDS)}.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Its name (see `dcf catalogue search`).")]
+ComplexityOption = Annotated[
+    str | None, typer.Option("--complexity", help=f"Of a workflow: {', '.join(_COMPLEXITIES)}.")
+]
 Project = Annotated[str | None, typer.Option("--project", help="The project that it is for; else it is for everybody.")]
 Session = Annotated[str | None, typer.Option("--session", help="The session that it is for; it then expires.")]
 
@@ -102,6 +106,12 @@ def put(
     keyword: Annotated[list[str] | None, typer.Option(help="The same; may be repeated.")] = None,
     glob: Annotated[list[str] | None, typer.Option(help="Of a rule: the files it is for; may be repeated.")] = None,
     always: Annotated[bool, typer.Option("--always", help="Of a rule: for all files.")] = False,
+    complexity: ComplexityOption = None,
+    attributes: Annotated[str | None, typer.Option(help="More: a JSON object, a file, or -.")] = None,
+    expiry_s: Annotated[
+        int | None,
+        typer.Option("--expiry", min=60, max=604_800, help="Seconds that one of a session is kept; default: a day."),
+    ] = None,
     project: Project = None,
     session: Session = None,
     reason: Reason = None,
@@ -111,8 +121,9 @@ def put(
 
     Example:  dcf catalogue put rule python-style rule.md --tag python --glob '*.py'
     """
+    from dcf.cli.documents import read_object
     from dcf.core.access import LOCAL
-    from dcf.core.catalogue_definitions import NewDefinition, Owner, summary_of
+    from dcf.core.catalogue_definitions import SESSION_LIFE_S, NewDefinition, Owner, summary_of
 
     wish = NewDefinition(
         kind=_kind(kind),
@@ -126,6 +137,9 @@ def put(
         keywords=tuple(keyword or ()),
         globs=tuple(glob or ()),
         always_apply=always,
+        complexity=_complexity(complexity),
+        attributes=read_object(attributes, "--attributes"),
+        life_s=SESSION_LIFE_S if expiry_s is None else expiry_s,
     )
     with opening.application() as found, recorded(found, "put_definition", _about(kind, name, reason)):
         kept = found.catalogue.put(wish)
@@ -174,10 +188,15 @@ def search(
     kind: Annotated[str | None, typer.Option(help=f"One of {', '.join(_KINDS)}; default: all but skills.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="With all of these; may be repeated.")] = None,
     keyword: Annotated[list[str] | None, typer.Option(help="With one of these; may be repeated.")] = None,
+    always: Annotated[
+        bool | None, typer.Option("--always/--not-always", help="Rules for all files, or those that are not.")
+    ] = None,
+    complexity: ComplexityOption = None,
     file: Annotated[list[str] | None, typer.Option(help="Rules for this file or glob; may be repeated.")] = None,
     project: Project = None,
     session: Session = None,
     limit: Annotated[int, typer.Option(help="So many at most.", min=1, max=1000)] = 50,
+    offset: Annotated[int, typer.Option(help="So many are skipped.", min=0, max=10_000)] = 0,
     cursor: Annotated[str | None, typer.Option(help="To go on: next_cursor of --json.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -195,8 +214,11 @@ def search(
         tags=tuple(tag or ()),
         keywords=tuple(keyword or ()),
         file_types=tuple(file or ()),
+        always_apply=always,
+        complexity=_complexity(complexity),
         project=project,
         session=session,
+        offset=offset,
         cursor=cursor,
     )
     with opening.application() as found:
@@ -241,6 +263,12 @@ def _kind(text: str) -> "DefinitionKind":
     if text not in _KINDS:
         raise InvalidArgument(f"'{text[:40]}' is no kind of definition.", f"Kinds are: {', '.join(_KINDS)}.")
     return DefinitionKind(text)
+
+
+def _complexity(text: str | None) -> str | None:
+    if text is not None and text not in _COMPLEXITIES:
+        raise InvalidArgument(f"'{text[:40]}' is no complexity.", f"Use one of: {', '.join(_COMPLEXITIES)}.")
+    return text
 
 
 def _content(file: Path) -> "Json":

@@ -103,6 +103,16 @@ def read_given(given: str, option: str) -> Json:
     return read_json(Path(given))
 
 
+def read_object(given: str | None, option: str) -> dict[str, Json] | None:
+    """Read the JSON object of an option that may be left out; raise InvalidArgument for another kind of value."""
+    if given is None:
+        return None
+    found = read_given(given, option)
+    if not isinstance(found, dict):
+        raise InvalidArgument(f"{option} is no JSON object.", f'Write {option} \'{{"name": "value"}}\'.')
+    return found
+
+
 def _is_scalar(given: str) -> bool:
     """Return True for a number, true, false or null, unless a file is called so."""
     with suppress(ValueError):

@@ -1,29 +1,36 @@
-"""The command `dcf export`: a run as one JSON file, as an HTML page that needs no network, or a report in Markdown."""
+"""The command `dcf export`: a run as one JSON file, as a page or a report for people, as a picture or as a trace."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TextIO, TypeAlias, TypeVar
 
 import typer
 
 from dcf.cli import opening, panels
 from dcf.cli.arguments import OptionalRun
 from dcf.cli.patience import patience
-from dcf.cli.text import json_text
+from dcf.cli.text import clean, json_text
 from dcf.cli.views import say
-from dcf.errors import InvalidArgument
+from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
     from dcf.application import Application
     from dcf.core.export import ExportedRun
 
+    Maker: TypeAlias = Callable[
+        [Mapping[str, Json], Iterator[tuple[str, Any]], Iterator[Mapping[str, Json]]],
+        str,
+    ]
     Form: TypeAlias = Callable[[Application, str, Mapping[str, Json], list[int]], Iterator[str]]
 
 Part = TypeVar("Part")
+
+As: TypeAlias = Literal["json", "html", "markdown", "svg", "mermaid", "trace"]
 
 MOST_BYTES: Final = 1024**3
 """Bytes of an export that is read from a file."""
@@ -44,27 +51,35 @@ def export(
     output: Annotated[Path, typer.Option("--output", "-o", help="Write to this file; - is standard output.")] = _STDOUT,
     html: Annotated[bool, typer.Option("--html", help="An HTML page for people, which opens without network.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="A report in Markdown, with the run's journal.")] = False,
-    file: Annotated[Path | None, typer.Option(help="Of a JSON export in this file, for --html.")] = None,
+    file: Annotated[Path | None, typer.Option(help="Of a JSON export in this file; not for json and markdown.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON, which is the default.")] = False,
+    named: Annotated[As | None, typer.Option("--as", help="What to make of it; json is the default.")] = None,
 ) -> None:
-    """Export a run: its workflow, documents, history, journal and artifacts as JSON, an HTML page, or a report of it.
+    """Export a run: its workflow, documents, history, journal and artifacts as JSON, or what people look at.
 
-    The JSON is read elsewhere, without Redis: show, events, why and graph take  --file FILE,  as does export --html.
+    --as html, markdown: a page, a report. svg, mermaid: its graph. trace: its timeline, for ui.perfetto.dev.
+
+    The JSON is read elsewhere, without Redis: show, events, why, graph, timeline and export take  --file FILE.
 
     Lease tokens are not exported; inputs, outputs and errors are, as the agents wrote them.
     """
     if (workflow_id is None) == (file is None):
         raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
-    if html + markdown + as_json > 1:
-        raise InvalidArgument("--json, --html and --markdown exclude each other.", "Leave out all but one of them.")
-    if file is not None and not html:
-        raise InvalidArgument("The file is an export already.", "Add --html to make a page of it.")
+    flags: dict[As, bool] = {"html": html, "markdown": markdown, "json": as_json}
+    asked: set[As] = {name for name, is_set in flags.items() if is_set} | ({named} if named else set())
+    if len(asked) > 1:
+        raise InvalidArgument(
+            "--as, --json, --html and --markdown exclude each other.", "Leave out all but one of them."
+        )
+    form: As = next(iter(asked), "json")
+    if file is not None and form not in _OF_FILES:
+        raise InvalidArgument("The file is an export already.", "Add --html to make a page of it, or --as svg.")
     if file is not None:
         found = read_file(file)
         with _opened(output) as out:
-            out.write(_page_of(found.head, iter(found.states.items()), iter(found.events)))
+            out.write(_OF_FILES[form](found.head, iter(found.states.items()), iter(found.events)))
     elif workflow_id is not None:
-        _export_run(workflow_id, output, _report if markdown else _page if html else _json)
+        _export_run(workflow_id, output, _form(form))
     if output != _STDOUT:
         say(f"Written to {output}")
 
@@ -108,16 +123,22 @@ def _json(found: "Application", workflow_id: str, head: Mapping[str, Json], done
     return _parts(head, _states(found, workflow_id, done), lists)
 
 
-def _page(found: "Application", workflow_id: str, head: Mapping[str, Json], done: list[int]) -> Iterator[str]:
-    yield _page_of(head, _states(found, workflow_id, done), _events(found, workflow_id, done))
+def _form(form: As) -> "Form":
+    if form in _OF_FILES:
+        return partial(_whole, _OF_FILES[form])
+    return _report if form == "markdown" else _json
+
+
+def _whole(
+    make: "Maker", found: "Application", workflow_id: str, head: Mapping[str, Json], done: list[int]
+) -> Iterator[str]:
+    yield make(head, _states(found, workflow_id, done), _events(found, workflow_id, done))
 
 
 def _report(found: "Application", workflow_id: str, head: Mapping[str, Json], done: list[int]) -> Iterator[str]:
-    from dcf.core.journal_query import LONGEST_PAGE, JournalQuery
     from dcf.drawing.markdown_report import markdown_report
 
-    written = found.journal.each_entry(workflow_id, JournalQuery(limit=LONGEST_PAGE, oldest_first=True))
-    entries = (one.as_json() for one in written)
+    entries, _ = found.exports.beside(workflow_id)
     for line in markdown_report(head, _states(found, workflow_id, done), _counted(entries, done)):
         yield f"{line}\n"
 
@@ -176,16 +197,50 @@ def _page_of(head: Mapping[str, Json], states: Iterator[tuple[str, Json]], event
 
 def _picture(head: Mapping[str, Json], states: Mapping[str, Any]) -> str:
     """Draw the workflow with the statuses of its states; nothing for a workflow that this version cannot read."""
-    from dcf.core.export import ExportedRun
-    from dcf.drawing import draw_svg
-    from dcf.errors import InvalidDefinition
-    from dcf.runs.survey import survey_of_export
-
     try:
-        drawn = survey_of_export(ExportedRun(head=head, states=states))
+        return _drawn("svg", head, states)
     except InvalidDefinition:
         return ""
-    return draw_svg(drawn.machine, drawn.statuses, drawn.shares, title=str(head.get("workflow_id")))
+
+
+def _drawn(form: Literal["svg", "mermaid"], head: Mapping[str, Json], states: Mapping[str, Any]) -> str:
+    """Draw the workflow with the statuses of its states; raise InvalidDefinition for one that cannot be read."""
+    from dcf.core.export import ExportedRun
+    from dcf.drawing import draw_mermaid, draw_svg
+    from dcf.runs.survey import survey_of_export
+
+    drawn = survey_of_export(ExportedRun(head=head, states=states))
+    if form == "mermaid":
+        return draw_mermaid(drawn.machine, drawn.statuses, drawn.shares)
+    return draw_svg(drawn.machine, drawn.statuses, drawn.shares, title=clean(head.get("workflow_id")))
+
+
+def _graph_of(
+    form: Literal["svg", "mermaid"],
+    head: Mapping[str, Json],
+    states: Iterator[tuple[str, Json]],
+    _events: Iterator[Mapping[str, Json]],
+) -> str:
+    try:
+        return _drawn(form, head, dict(states))
+    except InvalidDefinition:
+        raise InvalidArgument("The workflow of the run cannot be read.", "Export it --as json or trace.") from None
+
+
+def _trace_of(head: Mapping[str, Json], states: Iterator[tuple[str, Any]], events: Iterator[Mapping[str, Json]]) -> str:
+    from dcf.cli.timelines import made
+    from dcf.drawing.trace import chrome_trace
+
+    return json_text(chrome_trace(made(head, states, events), str(head.get("workflow_id")))) + "\n"
+
+
+_OF_FILES: "Final[Mapping[As, Maker]]" = {
+    "html": _page_of,
+    "svg": partial(_graph_of, "svg"),
+    "mermaid": partial(_graph_of, "mermaid"),
+    "trace": _trace_of,
+}
+"""What is made of documents and history alone, and so also of a file."""
 
 
 @contextmanager

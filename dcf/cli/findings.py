@@ -52,7 +52,9 @@ def add(
     tag: Tag = None,
     project: Project = None,
     run: Annotated[str | None, typer.Option("--run", help="The run that it came from.")] = None,
+    state: Annotated[str | None, typer.Option("--state", help="And the state of that run.")] = None,
     location: Annotated[str | None, typer.Option(help='Where: \'{"file": "a.py"}\', a JSON file, or -.')] = None,
+    metadata: Annotated[str | None, typer.Option(help="More: a JSON object, a JSON file, or -.")] = None,
     key: Annotated[str | None, typer.Option(help="What it is known by; default: what it says.")] = None,
     by: By = None,
     as_json: JsonFlag = False,
@@ -61,11 +63,14 @@ def add(
 
     Example:  dcf findings add "Prices lack a currency" "/price answers 7, not 7 EUR." --severity high --tag api
     """
+    from dcf.cli.documents import read_object
     from dcf.core.access import LOCAL
     from dcf.core.knowing import NewFinding
     from dcf.core.knowledge import Severity, check_labels
 
-    place = _object(location)
+    if state is not None and run is None:
+        raise InvalidArgument("A state belongs to a run.", "Give --run too, or leave out --state.")
+    place, more = read_object(location, "--location"), read_object(metadata, "--metadata")
     with opening.application() as found, recorded(found, "add_finding", {"title": title[:200]}):
         if run is not None:
             found.runs.read(run)
@@ -78,7 +83,9 @@ def add(
             tags=check_labels(tag or [], "--tag"),
             project=project or (None if run is None else found.projects.of_run(run)),
             run=run,
+            state=None if run is None or state is None else found.control_plane.place(run, state).path,
             location=place,
+            metadata=more,
             key=key,
         )
         kept = _accepted(found.knowledge.add(wish))
@@ -242,15 +249,6 @@ def delete(finding_id: FindingId, reason: Reason = None, yes: Yes = False, as_js
         typer.echo(json_text({"finding_id": finding_id, "existed": existed}, indent=2))
     else:
         typer.echo(f"Finding {clean(finding_id)} {'is deleted' if existed else 'was gone already'}.")
-
-
-def _object(text: str | None) -> "Mapping[str, Json] | None":
-    from dcf.cli.documents import read_given
-
-    found = None if text is None else read_given(text, "--location")
-    if found is not None and not isinstance(found, dict):
-        raise InvalidArgument("--location is no object.", 'Write it as \'{"file": "a.py"}\'.')
-    return found
 
 
 def _accepted(kept: "FindingKept | Refusal") -> "FindingKept":

@@ -183,6 +183,13 @@ def close(
     run: RunArgument,
     status: Annotated[str, typer.Option("--status", help=f"How it ended: {', '.join(_ENDS)}.")] = "succeeded",
     summary: Annotated[str | None, typer.Option("--summary", help="What was done.")] = None,
+    achievement: Annotated[
+        list[str] | None, typer.Option("--achievement", help="What was reached; may be repeated.")
+    ] = None,
+    limitation: Annotated[list[str] | None, typer.Option("--limitation", help="What was not; may be repeated.")] = None,
+    metrics: Annotated[
+        str | None, typer.Option("--metrics", help="Any numbers: '{\"tests\": 12}', a JSON file, or -.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Although units are open: they are cancelled.")] = False,
     reason: Reason = None,
     request_id: RequestId = None,
@@ -193,15 +200,23 @@ def close(
 
     It asks before; --yes skips the question.
     """
+    from dcf.cli.documents import read_object
     from dcf.core.model import RunStatus
-    from dcf.core.run_closing import LONGEST_SUMMARY, Close
+    from dcf.core.run_closing import LONGEST_SUMMARY, Close, read_metrics, read_points
 
     if status not in _ENDS:
         raise InvalidArgument(f"'{status[:20]}' is no final status.", f"Use: {', '.join(_ENDS)}.")
     if summary is not None and len(summary) > LONGEST_SUMMARY:
         raise InvalidArgument(f"The summary has more than {LONGEST_SUMMARY} characters.", "Shorten it.")
+    wish = Close(
+        status=RunStatus(status),
+        summary=summary,
+        achievements=read_points(achievement, name="--achievement"),
+        limitations=read_points(limitation, name="--limitation"),
+        metrics=read_metrics(read_object(metrics, "--metrics"), name="--metrics"),
+        force=force,
+    )
     ask(f"Close run {clean(run)}?", yes=yes)
-    wish = Close(status=RunStatus(status), summary=summary, force=force)
     with opening.application() as found, by_the_local_user():
         done = accepted(found.growing.close_run(run, wish, reason=reason, request_id=request_id), run)
     _print(run, done, f"{clean(run)} is closed: {status}", as_json=as_json)

@@ -3,6 +3,8 @@
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from dcf.errors import InvalidArgument
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -16,6 +18,25 @@ def settings() -> "Settings":
     from dcf.settings import read_settings
 
     return read_settings()
+
+
+def server_settings(
+    host: str | None,
+    port: int | None,
+    toolsets: str | None = None,
+    profile: str | None = None,
+    auth: str | None = None,
+    *,
+    read_only: bool = False,
+) -> "Settings":
+    """Return the settings of a server: those of this process, but for the options that were given."""
+    if auth not in {None, "keys", "off"}:
+        raise InvalidArgument("--auth is not keys or off.", "Leave it out, or use --auth off on loopback.")
+    changes: dict[str, object] = {"mcp_host": host, "mcp_port": port, "read_only": read_only or None}
+    changes |= {"profile": profile, "auth": auth}
+    if toolsets is not None:
+        changes["toolsets"] = tuple(part.strip() for part in toolsets.split(",") if part.strip())
+    return settings().model_copy(update={name: value for name, value in changes.items() if value is not None})
 
 
 @contextmanager

@@ -38,6 +38,7 @@ def execute(job: Job, show: Show, say: Callable[[str], None]) -> tuple[dict[str,
                 _begin(job, planner)
                 _watch(job, planner, show)
                 result = _result(job, planner)
+                planner.trace(job.run_id)
         kept = result["status"] != "succeeded" and any(logs.iterdir())
     finally:
         if not kept:

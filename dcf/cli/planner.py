@@ -22,6 +22,8 @@ Result = TypeVar("Result")
 POLL_S = 0.1
 PATIENCE_S = 3.0
 """Seconds that a call retries while the server restarts, before those that work are checked."""
+TRACE_S = 10.0
+"""Seconds that the sending of the run's trace may take."""
 
 
 class Crew(Protocol):
@@ -118,6 +120,12 @@ class Planner:
         """Read where the run stands, as `dcf show` does; retry while Redis is unreachable and time is left."""
         runs = self._place.found.runs
         return once_possible(lambda: runs.overview(run_id).as_json(), self.check, self._place.deadline)
+
+    def trace(self, run_id: str) -> None:
+        """Have the run's trace sent, where traces are wanted: there may be no clock after this process."""
+        traces = self._place.found.traces
+        if traces is not None:
+            traces.finish(run_id, TRACE_S)
 
     def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
         """Return the tool's answer; raise when a process cannot be kept alive or the time is over."""

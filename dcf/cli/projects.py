@@ -1,6 +1,6 @@
 """The commands `dcf projects`: put, get, list and delete what runs belong to. They parse, call and print."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.table import Table
@@ -17,6 +17,8 @@ from dcf.cli.views import console
 if TYPE_CHECKING:
     from dcf.core.projects import Project, ProjectPlace
     from dcf.values.json_text import Json
+
+_MOST_IN_PROGRESS: Final = 1000
 
 ProjectArgument = Annotated[str, typer.Argument(metavar="PROJECT", help="Id of the project (see `dcf projects list`).")]
 
@@ -46,6 +48,16 @@ def put(
     description: Annotated[str | None, typer.Option(help="What it is about.")] = None,
     features: Annotated[str | None, typer.Option(help="Its features: a JSON array, a file, or -.")] = None,
     metadata: Annotated[str | None, typer.Option(help="Whatever else is to be kept: JSON, a file, or -.")] = None,
+    max_in_progress: Annotated[
+        int | None, typer.Option(help="Most states held in it at a time; 0: any number.", min=0, max=_MOST_IN_PROGRESS)
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="What it may use up: JSON of tokens, cost and currency, seconds, a file, or -. Limits left out"
+            " stay, null takes one away, {} all."
+        ),
+    ] = None,
     revision: Annotated[int | None, typer.Option(help="The revision you saw, to replace what is there.")] = None,
     reason: Reason = None,
     as_json: JsonFlag = False,
@@ -54,9 +66,14 @@ def put(
 
     Example:  dcf projects put shop --path /srv/shop --description "The web shop"
     """
+    from dcf.cli.documents import read_given, read_object
     from dcf.core.access import LOCAL
     from dcf.core.projects import ProjectWish
+    from dcf.core.usage import read_budget_change
+    from dcf.core.work_limits import WorkLimit
+    from dcf.tools.projects import limits_shown
 
+    change = None if budget is None else read_budget_change(read_given(budget, "--budget"), "--budget")
     about = {"project": project} | ({} if reason is None else {"reason": reason})
     wish = ProjectWish(
         project_id=project,
@@ -64,9 +81,9 @@ def put(
         paths=tuple(map(_place, path or ())),
         forget=tuple(map(_place, forget_path or ())),
         description=description,
-        git=_object(git, "--git"),
+        git=read_object(git, "--git"),
         features=_array(features, "--features"),
-        metadata=_object(metadata, "--metadata"),
+        metadata=read_object(metadata, "--metadata"),
         revision=revision,
         by=LOCAL,
     )
@@ -74,8 +91,13 @@ def put(
         answer = found.projects.put(wish)
         recording.outcome = getattr(answer, "code", "ok")
         done = accepted(answer, project)
+        if max_in_progress is not None:
+            found.limits.put(WorkLimit(kind="project", name=project, most=max_in_progress))
+        if change is not None:
+            found.usages.set_project_budget(project, change, reason=reason)
+        shown = done.project.as_json() | limits_shown(found, project)
     if as_json:
-        typer.echo(json_text({**done.project.as_json(), "existed": done.existed, "changed": done.changed}, indent=2))
+        typer.echo(json_text({**shown, "existed": done.existed, "changed": done.changed}, indent=2))
         return
     verb = "is created" if not done.existed else "is changed" if done.changed else "is as it was"
     typer.echo(f"{clean(project)} {verb} (revision {done.project.revision}).")
@@ -89,7 +111,7 @@ def get(
 ) -> None:
     """Show a project, by its id or by a directory, with how its runs stand."""
     from dcf.errors import InvalidArgument
-    from dcf.tools.projects import overview_of
+    from dcf.tools.projects import limits_shown, overview_of
 
     if (project is None) == (path is None):
         raise InvalidArgument("Either PROJECT or --path must be given.", "Give one of them.")
@@ -100,10 +122,11 @@ def get(
             place = _place(path)
             one = accepted(found.projects.at(place.path, place.machine or None), path)
         overview = overview_of(found.projects.use_of(one.project_id))
+        limits = limits_shown(found, one.project_id)
     if as_json:
-        typer.echo(json_text({**one.as_json(), "overview": overview}, indent=2))
+        typer.echo(json_text({**one.as_json(), **limits, "overview": overview}, indent=2))
         return
-    _print(one, overview)
+    _print(one, overview, limits)
 
 
 @projects.command("list")
@@ -147,7 +170,7 @@ def delete(project: ProjectArgument, yes: Yes = False, reason: Reason = None, as
     typer.echo(f"{clean(project)} {'is deleted' if existed else 'was gone already'}.")
 
 
-def _print(one: "Project", overview: "dict[str, Json]") -> None:
+def _print(one: "Project", overview: "dict[str, Json]", limits: "dict[str, Json]") -> None:
     typer.echo(f"{clean(one.project_id)}: {clean(one.name)} (revision {one.revision})")
     for line in filter(None, (one.description,)):
         typer.echo(clean(line, 500))
@@ -155,6 +178,10 @@ def _print(one: "Project", overview: "dict[str, Json]") -> None:
         typer.echo(f"  {clean(place.path)}{f' on {clean(place.machine)}' if place.machine else ''}")
     for name, value in one.git.items():
         typer.echo(f"  git {clean(name)}: {clean(str(value))}")
+    if limits.get("max_in_progress"):
+        typer.echo(f"at most {limits['max_in_progress']} states are held in it at a time")
+    if "budget" in limits:
+        typer.echo(f"budget: {', '.join(f'{name} {amount}' for name, amount in limits['budget'].items())}")
     by_status = ", ".join(f"{count} {status}" for status, count in overview["runs_by_status"].items())
     typer.echo(f"{overview['runs']} runs{f': {by_status}' if by_status else ''}; last used {overview['last_used_at']}")
     if overview["agents"]:
@@ -168,16 +195,6 @@ def _place(given: str) -> "ProjectPlace":
     machine, equals, path = given.partition("=")
     is_named = bool(equals) and "/" not in machine
     return place_of(path if is_named else given, machine if is_named else None, name="--path")
-
-
-def _object(given: str | None, name: str) -> "dict[str, Json] | None":
-    from dcf.cli.documents import read_given
-    from dcf.errors import InvalidArgument
-
-    found = None if given is None else read_given(given, name)
-    if found is not None and not isinstance(found, dict):
-        raise InvalidArgument(f"{name} is no JSON object.", f'Write {name} \'{{"name": "value"}}\'.')
-    return found
 
 
 def _array(given: str | None, name: str) -> "list[Json] | None":

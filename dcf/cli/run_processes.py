@@ -32,6 +32,7 @@ _OWN_SERVER = {
     "DCF_TOOLSETS": "",
     "DCF_READ_ONLY": "false",
     "DCF_PROFILE": "all",
+    "DCF_METRICS_PORT": "",
     "DCF_AUTH": "keys",
     "DCF_PUBLIC_URL": "",
     "DCF_RATE_PER_S": "100000",  # all workers share one key, and each of them waits for events

@@ -73,6 +73,10 @@ def create(
         str, typer.Option(help="Ticks that were missed: none, one run for all, or all of the latest hundred.")
     ] = _CATCH_UPS[0],
     jitter: Annotated[str | None, typer.Option(help="Spread the starts over so long, as 30s.")] = None,
+    expiry_s: Annotated[
+        int | None,
+        typer.Option("--expiry", min=1, max=31_536_000, help="Seconds that each run is kept once it is finalized."),
+    ] = None,
     reason: Reason = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -103,6 +107,7 @@ def create(
         run_input={} if run_input is None else read_given(run_input, "--input"),
         tags=check_tags(tag or []),
         planner_agent_id=None if planner is None else check_id(planner, "--planner"),
+        retention_s=expiry_s,
         overlap=Overlap(_one_of("--overlap", overlap, _OVERLAPS)),
         catch_up=CatchUp(_one_of("--catch-up", catch_up, _CATCH_UPS)),
         jitter_s=0 if jitter is None else _seconds("--jitter", jitter),

@@ -14,15 +14,20 @@ from pathlib import Path
 import anyio
 from starlette.applications import Starlette
 
+from dcf import metrics
 from dcf.application import Application, open_application
 from dcf.cli.log_throttle import throttle_logs
+from dcf.cli.metrics_port import metrics_apart
 from dcf.errors import InvalidArgument
 from dcf.settings import Settings
 from dcf.stub.config_file import ConfigFile
 from dcf.stub.server import build_app
 from dcf.stub.service import Service
+from dcf.telemetry import tracing
+from dcf.telemetry.otlp_metrics import collector_of, sending
 from dcf.tools.authentication import refuse_exposure
-from dcf.tools.http_server import HttpServer
+from dcf.tools.http_server import HttpServer, nothing
+from dcf.tools.metrics_route import AllMetrics
 from dcf.tools.profiles import select_tools
 from dcf.tools.server import build_http_app, build_server
 
@@ -32,18 +37,36 @@ Announce = Callable[[Mapping[str, object]], None]
 """Prints, for a program, that the process is ready."""
 
 
-def serve(transport: str, settings: Settings, fd: int | None, announce: Announce) -> None:
-    """Serve the tools until told to stop."""
+def serve(
+    transport: str,
+    settings: Settings,
+    fd: int | None,
+    announce: Announce,
+    *,
+    web: bool = False,
+    may_act: bool = False,
+    with_metrics: bool = False,
+) -> None:
+    """Serve the tools until told to stop; over HTTP the web page and /metrics as well, if they are asked for."""
+    if with_metrics or settings.metrics_port is not None:
+        metrics.count()
+    collector = collector_of()
+    if collector is not None:
+        metrics.count(is_served=False)
     select_tools(settings.toolsets, read_only=settings.read_only, profile=settings.profile)  # raises for wrong names
+    if tracing.current is not None:
+        _ = tracing.current.live  # the SDK of MCP begins a span for each message that is part of a trace
     with ExitStack() as stack:
         application = stack.enter_context(open_application(settings))
         for finding in application.health.checked().not_as_asked():
             _say(" ".join(filter(None, (f"{finding.level}: {finding.sentence}", finding.remedy))))
+        if collector is not None:
+            stack.enter_context(sending(collector, AllMetrics(application, metrics.count()).read))
         if transport == "stdio":
             _end_at_once_when_told(stack)
             build_server(application).run("stdio")
         else:
-            _serve_http(application, fd, announce)
+            _serve_http(application, fd, announce, web=web, may_act=may_act)
 
 
 def _end_at_once_when_told(stack: ExitStack) -> None:
@@ -64,12 +87,40 @@ def serve_stub(path: Path, settings: Settings, seed: int, announce: Announce) ->
         _serve_app(build_app(service, settings), settings, listener, _url_of(listener), announce)
 
 
-def _serve_http(application: Application, fd: int | None, announce: Announce) -> None:
+def serve_web(settings: Settings, announce: Announce, *, may_act: bool = False) -> None:
+    """Serve the web page alone until told to stop. `may_act`: it may change things, not only show them."""
+    from dcf.web.live import LivePages
+    from dcf.web.sessions import PATH
+    from dcf.web.site import build_site
+
+    with open_application(settings) as application:
+        refuse_exposure(settings, settings.mcp_host, application.keys)
+        with open_listener(settings) as listener:
+            url, live = f"{_url_of(listener).removesuffix('/mcp')}{PATH}/runs", LivePages(application)
+            app = build_site(application, live, may_act=may_act)
+            _serve_app(app, settings, listener, url, announce, what="The web page", stopping=live.stop)
+
+
+def _serve_http(
+    application: Application, fd: int | None, announce: Announce, *, web: bool, may_act: bool = False
+) -> None:
     settings = application.settings
     refuse_exposure(settings, settings.mcp_host, application.keys)
     with open_listener(settings) if fd is None else socket.socket(fileno=fd) as listener:
         url = _url_of(listener)
-        _serve_app(build_http_app(application, url), settings, listener, url, announce)
+        app = build_http_app(application, url)
+        stopping = _add_pages(app, application, may_act=may_act) if web else nothing
+        _serve_app(app, settings, listener, url, announce, stopping=stopping)
+
+
+def _add_pages(app: Starlette, application: Application, *, may_act: bool) -> Callable[[], None]:
+    """Serve the web page as well; return what ends its event streams."""
+    from dcf.web.live import LivePages
+    from dcf.web.site import ENTRANCE, pages
+
+    live = LivePages(application)
+    app.router.routes.extend([ENTRANCE, pages(application, live, may_act=may_act)])
+    return live.stop
 
 
 def _url_of(listener: socket.socket) -> str:
@@ -77,13 +128,24 @@ def _url_of(listener: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
 
 
-def _serve_app(app: Starlette, settings: Settings, listener: socket.socket, url: str, announce: Announce) -> None:
-    _say(f"MCP on {url}")
-    announce({"url": url})
-    server = HttpServer(app, settings, log_level="warning", timeout_graceful_shutdown=3)
-    throttle_logs()
-    _collect_garbage_rarely()
-    anyio.run(server.serve, [listener])
+def _serve_app(
+    app: Starlette,
+    settings: Settings,
+    listener: socket.socket,
+    url: str,
+    announce: Announce,
+    *,
+    what: str = "MCP",
+    stopping: Callable[[], None] = nothing,
+) -> None:
+    _say(f"{what} on {url}")
+    plain = {"log_config": None} if settings.log_format == "json" else {}  # its lines then look as all others do
+    with metrics_apart(app, settings, open_listener) as apart:
+        announce({"url": url, **apart.told})
+        server = HttpServer(app, settings, stopping=stopping, log_level="warning", timeout_graceful_shutdown=3, **plain)
+        throttle_logs()
+        _collect_garbage_rarely()
+        anyio.run(apart.serve, server, listener)
 
 
 def _collect_garbage_rarely() -> None:

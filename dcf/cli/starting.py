@@ -61,6 +61,21 @@ def start(
     project: Annotated[str | None, typer.Option(help="Project that the run belongs to.")] = None,
     run_id: Annotated[str | None, typer.Option("--id", help="Id of this run; default: a new one.")] = None,
     planner: Annotated[str | None, typer.Option(help="Agent that is told when the run ends.")] = None,
+    definition_ref: Annotated[
+        str | None,
+        typer.Option("--definition", help="What of the catalogue it is carried out by: KIND:NAME[@VERSION]."),
+    ] = None,
+    gates: Annotated[
+        str | None, typer.Option(help="Gates of every Task: a JSON array as in the field Gates, a file, or -.")
+    ] = None,
+    expiry_s: Annotated[
+        int | None,
+        typer.Option("--expiry", min=1, max=31_536_000, help="Seconds that it is kept once it is finalized."),
+    ] = None,
+    attempts: Annotated[
+        int, typer.Option("--max-attempts", min=1, max=1000, help="Leases of one state before the run fails.")
+    ] = 10,
+    keep: Annotated[bool, typer.Option("--keep/--no-keep", help="Keep the document, to start it by its name.")] = True,
     request_id: RequestId = None,
     reason: Reason = None,
     as_json: JsonFlag = False,
@@ -73,13 +88,14 @@ def start(
 
     Prints the id of the run, with --json {workflow_id, status, existed, definition {name, version, sha256}}.
     """
+    from dcf.asl.gate_syntax import gates_given
     from dcf.core.creation import Create
-    from dcf.core.model import DEFAULT_MAX_ATTEMPTS
     from dcf.core.starting import Start, check_tags, request_to_start
     from dcf.runs.starting import id_for
     from dcf.values.identifiers import check_agents, check_id
 
     given = {} if run_input is None else read_given(run_input, "--input")
+    checked = () if gates is None else gates_given(read_given(gates, "--gates"), "--gates")
     document = document_of(workflow)
     with opening.application() as found, by_the_local_user():
         belongs_to = None if project is None else check_id(project, "--project")
@@ -90,13 +106,15 @@ def start(
             run_input=given,
             agents=check_agents(assignment_of(assign or (), definition), set(definition.skills), name="--assign"),
             planner_agent_id=None if planner is None else check_id(planner, "--planner"),
-            retention_s=None,
-            max_attempts=DEFAULT_MAX_ATTEMPTS,
+            retention_s=expiry_s,
+            max_attempts=attempts,
             tags=check_tags(tag or []),
+            gates=checked,
             project=belongs_to,
+            definition_ref=found.catalogue.pin(definition_ref, belongs_to),
         )
         request = None if request_id is None else request_to_start(wish, request_id)
-        kept = None if document is None else found.starting.keep(definition, belongs_to)
+        kept = None if document is None or not keep else found.starting.keep(definition, belongs_to)
         answer = kept or found.starting.start(Start(wish=wish, request=request, reason=reason))
         tell(found, wish.workflow_id, accepted(answer, wish.workflow_id), definition, as_json=as_json)
 

@@ -13,8 +13,9 @@ from dcf.core import artifact_refusals as refusals
 from dcf.core.catalog import agents_in
 from dcf.core.decision import Event
 from dcf.core.model import Meta
+from dcf.errors import TooLarge
 from dcf.values.instants import SECOND, to_text
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, byte_length
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
@@ -27,6 +28,13 @@ UPLOAD_LIFE_S: Final = 24 * 3600
 
 LONGEST_NAME: Final = 300
 MOST_METADATA: Final = 16 * 1024
+
+
+def check_metadata(metadata: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return what is to be kept with an artifact; raise TooLarge for too much of it."""
+    if byte_length(dict(metadata)) > MOST_METADATA:
+        raise TooLarge(f"The metadata of an artifact has at most {MOST_METADATA} bytes.", "Put it into the content.")
+    return metadata
 
 
 class Where(StrEnum):

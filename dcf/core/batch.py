@@ -7,7 +7,7 @@ what the writes before it leave. This module decides nothing else.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 from dcf.core import progress
 from dcf.core.answers import Updated
@@ -23,12 +23,15 @@ from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
-Answers = tuple[Updated | Refusal, ...]
+Answers: TypeAlias = tuple[Updated | Refusal, ...]
+
+Decided: TypeAlias = Decision[Answers | More]
+"""Has a name since Python evaluates the annotations of an inner function each time that it is made."""
 
 
 def update_all(
     snapshot: Snapshot, requests: Sequence[Update], definition: Definition, context: Mapping[str, Json]
-) -> Decision[Answers | More]:
+) -> Decided:
     """Apply the writes in order. Each gets the answer that it would get alone; those that are refused change nothing.
 
     The snapshot has what all of them need. Next states that are claimed count together: no more than the last request

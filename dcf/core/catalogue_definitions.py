@@ -68,6 +68,10 @@ class Owner:
         return "global" if self.project is None else f"project {self.project}"
 
 
+EVERYBODY: Final = Owner()
+"""The owner of what is for everybody."""
+
+
 @record(frozen=True, slots=True, kw_only=True)
 class Version:
     """One version of a definition. Times are the server's, in microseconds."""
@@ -90,7 +94,7 @@ class NewDefinition:
     name: str
     content: Json
     author: str
-    owner: Owner = Owner()
+    owner: Owner = EVERYBODY
     version: str | None = None
     description: str = ""
     tags: tuple[str, ...] = ()
@@ -249,7 +253,7 @@ def outside_definition(
     tags: tuple[str, ...] = (),
     size: int = 0,
     until: int | None = None,
-    owner: Owner = Owner(),  # noqa: B008 - it is frozen
+    owner: Owner = EVERYBODY,
 ) -> CataloguedDefinition:
     """Return what the catalogue shows of something that is kept elsewhere: a workflow that ran, or a skill."""
     return CataloguedDefinition(

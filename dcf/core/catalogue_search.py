@@ -3,7 +3,7 @@
 from fnmatch import fnmatchcase
 from typing import Final
 
-from dcf.core.catalogue_definitions import CataloguedDefinition, DefinitionKind, Owner, write_definition
+from dcf.core.catalogue_definitions import EVERYBODY, CataloguedDefinition, DefinitionKind, Owner, write_definition
 from dcf.core.text_entries import FacetFilter, TextEntry, combined, combined_filter
 from dcf.core.text_tokens import read_words
 from dcf.values.json_text import Json, dump
@@ -54,7 +54,7 @@ def seen_by(
     project: str | None, session: str | None, kind: DefinitionKind | None, *, with_kept: bool
 ) -> tuple[FacetFilter, ...]:
     """Return the filter for what somebody of a project and a session sees, of a kind or of all."""
-    owners = [Owner(project=project, session=session), Owner(project=project), Owner()]
+    owners = [Owner(project=project, session=session), Owner(project=project), EVERYBODY]
     keys = (*dict.fromkeys(one.key for one in owners), *([KEPT_OWNER] if with_kept else []))
     return combined_filter({"of": keys, "kind": () if kind is None else (str(kind),)})
 

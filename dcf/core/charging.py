@@ -67,7 +67,17 @@ def decide_charged(
     decision = decide(charged.snapshot)
     if decision.changes is None:
         return Decision(answer=decision.answer)
-    return Decision(answer=decision.answer, changes=with_charge(decision.changes, charged))
+    return Decision(answer=decision.answer, changes=with_charge(_noted(decision.changes, state, usage), charged))
+
+
+def _noted(changes: Changes, state: str, usage: UsageReport) -> Changes:
+    """Return the changes with the report in the history: in the first event of them that is about the state."""
+    at = next((at for at, event in enumerate(changes.events) if event.state == state), None)
+    if at is None:
+        return changes
+    event = changes.events[at]
+    told = replace(event, data={**event.data, "usage": usage.as_json()})
+    return replace(changes, events=[*changes.events[:at], told, *changes.events[at + 1 :]])
 
 
 def _only(agents: Sequence[str]) -> str | None:

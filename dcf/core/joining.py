@@ -4,7 +4,7 @@ Each runs after the commit that made it due, since only the committed counts tel
 idempotent: only the first call finds the scope open. Pure.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, TypeAlias
 
 from dcf.asl import engine
@@ -66,11 +66,15 @@ NOTHING_JOINED = Joined()
 
 @record(frozen=True, slots=True, kw_only=True)
 class Completer:
-    """The completion that led to a follow-up. Its receipt gets the result; `claimant` asks for the next lease."""
+    """The completion that led to a follow-up. Its receipt gets the result; `claimant` asks for the next lease.
+
+    `owner` is the agent that wrote it.
+    """
 
     path: str
     token: str
     claimant: Claimant | None
+    owner: str | None = None
 
 
 def completer_of(request: Update, answer: Updated | Refusal, taken: int) -> Completer | None:
@@ -79,20 +83,27 @@ def completer_of(request: Update, answer: Updated | Refusal, taken: int) -> Comp
         return None
     claimant, left = claimant_of(request, answer.owner), request.claim_most - taken
     asking = None if claimant is None or left <= 0 else replace(claimant, most=left)
-    return Completer(path=request.state, token=request.token, claimant=asking)
+    return Completer(path=request.state, token=request.token, claimant=asking, owner=answer.owner)
 
 
 def follow_ups(remaining: Remaining, counts: Mapping[str, Tally]) -> tuple[FollowUp, ...]:
     """Return the work that a commit left; `counts` are the counts after it of the scopes it added to."""
-    if remaining.is_nothing:
-        return ()
-    found = [FollowUp(what="read", path=path, epoch=epoch) for path, epoch in remaining.reading.items()]
-    found += [FollowUp(what="wake", path=path, epoch=epoch) for path, epoch in remaining.paused.items()]
-    found += [FollowUp(what="sweep", path=path) for path in remaining.closed]
-    found += [due for path, tally in counts.items() if (due := follow_up(path, remaining.counting[path], tally))]
+    return () if remaining.is_nothing else tuple(_wanted(remaining, counts))
+
+
+def _wanted(remaining: Remaining, counts: Mapping[str, Tally]) -> Iterator[FollowUp]:
+    for path, epoch in remaining.reading.items():
+        yield FollowUp(what="read", path=path, epoch=epoch)
+    for path, epoch in remaining.paused.items():
+        yield FollowUp(what="wake", path=path, epoch=epoch)
+    for path in remaining.closed:
+        yield FollowUp(what="sweep", path=path)
+    for path, tally in counts.items():
+        due = follow_up(path, remaining.counting[path], tally)
+        if due is not None:
+            yield due
     if remaining.run_over:
-        found.append(FollowUp(what="skip"))
-    return tuple(found)
+        yield FollowUp(what="skip")
 
 
 def follow_up(path: str, doc: StateDoc, tally: Tally) -> FollowUp | None:

@@ -64,7 +64,7 @@ class Renew:
 class Release:
     """Request of the holder to give the lease back unfinished. `force` lets an operator end another's lease.
 
-    `reason` stands in the history.
+    `reason` stands in the history. `epoch`: only if the lease still has this one, as the caller saw it.
     """
 
     state: str
@@ -73,6 +73,7 @@ class Release:
     force: bool = False
     clear_owner: bool = True
     reason: str | None = None
+    epoch: int | None = None
 
 
 def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
@@ -123,6 +124,8 @@ def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
 def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal | More]:
     """End the lease. The state is pending again and keeps its epoch; any assigned agent may take it."""
     doc = snapshot.states[request.state]
+    if request.epoch is not None and request.epoch != doc.lease.epoch:
+        return Decision(answer=refusals.moved_on(request.state, doc, request.epoch))
     if _is_clear(snapshot, doc, request):
         return Decision(answer=Released(outcome="lease_already_clear", doc=doc))
     if not request.force:
@@ -177,7 +180,12 @@ def granted(lease: Lease, *, owner: str, token: str, ttl_s: int, now: int) -> Le
 
 def acquired_event(state: str, doc: StateDoc, *, takeover: bool) -> Event:
     """Return the history entry of a grant."""
-    data = {"epoch": doc.lease.epoch, "owner": doc.lease.owner_agent_id, "attempt": doc.attempts}
+    data = {
+        "epoch": doc.lease.epoch,
+        "owner": doc.lease.owner_agent_id,
+        "attempt": doc.attempts,
+        "ttl_s": doc.lease.ttl_s,
+    }
     return Event(type="LeaseAcquired", state=state, data=data | ({"takeover": True} if takeover else {}))
 
 

@@ -5,7 +5,6 @@ answers `More`. Pure.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
 from itertools import chain, islice
 from typing import Any, Final
 
@@ -205,8 +204,10 @@ def to_update_next(
 
 def to_update_all(definition: Definition, requests: Sequence[Update]) -> Reads:
     """Return what several writes need to read: together what each of them needs."""
-    first, *others = (to_update(definition, request) for request in requests)
-    return reduce(_both, others, first)
+    needed = to_update(definition, requests[0])
+    for request in requests[1:]:
+        needed = _both(needed, to_update(definition, request))
+    return needed
 
 
 def by_name(reads: Reads, known: tuple[str, ...]) -> Reads:
@@ -214,7 +215,7 @@ def by_name(reads: Reads, known: tuple[str, ...]) -> Reads:
 
     Those that are read anyway, such as the one that is left, are not among them: another thread has taken them.
     """
-    others = tuple(path for path in known if path not in reads.states)
+    others = tuple(path for path in known if path not in reads.states) if known else ()
     if not others:
         return reads
     states = tuple(dict.fromkeys((*reads.states, *with_scopes(others))))

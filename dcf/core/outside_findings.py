@@ -7,7 +7,7 @@ from typing import Final
 from dcf.core import remedies
 from dcf.core.asking import Asking
 from dcf.core.children import child_id
-from dcf.core.findings import Cause, RunFinding
+from dcf.core.findings import Cause, Remedy, RunFinding
 from dcf.core.human_refusals import whom
 from dcf.core.model import StateDoc
 from dcf.core.outside_refusals import AWAITED
@@ -34,7 +34,7 @@ def about_outside(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     return RunFinding(
         cause=_CAUSES[doc.kind],
         sentence=f"State '{path}' waits for {AWAITED[doc.kind]}{_which(about)} since {moment(since)}{until}.",
-        remedy=remedies.await_outside(facts.workflow_id, path),
+        remedy=_remedy(path, doc, facts),
         stuck=False,
         state=path,
         since=since,
@@ -45,6 +45,14 @@ def about_outside(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
             **about,
         },
     )
+
+
+def _remedy(path: str, doc: StateDoc, facts: Facts) -> Remedy:
+    """Return how the state is ended by hand: by the very signal, where it is known which."""
+    signal = facts.awaited.get(path)
+    if signal is None:
+        return remedies.await_outside(facts.workflow_id, path, doc.lease.epoch, by_token=doc.kind == "Callback")
+    return remedies.send(facts.workflow_id, signal)
 
 
 def _about_people(path: str, doc: StateDoc, asked: Asking, facts: Facts) -> RunFinding:

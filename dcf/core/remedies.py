@@ -6,6 +6,12 @@ The commands name a run and a state as they are; `findings.command` quotes them 
 from dcf.asl.state_paths import name_of
 from dcf.core.asking import Asking
 from dcf.core.findings import Remedy, command
+from dcf.values.json_text import Json
+
+
+def _visit(run: str, state: str, epoch: int) -> dict[str, Json]:
+    """Return the state as it was seen, so that the call is refused once it has moved on."""
+    return {"workflow_id": run, "state": state, **({"epoch": epoch} if epoch else {})}
 
 
 def start(run: str) -> Remedy:
@@ -18,13 +24,13 @@ def start(run: str) -> Remedy:
     )
 
 
-def assign(run: str, state: str) -> Remedy:
+def assign(run: str, state: str, epoch: int) -> Remedy:
     """Assign an agent; until then any agent may take the state by itself."""
     return Remedy(
         sentence="Assign an agent, or have one take it by itself (claim_ready_state).",
         command=command("resolve", run, state, "--assign", "AGENT"),
         tool="resolve_state",
-        arguments={"workflow_id": run, "state": state, "assign_json": ["AGENT"]},
+        arguments={**_visit(run, state, epoch), "assign_json": ["AGENT"]},
     )
 
 
@@ -48,13 +54,13 @@ def run_worker(run: str, state: str, agent_id: str) -> Remedy:
     )
 
 
-def make_agents(run: str) -> Remedy:
-    """Create agents that do not exist."""
+def assign_another(run: str, state: str, epoch: int) -> Remedy:
+    """Assign an agent that exists."""
     return Remedy(
-        sentence="The agent does not exist: create it, or assign another.",
-        command=command("notify", run),
-        tool="create_worker_agents",
-        arguments={"workflow_id": run},
+        sentence="The agent does not exist: assign another.",
+        command=command("resolve", run, state, "--assign", "AGENT"),
+        tool="resolve_state",
+        arguments={**_visit(run, state, epoch), "assign_json": ["AGENT"]},
     )
 
 
@@ -68,13 +74,13 @@ def mend_delivery(run: str, state: str) -> Remedy:
     )
 
 
-def take_away(run: str, state: str) -> Remedy:
+def take_away(run: str, state: str, epoch: int) -> Remedy:
     """Take the lease from its holder."""
     return Remedy(
         sentence="Nothing is to be done while its holder works; to take the state away from it, release the lease.",
         command=command("release", run, state),
         tool="release_state_lease",
-        arguments={"workflow_id": run, "state": state, "force": True},
+        arguments={**_visit(run, state, epoch), "force": True},
     )
 
 
@@ -98,13 +104,28 @@ def wait(run: str, state: str) -> Remedy:
     )
 
 
-def await_outside(run: str, state: str) -> Remedy:
-    """Wait for whoever is outside, or end the state by hand."""
+def await_outside(run: str, state: str, epoch: int, *, by_token: bool) -> Remedy:
+    """Wait for whoever is outside (`by_token`: who has the task token), or end the state by hand."""
+    who = (
+        "Whoever has the task token ends it with `dcf task success TOKEN`"
+        if by_token
+        else "Nothing is to be done while that may come"
+    )
     return Remedy(
-        sentence="Nothing is to be done while that may come; end the state by hand if it never will.",
+        sentence=f"{who}; end the state by hand if it never comes.",
         command=command("resolve", run, state, "--error", "Lost", "--cause", "it never came"),
         tool="resolve_state",
-        arguments={"workflow_id": run, "state": state, "error": "Lost", "cause": "it never came"},
+        arguments={**_visit(run, state, epoch), "error": "Lost", "cause": "it never came"},
+    )
+
+
+def send(run: str, signal: str) -> Remedy:
+    """Wait for a signal, or send it."""
+    return Remedy(
+        sentence="Nothing is to be done while the signal may come; send it yourself if its sender never will.",
+        command=command("signal", run, signal),
+        tool="send_signal",
+        arguments={"workflow_id": run, "name": signal},
     )
 
 
@@ -198,7 +219,7 @@ def finalize(run: str) -> Remedy:
     """Close a run that is over."""
     return Remedy(
         sentence="Finalize the run: its audit record is written, and its documents expire if that was asked for.",
-        command=None,
+        command=command("finalize", run),
         tool="finalize_workflow",
         arguments={"workflow_id": run},
     )

@@ -20,9 +20,10 @@ from dcf.core.transition import Transition
 from dcf.core.unit_progress import WELL, close_group, end_if_done, settle
 from dcf.core.unit_refusals import not_growing, units_open, unknown_unit
 from dcf.core.units import Units
+from dcf.errors import InvalidArgument
 from dcf.values.digest import content_fingerprint
 from dcf.values.instants import to_text
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, parse
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
@@ -73,6 +74,26 @@ class Close:
             "metrics": self.metrics,
         }
         return {name: value for name, value in told.items() if value not in (None, [])}
+
+
+def read_points(given: Json, *, name: str) -> tuple[str, ...]:
+    """Read achievements or limitations, as text or native; raise InvalidArgument for anything but a list of texts."""
+    found = [] if given is None else parse(given, name=name)
+    fits = isinstance(found, list) and len(found) <= MOST_POINTS
+    if not fits or not all(isinstance(one, str) and 0 < len(one) <= LONGEST_POINT for one in found):
+        raise InvalidArgument(
+            f"{name} is no list of at most {MOST_POINTS} texts of up to {LONGEST_POINT} characters.",
+            f'Send {name} as ["A", "B"].',
+        )
+    return tuple(found)
+
+
+def read_metrics(given: Json, *, name: str = "metrics_json") -> dict[str, Json] | None:
+    """Read the metrics of a close, as text or native, if there are any; raise InvalidArgument for no object."""
+    found = None if given is None else parse(given, name=name, max_bytes=MAX_METRICS)
+    if given is not None and not isinstance(found, dict):
+        raise InvalidArgument(f"{name} is not an object.", 'Send {"tests": 12}.')
+    return found
 
 
 def to_seal(units: Units, wish: Seal) -> tuple[str, ...]:

@@ -35,9 +35,11 @@ def entry_epoch_of(path: str, doc_of: Callable[[str], StateDoc | None], meta: Me
 
     The first state of a branch or iteration was entered with the Parallel or Map around it. `doc_of` gives documents.
     """
-    docs = (doc_of(one) for one in (path, *reversed(ancestors(path))))
-    found = (doc.entry_epoch for doc in docs if doc is not None)
-    return next((epoch for epoch in found if epoch), 0) or from_text(meta.created_at) or 0
+    for one in (path, *reversed(ancestors(path))):
+        doc = doc_of(one)
+        if doc is not None and doc.entry_epoch:
+            return doc.entry_epoch
+    return from_text(meta.created_at) or 0
 
 
 def fenced(snapshot: Snapshot) -> Snapshot:

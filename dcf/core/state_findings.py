@@ -61,7 +61,7 @@ def _held(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     return RunFinding(
         cause=Cause.LEASE_HELD,
         sentence=f"State '{path}' is held by {lease.owner_agent_id or 'an agent'}{until}{kept}{still}.",
-        remedy=remedies.take_away(facts.workflow_id, path),
+        remedy=remedies.take_away(facts.workflow_id, path, lease.epoch),
         stuck=silent is not None and silent > NO_PROGRESS_FOR,
         state=path,
         since=doc.started_at,
@@ -175,7 +175,8 @@ def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
     evidence: dict[str, Json] = {"agents": list(agents[:NAMED]), "told_times": times}
     if not agents:
         why = "nobody is assigned, so that nobody is told"
-        return _Untaken(cause=Cause.NOBODY_ASSIGNED, why=why, remedy=remedies.assign(run, path), evidence=evidence)
+        remedy = remedies.assign(run, path, doc.lease.epoch)
+        return _Untaken(cause=Cause.NOBODY_ASSIGNED, why=why, remedy=remedy, evidence=evidence)
     evidence |= {"seen": {agent: text(facts.seen.get(agent)) for agent in agents[:NAMED]}}
     kinds = {agent: facts.platforms[agent] for agent in agents[:NAMED] if agent in facts.platforms}
     silent = [facts.troubled[kind] for kind in dict.fromkeys(kinds.values()) if kind in facts.troubled]
@@ -186,7 +187,8 @@ def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
         evidence |= {"failure": told.failure, "error": error, "failed_at": text(told.failed_at)}
         why = f"{facts.shown(told.failed_agent_id or agents[0])} could not be told: {error.rstrip('.')}"
         why += "".join(f"; {one.kind} does not answer since {moment(one.since)}" for one in silent)
-        remedy = remedies.make_agents(run) if told.failure == "unknown_agent" else remedies.mend_delivery(run, path)
+        is_gone = told.failure == "unknown_agent"
+        remedy = remedies.assign_another(run, path, doc.lease.epoch) if is_gone else remedies.mend_delivery(run, path)
         return _Untaken(cause=Cause.DELIVERY_FAILED, why=why, remedy=remedy, evidence=evidence)
     if not times:
         why = f"{listed(map(facts.shown, agents[:NAMED]))} {'was' if len(agents) == 1 else 'were'} not told"

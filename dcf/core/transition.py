@@ -310,6 +310,7 @@ class Transition:
         self.writes.inputs[step.path] = self._given(step.entry, step.entry.raw if task is None else task.effective)
         self.writes.timers[step.path] = step.not_before
         told = {"epoch": self.epoch, "error": step.error, "cause": step.cause, "retry": doc.retries + 1}
+        told["not_before"] = to_text(step.not_before)
         self._tell("StateRetried", step.path, told)
 
     def _given(self, entry: Entry, effective: Json) -> StateInput:

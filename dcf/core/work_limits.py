@@ -23,6 +23,11 @@ class WorkLimit:
         """The name under which it is kept."""
         return f"{self.kind}:{self.name}"
 
+    @property
+    def told(self) -> str:
+        """What an agent may do under it, in words."""
+        return f"may hold {self.most} states at a time" if self.most else "may hold any number of states"
+
 
 @record(frozen=True, slots=True, kw_only=True)
 class LeaseSlot:

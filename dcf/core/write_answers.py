@@ -1,9 +1,13 @@
 """What a holder's write is answered, and the receipt by which a repetition of it gets the same answer. Pure."""
 
+from operator import attrgetter
+
 from dcf.core.answers import Leased, Updated
 from dcf.core.model import Receipt, RunStatus, StateDoc, Status
 from dcf.core.transition import Transition
 from dcf.core.updates import Update
+
+_state_of = attrgetter("state")
 
 
 def answer_to(
@@ -37,7 +41,7 @@ def receipt_of(request: Update, answer: Updated, now: int) -> Receipt:
         output_written=answer.output_written,
         run_status=answer.run_status,
         next_states=answer.next_states,
-        claimed=tuple(lease.state for lease in answer.claims),
+        claimed=tuple(map(_state_of, answer.claims)),
     )
 
 

@@ -3,6 +3,6 @@
 from dcf.drawing.mermaid import draw_mermaid
 from dcf.drawing.outline import draw_text
 from dcf.drawing.statuses import Share
-from dcf.drawing.svg import STYLE, draw_svg
+from dcf.drawing.svg import PAGE_STYLE, STYLE, draw_svg
 
-__all__ = ["STYLE", "Share", "draw_mermaid", "draw_svg", "draw_text"]
+__all__ = ["PAGE_STYLE", "STYLE", "Share", "draw_mermaid", "draw_svg", "draw_text"]

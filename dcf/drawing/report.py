@@ -17,29 +17,42 @@ from dcf.values.json_text import Json
 _LONGEST: Final = 20_000
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE: Final = """
-:root{color-scheme:light dark;--ink:light-dark(#16202a,#e8edf2);--soft:light-dark(#52616f,#a5b2bf);
---line:light-dark(#d5dde4,#2c3742);--page:light-dark(#fff,#11161c);--box:light-dark(#f3f6f9,#1d252e);
---good:light-dark(#1b6e35,#6fd08c);--bad:light-dark(#b3261e,#ff8a80);--run:light-dark(#0b63b0,#6cb6ff);
---warn:light-dark(#7a5900,#e6c15c)}
-body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--page);margin:0 auto;max-width:1200px;
-padding:1.5rem}
-h1{font-size:1.5rem;margin:0}h2{font-size:1.1rem;margin:2rem 0 .5rem}
-.soft,dt,th{color:var(--soft)}dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.5rem 0}
+:root{color-scheme:light dark;--ink:light-dark(#16202a,#e6ecf2);--soft:light-dark(#52616f,#9fadbb);
+--line:light-dark(#dde3e9,#26303a);--page:light-dark(#f5f7f9,#0b0f14);--card:light-dark(#fff,#11161c);
+--box:light-dark(#eef2f6,#1a222b);--good:light-dark(#1b6e35,#6fd08c);--bad:light-dark(#b3261e,#ff8a80);
+--run:light-dark(#0b63b0,#6cb6ff);--warn:light-dark(#7a5900,#e6c15c);--warn-box:light-dark(#fbf1d5,#2e2510)}
+*{box-sizing:border-box}
+body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",sans-serif;color:var(--ink);
+background:var(--page);margin:0 auto;max-width:1280px;padding:2rem}
+h1{font-size:1.5rem;line-height:1.3;letter-spacing:-.015em;margin:0;overflow-wrap:anywhere}
+h1 span{display:inline-block;font-size:.875rem;letter-spacing:0;padding:.1rem .65rem;border-radius:99px;
+background:var(--box);vertical-align:.15em}
+h2{font-size:1.05rem;margin:2rem 0 .5rem}
+p{margin:.25rem 0}.soft,dt,th{color:var(--soft)}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1.25rem;margin:1rem 0}
 dd{margin:0;overflow-wrap:anywhere}
-table{border-collapse:collapse;width:100%}th{text-align:left;font-weight:500}
-td,th{padding:.25rem .75rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:anywhere}
-td.at,td.status{white-space:nowrap}
-pre{background:var(--box);padding:.5rem .75rem;margin:.25rem 0;white-space:pre-wrap;overflow-wrap:anywhere;
-border-radius:4px;font-size:13px}
-.finding{border-left:4px solid var(--line);padding:.25rem .75rem;margin:.5rem 0;background:var(--box)}
-.finding.stuck{border-color:var(--warn)}
+table,.picture{background:var(--card);border:1px solid var(--line);border-radius:10px}
+table{border-collapse:separate;border-spacing:0;width:100%}
+th{text-align:left;font-weight:500;font-size:.8125rem}
+td,th{padding:.4rem .9rem;border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:anywhere}
+tbody tr:last-child td{border-bottom:0}td:empty{padding-block:0}
+td.at,td.status,td.word{white-space:nowrap;font-variant-numeric:tabular-nums}td.name{min-width:9rem}
+pre{background:var(--box);padding:.6rem .8rem;margin:.25rem 0;white-space:pre-wrap;overflow-wrap:anywhere;
+border-radius:6px}
+pre,code{font-family:ui-monospace,"SF Mono",Menlo,Consolas,monospace;font-size:13px}code{overflow-wrap:anywhere}
+.finding{border:1px solid var(--line);border-left:4px solid var(--line);border-radius:6px;padding:.5rem .9rem;
+margin:.5rem 0;background:var(--card);overflow-wrap:anywhere}
+.finding.stuck{border-left-color:var(--warn);background:var(--warn-box)}
 .succeeded{color:var(--good)}.failed{color:var(--bad)}.running{color:var(--run)}
 .cancelled,.paused,.blocked,.partial{color:var(--warn)}
-.picture{overflow-x:auto;border:1px solid var(--line);border-radius:4px;padding:.5rem}
-.picture svg{max-width:100%;height:auto}summary{cursor:pointer;color:var(--soft)}
-@media(max-width:800px){body{padding:.75rem}dl{grid-template-columns:1fr}td.at,td.status{white-space:normal}
-td,th{padding-right:.4rem}}
-@media print{:root{color-scheme:light}body{max-width:none;padding:0;font-size:11px}pre{font-size:9px}
+.picture{overflow-x:auto;padding:.75rem}
+.picture svg{display:block;margin:0 auto;max-width:100%;height:auto}summary{cursor:pointer;color:var(--soft)}
+@media(max-width:800px){body{padding:1rem}dl{grid-template-columns:1fr}dd{margin-bottom:.4rem}
+thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
+tr{display:flow-root;padding:.5rem .75rem;border-bottom:1px solid var(--line)}tbody tr:last-child{border-bottom:0}
+td{display:inline-block;padding:0 .6rem 0 0;border:0}td.name{min-width:0;font-weight:600}
+td.more{display:block;font-size:.875rem;color:var(--soft)}}
+@media print{:root{color-scheme:light}body{max-width:none;padding:0;font-size:11px;background:none}pre{font-size:9px}
 tr,.finding{break-inside:avoid}thead{display:table-header-group}.picture{overflow:visible}
 details::details-content{content-visibility:visible;block-size:auto}}
 """
@@ -119,20 +132,20 @@ def _state(path: str, doc: Mapping[str, Json]) -> str:
         _value(name, doc[name]) for name in ("input", "output") if name in doc
     )
     cells = (
-        f"<td>{_text(path)}",
+        f'<td class="name">{_text(path)}',
         f'<td class="status {_word(doc.get("status"))}">{_status(doc.get("status"))}',
         f"<td>{_text(doc.get('attempts') or '')}",
         f'<td class="at">{_moment(doc.get("started_at"))}',
         f'<td class="at">{_moment(doc.get("finished_at"))}',
-        f"<td>{more}",
+        f'<td class="more">{more}',
     )
     return f"<tr>{''.join(cells)}</tr>\n"
 
 
 def _events(events: Sequence[Mapping[str, Json]]) -> str:
     rows = "".join(
-        f'<tr><td class="at">{_moment(one.get("at"))}<td>{_text(one.get("type"))}<td>{_text(one.get("state") or "")}'
-        f"<td>{_text(' '.join(_pairs(one)))}</tr>\n"
+        f'<tr><td class="at">{_moment(one.get("at"))}<td class="word">{_text(one.get("type"))}'
+        f'<td class="name">{_text(one.get("state") or "")}<td class="more">{_text("  ".join(_pairs(one)))}</tr>\n'
         for one in events
     )
     head = "<tr><th>time (UTC)<th>event<th>state<th>data</tr>"

@@ -8,7 +8,7 @@ from dcf.asl.state_paths import join, open_scope
 from dcf.asl.states import Choice, Map, Parallel, State
 from dcf.drawing.words import describe, errors_text, printable
 from dcf.errors import InvalidArgument
-from dcf.values.records import record
+from dcf.values.records import record, replace
 
 START: Final = "Start"
 END: Final = "End"
@@ -55,6 +55,32 @@ class Group:
 
     title: str
     graph: Graph
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part of a graph that is too large to be looked at: its nodes from `first` on, of `total` in reading order."""
+
+    graph: Graph
+    first: int
+    total: int
+
+
+def part_of(graph: Graph, first: int, most: int) -> Part:
+    """Return so many nodes at most, with the arrows between them. What is inside one is left out if it is too much."""
+    shown, arrows = range(first, min(len(graph.nodes), first + most)), graph.arrows
+    kept = tuple(_folded(graph.nodes[at], most) for at in shown)
+    within = (
+        Arrow(source=one.source - first, target=one.target - first, label=one.label, dashed=one.dashed)
+        for one in arrows
+        if one.source in shown and one.target in shown
+    )
+    return Part(graph=Graph(nodes=kept, arrows=tuple(within)), first=first, total=len(graph.nodes))
+
+
+def _folded(node: Node, most: int) -> Node:
+    inside = sum(len(nodes_in(group.graph)) for group in node.groups)
+    return node if inside <= most else replace(node, groups=())
 
 
 def scene_of(machine: Machine) -> Graph:

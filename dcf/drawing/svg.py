@@ -4,6 +4,7 @@ All text is escaped and nothing has an id. Without its style sheet the picture m
 content security policy. Each state is a group with `data-state` and `data-status`, so that a page can update it.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Final
@@ -23,7 +24,8 @@ from dcf.drawing.layout import (
     lay_out,
     picture_size,
 )
-from dcf.drawing.scene import MARKERS, START, Graph, nodes_in, scene_of
+from dcf.drawing.links import Links
+from dcf.drawing.scene import MARKERS, START, Graph, Node, nodes_in, scene_of
 from dcf.drawing.statuses import Share, Standing, Statuses
 from dcf.drawing.words import printable
 
@@ -32,7 +34,7 @@ _LIGHT: Final = {
     "ink": "#16202a",
     "soft": "#52616f",
     "line": "#5f7082",
-    "edge": "#8a9aa9",
+    "edge": "#7f8f9e",
     "box": "#f3f6f9",
     "panel": "#fafbfc",
     "caught": "#a34a00",
@@ -50,7 +52,7 @@ _DARK: Final = {
     "ink": "#e8edf2",
     "soft": "#a5b2bf",
     "line": "#8c9baa",
-    "edge": "#5d6c7b",
+    "edge": "#63717f",
     "box": "#1d252e",
     "panel": "#161c23",
     "caught": "#f0a35e",
@@ -84,15 +86,27 @@ def _rules(colour: dict[str, str]) -> str:
     )
 
 
-STYLE: Final = (
+_SHAPES: Final = (
     ".dcf-graph{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}"
     f".dcf-name{{font-size:{NAME_SIZE:g}px;font-weight:600;text-anchor:middle}}"
     f".dcf-note,.dcf-text,.dcf-text-caught,.dcf-title{{font-size:{NOTE_SIZE:g}px;text-anchor:middle}}"
     ".dcf-line{fill:none;stroke-width:1.5}.dcf-caught .dcf-line{stroke-dasharray:5 3}"
     ".dcf-panel{stroke-dasharray:2 3}.dcf-word{font-weight:600}.dcf-end{fill:none;stroke-width:2}"
-    f"{_rules(_LIGHT)}@media(prefers-color-scheme:dark){{{_rules(_DARK)}}}"
 )
-"""Style sheet of all pictures, for a page that shows pictures drawn with `style=False`."""
+_FORCED: Final = (
+    "@media(forced-colors:active){.dcf-page,.dcf-plate,.dcf-shape,.dcf-panel{fill:Canvas!important}"
+    ".dcf-shape,.dcf-panel,.dcf-line,.dcf-end{stroke:CanvasText!important}"
+    ".dcf-head,.dcf-mark,.dcf-graph text,.dcf-graph tspan{fill:CanvasText!important}}"
+)
+"""The colours that somebody chose for all programs hold for pictures too; each status is a word and a mark as well."""
+
+STYLE: Final = f"{_SHAPES}{_rules(_LIGHT)}@media(prefers-color-scheme:dark){{{_rules(_DARK)}}}{_FORCED}"
+"""Style sheet of a picture by itself; it is light or dark as the system is."""
+
+PAGE_STYLE: Final = (
+    f"{_SHAPES}{_rules({name: f'light-dark({light},{_DARK[name]})' for name, light in _LIGHT.items()})}{_FORCED}"
+)
+"""Style sheet of pictures drawn with `style=False`; they are light or dark as the page that shows them is."""
 
 
 def draw_svg(
@@ -108,10 +122,16 @@ def draw_svg(
     Raise InvalidArgument if the machine has more than MAX_STATES states.
     """
     graph = scene_of(machine)
+    return draw_graph(graph, Standing(graph, statuses, shares), title=title, style=style)
+
+
+def draw_graph(
+    graph: Graph, standing: Standing, *, title: str = "Workflow", style: bool = True, links: Links | None = None
+) -> str:
+    """Return the SVG of a graph or a part of one; with `links` its states are links."""
     panel = lay_out(graph)
-    standing = Standing(graph, statuses, shares)
     width, height = picture_size(panel)
-    body = "".join(_panel_parts(panel, standing))
+    body = "".join(_panel_parts(panel, standing, links))
     sheet = f"<style>{STYLE}</style>" if style else ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="dcf-graph" role="graphics-document" '
@@ -128,21 +148,22 @@ def _summary(graph: Graph, standing: Standing) -> str:
     return printable(f"{len(states)} states in reading order: {'; '.join(told)}.", 4000)
 
 
-def _panel_parts(panel: Panel, standing: Standing) -> Iterator[str]:
+def _panel_parts(panel: Panel, standing: Standing, links: Links | None) -> Iterator[str]:
     yield from map(_line, panel.lines)
     yield from map(_label, panel.labels)
     for box in sorted(panel.boxes, key=lambda box: (box.rect.y, box.rect.x)):
-        yield from _box(box, standing)
+        yield from _box(box, standing, links)
 
 
-def _box(box: Box, standing: Standing) -> Iterator[str]:
+def _box(box: Box, standing: Standing, links: Links | None) -> Iterator[str]:
     node, rect = box.node, box.rect
     if node.kind in MARKERS:
         yield _marker(rect, begins=node.kind == START)
         return
     status, words = standing.status(node.path), standing.words(node.path)
     known = f" dcf-{status}" if status in {"running", "succeeded", "failed", "cancelled"} else ""
-    spoken = f"{node.name}: {words or node.kind}"
+    spoken = links.name_of(node, words) if links is not None else f"{node.name}: {words or node.kind}"
+    yield "" if links is None else _opened(links, node)
     yield (
         f'<g class="dcf-state{known}" role="graphics-symbol" aria-label="{_text(spoken)}" '
         f'data-state="{_attribute(node.path)}" data-status="{_text(status or "")}">'
@@ -153,13 +174,21 @@ def _box(box: Box, standing: Standing) -> Iterator[str]:
     word = f' · <tspan class="dcf-word">{_text(signs)}</tspan>' if signs else ""
     yield f'<text class="dcf-name" x="{_n(x)}" y="{_n(y + 19)}">{_text(box.name)}</text>'
     yield f'<text class="dcf-note" x="{_n(x)}" y="{_n(y + 35)}">{_text(kind_text(node))}{word}</text>'
+    yield "" if links is None else "</g></a>"
     for panel in box.panels:
         yield f'<g role="group" aria-label="{_text(f"{node.name}, {panel.title}")}">{_rect("dcf-panel", panel.rect, 6)}'
         middle = panel.rect.x + panel.rect.width / 2
         yield f'<text class="dcf-note" x="{_n(middle)}" y="{_n(panel.rect.y + 14)}">{_text(panel.title)}</text>'
-        yield from _panel_parts(panel, standing)
+        yield from _panel_parts(panel, standing, links)
         yield "</g>"
-    yield "</g>"
+    yield "</g>" if links is None else ""
+
+
+def _opened(links: Links, node: Node) -> str:
+    """Begin the link of a state, which holds its box without what is drawn inside it, and is called as the box is."""
+    chosen = ' aria-current="true"' if node.path == links.chosen else ""
+    following = escape(json.dumps(links.following.get(node.path, ()), allow_nan=False))
+    return f'<a class="dcf-link" href="{escape(links.to(node.path))}"{chosen} data-next="{following}">'
 
 
 def _marker(rect: Rect, *, begins: bool) -> str:

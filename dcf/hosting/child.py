@@ -81,6 +81,8 @@ class _Conversation:
 
     async def _carry_out(self, message: Mapping[str, Json]) -> None:
         work = work_from(message["work"])
+        if work.traceparent:
+            os.environ["TRACEPARENT"] = work.traceparent  # one turn at a time: what it starts inherits it
         tools = _ToolsOfHost(self, [AgentTool(**one) for one in message["tools"]])
         self.say({"turn": message["turn"], **await _outcome(self._handler, work, tools)})
 

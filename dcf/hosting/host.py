@@ -24,6 +24,7 @@ from dcf.hosting.tool_servers import opened_tools
 from dcf.hosting.turns import TurnLimits, carried_out
 from dcf.task_context import TaskContext
 from dcf.task_loop import LOOP
+from dcf.telemetry import tracing
 from dcf.values.records import record
 from dcf.witness import Witness
 from dcf.worker import ToolCaller, Work, Worker
@@ -145,6 +146,7 @@ def _work_of(agent: HostedAgent, given: Json, context: TaskContext, skills: Skil
         deadline=None if context.deadline is None else context.deadline.isoformat(),
         last_error=brief.get("last_error"),
         questions=tuple(brief.get("questions") or ()),
+        traceparent="" if tracing.current is None else context.traceparent,
     )
 
 

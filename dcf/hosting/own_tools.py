@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from dcf.errors import DcfError, InvalidArgument
 from dcf.hosting.protocol import AgentTool, Json, ToolResult
 from dcf.task_context import TaskContext
+from dcf.telemetry import tracing
 
 if TYPE_CHECKING:
     from dcf.hosting.tool_servers import ServedTools
@@ -51,6 +52,12 @@ class WithOwnTools:
 
     async def call(self, name: str, arguments: Mapping[str, Json]) -> ToolResult:
         """Call a tool; what goes wrong is a result too."""
+        if tracing.current is None:
+            return await self._call(name, arguments)
+        with tracing.current.live.tool(name):
+            return await self._call(name, arguments)
+
+    async def _call(self, name: str, arguments: Mapping[str, Json]) -> ToolResult:
         if name not in self._names:
             return await self._tools.call(name, arguments)
         missing = [one for one in OWN_TOOLS[name].parameters["required"] if not isinstance(arguments.get(one), str)]

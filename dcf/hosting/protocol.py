@@ -49,7 +49,8 @@ class AgentWork:
     output must satisfy, `errors` the names it may fail with, `skills` the directives to follow. `attempt`, `epoch` and
     `idempotency_key` are those of `TaskContext`. `last_error` is what an earlier attempt failed with, `questions` what
     was asked about this work, with the answers. If the output of an earlier turn was not accepted, `problems` says why,
-    and `session` is what that turn returned to be resumed by.
+    and `session` is what that turn returned to be resumed by. `traceparent` is the W3C header of the attempt's span,
+    where there are traces; a child process has it in TRACEPARENT too.
     """
 
     workflow_id: str
@@ -68,6 +69,7 @@ class AgentWork:
     questions: tuple[Mapping[str, Json], ...] = ()
     problems: tuple[str, ...] = ()
     session: str | None = None
+    traceparent: str = ""
 
 
 @record(frozen=True, slots=True, kw_only=True)

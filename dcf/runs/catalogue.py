@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from dcf.core.catalogue_definitions import (
+    EVERYBODY,
     MOST_DEFINITIONS,
     CataloguedDefinition,
     DefinitionKind,
@@ -180,7 +181,7 @@ class DefinitionCatalogue:
         if kind is DefinitionKind.SKILL:
             there, content = catalogued_skills.read(self._skills, name, version)
             return DefinitionFound(definition=there, version=there.newest, content=content)
-        owners = [Owner(project=project, session=session), Owner(project=project), Owner()]
+        owners = [Owner(project=project, session=session), Owner(project=project), EVERYBODY]
         ids = list(dict.fromkeys(entry_id(kind, name, one) for one in owners))
         found, now = self._index.get_all(ids)
         for stored in found:
@@ -332,7 +333,7 @@ def _of_workflow(
     definition: Definition,
     at: int,
     until: int | None = None,
-    owner: Owner = Owner(),  # noqa: B008 - it is frozen
+    owner: Owner = EVERYBODY,
 ) -> CataloguedDefinition:
     """Return what the catalogue shows of a workflow that is kept."""
     comment = asl_of(dict(definition.document)).get("Comment")

@@ -1,5 +1,6 @@
 """Skills as the catalogue shows them: read from the server's files each time, and kept nowhere else."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -12,6 +13,7 @@ from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json, byte_length
 
 SOURCE: Final = "skills"
+_PART: Final = re.compile(r"[0-9]+|[^0-9.+-]+", re.ASCII)
 
 
 def search(
@@ -31,14 +33,27 @@ def search(
 
 
 def read(library: Library, name: str, version: str | None) -> tuple[CataloguedDefinition, Json]:
-    """Return a skill by its name, its manifestId or `name@version`, with its manifest. Raise NotInCatalogue."""
+    """Return a skill by its name, its manifestId or `name@version`, with its manifest. Raise NotInCatalogue.
+
+    Of several versions the newest that is no pre-release, where no version is asked for.
+    """
     try:
         document = library.document(name if version is None else f"{name}@{version}")
     except SkillUnknown:
-        raise NotInCatalogue(DefinitionKind.SKILL, name) from None
+        document = None if version is not None else _newest(library, name)
     if not isinstance(document, dict):
         raise NotInCatalogue(DefinitionKind.SKILL, name)
     return _shown(document), document
+
+
+def _newest(library: Library, name: str) -> Json:
+    versions = [document for document in _documents(library) if document.get("skillName") == name]
+    return max(versions, key=lambda one: _order(str(one.get("skillVersion"))), default=None)
+
+
+def _order(version: str) -> tuple[bool, list[tuple[int, str]]]:
+    parts = [(int(part), "") if part.isdecimal() else (-1, part) for part in _PART.findall(version)]
+    return "-" not in version, parts
 
 
 def _documents(library: Library) -> list[dict[str, Json]]:

@@ -14,15 +14,18 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.retention import Retention
 from dcf.runs.schedules import Schedules
+from dcf.runs.traces import RunTraces
 from dcf.runs.upkeep import Upkeep
 from dcf.store.due import DueRuns
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Attention, Outbox
 from dcf.store.server_time import ServerTime
+from dcf.telemetry import surroundings
 
 _log = logging.getLogger(__name__)
 
 _HEALER: Final = "clock"
+_RUN: Final = "run"
 
 
 class RunClock:
@@ -43,6 +46,7 @@ class RunClock:
         activity: Activity | None = None,
         schedules: Schedules | None = None,
         upkeep: Upkeep | None = None,
+        traces: RunTraces | None = None,
     ) -> None:
         self._plane = plane
         self._index = index
@@ -55,6 +59,7 @@ class RunClock:
         self._activity = activity
         self._schedules = schedules
         self._upkeep = upkeep
+        self.traces = traces
 
     def pulse(self) -> int:
         """Look once at every run and every schedule that is due. Return how many things were done."""
@@ -91,8 +96,14 @@ class RunClock:
         """Wait for the deliveries handed over, at most `timeout_s`. Return how many notifications were handled."""
         return self._deliveries.wait(timeout_s)
 
-    def _try(self, do: Callable[[str], int], name: str, kind: str = "run") -> int:
+    def _try(self, do: Callable[[str], int], name: str, kind: str = _RUN) -> int:
         """Call `do` for one run or schedule. An error in its documents must not stop the clock of the others."""
+        if surroundings.is_watched and kind == _RUN:
+            with surroundings.call({"workflow_id": name}):
+                return self._tried(do, name, kind)
+        return self._tried(do, name, kind)
+
+    def _tried(self, do: Callable[[str], int], name: str, kind: str) -> int:
         try:
             return do(name)
         except StoreUnavailable:
@@ -128,11 +139,15 @@ class RunClock:
             done += 1
         if done or attention.owed:
             done += self._deliveries.hand_over(workflow_id)
-        if not attention.is_running and not attention.owed:
+        if not attention.is_running and self._is_traced(workflow_id, attention) and not attention.owed:
             if self._retention.look(workflow_id, attention):
                 return done + 1  # the next look does the rest
             self._retire(workflow_id, attention)
         return done
+
+    def _is_traced(self, workflow_id: str, attention: Attention) -> bool:
+        """Return True unless the run's trace is still to be sent. It is kept until then."""
+        return self.traces is None or self.traces.is_settled(workflow_id, attention.finished_at, attention.now)
 
     def _look(self, workflow_id: str, state: str) -> None:
         """Look at one state. An error in its documents must not stop the clock of the other states."""

@@ -10,6 +10,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
+from dcf import metrics
 from dcf.asl.places import Place
 from dcf.asl.state_paths import name_of
 from dcf.asl.states import Wait
@@ -30,7 +31,7 @@ from dcf.core import (
     verdicts,
 )
 from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
-from dcf.core.batch import Answers
+from dcf.core.batch import Answers, Decided
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.joining import completer_of, with_joined
@@ -41,7 +42,7 @@ from dcf.core.updates import Update
 from dcf.errors import UnknownState
 from dcf.ports import ItemSource, NoItems
 from dcf.runs.claims import Claims
-from dcf.runs.follow_ups import FollowUps
+from dcf.runs.follow_ups import FollowUps, TellAtOnce
 from dcf.runs.known_ready import KnownReady
 from dcf.runs.transactions import Run, Transactions, with_secret
 from dcf.runs.work_limits import WorkLimiting
@@ -86,12 +87,14 @@ class ControlPlane:
         self._claims = Claims(self.transactions, self._acquire)
         self._known = KnownReady()
 
-    def hand_over_to(self, hand_over: Callable[[str], object]) -> None:
+    def hand_over_to(self, hand_over: Callable[[str], object], at_once: TellAtOnce | None = None) -> None:
         """From now on call this with a run's id whenever a commit owes notifications; it must return at once.
+
+        `at_once` is called before, with what a completion made ready for other agents.
 
         Without it, and for `kick_off`, whose caller delivers, the clock has them delivered at its next look.
         """
-        self.follow_ups.hand_over = hand_over
+        self.follow_ups.hand_over, self.follow_ups.at_once = hand_over, at_once
 
     def create(self, request: creation.Create) -> Created | Refusal:
         """Create a run. Repeating the same request returns the run that exists."""
@@ -165,6 +168,8 @@ class ControlPlane:
         done: Committed[Leased | Refusal] = self.transactions.on_state(workflow_id, path, reads, decide)
         self.follow_ups.deliver(workflow_id, done)
         answer = done.answer
+        if metrics.current is not None and isinstance(answer, Refusal):
+            metrics.current.refused(answer.code)
         if isinstance(answer, Refusal) and answer.code == "attempts_exhausted":
             self.exhaust(workflow_id, path)
         return answer
@@ -217,7 +222,7 @@ class ControlPlane:
             known = () if needed.open_states is None else self._known.take(workflow_id, needed.seeker)
             return needs.by_name(needed, known)
 
-        def decide(run: Run, snapshot: Snapshot) -> Decision[Answers | More]:
+        def decide(run: Run, snapshot: Snapshot) -> Decided:
             is_judged = run.definition.is_gated  # as it is now: a unit with gates may have been added since
             sent = [replace(one, caller=current_author()) for one in asked] if is_judged else asked
             decision = _update(sent, run, snapshot)
@@ -340,9 +345,9 @@ class ControlPlane:
         """Do the follow-up work of writes. States entered or leased by that work are part of the last one's answer."""
         answers = list(committed.answer)
         applied = [at for at, answer in enumerate(answers) if isinstance(answer, Updated)]
-        if committed.owes and not applied:  # a refusal that writes: outputs wait for verdicts
+        if committed.notices and not applied:  # a refusal that writes: outputs wait for verdicts
             self.follow_ups.deliver(workflow_id, committed)
-        if applied and (committed.owes or not committed.remaining.is_nothing):
+        if applied and (committed.notices or not committed.remaining.is_nothing):
             last, taken = applied[-1], batch.claims_of(committed.answer)
             joined = self.follow_ups.after(workflow_id, committed, completer_of(requests[last], answers[last], taken))
             answers[last] = with_joined(answers[last], joined)
@@ -376,7 +381,7 @@ class ControlPlane:
         self.follow_ups.after(workflow_id, committed)
 
 
-def _update(requests: Sequence[Update], run: Run, snapshot: Snapshot) -> Decision[Answers | More]:
+def _update(requests: Sequence[Update], run: Run, snapshot: Snapshot) -> Decided:
     """Decide on a holder's writes, and refuse outputs of a key that holds more bytes than it may."""
     decision = batch.update_all(snapshot, requests, run.definition, run.context)
     if decision.changes is None or not decision.changes.outputs:

@@ -138,7 +138,10 @@ class Diagnosis:
         if not signs.has_definition:
             return "Its key does not exist."
         try:
-            return self._plane.run(workflow_id).definition
+            transactions, meta = self._plane.transactions, signs.snapshot.meta
+            known = transactions.run(workflow_id)
+            is_current = meta is not None and known.is_that_of(meta)  # without another round trip
+            return (known if is_current else transactions.load(workflow_id)).definition
         except (NotFound, InvalidDefinition, StoreUnsuitable) as error:
             return error.message
 

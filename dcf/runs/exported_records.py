@@ -46,15 +46,9 @@ class ExportedRecords:
 
     def entries(self, workflow_id: str, after: str | None) -> Iterator[tuple[str, Json]]:
         """Yield the entries of the journal, the oldest first."""
-        cursor: str | None = check_cursor(after)
-        while True:
-            query = JournalQuery(limit=_PAGE, oldest_first=True, cursor=cursor)
-            page = self.journal.read_journal(workflow_id, query)
-            for entry in page.entries:
-                yield entry.place, entry.as_json()
-            cursor = page.next_cursor
-            if cursor is None:
-                return
+        query = JournalQuery(limit=_PAGE, oldest_first=True, cursor=check_cursor(after))
+        for entry in self.journal.each_entry(workflow_id, query):
+            yield entry.place, entry.as_json()
 
     def kept(self, workflow_id: str, after: str | None) -> Iterator[tuple[str, Json]]:
         """Yield the artifacts, the oldest first, with the content of those that are short."""

@@ -7,7 +7,7 @@ commits that owe some. This module decides nothing.
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -18,7 +18,7 @@ from dcf.asl.steps import NeedItems
 from dcf.core import finalization, joining, needs
 from dcf.core.answers import Created
 from dcf.core.creation import Create
-from dcf.core.decision import Decision, More, Reads, Snapshot
+from dcf.core.decision import Decision, More, Notice, Reads, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.joining import NOTHING_JOINED, Completer, FollowUp, Joined
 from dcf.core.model import RunStatus
@@ -38,6 +38,9 @@ _MOST = 1_000
 
 _SWEPT_AT_ONCE = 100
 
+TellAtOnce: TypeAlias = Callable[[str, Sequence[Notice], Snapshot, str], object]
+"""Tells agents other than the writer of the states of a run that these notices are about, in the commit's thread."""
+
 FollowedUp: TypeAlias = Joined | None
 GoOn: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], Decision[Joined | More | None]]
 
@@ -49,18 +52,20 @@ class FollowUps:
         self._transactions = transactions
         self._items = items
         self.hand_over: Callable[[str], object] | None = None
+        self.at_once: TellAtOnce | None = None
 
     def after(self, workflow_id: str, committed: Committed[object], by: Completer | None = None) -> Joined:
         """Do the follow-up work of a commit, and the work that this leaves in turn. Return the combined result."""
         done, joined = 0, NOTHING_JOINED
-        self.deliver(workflow_id, committed)
+        writer = None if by is None else by.owner
+        self.deliver(workflow_id, committed, writer)
         pending = deque(joining.follow_ups(committed.remaining, committed.counts))
         while pending and done < _MOST:
             try:
                 step = self._do(workflow_id, pending.popleft(), by)
             except Conflict:
                 break  # the claim is granted; the clock does the rest
-            self.deliver(workflow_id, step)
+            self.deliver(workflow_id, step, writer)
             joined = _together(joined, step.answer)
             pending.extend(joining.follow_ups(step.remaining, step.counts))
             by = None if joined.claims else by
@@ -117,10 +122,13 @@ class FollowUps:
         self.deliver(workflow_id, done)
         self._in_pages(workflow_id, "", finalization.skip_unreached)
 
-    def deliver(self, workflow_id: str, committed: Committed[object]) -> None:
-        """Have what a commit owes delivered, if somebody in this process does so."""
-        if committed.owes and self.hand_over is not None:
-            self.hand_over(workflow_id)
+    def deliver(self, workflow_id: str, committed: Committed[object], writer: str | None = None) -> None:
+        """Have what a commit owes delivered, if somebody in this process does so; what is for others, at once."""
+        if not committed.notices or self.hand_over is None:
+            return
+        if self.at_once is not None and writer is not None and committed.seen is not None:
+            self.at_once(workflow_id, committed.notices, committed.seen, writer)
+        self.hand_over(workflow_id)
 
     def _do(self, workflow_id: str, wanted: FollowUp, by: Completer | None) -> Committed[FollowedUp]:
         match wanted.what:

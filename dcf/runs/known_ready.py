@@ -28,7 +28,10 @@ class KnownReady:
 
     def keep(self, workflow_id: str, owner: str, answers: Iterable[Updated | Refusal]) -> None:
         """Keep what completions of this agent left."""
-        left = [path for answer in answers if isinstance(answer, Updated) for path in answer.left]
+        left = list[str]()
+        for answer in answers:
+            if isinstance(answer, Updated):
+                left += answer.left
         if left:
             place = (workflow_id, owner)
             self._kept[place] = sorted([*self._kept.pop(place, ()), *left])[-_MOST_STATES:]

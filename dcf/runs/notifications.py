@@ -10,17 +10,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, TypeAlias
 
+from dcf import metrics
 from dcf.asl.state_paths import inside
-from dcf.core.decision import Snapshot
+from dcf.core.decision import Notice, Snapshot
 from dcf.core.inspection import is_ready
 from dcf.core.notices import TO_RUNS, NoticeKind, talk_kind
 from dcf.core.provenance import mark_of_event
-from dcf.errors import DcfError, NotFound, StoreUnavailable, StoreUnsuitable, UnknownState
+from dcf.errors import DcfError, StoreUnavailable, UnknownState
 from dcf.ports import Deliverer, Delivery, Post, Undelivered
-from dcf.runs.announcements import entry_of, event_of, is_outdated, recipients
+from dcf.runs import waiting_events
+from dcf.runs.announcements import event_of, is_outdated, recipients
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.lanes import Lanes
-from dcf.runs.telling import Target, outcome_of, target_of
+from dcf.runs.prompt_delivery import PromptDelivery
+from dcf.runs.telling import Target, outcome_name, outcome_of, target_of
 from dcf.store.authors import current_author
 from dcf.store.keys import RunKeys
 from dcf.store.outbox import NOTHING_TOLD, Outbox, OutboxEntry, TellingOutcome
@@ -74,6 +77,7 @@ class Notifications:
         remote platform: what it does not know as one is told through `people`.
         """
         self._lanes = lanes
+        self._at_once = None if together is None else PromptDelivery(self._lanes_of, together)
         self._people = people
         self._plane = plane
         self._to_run = to_run
@@ -83,6 +87,11 @@ class Notifications:
         self._platform = platform
         self._page = _PAGE_OF_REMOTE if platform.is_remote else _PAGE
         self._name = f"relay-{secrets.token_hex(4)}"
+
+    def tell_at_once(self, workflow_id: str, notices: Sequence[Notice], seen: Snapshot, writer: str) -> None:
+        """Tell agents other than the writer of states that a commit made ready, before what it owes is delivered."""
+        if self._at_once is not None:
+            self._at_once.tell(workflow_id, notices, seen, writer)
 
     def notify_next(
         self, workflow_id: str, source: str | None, *, reason: str | None = None, payload: Json = None
@@ -147,10 +156,12 @@ class Notifications:
 
     def _hand_on(self, workflow_id: str, entries: list[OutboxEntry]) -> int:
         """Deliver entries, those to remote platforms in their lanes. Return how many were handled until now."""
+        told, entries = self._settle_told(workflow_id, entries)
+        done = len(told)
         entries = [entry for entry in entries if not self._is_for_run(workflow_id, entry)]
         if self._lanes is None or not entries:
-            return len(self._settle_all(workflow_id, entries, None))
-        snapshot, done = self._of_entries(workflow_id, entries), 0
+            return done + len(self._settle_all(workflow_id, entries, None))
+        snapshot = self._of_entries(workflow_id, entries)
         by_lane = self._by_lane(workflow_id, entries, snapshot)
         here = by_lane.pop(None)
         for kind, group in by_lane.items():
@@ -173,10 +184,30 @@ class Notifications:
             self._is_for_run(workflow_id, entry)
 
     def _settle_all(self, workflow_id: str, entries: list[OutboxEntry], payload: Json) -> list[Target]:
+        told, entries = self._settle_told(workflow_id, entries)
         entries = [entry for entry in entries if not self._is_for_run(workflow_id, entry)]
+        told = told if payload is None else []  # they were told without it
         if not entries:
-            return []
-        return self._settle_current(workflow_id, entries, self._of_entries(workflow_id, entries), payload)
+            return told
+        return told + self._settle_current(workflow_id, entries, self._of_entries(workflow_id, entries), payload)
+
+    def _settle_told(self, workflow_id: str, entries: Sequence[OutboxEntry]) -> tuple[list[Target], list[OutboxEntry]]:
+        """Record and remove what agents were told at once, after the commit. Return that, and the other entries."""
+        if self._at_once is None:
+            return [], list(entries)
+        handled: list[tuple[OutboxEntry, TellingOutcome]] = []
+        targets, rest = list[Target](), list[OutboxEntry]()
+        for entry in entries:
+            told = self._at_once.take(workflow_id, entry)
+            if told is None:
+                rest.append(entry)
+                continue
+            targets.append(target_of(entry, told.agent_id, told.delivery, []))
+            handled.append((entry, outcome_of(entry, targets[-1], told.at, None)))
+        if metrics.current is not None:
+            metrics.current.notified([outcome_name(target) for target in targets])
+        self._outbox.settle(workflow_id, handled)
+        return targets, rest
 
     def _of_entries(self, workflow_id: str, entries: Sequence[OutboxEntry]) -> Snapshot:
         about = {entry.state or entry.about for entry in entries}
@@ -212,26 +243,11 @@ class Notifications:
 
     def are_current(self, events: Sequence[Mapping[str, Json]]) -> list[bool]:
         """Return of each event that waited in an inbox whether it is still true; those of a run are read together."""
-        by_run: dict[str, list[int]] = {}
-        for at, event in enumerate(events):
-            by_run.setdefault(str(event.get("workflow_id")), []).append(at)
-        current = [True] * len(events)
-        for numbers in by_run.values():
-            for at, is_true in zip(numbers, self._are_current([events[at] for at in numbers]), strict=True):
-                current[at] = is_true
-        return current
+        return waiting_events.are_current(self._plane, events)
 
-    def _are_current(self, events: Sequence[Mapping[str, Json]]) -> Sequence[bool]:
-        """Judge events of one run; each by itself where they cannot be read together."""
-        entries, workflow_id = [entry_of(event) for event in events], events[0].get("workflow_id")
-        named = dict.fromkeys(entry.state or entry.about for entry in entries if entry is not None)
-        if len(events) == 1 or not isinstance(workflow_id, str):
-            return [self.is_current(event) for event in events]
-        try:
-            snapshot = self._read(workflow_id, tuple(state for state in named if state is not None))
-        except (NotFound, StoreUnsuitable):
-            return [self.is_current(event) for event in events]
-        return [entry is None or not is_outdated(entry, snapshot) for entry in entries]
+    def is_current(self, event: Mapping[str, Json]) -> bool:
+        """Return True if an event that waited in an inbox is still true."""
+        return waiting_events.is_current(self._plane, event)
 
     def _is_for_run(self, workflow_id: str, entry: OutboxEntry) -> bool:
         """Do what an entry says that concerns another run, and remove it; return False for one to an agent.
@@ -249,20 +265,6 @@ class Notifications:
             return True
         self._outbox.settle(workflow_id, [(entry, NOTHING_TOLD)])
         return True
-
-    def is_current(self, event: Mapping[str, Json]) -> bool:
-        """Return True if an event that waited in an inbox is still true."""
-        entry, workflow_id = entry_of(event), event.get("workflow_id")
-        if entry is None or not isinstance(workflow_id, str):
-            return True  # not made by dcf, so dcf cannot judge it
-        state = entry.state or entry.about
-        try:
-            snapshot = self._read(workflow_id, () if state is None else (state,))
-        except NotFound:
-            return False
-        except StoreUnsuitable:
-            return True  # acquiring the lease reports what is wrong with the documents
-        return not is_outdated(entry, snapshot)
 
     def told(self, workflow_id: str, states: Iterable[str]) -> Mapping[str, Told]:
         """Return how the agents of these states were told of them, and what prevented it. For views of a run."""
@@ -292,6 +294,8 @@ class Notifications:
     ) -> list[Target]:
         """Tell the agents of these entries, record what became of it, and remove the entries that are done with."""
         targets = self._send_all(workflow_id, entries, snapshot, payload)
+        if metrics.current is not None:
+            metrics.current.notified([outcome_name(target) for target in targets])
         handled: list[tuple[OutboxEntry, TellingOutcome]] = []
         for entry, target in zip(entries, targets, strict=True):
             if target.agent_id is None and entry.state is not None:

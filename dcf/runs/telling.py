@@ -38,6 +38,14 @@ def target_of(entry: OutboxEntry, agent_id: str, delivery: Delivery, failed: lis
     )
 
 
+def outcome_name(target: Target) -> str:
+    """Return what became of a notification, in a word: for counting."""
+    if target.agent_id is None:
+        return "nobody"
+    failure = target.delivery.failure
+    return "sent" if failure is None else failure.value
+
+
 def outcome_of(entry: OutboxEntry, target: Target, now: int, before: FailedAnnouncement | None) -> TellingOutcome:
     """Return what to record: that the agent was told, or why not; each reason is recorded once per visit.
 

@@ -21,7 +21,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.insides import members, pick
 from dcf.runs.standing import RunView, StateView, view_of
 from dcf.store.runs import RunStore
-from dcf.store.told import NEVER_TOLD, ToldRecords
+from dcf.store.told import NEVER_TOLD, Told, ToldRecords
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.records import replace
@@ -99,6 +99,10 @@ class RunViews:
             document=dict(codec.whole_meta(run.meta_document or {})) | _used(run) | self._signals(workflow_id),
             more=picked.more,
         )
+
+    def told(self, workflow_id: str, path: str) -> Told:
+        """Return how the agents of a state were notified of it."""
+        return self._told.read(workflow_id, [path]).get(path, NEVER_TOLD)
 
     def _signals(self, workflow_id: str, *, asked: bool = True) -> dict[str, Json]:
         """Return the signals that a run keeps, without their payloads; nothing where it keeps none."""

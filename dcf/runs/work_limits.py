@@ -72,6 +72,7 @@ class WorkLimiting:
 
     def of(self, kind: str, name: str) -> int | None:
         """Return the limit of an agent or a project, if it has one."""
+        self.refresh(_KEPT_S)
         return self._known.get(f"{kind}:{name}")
 
     @property

@@ -193,8 +193,20 @@ class AccessKeys:
         (document,) = self._connections.send(("JSON.GET", keys.access_key(key_id), "$"))
         if document is None:
             return None
-        record, account, now = self._counted(key_id, read_key(load(document)[0]).digest)
-        return record.caller(account) if record is not None and record.standing(now) == "active" else None
+        return self.admit_digest(key_id, read_key(load(document)[0]).digest)
+
+    def admit_digest(self, key_id: str, digest: str) -> Caller | None:
+        """Return the caller of the key with this digest, for who has shown the key before, and count a call.
+
+        Return None if the key is not valid any more.
+        """
+        record, account, now = self._counted(key_id, digest)
+        return _caller_of(record, digest, now, account)
+
+    def caller_of(self, key_id: str, digest: str) -> Caller | None:
+        """Return the same, and count nothing: for what waits on behalf of a key."""
+        document, now = self._documents.read(keys.access_key(key_id))
+        return _caller_of(None if document is None else read_key(document), digest, now, None)
 
     def _counted(self, key_id: str, digest: str) -> tuple[ApiKey | None, Account | None, int]:
         """Return the record of a key, its account after one more call, and the server's time."""
@@ -250,6 +262,12 @@ class AccessKeys:
         """Return why a key of the right form is not valid."""
         document, now = self._documents.read(keys.access_key(key_id_of(text) or ""))
         return why_refused(text, None if document is None else read_key(document), now)
+
+
+def _caller_of(record: ApiKey | None, digest: str, now: int, account: Account | None) -> Caller | None:
+    if record is None or not compare_digest(record.digest, digest) or record.standing(now) != "active":
+        return None
+    return record.caller(account)
 
 
 def _is_active(expiries: list[int | None], revocations: list[int | None] | None, now: int) -> bool:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
+from dcf import metrics
 from dcf.errors import Conflict, DcfError, StoreUnavailable, StoreUnsuitable, UnknownOutcome
 from dcf.jitter import JITTER
 from dcf.store.connection import (
@@ -57,7 +58,8 @@ class Attempts:
                     try:
                         return once(connection)
                     except Overtaken:
-                        pass
+                        if metrics.current is not None:
+                            metrics.current.overtaken()
             except Unsure:
                 in_doubt = True
                 self._recover(in_doubt=True)

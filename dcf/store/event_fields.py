@@ -15,7 +15,7 @@ MOST_TOGETHER: Final = 64
 """Events of one entry at most, so that a page of entries has a bounded size."""
 
 _TYPES: Final = {"StateEntered": "E", "LeaseAcquired": "L", "StateSucceeded": "S"}
-_NAMES: Final = {"source": "f", "owner": "o", "attempt": "n"}
+_NAMES: Final = {"source": "f", "owner": "o", "attempt": "n", "ttl_s": "t"}
 _FULL_TYPES: Final = {short: full for full, short in _TYPES.items()}
 _FULL_NAMES: Final = {short: full for full, short in _NAMES.items()}
 

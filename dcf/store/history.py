@@ -1,6 +1,6 @@
 """A run's history: its event stream, read in pages. Reading never writes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -44,9 +44,16 @@ class History:
     def after(self, workflow_id: str, event_id: str = "0", limit: int = 1000) -> list[Happening]:
         """Return the events after this one, oldest first: so many at most, and fewer only if there are no more."""
         found = self._entries("XRANGE", workflow_id, event_id, _END, limit)
-        last = _place(event_id)
-        later = (one for entry in found for one in happenings(*entry) if _place(one.event_id) > last)
+        last = place(event_id)
+        later = (one for entry in found for one in happenings(*entry) if place(one.event_id) > last)
         return list(islice(later, limit))
+
+    def since(self, workflow_id: str, event_id: str, limit: int = 1000) -> list[Happening] | None:
+        """Return the events after this one as `after` does; None if the history has no such event (any more)."""
+        found = self._entries("XRANGE", workflow_id, event_id, _END, limit)
+        told = [one for entry in found for one in happenings(*entry)]
+        known = next((number for number, one in enumerate(told) if one.event_id == event_id), None)
+        return None if known is None else told[known + 1 :][:limit]
 
     def newest_before(self, workflow_id: str, event_id: str = _END, limit: int = 1000) -> list[Happening]:
         """Return the events before this one, newest first: so many at most, and fewer only if there are no more."""
@@ -54,8 +61,8 @@ class History:
         newest_first = (one for entry in found for one in reversed(list(happenings(*entry))))
         if event_id == _END:
             return list(islice(newest_first, limit))
-        first = _place(event_id)
-        return list(islice((one for one in newest_first if _place(one.event_id) < first), limit))
+        first = place(event_id)
+        return list(islice((one for one in newest_first if place(one.event_id) < first), limit))
 
     def newest_ids(self, workflow_ids: Sequence[str]) -> dict[str, str | None]:
         """Return the id of the last entry of each run's history, None for a run without any; in one packet."""
@@ -76,7 +83,12 @@ class History:
 
 def happenings(entry_id: bytes, fields: list[bytes]) -> Iterator[Happening]:
     """Yield the events of an entry, in order."""
-    events, author = read_events(dict(zip(map(bytes.decode, fields[::2]), fields[1::2], strict=True)))
+    yield from told_by(entry_id, dict(zip(fields[::2], fields[1::2], strict=True)))
+
+
+def told_by(entry_id: bytes, fields: Mapping[bytes, bytes]) -> Iterator[Happening]:
+    """Yield the events of an entry whose fields are given by name, in order."""
+    events, author = read_events({name.decode(): value for name, value in fields.items()})
     name = entry_id.decode()
     at = to_text(int(name.partition("-")[0]) * _MILLISECOND)
     for number, event in enumerate(events):
@@ -85,7 +97,7 @@ def happenings(entry_id: bytes, fields: list[bytes]) -> Iterator[Happening]:
         yield Happening(event_id=event_id, at=at, type=event.type, state=event.state, data=data, by=author)
 
 
-def _place(event_id: str) -> tuple[int, int, int]:
+def place(event_id: str) -> tuple[int, int, int]:
     """Return the place of an event in the history: the time and number of its entry, and its number there."""
     entry_id, _, number = event_id.partition(".")
     at, _, sequence = entry_id.partition("-")

@@ -9,7 +9,7 @@ _UNSAFE = re.compile(r"[:/%{}*?\[\]\x00-\x1f\x7f]")
 _ENCODED = re.compile(r"%([0-9A-F]{2})")
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def encode_state(path: str) -> str:
     """Return a state's path as part of a key, with special characters percent-encoded."""
     return "/".join(_UNSAFE.sub(_percent, name) for name in components(path))
@@ -19,7 +19,7 @@ def _percent(found: re.Match[str]) -> str:
     return f"%{ord(found[0]):02X}"
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def decode_state(part: str) -> str:
     """Return the path that `encode_state` made this part from."""
     return path_of([_ENCODED.sub(lambda found: chr(int(found[1], 16)), name) for name in part.split("/")])
@@ -30,7 +30,7 @@ def receipt_field(path: str, request: str) -> str:
     return f"{encode_state(path)}:{request}"
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def agent_path(state: str) -> str:
     """Return the JSONPath of a state's assignment. RedisJSON understands no other escapes than these two.
 

@@ -1,4 +1,4 @@
-"""All Redis keys of dcf, but for those of schedules (`schedule_keys`) and text indexes (`text_keys`).
+"""All Redis keys of dcf, but for those of schedules (`schedule_keys`), text indexes (`text_keys`) and the web page (`web_keys`).
 
 | key | type | writer | lifetime |
 |---|---|---|---|
@@ -60,6 +60,7 @@
 | `cp:idx:probe` | string | health reports: the small write that shows whether Redis takes writes | a minute |
 | `cp:idx:seen` | sorted set | servers, every few seconds: agents by when they last called a tool | the last 1000, a week after the last call |
 | `cp:idx:platforms` | hash | processes whose circuit breaker is open, by kind of platform: since when, and the latest error | two minutes after the last |
+| `cp:idx:traced:<run>` | string | sending the trace of an ended run (`trace_marks`): who does, then which end of it was sent | two days |
 | `cp:idx:swept` | string | the sweep of the indexes, at its end: what it found | for ever |
 | `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after; refused calls, failed log-ins | as its indexes say |
 | `cp:idx:audit:<author>` | sorted set | the same: entries of one key, of operators, of the refusals of a key, of log-ins | the last 10 000 of a key, 100 000 of operators, 1 000 refusals of a key, 10 000 log-ins |

@@ -11,14 +11,16 @@ from dataclasses import field
 from functools import partial
 from typing import Generic, TypeVar
 
+from dcf import metrics
 from dcf.core import codec
-from dcf.core.decision import Decision, Reads, Remaining, Snapshot, Tally
+from dcf.core.decision import Decision, Notice, Reads, Remaining, Snapshot, Tally
 from dcf.core.units import Unit, read_unit
 from dcf.errors import DcfError, StoreUnavailable
 from dcf.store.attempts import Attempts, Overtaken, commit, commit_if
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, all_checked, exchange
 from dcf.store.guards import Unchanged, guarded
+from dcf.store.history import happenings
 from dcf.store.human_tasks import ended_commands
 from dcf.store.key_parts import decode_state
 from dcf.store.keys import RunKeys, keys_of
@@ -40,15 +42,27 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 class Committed(Generic[Answer_co]):
     """Result of a transaction: the answer, the follow-up work, and the counts after it of the scopes it added to.
 
-    `owes`: it put notifications into the outbox. `outdated` are commands that take off entries of lists across runs
-    which are not true any more; whoever reads these lists knows, so that nothing depends on them.
+    `notices` are the notifications that it put into the outbox, and `seen` the documents that it decided on. `outdated`
+    are commands that take off entries of lists across runs which are not true any more; whoever reads these lists
+    knows, so that nothing depends on them.
     """
 
     answer: Answer_co
     remaining: Remaining = field(default_factory=Remaining)
     counts: Mapping[str, Tally] = field(default_factory=dict)
-    owes: bool = False
+    notices: Sequence[Notice] = ()
+    seen: Snapshot | None = None
     outdated: Sequence[Command] = ()
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A snapshot of a run with its first open states, how many there are in all, and the id of its last event."""
+
+    snapshot: Snapshot
+    open_states: tuple[str, ...]
+    open_count: int
+    newest_event: str | None
 
 
 def nothing_ahead(_: object) -> None:
@@ -128,6 +142,22 @@ class RunStore:
         """Return the snapshot that a decision would get, without WATCH."""
         reading = Reading(self.keys(workflow_id), reads)
         return self._timed(reading.snapshot(self._connections.send(*reading.commands())))
+
+    def look(self, workflow_id: str, reads: Reads, most: int) -> "Look":
+        """Return what `read` does, the first open states, so many at most, and the last event, in one round trip."""
+        run = self.keys(workflow_id)
+        reading = Reading(run, reads)
+        # The event comes first: what is committed in between is then told once more, and never missed.
+        first: Command = ("XREVRANGE", run.events, "+", "-", "COUNT", 1)
+        listing: list[Command] = [("ZRANGE", run.timers, 0, most - 1), ("ZCARD", run.timers)]
+        newest, *replies, listed, count = self._connections.send(first, *reading.commands(), *listing)
+        last = [one.event_id for entry in newest for one in happenings(*entry)]
+        return Look(
+            snapshot=self._timed(reading.snapshot(replies)),
+            open_states=tuple(decode_state(part.decode()) for part in listed),
+            open_count=count,
+            newest_event=last[-1] if last else None,
+        )
 
     def open_states(self, workflow_id: str) -> tuple[str, ...]:
         """Return the paths of a run's open states, ordered by when they next need attention."""
@@ -255,12 +285,15 @@ class RunStore:
         if following is not None:
             self._prefetches.keep(run.workflow_id, *following, read)
         self._attempts.confirm(connection, run.barrier)
+        if metrics.current is not None:
+            metrics.current.committed(run.workflow_id, changes, snapshot.now)
         counts = read_counts(run, changes, commands, results) if changes.ended else {}
         return Committed(
             answer=decision.answer,
             remaining=decision.remaining,
             counts=counts,
-            owes=bool(changes.notices),
+            notices=changes.notices,
+            seen=snapshot,
             outdated=ended_commands(run, changes, snapshot),
         )
 

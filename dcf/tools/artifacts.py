@@ -9,8 +9,8 @@ from pydantic import Field
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.artifact_names import check_sha256, content_type_of, id_of
-from dcf.core.artifacts import LONGEST_NAME, MOST_METADATA, MOST_PARTS, Artifact, ArtifactKind, ArtifactStands, Upload
-from dcf.errors import InvalidArgument, TooLarge
+from dcf.core.artifacts import LONGEST_NAME, MOST_PARTS, Artifact, ArtifactKind, ArtifactStands, Upload, check_metadata
+from dcf.errors import InvalidArgument
 from dcf.runs.artifacts import PartGiven
 from dcf.tools.callers import bound_to, current_caller
 from dcf.tools.paging import Limit
@@ -18,7 +18,7 @@ from dcf.tools.registry import ID_PATTERN, AgentId, Answer, Arguments, JsonObjec
 from dcf.tools.unlisted import UNLISTED
 from dcf.values.digest import sha256_of
 from dcf.values.identifiers import check_name
-from dcf.values.json_text import Json, byte_length, parse, parse_object
+from dcf.values.json_text import Json, parse, parse_object
 from dcf.values.refusal import Refusal
 
 _LENGTH: Final = 64 * 1024
@@ -258,8 +258,6 @@ def file_name(artifact: Artifact) -> str:
 
 def _kind(args: PutArtifact) -> ArtifactKind:
     metadata = {} if args.metadata_json is None else parse_object(args.metadata_json, name="metadata_json")
-    if byte_length(metadata) > MOST_METADATA:
-        raise TooLarge(f"The metadata of an artifact has at most {MOST_METADATA} bytes.", "Put it into the content.")
     caller = current_caller()
     return ArtifactKind(
         name=check_name(args.name, "name", LONGEST_NAME),
@@ -267,7 +265,7 @@ def _kind(args: PutArtifact) -> ArtifactKind:
         state=args.state,
         agent_id=args.agent_id,
         created_by=caller.name,
-        metadata=metadata,
+        metadata=check_metadata(metadata),
     )
 
 

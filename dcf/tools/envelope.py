@@ -6,6 +6,7 @@ for all tools, from what each tool declared. A tool itself checks only what depe
 
 import inspect
 import logging
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property, partial
@@ -13,6 +14,7 @@ from functools import cached_property, partial
 import anyio
 import anyio.to_thread
 
+from dcf import metrics
 from dcf.application import Application
 from dcf.core.access import Caller
 from dcf.errors import (
@@ -26,6 +28,7 @@ from dcf.errors import (
     TooLarge,
 )
 from dcf.store.authors import authored_by
+from dcf.telemetry import surroundings
 from dcf.tools.argument_checks import check_arguments, check_at_once
 from dcf.tools.callers import calling, current_caller, scope_hint
 from dcf.tools.guidance import guide_failure, guided
@@ -72,6 +75,38 @@ async def call(
 
     With a `watch`, a tool that waits is broken off when the caller's key is revoked.
     """
+    if surroundings.is_watched:
+        with surroundings.call(arguments):
+            return await _counted(spec, application, arguments, caller, meter, watch)
+    return await _counted(spec, application, arguments, caller, meter, watch)
+
+
+async def _counted(
+    spec: ToolSpec,
+    application: Application,
+    arguments: Mapping[str, Json],
+    caller: Caller,
+    meter: Meter,
+    watch: KeyWatch | None,
+) -> Reply:
+    counted = metrics.current
+    if counted is None:
+        return await _called(spec, application, arguments, caller, meter, watch)
+    began = time.monotonic()
+    try:
+        return await _called(spec, application, arguments, caller, meter, watch)
+    finally:
+        counted.called(spec.name, time.monotonic() - began)
+
+
+async def _called(
+    spec: ToolSpec,
+    application: Application,
+    arguments: Mapping[str, Json],
+    caller: Caller,
+    meter: Meter,
+    watch: KeyWatch | None,
+) -> Reply:
     try:
         with meter.turn(caller) as threads:
             _authorize(spec, caller)

@@ -14,7 +14,7 @@ from dcf.core.grown import grown_definition
 from dcf.core.model import RunStatus
 from dcf.core.opening import LONGEST_TITLE, OpenRequest
 from dcf.core.operations import RunAnswer
-from dcf.core.run_closing import LONGEST_POINT, LONGEST_SUMMARY, MAX_METRICS, MOST_POINTS, Close, Seal
+from dcf.core.run_closing import LONGEST_SUMMARY, Close, Seal, read_metrics, read_points
 from dcf.core.starting import check_tags
 from dcf.core.unit_syntax import read_units
 from dcf.errors import Forbidden, InvalidArgument
@@ -353,7 +353,7 @@ def close_run(app: Application, args: CloseRun) -> RunWasClosed:
         summary=args.summary,
         achievements=read_points(args.achievements, name="achievements"),
         limitations=read_points(args.limitations, name="limitations"),
-        metrics=None if args.metrics_json is None else read_metrics(args.metrics_json),
+        metrics=read_metrics(args.metrics_json),
         force=args.force,
     )
     answer = app.growing.close_run(args.workflow_id, wish, reason=args.reason, request_id=args.request_id)
@@ -365,23 +365,3 @@ def close_run(app: Application, args: CloseRun) -> RunWasClosed:
         repeated=answer.repeated,
         **answer.answer,
     )
-
-
-def read_points(given: Texts | None, *, name: str) -> tuple[str, ...]:
-    """Read a list of texts."""
-    found = [] if given is None else parse(given, name=name)
-    fits = isinstance(found, list) and len(found) <= MOST_POINTS
-    if not fits or not all(isinstance(one, str) and 0 < len(one) <= LONGEST_POINT for one in found):
-        raise InvalidArgument(
-            f"{name} is no list of at most {MOST_POINTS} texts of up to {LONGEST_POINT} characters.",
-            f'Send {name} as ["A", "B"].',
-        )
-    return tuple(found)
-
-
-def read_metrics(given: JsonObject) -> dict[str, Any]:
-    """Read the metrics of a close."""
-    found = parse(given, name="metrics_json", max_bytes=MAX_METRICS)
-    if not isinstance(found, dict):
-        raise InvalidArgument("metrics_json is not an object.", 'Send {"tests": 12}.')
-    return found

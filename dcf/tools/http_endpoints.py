@@ -4,6 +4,7 @@ What the calls are is said by the paths: `task_token_routes.py`, `artifact_route
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -20,11 +21,29 @@ from starlette.types import Scope as Connection
 
 from dcf.application import Application
 from dcf.core.access import Caller, Scope
+from dcf.settings import Settings
 from dcf.tools.authentication import WhoCalls
 from dcf.tools.limits import Meter
 
 _NO_KEY: Final = {"error": "invalid_token", "error_description": "Authentication required"}
 _NOT_READ: Final = {"error": "insufficient_scope", "error_description": "Required scope: read"}
+
+
+def security_of(settings: Settings) -> TransportSecuritySettings:
+    """Return by which names of this server, and from which origins, it may be called; the same for every path."""
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=settings.mcp_enable_dns_rebinding_protection,
+        allowed_hosts=list(settings.mcp_allowed_hosts),
+        allowed_origins=list(settings.mcp_allowed_origins),
+    )
+
+
+HostCheck = Callable[[Request], Awaitable[Response | None]]
+
+
+def host_check(settings: Settings) -> HostCheck:
+    """Return the check of Host and Origin for reading requests: it returns the refusal, or None."""
+    return TransportSecurityMiddleware(security_of(settings)).validate_request
 
 
 @dataclass(eq=False)

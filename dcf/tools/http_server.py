@@ -2,6 +2,7 @@
 
 import socket
 import sys
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -26,10 +27,20 @@ _OWN_FILES: Final = 96
 assert _AT_ONCE * FIRST_TURNS < SPARE < _OWN_FILES / 2
 
 
-class HttpServer(uvicorn.Server):
-    """uvicorn for one app, with the limits of the settings."""
+def nothing() -> None:
+    """Do nothing, where no answer waits for the server to stop."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, **options: Any) -> None:
+
+class HttpServer(uvicorn.Server):
+    """uvicorn for one app, with the limits of the settings.
+
+    `stopping` is called before the server waits for the answers that it still gives: it ends those that go on for ever.
+    """
+
+    def __init__(
+        self, app: ASGIApp, settings: Settings, *, stopping: Callable[[], None] = nothing, **options: Any
+    ) -> None:
+        self._stopping = stopping
         limited = partial(
             LimitedProtocol,
             limit=connection_limit(settings),
@@ -43,6 +54,11 @@ class HttpServer(uvicorn.Server):
         await super().startup(sockets)
         for listener in sockets or ():
             listener.listen(_QUEUED)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop to listen, and wait for the answers that are being given."""
+        self._stopping()
+        await super().shutdown(sockets)
 
 
 def connection_limit(settings: Settings) -> ConnectionLimit:

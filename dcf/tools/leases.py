@@ -12,6 +12,7 @@ from dcf.core.access import Scope
 from dcf.core.answers import Leased, NothingReady, StateRefusal
 from dcf.core.codec import write_lease
 from dcf.core.inspection import holder_state, public_state, short_state
+from dcf.core.operations import LONGEST_REASON
 from dcf.core.refusals import nothing_ready
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import known
@@ -244,6 +245,16 @@ class ReleaseStateLease(Arguments):
         default=False, description="Release whoever holds it; an operator's right.", json_schema_extra=UNLISTED
     )
     clear_owner: bool = Field(default=True, description="Forget the owner as well.", json_schema_extra=UNLISTED)
+    epoch: int | None = Field(
+        default=None,
+        ge=10**15,
+        le=2**53,
+        description="Only if the lease still has this epoch; else conflict.",
+        json_schema_extra=UNLISTED,
+    )
+    reason: str | None = Field(
+        default=None, max_length=LONGEST_REASON, description="Why, for the run's history.", json_schema_extra=UNLISTED
+    )
 
 
 @tool(
@@ -263,6 +274,8 @@ def release_state_lease(app: Application, args: ReleaseStateLease) -> LeaseAnswe
         owner=args.owner_agent_id,
         force=args.force,
         clear_owner=args.clear_owner,
+        epoch=args.epoch,
+        reason=args.reason,
     )
     answer = app.control_plane.release(args.workflow_id, request)
     if isinstance(answer, Refusal):

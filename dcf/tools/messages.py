@@ -11,6 +11,7 @@ import httpx2
 
 from dcf import __version__
 from dcf.errors import DcfError, Forbidden, ServerUnreachable, ToolCallFailed, Unauthorized
+from dcf.telemetry import tracing
 from dcf.tools.repeating import failure_of
 from dcf.values.json_text import Json, load
 from dcf.values.records import record
@@ -47,7 +48,9 @@ class ToolRequest:
     @property
     def body(self) -> bytes:
         """What is posted."""
-        params = {"name": self.tool, "arguments": dict(self.arguments), "_meta": _ABOUT}
+        header = None if tracing.current is None else tracing.current.header_of(self.arguments)
+        about = _ABOUT if header is None else _ABOUT | {"traceparent": header}
+        params = {"name": self.tool, "arguments": dict(self.arguments), "_meta": about}
         return _body({"jsonrpc": "2.0", "id": self.number, "method": "tools/call", "params": params})
 
     @property

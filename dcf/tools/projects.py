@@ -103,7 +103,7 @@ def put_project(app: Application, args: PutProject) -> ProjectAnswer:
     done = "is created" if not answer.existed else "is changed" if answer.changed else "is as it was"
     return ProjectAnswer(
         status=f"Project '{args.project}' {done}.",
-        project=answer.project.as_json() | _limits_shown(app, args.project),
+        project=answer.project.as_json() | limits_shown(app, args.project),
         existed=answer.existed,
         changed=answer.changed,
     )
@@ -123,7 +123,7 @@ def _limits(args: PutProject) -> list[Callable[[Application], None]]:
     return found
 
 
-def _limits_shown(app: Application, project: str) -> dict[str, Json]:
+def limits_shown(app: Application, project: str) -> dict[str, Json]:
     """Return the limits of a project, where it has any."""
     most, budget = app.limits.of("project", project), app.limits.budget_of(project)
     shown: dict[str, Json] = {} if most is None else {"max_in_progress": most}
@@ -170,7 +170,7 @@ def get_project(app: Application, args: GetProject) -> ProjectRead:
         raise InvalidArgument("Neither project nor path was given.", "Pass the project's id, or a directory of it.")
     return ProjectRead(
         status=f"Project '{found.project_id}'.",
-        project=found.as_json() | _limits_shown(app, found.project_id),
+        project=found.as_json() | limits_shown(app, found.project_id),
         overview=overview_of(app.projects.use_of(found.project_id)),
     )
 

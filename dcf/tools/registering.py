@@ -72,10 +72,11 @@ def register_agent(app: Application, args: RegisterAgent) -> AgentRegistered:
     if args.url is None and args.new_key is None and args.max_in_progress is None:
         raise InvalidArgument("Neither url nor new_key was given.", "Pass the webhook's https URL.")
     if args.max_in_progress is not None:
-        app.limits.put(WorkLimit(kind="agent", name=args.agent_id, most=args.max_in_progress))
+        limit = WorkLimit(kind="agent", name=args.agent_id, most=args.max_in_progress)
+        app.limits.put(limit)
         if args.url is None and args.new_key is None:
             return AgentRegistered(
-                status=f"Agent '{args.agent_id}' {_limited(args.max_in_progress)}.",
+                status=f"Agent '{args.agent_id}' {limit.told}.",
                 agent_id=args.agent_id,
                 max_in_progress=args.max_in_progress,
             )
@@ -93,10 +94,6 @@ def register_agent(app: Application, args: RegisterAgent) -> AgentRegistered:
         secret=found.secret,
         **row_of(found),
     )
-
-
-def _limited(most: int) -> str:
-    return f"may hold {most} states at a time" if most else "may hold any number of states"
 
 
 class ListRegisteredAgents(Arguments):

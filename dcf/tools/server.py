@@ -14,7 +14,6 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
-from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -24,7 +23,6 @@ from starlette.routing import Route
 
 from dcf import __version__
 from dcf.application import Application
-from dcf.settings import Settings
 from dcf.tools.a2a_routes import a2a_routes
 from dcf.tools.artifact_routes import artifact_routes
 from dcf.tools.asking import asked
@@ -39,10 +37,12 @@ from dcf.tools.authentication import (
 )
 from dcf.tools.envelope import call
 from dcf.tools.http_bodies import LimitedBodies, PlainFraming, body_budget
+from dcf.tools.http_endpoints import security_of
 from dcf.tools.key_watch import KeyWatch
 from dcf.tools.limits import Meter, meter_of
 from dcf.tools.listing import ToolList
 from dcf.tools.mcp_server import ControlPlaneServer
+from dcf.tools.metrics_route import metrics_routes
 from dcf.tools.middleware import Metering, UnknownTools, WatchedStreams, nothing_changes
 from dcf.tools.profile_middleware import SystemProfiles, named
 from dcf.tools.profiles import AUTO, select_tools
@@ -147,6 +147,8 @@ def build_server(application: Application, *, protected_url: str | None = None) 
 def build_http_app(application: Application, url: str | None = None) -> Starlette:
     """Return the ASGI app: /mcp, /task-tokens, /artifacts, /a2a, /healthz (it lives), /readyz (tools can succeed).
 
+    /metrics is there if this process counts (`metrics.count`).
+
     `url` is where the app listens; clients may use another one (DCF_PUBLIC_URL).
     """
     settings = application.settings
@@ -178,7 +180,7 @@ def over_http(
     app = server.streamable_http_app(
         stateless_http=True,
         json_response=not reports_progress,
-        transport_security=_security(settings),
+        transport_security=security_of(settings),
         host=settings.mcp_host,
         max_request_body_size=settings.max_body_bytes,
     )
@@ -187,12 +189,14 @@ def over_http(
     app.router.routes.insert(0, Route(_PATH, no_stream, methods=["GET", "DELETE"]))
     who_calls = the_local_user(settings) if protected_url is None else who_called_over_http
     asks = protected_url is not None
-    routes = task_token_routes(application, who_calls, meter_of(settings), _security(settings), asks=asks)
+    routes = task_token_routes(application, who_calls, meter_of(settings), security_of(settings), asks=asks)
     app.router.routes.extend(routes)
-    routes = artifact_routes(application, who_calls, meter_of(settings), _security(settings), asks=asks)
+    routes = artifact_routes(application, who_calls, meter_of(settings), security_of(settings), asks=asks)
+    app.router.routes.extend(routes)
+    routes = metrics_routes(application, who_calls, meter_of(settings), security_of(settings), asks=asks)
     app.router.routes.extend(routes)
     url = protected_url or settings.public_url or settings.server_url
-    others = a2a_routes(application, who_calls, meter_of(settings), _security(settings), url=url, asks=asks)
+    others = a2a_routes(application, who_calls, meter_of(settings), security_of(settings), url=url, asks=asks)
     app.router.routes.extend(others)
     bodies = Middleware(LimitedBodies, body_budget(settings), settings.max_request_values)
     app.user_middleware.append(bodies)  # innermost: behind authentication
@@ -241,12 +245,4 @@ def _hints(spec: ToolSpec) -> ToolAnnotations:
         return ToolAnnotations(read_only_hint=True, open_world_hint=False)
     return ToolAnnotations(
         destructive_hint=spec.destructive, idempotent_hint=True if spec.idempotent else None, open_world_hint=False
-    )
-
-
-def _security(settings: Settings) -> TransportSecuritySettings:
-    return TransportSecuritySettings(
-        enable_dns_rebinding_protection=settings.mcp_enable_dns_rebinding_protection,
-        allowed_hosts=list(settings.mcp_allowed_hosts),
-        allowed_origins=list(settings.mcp_allowed_origins),
     )

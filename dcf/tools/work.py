@@ -13,6 +13,7 @@ from dcf.core.briefs import brief_of
 from dcf.core.definition import Definition
 from dcf.core.provenance import mark_of_input
 from dcf.core.scopes import entry_epoch_of, with_scopes
+from dcf.telemetry import tracing
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, dump
 from dcf.values.records import replace
@@ -39,6 +40,7 @@ def work_shown(app: Application, workflow_id: str, leased: Leased, *, whole_inpu
     if doc.heartbeat_s is not None:
         found["heartbeat_s"] = doc.heartbeat_s
     found["attempt"], found["epoch"], found["entry_epoch"] = doc.attempts, lease.epoch, leased.entry_epoch
+    found |= tracing.of_attempt(workflow_id, state, lease.epoch)
     if doc.visit is not None:
         found["task_token"] = app.callbacks.token_of(workflow_id, state, doc)
     definition = app.control_plane.transactions.run_with(workflow_id, state).definition

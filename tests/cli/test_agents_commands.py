@@ -33,6 +33,18 @@ def test_the_secret_alone_is_on_standard_output_and_is_shown_once(dcf: Dcf) -> N
     dcf("agents", "remove", "cli-hook")
 
 
+def test_what_any_agent_holds_at_a_time_is_limited(dcf: Dcf) -> None:
+    assert dcf("agents", "add", "cli-busy", "--max-in-progress", 2).stdout == "cli-busy may hold 2 states at a time\n"
+    freed = json.loads(dcf("agents", "add", "cli-busy", "--max-in-progress", 0, "--json").stdout)
+    assert freed == {"agent_id": "cli-busy", "max_in_progress": 0}
+    assert "cli-busy" not in _listed(dcf)
+    both = json.loads(dcf("agents", "add", "cli-limited", "--url", URL, "--max-in-progress", 3, "--json").stdout)
+    assert (both["max_in_progress"], both["secret"][:6]) == (3, "whsec_")
+    dcf("agents", "remove", "cli-limited")
+    neither = dcf("agents", "add", "cli-busy")
+    assert (neither.exit_code, "Neither --url nor --max-in-progress" in neither.stderr) == (2, True)
+
+
 def test_a_key_is_rotated_with_or_without_an_overlap(dcf: Dcf) -> None:
     first = json.loads(dcf("agents", "add", "cli-turn", "--url", URL, "--json").stdout)
     second = json.loads(dcf("agents", "rotate", "cli-turn", "--json").stdout)

@@ -29,9 +29,12 @@ def test_a_task_is_kept_alive_and_answered_and_every_face_says_so(dcf: Dcf, worl
     token = world.given(asking, "Ask")["token"]
     alive = json.loads(dcf("task", "heartbeat", token, "--json").stdout)
     assert alive["heartbeat_due"] is not None
-    done = dcf("task", "success", token, "--output", '{"paid": true}').stdout
+    wrong = dcf("task", "success", token, "--usage", '{"tokens": 1}')
+    assert (wrong.exit_code, "--usage" in wrong.stderr) == (2, True)
+    done = dcf("task", "success", token, "--output", '{"paid": true}', "--usage", '{"tokens_in": 900}').stdout
     assert done.startswith(f"Ask of {asking} is succeeded. ")
     assert world.meta(asking)["output"] == {"paid": True}
+    assert json.loads(dcf("usage", asking, "--json").stdout)["total"]["tokens_in"] == 900
     again = json.loads(dcf("task", "success", token, "--output", '{"paid": true}', "--json").stdout)
     assert (again["workflow_id"], again["repeated"]) == (asking, True)
     refused = dcf("task", "failure", token, "--error", "Late")
@@ -42,9 +45,12 @@ def test_a_task_is_kept_alive_and_answered_and_every_face_says_so(dcf: Dcf, worl
 @pytest.mark.usefixtures("dcf")
 def test_a_token_on_standard_input_fails_the_task(world: World, asking: str) -> None:
     token = world.given(asking, "Ask")["token"]
-    told = CliRunner().invoke(app, ["task", "failure", "-", "--error", "No", "--cause", "why"], input=f"{token}\n")
+    given = ("--error", "No", "--cause", "why", "--usage", '{"tokens_out": 7}')
+    told = CliRunner().invoke(app, ["task", "failure", "-", *given], input=f"{token}\n")
     assert told.exit_code == 0
     assert world.run_status(asking) is RunStatus.FAILED
+    used = CliRunner().invoke(app, ["usage", asking, "--json"]).stdout
+    assert json.loads(used)["total"]["tokens_out"] == 7
 
 
 def test_a_text_that_is_no_token_is_refused(dcf: Dcf) -> None:

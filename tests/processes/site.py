@@ -86,9 +86,10 @@ class Site:
         process = self.dcf("serve", "--transport", "http", "--json", *arguments, **environment)
         return Server(url=json.loads(first_line(process))["url"], process=process)
 
-    def worker(self, url: str, agent_id: str, *arguments: str) -> Process:
+    def worker(self, url: str, agent_id: str, *arguments: str, functions: Path = HOOKED, **environment: str) -> Process:
         """Start a worker with the hooked functions and wait until it has imported everything."""
-        process = self.dcf("worker", str(HOOKED), "--agent-id", agent_id, "--server", url, "--json", *arguments)
+        command = ("worker", str(functions), "--agent-id", agent_id, "--server", url, "--json", *arguments)
+        process = self.dcf(*command, **environment)
         first_line(process)
         return process
 

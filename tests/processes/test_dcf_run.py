@@ -292,10 +292,10 @@ def test_a_worker_that_dies_each_time_ends_the_command_with_its_own_words(site: 
 
 
 def test_a_run_whose_time_is_up_tells_of_the_worker_that_died_meanwhile(site: Site) -> None:
-    result, code = result_of(hello(site, FALLS, "--lease-ttl", "60", "--timeout", "25"))
+    result, code = result_of(hello(site, FALLS, "--lease-ttl", "60", "--timeout", "15"))
     assert (code, result["status"], result["error"]) == (1, "cancelled", "States.Timeout")
     assert re.fullmatch(
-        r"The run was not over after 25 s and was cancelled\. Meanwhile worker-\w+ ended once \(exit code 7\): "
+        r"The run was not over after 15 s and was cancelled\. Meanwhile worker-\w+ ended once \(exit code 7\): "
         "it fell over",
         result["cause"],
     )

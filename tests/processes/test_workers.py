@@ -113,13 +113,22 @@ def lines(output: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in output.splitlines()]
 
 
+def told_until(worker: Process, event: str) -> list[dict[str, Any]]:
+    """What a worker says up to this event: the run may be over before its worker has told of it."""
+    told = lines(_read_on(worker))
+    while told[-1]["event"] != event:
+        told += lines(_read_on(worker))
+    return told
+
+
 def test_a_program_reads_a_line_for_whatever_happens_to_a_state(shop: Shop) -> None:
     worker = shop.worker()
     good, bad = shop.start("Quick", "good"), shop.start("Quick", "bad")
     assert (shop.wait_for_end(good)["status"], shop.wait_for_end(bad)["error"]) == ("succeeded", "NoGood")
+    told = told_until(worker, "failed")
     worker.send_signal(signal.SIGINT)
     output, code = finish(worker)
-    told = lines(output)
+    told += lines(output)
     state = {"state": "Quick"}
     assert {"event": "taken", "workflow_id": good, "attempt": 1} | state in told
     assert {"event": "done", "workflow_id": good} | state in told

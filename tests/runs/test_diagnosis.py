@@ -121,7 +121,7 @@ def test_a_state_whose_agent_was_deleted(world: World) -> None:
     run = started(world, chain("A", "B"), agents={"A": agent})
     finding = only(world, run, Cause.DELIVERY_FAILED)
     assert finding.stuck
-    assert (finding.evidence["failure"], finding.remedy.tool) == ("unknown_agent", "create_worker_agents")
+    assert (finding.evidence["failure"], finding.remedy.tool) == ("unknown_agent", "resolve_state")
     world.records.create(AgentRecord(agent_id=agent, name=agent))
     assert world.notifications.notify(run, "A", reason="again").sent
     only(world, run, Cause.NOT_TAKEN)

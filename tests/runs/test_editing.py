@@ -102,6 +102,7 @@ def test_a_value_that_eight_threads_move_is_always_in_one_place(real: World, key
     race(8, work)
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("fault", list(Fault))
 @pytest.mark.parametrize("request_id", [None, "request-1"])
 def test_a_change_is_applied_once_through_any_fault(
@@ -119,6 +120,7 @@ def test_a_change_is_applied_once_through_any_fault(
     assert documents(real).read(key) == {"n": 1, "l": [1], "to": "x"}
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("fault", list(Fault))
 def test_a_creator_is_not_told_that_its_own_document_was_there_before(
     worlds: Callable[..., World], proxy: Proxy, key: str, fault: Fault
@@ -140,6 +142,7 @@ def test_a_lost_reply_is_answered_with_the_value_of_that_time(
     assert (first.value, second.value, again.value, again.repeated) == (1, 2, 1, True)
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_change_of_a_run_and_its_event_are_one(real: World, worlds: Callable[..., World], proxy: Proxy) -> None:
     run = real.create(chain("A"))
     through = documents(worlds(proxy.url))

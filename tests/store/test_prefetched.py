@@ -24,8 +24,9 @@ OPENING = ["WATCH", "TIME", "JSON.GET", "JSON.MGET"]
 
 
 @pytest.fixture
-def far(worlds: Worlds, counting: CountingPool) -> World:
-    """dcf with a Redis to which every round trip counts."""
+def far(worlds: Worlds, counting: CountingPool, monkeypatch: pytest.MonkeyPatch) -> World:
+    """dcf with a Redis to which every round trip counts, on a machine that may be busy for a while."""
+    monkeypatch.setattr("dcf.store.guards._LATENESS", 10 * SECOND)
     return worlds(pool=counting, near=False)
 
 

@@ -62,6 +62,7 @@ def test_a_key_of_another_type_is_a_clear_error(real: World) -> None:
         real.documents.transact(key, add_one)
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("fault", list(Fault))
 def test_a_decision_that_knows_its_own_mark_is_applied_once_through_any_fault(
     worlds: Callable[..., World], proxy: Proxy, fault: Fault

@@ -55,6 +55,16 @@ def listens(place: int | Path) -> bool:
     return reply.startswith((b"+PONG", b"-NOAUTH"))
 
 
+def listens_http(port: int) -> bool:
+    """Whether an HTTP server on this loopback port answers."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+            connection.sendall(b"GET /ui/static/icon.svg HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            return connection.recv(100).startswith(b"HTTP/1.1 ")
+    except OSError:
+        return False
+
+
 def _connected(place: int | Path) -> socket.socket:
     if isinstance(place, int):
         return socket.create_connection(("127.0.0.1", place), timeout=1)

@@ -1,5 +1,6 @@
 """The tools on the catalogue, as an MCP client calls them: versions, hashes, whose come first, and search."""
 
+import json
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
@@ -177,6 +178,17 @@ async def test_skills_are_a_kind_of_the_catalogue_and_stay_where_they_are(
     assert (await ask(site, reader, "get_definition", kind="skill", name="none")).code == "not_in_catalogue"
     refused = await ask(site, reader, "put_definition", kind="skill", name="x", content="y")
     assert refused.code == "kept_elsewhere"
+
+
+async def test_a_skill_that_is_asked_for_without_a_version_is_the_newest_that_was_released(
+    replica: Callable[..., Application], tmp_path: Path
+) -> None:
+    for version in ("1.9.0", "1.10.0", "1.2.0", "2.0.0-rc.1"):
+        manifest = {"manifestId": f"skill.sum@{version}", "skillName": "sum.up", "skillVersion": version}
+        (tmp_path / f"{version}.json").write_text(json.dumps(manifest))
+    site, reader = replica(manifests_dir=tmp_path), key_of(Scope.READ)
+    found = await ask(site, reader, "get_definition", kind="skill", name="sum.up")
+    assert found["definition"]["version"] == "1.10.0"
 
 
 async def test_secrets_are_shown_to_a_planner_who_asks_for_them(

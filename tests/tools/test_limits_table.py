@@ -45,6 +45,7 @@ from dcf.store import usage as usage_books
 from dcf.tools import notification, run_watch
 from dcf.tools.registry import TOOLS
 from dcf.values import json_text
+from dcf.web import live_streams
 from tests.runs import (
     test_children,
     test_diagnosis_reads,
@@ -81,6 +82,7 @@ from tests.tools import (
 from tests.tools.calls import Tools, new_run
 from tests.unit.asl import test_gate_syntax, test_json_schemas
 from tests.unit.core import test_core_briefs, test_core_growing, test_scheduling, test_text_query, test_ticks
+from tests.web import test_live_ends, test_login
 
 pytestmark = pytest.mark.anyio
 
@@ -165,6 +167,10 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "connections from one address": (
         DEFAULTS["max_connections_per_peer"].default,
         test_connections.test_one_address_cannot_take_all_connections,
+    ),
+    "live pages that are open at a server": (
+        live_streams.MOST,
+        test_live_ends.test_only_so_many_streams_are_open_and_the_next_is_told_why,
     ),
     "runs that one stream of a client listens to": (
         run_watch.MOST_OF_ONE,
@@ -406,6 +412,14 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "calls of one key that run at the same time, by one server": (
         DEFAULTS["max_concurrency"].default,
         test_limits.test_only_so_many_calls_of_a_caller_run_at_once,
+    ),
+    "seconds that a log-in at the web page lasts, however busy": (
+        DEFAULTS["web_session_s"].default,
+        test_login.test_a_session_ends_after_twelve_hours_however_busy,
+    ),
+    "seconds after its last request at which a log-in ends": (
+        DEFAULTS["web_idle_s"].default,
+        test_login.test_a_session_that_is_idle_lives_an_hour_and_each_request_prolongs_it,
     ),
 }
 """By row: what the code says, and the test that crosses it."""

@@ -220,10 +220,15 @@ async def _listed(application: Application) -> list[dict[str, Any]]:
     return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in found.tools]
 
 
+_LISTED: dict[str, dict[str, Any]] = {}
+
+
 @pytest.fixture
 async def listed(replica: Callable[..., Application]) -> dict[str, dict[str, Any]]:
-    """The tools of a caller who may call all of them."""
-    return {tool["name"]: tool for tool in await _listed(replica(allow_operator=True))}
+    """The tools of a caller who may call all of them, asked for once: the list does not change while tests run."""
+    if not _LISTED:
+        _LISTED.update({tool["name"]: tool for tool in await _listed(replica(allow_operator=True))})
+    return _LISTED
 
 
 def _parts(schema: Any) -> Iterator[dict[str, Any]]:

@@ -105,6 +105,7 @@ def test_errors_import_nothing_of_dcf() -> None:
         ("mcp", ("dcf.tools.", "dcf.stub.server", "dcf.hosting.tool_servers", "dcf.local.")),
         ("yaml", ("dcf.authoring.yaml_text",)),
         ("letta_client", ("dcf.adapters.letta",)),
+        ("opentelemetry", ("dcf.telemetry.",)),
     ],
 )
 def test_a_library_has_one_door(library: str, places: tuple[str, ...]) -> None:

@@ -113,6 +113,15 @@ def test_an_event_brings_all_that_the_work_needs(site: Site) -> None:
     assert event.data["provenance"]["trust"] == "untrusted data"
 
 
+def test_the_trace_of_an_event_is_a_header_of_its_request(site: Site) -> None:
+    event = {"workflow_id": "r", "type": "run_finished", "traceparent": "00-abc-def-01"}
+    assert site.deliverer().deliver("hook", "e-1", event).failure is None
+    assert site.deliverer().deliver("hook", "e-2", {"workflow_id": "r", "type": "run_finished"}).failure is None
+    traced, plain = site.receiver.came
+    assert (traced.headers.get("traceparent"), plain.headers.get("traceparent")) == ("00-abc-def-01", None)
+    assert len(site.events()) == 2
+
+
 def test_who_accepts_holds_the_lease_and_ends_the_work_later(site: Site) -> None:
     run = site.run(workflow({"A": task("B"), "B": task()}))
     site.deliver(run)

@@ -37,11 +37,14 @@ def body_of(
     return dump({"type": _type_of(event, work), "timestamp": event.get("ts"), "data": data}).encode()
 
 
-def headers_of(message_id: str, timestamp: int, body: bytes, keys: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return the headers, signed with each of these keys (id and secret)."""
+def headers_of(
+    message_id: str, timestamp: int, body: bytes, keys: Sequence[tuple[str, str]], traceparent: Json = None
+) -> dict[str, str]:
+    """Return the headers, signed with each of these keys (id and secret). `traceparent` is the event's, if any."""
     secrets = {key_id: secret_bytes(secret) for key_id, secret in keys}
     signing = {key_id: secret for key_id, secret in secrets.items() if secret is not None}
-    return {
+    trace = {"traceparent": traceparent} if isinstance(traceparent, str) else {}
+    return trace | {
         "Content-Type": "application/json",
         "User-Agent": "dcf",
         ID_HEADER: message_id,

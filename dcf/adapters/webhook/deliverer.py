@@ -78,8 +78,9 @@ class WebhookDeliverer:
         work, token = (None, None) if offer is None else (offer.work, offer.task_token)
         body = body_of(agent_id, event, work, token, self._answers)
         keys = [(key.key_id, key.secret) for key in agent.keys]
+        headers = headers_of(message_id, int(self._clock()), body, keys, event.get("traceparent"))
         try:
-            answered = self._poster.post(agent.url, headers_of(message_id, int(self._clock()), body, keys), body)
+            answered = self._poster.post(agent.url, headers, body)
         except PlatformUnavailable as error:
             return self._rests(agent_id, error.message)
         except DcfError as error:

@@ -55,7 +55,7 @@ def test_a_ready_state_is_leased_to_who_asks_first() -> None:
     assert decision.changes.timers == {"A": EXPIRY}
     (event,) = decision.changes.events
     assert (event.type, event.state) == ("LeaseAcquired", "A")
-    assert event.data == {"epoch": NOW, "owner": "ann", "attempt": 1}
+    assert event.data == {"epoch": NOW, "owner": "ann", "attempt": 1, "ttl_s": TTL}
 
 
 def test_the_epoch_of_a_grant_is_the_servers_time() -> None:

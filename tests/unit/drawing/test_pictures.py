@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dcf.asl.machine import Machine
 from dcf.asl.parsing import parse_machine
-from dcf.drawing import STYLE, Share, draw_mermaid, draw_svg, draw_text
+from dcf.drawing import PAGE_STYLE, STYLE, Share, draw_mermaid, draw_svg, draw_text
 from dcf.drawing.layout import NOTE_SIZE, Box, Label, Panel, Rect, kind_text, lay_out, picture_size
 from dcf.drawing.scene import MAX_STATES, scene_of
 from dcf.drawing.statuses import Standing
@@ -220,6 +220,8 @@ def test_an_svg_is_dark_where_the_page_is_and_may_leave_its_style_to_the_page() 
     assert STYLE in draw_svg(EVERYTHING)
     assert "<style" not in draw_svg(EVERYTHING, style=False)
     assert "style=" not in draw_svg(EVERYTHING, style=False)
+    assert "light-dark(" in PAGE_STYLE
+    assert "prefers-color-scheme" not in PAGE_STYLE
 
 
 @pytest.mark.parametrize("name", HOSTILE)

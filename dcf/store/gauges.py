@@ -1,0 +1,76 @@
+"""Reads from Redis what Prometheus is told of all processes together: a few indexes, and the oldest of what is owed.
+
+Two packets, whose size does not depend on how many runs there are, and now and then three more for open states. Never
+writes.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from dcf.core.model import RunStatus
+from dcf.store import keys
+from dcf.store.connection import Command, Connections
+from dcf.store.documents import micros
+from dcf.store.keys import RunKeys
+from dcf.store.open_state_counts import OpenStateCounts
+from dcf.values.instants import SECOND
+from dcf.values.records import record
+
+MOST_OWING: Final = 25
+"""Runs of each list of due times whose outbox is looked at: those due first, as runs that owe something are."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Gauges:
+    """Runs by status, stuck and live ones; agents seen; seconds that the clock is late, since it looked, and owed.
+
+    `open_states` are those of some live runs.
+    """
+
+    runs: dict[str, int]
+    stuck: int
+    live: int
+    agents: int
+    clock_late_s: float
+    clock_looked_s: float | None
+    outbox_age_s: float
+    open_states: Mapping[str, int]
+
+
+class GaugeReader:
+    """Reads the gauges."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._open_states = OpenStateCounts(connections)
+
+    def read(self) -> Gauges:
+        """Return them as they are now. Raise StoreUnavailable if Redis cannot be reached."""
+        by_status: list[Command] = [("ZCARD", keys.runs_by("status", status)) for status in RunStatus]
+        due: list[Command] = [("ZRANGE", key, 0, MOST_OWING - 1, "WITHSCORES") for key in keys.every_due()]
+        found = self._connections.send(
+            ("TIME",), ("GET", keys.SERVER_TIME), *(("ZCARD", key) for key in (keys.STUCK, keys.LIVE, keys.SEEN)),
+            *by_status, *due,
+        )  # fmt: skip
+        clock, looked_at, stuck, live, agents, *rest = found
+        now, counts, lists = micros(clock), rest[: len(by_status)], rest[len(by_status) :]
+        first = [float(entries[1]) for entries in lists if entries]
+        named = [name.decode() for entries in lists for name in entries[::2]]
+        return Gauges(
+            runs=dict(zip((status.value for status in RunStatus), counts, strict=True)),
+            stuck=stuck,
+            live=live,
+            agents=agents,
+            clock_late_s=max(0.0, now - min(first, default=now)) / SECOND,
+            clock_looked_s=None if looked_at is None else max(0, now - int(looked_at)) / SECOND,
+            outbox_age_s=self._outbox_age_s(named, now),
+            open_states=self._open_states.counts(),
+        )
+
+    def _outbox_age_s(self, workflow_ids: list[str], now: int) -> float:
+        """Return how long the oldest notification of these runs has been owed."""
+        if not workflow_ids:
+            return 0.0
+        asked: list[Command] = [("XRANGE", RunKeys(name).outbox, "-", "+", "COUNT", 1) for name in workflow_ids]
+        oldest = [int(entries[0][0].partition(b"-")[0]) * 1000 for entries in self._connections.send(*asked) if entries]
+        return max(0, now - min(oldest, default=now)) / SECOND

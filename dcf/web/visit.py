@@ -1,0 +1,117 @@
+"""One request for a page: who makes it, and what of dcf it may see and do.
+
+A page gets its data through the tools, so that scopes, projects, quotas and the audit trail hold for it as for any
+other caller. What a tool refuses becomes a page that says so.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import dcf.tools.profiles  # noqa: F401 - it registers every tool
+from dcf.application import Application
+from dcf.core.access import Caller, Scope
+from dcf.errors import Forbidden, UnknownRun
+from dcf.tools.envelope import call_here
+from dcf.tools.registry import TOOLS, is_served
+from dcf.values.json_text import Json
+from dcf.values.records import record
+from dcf.web.action_table import ACTIONS
+
+
+class ToolRefused(Exception):
+    """A tool could not answer: its code, and what it says to a person."""
+
+    def __init__(self, payload: Mapping[str, Json]) -> None:
+        self.code: str = payload["code"]
+        self.message = str(payload["error"]).removeprefix(f"{self.code}: ")
+        self.hint: str = payload.get("hint") or ""
+        super().__init__(self.message)
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class ActionOutcome:
+    """What became of an action, to be shown once on the next page. `done`: it was carried out, now or before."""
+
+    done: bool
+    message: str
+    hint: str = ""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """A request of this caller. `may_act`: this server lets its page change things, not only show them.
+
+    Every form carries the `form_token`, which no other site can know. `outcome` is that of the action before.
+    """
+
+    application: Application
+    caller: Caller
+    may_act: bool = False
+    form_token: str = ""
+    outcome: ActionOutcome | None = None
+
+    @property
+    def who(self) -> str:
+        """Who is logged in, for the head of the page; empty where nobody logs in."""
+        caller = self.caller
+        if caller.local:
+            return ""
+        agent = None if caller.agent_id is None else f"agent {caller.agent_id}"
+        project = None if caller.project is None else f"project {caller.project}"
+        return ", ".join(filter(None, (caller.name, agent, project)))
+
+    def ask(self, tool: str, **arguments: Any) -> Mapping[str, Json]:
+        """Return the answer of a tool that does not wait; raise ToolRefused if the call is invalid or forbidden."""
+        reply = call_here(TOOLS[tool], self.application, arguments, self.caller)
+        if reply.broken:
+            raise ToolRefused(reply.payload)
+        return reply.payload
+
+    def may(self, tool: str) -> bool:
+        """Return whether the caller may use a tool here: one that changes something only where the page may act."""
+        spec, settings = TOOLS[tool], self.application.settings
+        if spec.scope not in self.caller.scopes or not is_served(spec, settings.toolsets):
+            return False
+        if spec.read_only:
+            return True
+        action = ACTIONS.get(tool)
+        allowed = action is not None and (not action.scopes or bool(action.scopes & self.caller.scopes))
+        return allowed and self.may_act and not settings.read_only
+
+    def offers(self, screen: str) -> bool:
+        """Return whether the menu leads to a screen: not a key that may not see System, which would only refuse it.
+
+        Without keys it does, since the page then says how to start the server so that it is shown.
+        """
+        return screen != "System" or self.caller.local or (self.caller.project is None and self.may("read_health"))
+
+    def check_run(self, workflow_id: str) -> None:
+        """Raise Forbidden if the caller may not read, UnknownRun for a run of another project than the caller's.
+
+        It is for pages that read a run themselves.
+        """
+        if Scope.READ not in self.caller.scopes:
+            raise Forbidden("A run's page needs the scope 'read'.", "Ask for a key that has it.")
+        project = self.caller.project
+        if project is not None and self.application.projects.of_run(workflow_id) != project:
+            raise UnknownRun(workflow_id)
+
+
+_CURRENT: ContextVar[Visit | None] = ContextVar("dcf_visit", default=None)
+
+
+def current_visit() -> Visit | None:
+    """Return the visit that a page is made for, which every template shows; None for a page before the log-in."""
+    return _CURRENT.get()
+
+
+@contextmanager
+def visiting(visit: Visit) -> Iterator[None]:
+    """Make this the current visit within the context."""
+    token = _CURRENT.set(visit)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)

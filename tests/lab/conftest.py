@@ -1,0 +1,24 @@
+"""The lab quickens the process that it works in; what other tests find afterwards is as it was."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from dcf.runs import notifications
+from dcf.store import attempts, inbox, prefetched
+
+_QUICKENED = (
+    (notifications, "STALLED_S"),
+    (inbox, "VISIBILITY_S"),
+    (prefetched, "_PACE"),
+    (attempts, "_WAIT_MS"),
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _as_it_was() -> Iterator[None]:
+    """Set back what `lab.server_time.quicken` changes."""
+    before = [(module, name, getattr(module, name)) for module, name in _QUICKENED]
+    yield
+    for module, name, value in before:
+        setattr(module, name, value)

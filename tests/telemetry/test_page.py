@@ -1,0 +1,18 @@
+"""docs/telemetry.md names every attribute that spans have, and no other."""
+
+import re
+from pathlib import Path
+
+from dcf.telemetry import spans
+
+PAGE = Path(__file__).parents[2] / "docs/telemetry.md"
+MADE = {"dcf.run.id", "dcf.workflow.name", "dcf.state", "dcf.wait_ms", "dcf.open", "gen_ai.tool.name"}
+GENAI = {"gen_ai.operation.name", "gen_ai.agent.id"}
+
+
+def test_the_table_of_attributes_has_each_one() -> None:
+    rows = re.findall(r"^\| ((?:`(?:dcf|gen_ai)\.[\w.]+`(?:, )?)+) \|", PAGE.read_text(), re.MULTILINE)
+    named = [name for row in rows for name in re.findall(r"`([\w.]+)`", row)]
+    assert len(set(named)) == len(named)
+    told = {f"dcf.{name}" for name in spans._TOLD}
+    assert set(named) == told | set(spans._USED.values()) | MADE | GENAI

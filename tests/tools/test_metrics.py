@@ -1,0 +1,250 @@
+"""`/metrics`: who may read it, what it counts, and that its table, its alerts and its dashboard name what there is."""
+
+import json
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from dcf import metrics
+from dcf.application import Application
+from dcf.core.access import Scope
+from dcf.core.creation import Create
+from dcf.core.definition import read_definition
+from dcf.core.lease import Acquire, Release
+from dcf.core.model import Status
+from dcf.core.updates import Update
+from dcf.tools import metrics_route
+from dcf.tools.server import build_http_app
+from tests.support.promtool import promtool
+from tests.support.restricted import restricted_redis
+from tests.tools.calls import ONE_TASK, serving
+
+ROOT = Path(__file__).parents[2]
+FAMILIES = (*metrics.COUNTED, *metrics_route.READ)
+LINE = re.compile(r'(dcf_\w+)(\{(?:\w+="[^"\\\n]*",?)*\})? (\d+(?:\.\d+)?(?:e-?\d+)?)')
+
+
+@pytest.fixture(autouse=True)
+def _counts() -> Iterator[None]:
+    """Each test counts from zero, and nothing is counted after it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metrics, "current", None)
+        yield
+
+
+@pytest.fixture
+def site(replica: Callable[..., Application]) -> Application:
+    return replica(auth="keys")
+
+
+def _key(site: Application, *scopes: Scope) -> dict[str, str]:
+    text = site.keys.create(scopes, agent_id=None, label=None, life_s=600).text
+    return {"Authorization": f"Bearer {text}"}
+
+
+def new_run(site: Application, document: Any = ONE_TASK) -> tuple[str, str]:
+    """A new run with one task, and the name of the task."""
+    definition = read_definition(document)
+    wish = Create(
+        workflow_id=f"r-{secrets.token_hex(5)}", definition=definition, run_input={}, agents={},
+        planner_agent_id=None, retention_s=None, max_attempts=10,
+    )  # fmt: skip
+    site.control_plane.create(wish)
+    return wish.workflow_id, definition.machine.start_at
+
+
+def acquired(site: Application, run: str, state: str) -> str:
+    token = secrets.token_hex(16)
+    site.control_plane.acquire(run, Acquire(state=state, owner="w", token=token, ttl_s=60, any_owner=True))
+    return token
+
+
+def _scraped(site: Application, url: str) -> dict[str, float]:
+    """Every sample by its name with its labels; each line that is no comment must be one."""
+    got = httpx2.get(f"{url}/metrics", headers=_key(site, Scope.READ))
+    assert (got.status_code, got.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    lines = [line for line in got.text.splitlines() if not line.startswith("#")]
+    found = [LINE.fullmatch(line) for line in lines]
+    assert None not in found, lines
+    _understood(got.text, len(lines))
+    return {f"{one[1]}{one[2] or ''}": float(one[3]) for one in found if one is not None}
+
+
+def _understood(text: str, samples: int) -> None:
+    """Prometheus's own parser must find every sample, in a family with its type and meaning."""
+    families = list(text_string_to_metric_families(text))
+    assert sum(len(one.samples) for one in families) == samples
+    known = {(one.name.removesuffix("_total"), one.kind) for one in FAMILIES}  # the parser takes that suffix off
+    missing = known - {(one.name, one.type) for one in families}
+    assert missing <= {(metrics_route.LOOKED.name, "gauge")}, "which is there once a clock has looked"
+    assert len(families) + len(missing) == len(known)
+    assert all(one.documentation for one in families)
+
+
+def test_there_are_no_metrics_where_nobody_asked_for_them(site: Application) -> None:
+    with serving(build_http_app(site)) as url:
+        assert httpx2.get(f"{url}/metrics", headers=_key(site, Scope.READ)).status_code == 404
+
+
+def test_metrics_need_a_key_with_the_scope_read_and_a_known_host(site: Application) -> None:
+    metrics.count()
+    with serving(build_http_app(site)) as url:
+        assert httpx2.get(f"{url}/metrics").status_code == 401
+        assert httpx2.get(f"{url}/metrics", headers={"Authorization": "Bearer wrong"}).status_code == 401
+        assert httpx2.get(f"{url}/metrics", headers=_key(site, Scope.WORK)).status_code == 403
+        strange = _key(site, Scope.READ) | {"Host": "evil.example"}
+        assert httpx2.get(f"{url}/metrics", headers=strange).status_code == 421
+        assert httpx2.post(f"{url}/metrics", headers=_key(site, Scope.READ)).status_code == 405
+
+
+def test_a_key_of_one_project_may_not_read_what_is_counted_of_all(site: Application) -> None:
+    metrics.count()
+    key = site.keys.create((Scope.READ,), agent_id=None, label=None, life_s=600, project="p").text
+    with serving(build_http_app(site)) as url:
+        got = httpx2.get(f"{url}/metrics", headers={"Authorization": f"Bearer {key}"})
+    assert (got.status_code, "dcf_runs" in got.text) == (403, False)
+
+
+def test_a_lease_is_counted_with_the_time_from_ready_and_a_refused_one_by_its_code(site: Application) -> None:
+    metrics.count()
+    with serving(build_http_app(site)) as url:
+        run, state = new_run(site)
+        token = acquired(site, run, state)
+        acquired(site, run, state)
+        site.control_plane.release(run, Release(state=state, token=token))
+        acquired(site, run, state)
+        found = _scraped(site, url)
+    assert found['dcf_lease_acquire_total{outcome="acquired"}'] == 2
+    assert found['dcf_lease_acquire_total{outcome="lease_held"}'] == 1
+    assert found["dcf_ready_to_acquired_seconds_count"] == 2
+    assert found['dcf_ready_to_acquired_seconds_bucket{le="+Inf"}'] == 2
+    assert found["dcf_lease_takeovers_total"] == 0
+
+
+def test_runs_are_counted_by_status_and_no_label_names_one(site: Application) -> None:
+    metrics.count()
+    with serving(build_http_app(site)) as url:
+        before = _scraped(site, url)
+        run, state = new_run(site)
+        acquired(site, run, state)
+        after = _scraped(site, url)
+    assert after['dcf_runs{status="running"}'] == before['dcf_runs{status="running"}'] + 1
+    assert after["dcf_redis_up"] == 1
+    assert not [name for name in after if run in name]
+
+
+@pytest.fixture
+def lonely(replica: Callable[..., Application], short_directory: Path) -> Iterator[Application]:
+    """A control plane without other runs: of many a sample is counted."""
+    with restricted_redis(short_directory / "metrics") as found:
+        yield replica(auth="keys", redis_url=found.url)
+
+
+def test_open_states_are_leased_late_or_free(lonely: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dcf.store.open_state_counts.GOOD_FOR_S", 0.0)
+    metrics.count()
+    with serving(build_http_app(lonely)) as url:
+        before = _scraped(lonely, url)
+        run, state = new_run(lonely)
+        free = _scraped(lonely, url)
+        token = acquired(lonely, run, state)
+        leased = _scraped(lonely, url)
+        lonely.control_plane.update(run, Update(state=state, token=token, owner="w", status=Status.SUCCEEDED, output=1))
+        ended = _scraped(lonely, url)
+
+    def more(found: dict[str, float], status: str) -> float:
+        name = f'dcf_open_states{{status="{status}"}}'
+        return found[name] - before[name]
+
+    assert [(more(found, "free"), more(found, "leased")) for found in (free, leased, ended)] == [(1, 0), (0, 1), (0, 0)]
+    assert ended['dcf_states_total{status="entered"}'] == 1
+    assert ended['dcf_states_total{status="succeeded"}'] == 1
+    assert ended['dcf_state_duration_seconds_count{status="succeeded"}'] == 1
+
+
+def test_a_call_of_a_tool_is_counted_by_its_name(site: Application) -> None:
+    metrics.count()
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_runs", "arguments": {}}}
+    accepted = {"Accept": "application/json, text/event-stream"}
+    with serving(build_http_app(site)) as url:
+        httpx2.post(f"{url}/mcp", json=asked, headers=_key(site, Scope.READ) | accepted)
+        found = _scraped(site, url)
+    assert found['dcf_tool_seconds_count{tool="list_runs"}'] == 1
+
+
+def test_promtool_has_nothing_to_say_about_a_scrape_with_a_sample_of_every_metric(site: Application) -> None:
+    metrics.count().notified(["delivered"])
+    with serving(build_http_app(site)) as url:
+        run, state = new_run(site)
+        token = acquired(site, run, state)
+        site.control_plane.update(run, Update(state=state, token=token, owner="w", status=Status.SUCCEEDED, output=1))
+        metrics.count().called("list_runs", 0.1)
+        scraped = httpx2.get(f"{url}/metrics", headers=_key(site, Scope.READ)).text
+    sampled = {re.sub("_(bucket|sum|count)$", "", line[1]) for line in map(LINE.match, scraped.splitlines()) if line}
+    missing = {one.name for one in FAMILIES} - sampled
+    assert missing <= {metrics_route.LOOKED.name, metrics_route.CAUSES.name}, "which need a clock, and a stuck run"
+    promtool("check", "metrics", given=scraped)
+
+
+# The names
+
+
+def _in_expressions(found: Any) -> set[str]:
+    """The names of metrics in every `expr` of a document."""
+    if isinstance(found, list):
+        return {name for one in found for name in _in_expressions(one)}
+    if not isinstance(found, dict):
+        return set()
+    own = set(re.findall(r"dcf_\w+", found["expr"])) if isinstance(found.get("expr"), str) else set()
+    return own | {name for one in found.values() for name in _in_expressions(one)}
+
+
+def _exported() -> set[str]:
+    """Every name that a query may use."""
+    suffixes = {"histogram": ("_bucket", "_sum", "_count")}
+    return {f"{one.name}{suffix}" for one in FAMILIES for suffix in suffixes.get(one.kind, ("",))}
+
+
+def test_the_table_of_metrics_has_each_one_as_it_is_exported() -> None:
+    text = (ROOT / "docs/metrics.md").read_text()
+    rows = re.findall(r"^\| `(dcf_\w+)` \| (\w+) \| ([^|]*) \| (.*) \|$", text, re.MULTILINE)
+    labels = {one.name: ", ".join(f"`{label}`" for label in one.labels) for one in FAMILIES}
+    assert rows == [(one.name, one.kind, labels[one.name], one.text) for one in FAMILIES]
+
+
+def test_alerts_and_dashboard_name_only_metrics_that_there_are() -> None:
+    rules = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())
+    board = json.loads((ROOT / "deploy/grafana/dcf.json").read_text())
+    for used in (_in_expressions(rules), _in_expressions(board)):
+        assert used
+        assert used <= _exported()
+
+
+def _panels() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((ROOT / "deploy/grafana/dcf.json").read_text())["panels"]
+    return found
+
+
+def test_the_panels_of_the_dashboard_have_ids_of_their_own_and_do_not_overlap() -> None:
+    panels = _panels()
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    cells = [
+        (x, y)
+        for place in (panel["gridPos"] for panel in panels)
+        for x in range(place["x"], place["x"] + place["w"])
+        for y in range(place["y"], place["y"] + place["h"])
+    ]
+    assert len(set(cells)) == len(cells)
+    assert max(x for x, _ in cells) < 24
+
+
+def test_every_metric_is_on_the_dashboard() -> None:
+    used = {re.sub("_bucket$", "", name) for name in _in_expressions(_panels())}
+    assert used == {one.name for one in FAMILIES}

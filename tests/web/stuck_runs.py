@@ -1,0 +1,175 @@
+"""A run for each cause that a diagnosis finds: the function has the name of the cause, and returns the run.
+
+`store_refuses_writes` needs a Redis of its own, and `waiting_for` is that of a state; tests/web/test_why_clears.py has
+them.
+"""
+
+from collections.abc import Callable
+
+from dcf.core.human_list import HumanTaskQuery
+from dcf.core.journal import EntryKind
+from dcf.core.journaling import AddEntry
+from dcf.store import key_parts, keys
+from dcf.store.agents import AgentRecord
+from dcf.values.instants import SECOND, from_text, to_text
+from tests.runs.test_callbacks import asks
+from tests.runs.test_signals import waits
+from tests.support.ahead import now
+from tests.support.machines import Document, chain, workflow
+from tests.support.world import World
+from tests.web import run_stories
+
+LONG_AGO = "2001-01-01T00:00:00.000000Z"
+
+
+def started(world: World, document: Document, **options: object) -> str:
+    """A run that was kicked off, and whose agents were told."""
+    run = world.create(document, **options)
+    world.plane.kick_off(run, "initial")
+    world.notifications.deliver_all(run)
+    return run
+
+
+def put(world: World, run: str, state: str, field: str, value: str) -> None:
+    world.ask("JSON.SET", world.store.keys(run).state(state), f"$.{field}", value)
+
+
+def not_started(world: World) -> str:
+    return world.create(chain("A", "B"), agents={"A": "a-1"}, planner="p-1")
+
+
+def nobody_assigned(world: World) -> str:
+    return started(world, chain("A", "B"))
+
+
+def not_notified(world: World) -> str:
+    run = world.create(chain("A", "B"), agents={"A": "a-1"})
+    world.plane.kick_off(run, "initial")
+    return run
+
+
+def not_taken(world: World, agent: str = "a-gone") -> str:
+    return started(world, chain("A", "B"), agents={"A": agent})
+
+
+def delivery_failed(world: World) -> str:
+    agent = f"a-{world.name()}"
+    world.records.create(AgentRecord(agent_id=agent, name=agent))
+    world.records.delete(agent)
+    return started(world, chain("A", "B"), agents={"A": agent})
+
+
+def lease_held(world: World) -> str:
+    run = started(world, chain("A", "B"), agents={"A": "a-1"})
+    world.acquire(run, "A", "a-1")
+    return run
+
+
+def lease_expired(world: World) -> str:
+    run = lease_held(world)
+    put(world, run, "A", "lease.expires_at", f'"{to_text(now(world) - 60 * SECOND)}"')
+    world.make_due(run, "A")
+    return run
+
+
+def keeps_failing(world: World) -> str:
+    retry = [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 9, "IntervalSeconds": 3600}]
+    run = started(world, workflow({"A": {"Type": "Task", "Retry": retry, "End": True}}), agents={"A": "a-1"})
+    for _ in range(3):
+        put(world, run, "A", "not_before", "null")
+        lease = world.acquire(run, "A", "a-1")
+        world.fail(run, "A", lease, "Broken", "no such file")
+    return run
+
+
+def timer_due(world: World) -> str:
+    return started(world, workflow({"W": {"Type": "Wait", "Seconds": 3600, "Next": "A"}, "A": _TASK}))
+
+
+def paused(world: World) -> str:
+    run = not_taken(world)
+    world.lifecycle.pause(run, reason="look")
+    return run
+
+
+def clock_late(world: World) -> str:
+    run = timer_due(world)
+    put(world, run, "W", "not_before", f'"{LONG_AGO}"')
+    world.make_due(run, "W")
+    world.ask("ZADD", world.store.keys(run).timers, from_text(LONG_AGO) or 0, key_parts.encode_state("W"))
+    return run
+
+
+def clock_absent(world: World) -> str:
+    run = clock_late(world)
+    world.ask("SET", keys.SERVER_TIME, now(world) - 3600 * SECOND)
+    return run
+
+
+def waiting_for_person(world: World) -> str:
+    asking = {"to": "alice", "title": "Approve"}
+    run = started(world, workflow({"H": {"Type": "Task", "Resource": "dcf:human", "Parameters": asking, "End": True}}))
+    assert world.people.list_human_tasks(HumanTaskQuery(limit=9, run=run)).rows
+    return run
+
+
+def definition_unknown(world: World) -> str:
+    run = not_taken(world)
+    world.ask("DEL", world.store.keys(run).definition)
+    return run
+
+
+def blocked(world: World) -> str:
+    run = not_taken(world)
+    issue = AddEntry(kind=EntryKind.ISSUE, text="Which?", agent="a-1", key="k", blocks=True, is_operator=True)
+    world.journal.add_journal_entry(run, issue)
+    return run
+
+
+def retry_due(world: World) -> str:
+    retry = [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 9, "IntervalSeconds": 3600}]
+    run = started(world, workflow({"A": {"Type": "Task", "Retry": retry, "End": True}}), agents={"A": "a-1"})
+    world.fail(run, "A", world.acquire(run, "A", "a-1"), "Broken", "no such file")
+    return run
+
+
+def waiting_for_callback(world: World) -> str:
+    return started(world, workflow({"A": asks()}))
+
+
+def waiting_for_signal(world: World) -> str:
+    return started(world, workflow({"Paid": waits("paid-7")}))
+
+
+def waiting_for_child(world: World) -> str:
+    run, _ = run_stories.parent(world)
+    return run
+
+
+def waiting_for_verdict(world: World) -> str:
+    return run_stories.judged(world)
+
+
+def waiting_for_answer(world: World) -> str:
+    return run_stories.asking(world)
+
+
+def nothing_open(world: World) -> str:
+    run = not_taken(world)
+    world.ask("ZREM", world.store.keys(run).timers, "A")
+    return run
+
+
+def not_finalized(world: World) -> str:
+    run = lease_held(world)
+    world.lifecycle.cancel(run)
+    return run
+
+
+_TASK: Document = {"Type": "Task", "End": True}
+CAUSES: tuple[Callable[[World], str], ...] = (
+    *(not_started, nobody_assigned, not_notified, not_taken, delivery_failed, lease_held, lease_expired),
+    *(keeps_failing, timer_due, paused, clock_late, clock_absent, waiting_for_person, definition_unknown, blocked),
+    *(retry_due, waiting_for_callback, waiting_for_signal, waiting_for_child, waiting_for_verdict, waiting_for_answer),
+    *(nothing_open, not_finalized),
+)

@@ -1,0 +1,350 @@
+"""Who may ask for what of the page: every route, for every kind of visitor. A route without a row here fails."""
+
+import secrets
+from typing import Any, Final
+from urllib.parse import quote
+
+import httpx2
+import pytest
+
+from dcf.application import Application, open_application
+from dcf.core.access import Scope, local_caller
+from dcf.settings import Settings
+from dcf.tools.registry import TOOLS
+from dcf.web.action_table import ACTIONS, Given
+from dcf.web.admission import Admission
+from dcf.web.guard import Guard
+from dcf.web.sessions import Sessions
+from dcf.web.site import build_site, pages, routes
+from dcf.web.visit import Visit
+from tests.support.restricted import RestrictedRedis
+from tests.tools.calls import ONE_TASK
+from tests.web.test_actions import create, logged_in, token_of
+from tests.web.visitors import HOST, Visitor
+
+pytestmark = pytest.mark.anyio
+
+OPEN: Final = {"/": "/ui/", "/login": "/ui/login", "/static/{name}": "/ui/static/page.css"}
+"""Routes that show nothing of any run, with an address of each."""
+
+SHOWN: Final = {
+    "/runs": "/ui/runs",
+    "/runs/{workflow_id}": "/ui/runs/{run}",
+    "/runs/{workflow_id}/history.json": "/ui/runs/{run}/history.json",
+    "/runs/{workflow_id}/value": "/ui/runs/{run}/value?part=input",
+    "/runs/{workflow_id}/artifacts/{artifact_id}": "/ui/runs/{run}/artifacts/none",
+    "/why": "/ui/why",
+    "/inbox": "/ui/inbox",
+    "/agents": "/ui/agents",
+    "/workflows": "/ui/workflows",
+    "/workflows/{name:path}": "/ui/workflows/Kept",
+    "/system": "/ui/system",
+}
+"""Routes that a key with the scope read may ask for."""
+
+OPERATED: Final = {"/system"}
+"""Those of them that only operators may ask for."""
+
+SENT: Final = {
+    "/logout": "/ui/logout",
+    "/act/{tool}": "/ui/act/{tool}",
+    "/validate": "/ui/validate",
+    "/validate/answer": "/ui/validate/answer",
+    "/validate/start": "/ui/validate/start",
+}
+"""Routes that take forms."""
+
+STREAMED: Final = {"/live", "/runs/{workflow_id}/live"}
+"""Routes of event streams, which are a matter of tests/web/test_live_ends.py once one is let in."""
+
+ALL_SCOPES: Final = tuple(Scope)
+
+
+@pytest.fixture(scope="module")
+def run(keyed: Application) -> str:
+    kept = {"workflow_name": "Kept", **ONE_TASK}
+    local = Visit(application=keyed, caller=local_caller(operator=False))
+    local.ask("start_run", workflow_json=kept, workflow_id="kept-run")
+    return create(keyed)
+
+
+@pytest.fixture
+async def operator(keyed: Application) -> Visitor:
+    return await logged_in(keyed, *ALL_SCOPES)
+
+
+def address(path: str, run: str, tool: str = "cancel_run") -> str:
+    return (OPEN | SHOWN | SENT)[path].format(run=run, tool=tool)
+
+
+def fields_of(tool: str, run: str) -> dict[str, str]:
+    """What a button of this tool sends, about this run, besides the token."""
+    return {one.name: _value(one, run) for one in ACTIONS[tool].given if one.needed}
+
+
+def _value(given: Given, run: str) -> str:
+    return {"workflow_id": run, "verdict": "pass", "action": "pause", "content_sha256": "0" * 64}.get(given.name, "A")
+
+
+async def confirm(visitor: Visitor, tool: str, fields: dict[str, str], token: str, **headers: str) -> Any:
+    """Send the second form at once: what a forger would do, who need not see the page that asks."""
+    applied = {"_step": "apply", "_request": secrets.token_hex(16), "_token": token}
+    return await visitor.post(f"/ui/act/{tool}", {**fields, **applied}, **headers)
+
+
+def test_every_route_of_the_site_has_a_row(application: Application) -> None:
+    found = {one.path: set(one.methods or ()) for one in routes(Sessions(application))}
+    assert set(found) == {*OPEN, *SHOWN, *SENT, *STREAMED}
+    for path, methods in found.items():
+        assert methods == {"POST"} if path in SENT else "GET" in methods or path in STREAMED
+        assert "POST" not in methods or path in {*SENT, "/login"}
+
+
+def test_what_stands_before_every_route_is_the_guard_and_then_the_admission(application: Application) -> None:
+    mounted = pages(application).app
+    assert isinstance(mounted, Guard)
+    assert isinstance(mounted._app, Admission)
+
+
+async def test_a_route_that_somebody_adds_is_closed_until_it_is_opened_on_purpose(keyed: Application) -> None:
+    async def new(*_: object) -> None:
+        raise AssertionError("it was let in")
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    for method, path, status in (
+        ("GET", "/ui/new", 303),
+        ("POST", "/ui/new", 303),
+        ("GET", "/ui/static", 303),
+        ("GET", "/ui/login/x", 303),
+        ("PUT", "/ui/new", 405),
+        ("DELETE", "/ui/login", 405),
+    ):
+        sent: list[Any] = []
+        headers = [(b"host", b"127.0.0.1:8337")]
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "root_path": "/ui",
+            "query_string": b"",
+            "headers": headers,
+        }
+        await Admission(new, Sessions(keyed))(scope, receive, send)
+        assert sent[0]["status"] == status
+
+
+@pytest.mark.parametrize("path", sorted({*SHOWN, *SENT}))
+@pytest.mark.parametrize("kind", ["none", "made up", "expired", "revoked", "logged out", "of a key that may not read"])
+async def test_without_a_session_every_route_leads_to_the_log_in(
+    keyed: Application, web_redis: RestrictedRedis, run: str, path: str, kind: str
+) -> None:
+    visitor = await _without(keyed, web_redis, kind)
+    token = visitor.cookies.pop("token", "")
+    if path in SENT:
+        answer = await visitor.post(address(path, run), {"workflow_id": run, "_token": token, "_step": "apply"})
+    else:
+        answer = await visitor.get(address(path, run))
+    assert answer.status_code == 303
+    wanted = "/ui/runs" if path in SENT else address(path, run)
+    assert answer.headers["location"].startswith(f"/ui/login?next={quote(wanted, safe='')}")
+    assert run not in answer.text
+    assert keyed.runs.overview(run).word == "running"
+
+
+async def _without(keyed: Application, web_redis: RestrictedRedis, kind: str) -> Visitor:
+    """A browser whose session does not hold (any more)."""
+    if kind == "none":
+        return Visitor(build_site(keyed, may_act=True))
+    if kind == "made up":
+        return Visitor(build_site(keyed, may_act=True), cookies={"dcf_session": secrets.token_urlsafe(32)})
+    key = keyed.keys.create(ALL_SCOPES, agent_id=None, label=None, life_s=None)
+    visitor = Visitor(build_site(keyed, may_act=True))
+    await visitor.log_in(key.text)
+    token, before = await token_of(visitor), dict(visitor.cookies)
+    with web_redis.admin() as admin:
+        if kind == "expired":
+            for session in admin.scan_iter("cp:idx:session:*"):
+                if admin.hget(session, "key_id") == key.record.key_id:
+                    admin.delete(session)
+        elif kind == "of a key that may not read":
+            admin.execute_command("JSON.SET", f"cp:idx:keys:{key.record.key_id}", "$.scopes", '["plan","operate"]')
+    if kind == "revoked":
+        keyed.keys.revoke(key.record.key_id)
+    if kind == "logged out":
+        await visitor.post("/ui/logout", {"_token": token})
+    visitor.cookies = before | {"token": token}
+    return visitor
+
+
+@pytest.mark.parametrize("path", sorted(OPEN))
+async def test_what_is_open_shows_nothing_of_any_run(keyed: Application, run: str, path: str) -> None:
+    answer = await Visitor(build_site(keyed, may_act=True)).get(address(path, run))
+    assert answer.status_code in {200, 307}
+    assert run not in answer.text
+
+
+@pytest.mark.parametrize("path", sorted(SHOWN))
+async def test_a_key_that_may_read_sees_what_is_shown(keyed: Application, run: str, path: str) -> None:
+    there = 400 if "artifact" in path else 200  # no artifact has that id
+    visitor = await logged_in(keyed, Scope.READ)
+    assert (await visitor.get(address(path, run))).status_code == (403 if path in OPERATED else there)
+    operator = await logged_in(keyed, *ALL_SCOPES)
+    assert (await operator.get(address(path, run))).status_code == there
+
+
+@pytest.mark.parametrize("path", sorted({*SHOWN, *SENT}))
+async def test_what_no_person_asked_for_is_told_401_where_nobody_is_logged_in(
+    keyed: Application, run: str, path: str
+) -> None:
+    visitor = Visitor(build_site(keyed))
+    for headers in ({"sec_fetch_dest": "empty"}, {"accept": "text/event-stream"}):
+        assert (await visitor.get(address(path, run), **headers)).status_code == 401
+
+
+@pytest.mark.parametrize("path", sorted({*SHOWN, *SENT, *OPEN}))
+async def test_a_foreign_host_gets_nothing_and_a_foreign_page_changes_nothing(
+    keyed: Application, operator: Visitor, run: str, path: str
+) -> None:
+    token = await token_of(operator)
+    assert (await operator.get(address(path, run), host="evil.example")).status_code == 421
+    assert (await operator.get(address(path, run), origin="https://evil.example")).status_code == 403
+    fields = {"workflow_id": run, "_token": token}
+    for headers in (
+        {"origin": "https://evil.example"},
+        {"origin": "http://127.0.0.1:3000"},
+        {"origin": "http://localhost:8337"},
+        {"origin": "null"},
+        {"sec_fetch_site": "cross-site"},
+        {"sec_fetch_site": "same-site", "origin": ""},
+        {"sec_fetch_site": "none", "origin": ""},
+        {"sec_fetch_site": "", "origin": ""},
+    ):
+        answer = await operator.post(address(path, run), fields, **headers)
+        assert answer.status_code == 403, headers
+    assert (await operator.get("/ui/runs")).status_code == 200, "still logged in"
+    assert keyed.runs.overview(run).word == "running"
+
+
+@pytest.mark.parametrize("path", sorted({*SHOWN, *SENT}))
+async def test_a_form_without_the_token_of_its_session_is_refused_by_every_route(
+    keyed: Application, operator: Visitor, run: str, path: str
+) -> None:
+    stranger = await logged_in(keyed, *ALL_SCOPES)
+    for token in (None, "", "0" * 64, await token_of(stranger), operator.cookies["dcf_session"], "\xe9"):
+        form = {"workflow_id": run, "_step": "apply", "_request": "0" * 32} | (
+            {} if token is None else {"_token": token}
+        )
+        assert (await operator.post(address(path, run), form)).status_code == 403
+    assert (await operator.get("/ui/runs")).status_code == 200, "still logged in"
+    assert keyed.runs.overview(run).word == "running"
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
+@pytest.mark.parametrize("path", sorted({*SHOWN, *SENT, *OPEN}))
+async def test_no_route_knows_another_method(operator: Visitor, run: str, path: str, method: str) -> None:
+    assert (await operator.ask(method, address(path, run), {"origin": HOST})).status_code == 405
+
+
+def is_file(path: str, answer: httpx2.Response) -> bool:
+    """Whether it is a file of the page, which a browser may keep as long as it asks whether it is the same."""
+    return path.startswith("/static/") and answer.status_code == 200
+
+
+@pytest.mark.parametrize("path", sorted({*SHOWN, *SENT, *OPEN}))
+@pytest.mark.parametrize("kind", ["none", "operator"])
+async def test_every_answer_has_the_strict_headers(
+    keyed: Application, operator: Visitor, run: str, path: str, kind: str
+) -> None:
+    visitor = operator if kind == "operator" else Visitor(build_site(keyed))
+    for answer in (await visitor.get(address(path, run)), await visitor.post(address(path, run), {"_token": "x"})):
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert answer.headers["cache-control"] == ("no-cache" if is_file(path, answer) else "no-store")
+        assert answer.headers["referrer-policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("scope", [None, *Scope], ids=lambda one: str(one or "all"))
+@pytest.mark.parametrize("tool", sorted(ACTIONS))
+async def test_an_action_needs_the_scopes_of_its_tool(keyed: Application, tool: str, scope: Scope | None) -> None:
+    scopes = tuple(Scope) if scope is None else tuple({Scope.READ, scope})
+    run, visitor = create(keyed), await logged_in(keyed, *scopes)
+    needed, one_of = TOOLS[tool].scope, ACTIONS[tool].scopes
+    may = needed in scopes and (not one_of or bool(one_of & set(scopes)))
+    token = await token_of(visitor)
+    asked = await visitor.post(f"/ui/act/{tool}", {**fields_of(tool, run), "_token": token})
+    assert asked.status_code == (200 if may else 403)
+    if not may:
+        before = _seen(keyed, run)
+        assert (await confirm(visitor, tool, fields_of(tool, run), token)).status_code == 403
+        assert _seen(keyed, run) == before
+
+
+def _seen(application: Application, run: str) -> tuple[Any, ...]:
+    found = application.runs.overview(run)
+    return found.word, dict(found.document)
+
+
+@pytest.mark.parametrize("tool", sorted(ACTIONS))
+async def test_where_actions_are_off_no_key_changes_anything(keyed: Application, tool: str) -> None:
+    run, visitor = create(keyed), await logged_in(keyed, *ALL_SCOPES, may_act=False)
+    before, token = _seen(keyed, run), await token_of(visitor)
+    answer = await confirm(visitor, tool, fields_of(tool, run), token)
+    assert (answer.status_code, "--allow-actions" in answer.text) == (403, True)
+    assert _seen(keyed, run) == before
+
+
+@pytest.mark.parametrize("tool", sorted(TOOLS.keys() - ACTIONS.keys()))
+async def test_a_tool_that_is_no_action_cannot_be_called_by_a_form(operator: Visitor, tool: str) -> None:
+    assert (await confirm(operator, tool, {}, await token_of(operator))).status_code == 404
+
+
+@pytest.mark.parametrize("tool", sorted(one for one in ACTIONS if ACTIONS[one].of("workflow_id")))
+async def test_a_key_of_another_project_changes_nothing_of_a_run(keyed: Application, tool: str) -> None:
+    if tool == "start_run":
+        pytest.skip("it begins a run, and names none that is there")
+    run, visitor = create(keyed, project="shop"), await logged_in(keyed, *ALL_SCOPES, project="barn")
+    before = _seen(keyed, run)
+    answer = await confirm(visitor, tool, fields_of(tool, run), await token_of(visitor))
+    shown = (await visitor.follow(answer)).text if answer.status_code == 303 else answer.text
+    assert "✔" not in shown
+    assert _seen(keyed, run) == before
+
+
+@pytest.mark.parametrize("query", ["", "?tab=table", "?tab=events", "?state=A"])
+async def test_a_key_of_another_project_sees_nothing_of_a_run(keyed: Application, query: str) -> None:
+    run, visitor = create(keyed, project="shop"), await logged_in(keyed, *ALL_SCOPES, project="barn")
+    answer = await visitor.get(f"/ui/runs/{run}{query}")
+    assert answer.status_code == 404
+    assert run not in (await visitor.get("/ui/runs")).text
+    assert (await (await logged_in(keyed, Scope.READ, project="shop")).get(f"/ui/runs/{run}{query}")).status_code == 200
+
+
+@pytest.mark.parametrize("setting", [{"read_only": True}, {"toolsets": ("planning", "execution")}])
+async def test_a_server_of_fewer_tools_has_fewer_actions(
+    keyed: Application, web_redis: RestrictedRedis, setting: dict[str, Any]
+) -> None:
+    with open_application(Settings.model_validate({"redis_url": web_redis.url, **setting})) as application:
+        run, visitor = create(application), await logged_in(application, *ALL_SCOPES)
+        assert 'action="/ui/act/cancel_run"' not in (await visitor.get(f"/ui/runs/{run}")).text
+        fields = {"workflow_id": run, "_token": await token_of(visitor)}
+        assert (await visitor.post("/ui/act/cancel_run", fields)).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("form", "status"),
+    [({"reason": "x" * 4_000_000}, 413), ({f"a{number}": "" for number in range(1_001)}, 400)],
+    ids=["too long", "too many fields"],
+)
+async def test_a_form_has_its_limits(operator: Visitor, form: dict[str, str], status: int) -> None:
+    for path in ("/ui/act/cancel_run", "/ui/logout"):
+        answer = await operator.post(path, {"_token": await token_of(operator), **form})
+        assert answer.status_code == status

@@ -1,0 +1,98 @@
+"""`dcf web` and `dcf serve --web` as processes: where they serve the page, and where they refuse to."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+DCF = (sys.executable, "-m", "dcf")
+WORKFLOW = Path(__file__).parents[2] / "workflows" / "order_processing.json"
+SERVE = ("serve", "--transport", "http", "--web")
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": str(folder), "DCF_DATA_DIR": str(folder / "data")}
+
+
+def dcf(folder: Path, *arguments: str) -> Any:
+    """What a command prints as JSON."""
+    done = subprocess.run([*DCF, *arguments], env=environment(folder), capture_output=True, check=True, timeout=60)
+    return json.loads(done.stdout)
+
+
+@contextmanager
+def started(folder: Path, *arguments: str) -> Iterator[str]:
+    """The command while the context lasts; yields the address that it prints."""
+    command = [*DCF, *arguments, "--port", "0", "--json"]
+    with subprocess.Popen(command, env=environment(folder), stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield str(json.loads(process.stdout.readline())["url"])
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("arguments", [("web",), SERVE], ids=["alone", "beside mcp"])
+def test_the_page_is_served_on_loopback_where_no_keys_are_asked_for(
+    short_directory: Path, arguments: tuple[str, ...]
+) -> None:
+    with started(short_directory / f"started-{arguments[0]}", *arguments, "--auth", "off") as url:
+        page = httpx2.get(httpx2.URL(url).join("/ui/runs"))
+        assert (page.status_code, "<h1>Runs</h1>" in page.text) == (200, True)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("arguments", "acts"), [(("web", "--allow-actions"), True), (("web",), False), ((*SERVE, "--allow-actions"), True)]
+)
+def test_with_keys_one_logs_in_and_acts_only_if_the_server_lets_its_page_act(
+    short_directory: Path, arguments: tuple[str, ...], acts: bool
+) -> None:
+    folder = short_directory / f"keyed-{arguments[0]}-{acts}"
+    key = dcf(folder, "keys", "create", "--scope", "plan", "--any-agent", "--json")["key"]
+    run = dcf(folder, "start", str(WORKFLOW), "--json")["workflow_id"]
+    with started(folder, *arguments) as address, httpx2.Client() as client:
+        at = httpx2.URL(address)
+        own = {"Origin": f"http://{at.host}:{at.port}", "Sec-Fetch-Site": "same-origin"}
+        assert client.get(at.join("/ui/runs")).headers["location"] == "/ui/login?next=%2Fui%2Fruns"
+        assert client.post(at.join("/ui/login"), data={"key": key}, headers=own).status_code == 303
+        page = client.get(at.join(f"/ui/runs/{run}")).text
+        assert "Log out" in page
+        assert ('action="/ui/act/cancel_run"' in page) is acts
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("web",), "--auth off"),
+        (SERVE, "--auth off"),
+        (("web", "--auth", "off", "--host", "0.0.0.0"), "loopback"),
+        (("serve", "--transport", "stdio", "--web"), "dcf web"),
+        (("serve", "--transport", "http", "--allow-actions"), "--web"),
+    ],
+    ids=[
+        "without any key",
+        "beside mcp without any key",
+        "without keys elsewhere than on loopback",
+        "over stdio",
+        "acting without a page",
+    ],
+)
+def test_where_the_page_would_be_open_to_others_it_is_refused(
+    short_directory: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    folder = short_directory / "refused"
+    done = subprocess.run(
+        [*DCF, *arguments], env=environment(folder), capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 2
+    assert told in done.stderr
