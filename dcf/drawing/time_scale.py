@@ -70,7 +70,7 @@ def scale(start: int, end: int, busy: Iterable[Span], *, folded: bool) -> Scale:
 def idle_spans(start: int, end: int, busy: Iterable[Span]) -> tuple[Span, ...]:
     """Return the long spans of the line in which nothing happened, the longest ones if they are very many.
 
-    Where nothing ever happened there is none: all of the line would be folded.
+    Where nothing lasted there is none: all of the line would be folded.
     """
     gaps, reached = list[Span](), start
     for low, high in sorted(busy):
@@ -80,7 +80,7 @@ def idle_spans(start: int, end: int, busy: Iterable[Span]) -> tuple[Span, ...]:
     if end > reached:
         gaps.append((reached, end))
     long = [gap for gap in gaps if (gap[1] - gap[0]) * _IDLE_SHARE > end - start]
-    if long == [(start, end)]:
+    if sum(high - low for low, high in long) == end - start:
         return ()
     return tuple(sorted(_longest(long)))
 

@@ -11,12 +11,12 @@ from tests.support.world import World
 
 @pytest.fixture
 def run(world: World) -> str:
-    return world.create(chain("A", "B"), agents={"A": "ann", "B": "ben"}, planner="pat")
+    return world.create(chain("A", "B"), agents={"A": "ann", "B": "ben"}, planner="mira")
 
 
 def test_a_note_is_in_the_history_with_its_author(dcf: Dcf, world: World, run: str) -> None:
     done = dcf("note", run, "no hurry", "--as", "lea", "--state", "A")
-    assert done.stdout == f"The note is in the history of {run}; pat is told.\n"
+    assert done.stdout == f"The note is in the history of {run}; mira is told.\n"
     told = dcf("events", run, "--type", "NoteLeft").stdout
     assert "agent=lea text=no hurry" in told
     assert json.loads(dcf("note", run, "again", "--as", "lea", "--json").stdout)["note"] == 2
@@ -30,7 +30,7 @@ def test_a_question_is_seen_everywhere_and_answered_once(dcf: Dcf, world: World,
     why = dcf("why", run).stdout
     assert "waiting_for_answer" in why
     assert f"dcf reply {run} q1 ANSWER" in why
-    line = next(line for line in dcf("inbox", "--for", "pat").stdout.splitlines() if line.startswith(run))
+    line = next(line for line in dcf("inbox", "--for", "mira").stdout.splitlines() if line.startswith(run))
     assert "A q1" in line
     assert "EUR or USD?" in line
     whole = dcf("inbox", run, "A").stdout
@@ -42,7 +42,7 @@ def test_a_question_is_seen_everywhere_and_answered_once(dcf: Dcf, world: World,
     assert done.stdout == f"lea answered question q1 of {run}; ann is told.\n"
     again = dcf("reply", run, "q1", "EUR", "--as", "lea", "--request-id", "r", "-m", "as ever", "--json")
     assert json.loads(again.stdout)["repeated"] is True
-    assert "already_answered" in dcf("reply", run, "q1", "USD", "--as", "pat").stderr
+    assert "already_answered" in dcf("reply", run, "q1", "USD", "--as", "mira").stderr
     told = dcf("events", run, "--type", "QuestionAnswered").stdout
     assert "answered_by=lea answer=EUR comment=as ever" in told
 

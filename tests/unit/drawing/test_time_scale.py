@@ -46,6 +46,12 @@ def test_short_gaps_are_not_folded_and_overlapping_work_leaves_none() -> None:
     assert idle_spans(0, 1000, [(0, 600), (100, 200), (400, 1000)]) == ()
 
 
+def test_where_nothing_lasted_nothing_is_folded() -> None:
+    assert idle_spans(0, 1000, []) == ()
+    assert idle_spans(0, 1000, [(400, 400)]) == ()
+    assert scale(0, 1000, [(400, 400)], folded=True).place(1000) == WIDTH
+
+
 def test_a_run_without_any_time_has_a_line_all_the_same() -> None:
     line = scale(5, 5, [], folded=False)
     assert (line.place(5), line.place(6)) == (0, WIDTH)
