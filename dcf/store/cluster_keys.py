@@ -7,7 +7,7 @@ written into them just before they are sent. A single server needs nothing of th
 | key | on a cluster | what shares a slot |
 |---|---|---|
 | `cp:wf:<run>:…`, `dp:wf:<run>:…` | `cp:wf:{<run>}:…` | a run |
-| `cp:idx:inbox:<agent>…`, others of an agent | `cp:idx:{a<number>}:inbox:<agent>…` | agents, by the checksum of the id |
+| `cp:idx:inbox:<agent>…`, others of an agent | `cp:idx:{a<number>}:inbox:<agent>…` | agents, by their checksum |
 | `cp:idx:keys:<owner>`, `rate:`, `quota…` | `cp:idx:{<owner>}:quota:<owner>` | what is counted for an API key |
 | `cp:idx:schedule…`, others in `_TOGETHER` | `cp:idx:{schedules}:schedule:<name>` | what is written together |
 | `cp:idx:edit:{<key>}:<request>` | `cp:idx:edit:{<tag>}{<key>}:<request>` | a document and its receipts |
