@@ -4,10 +4,14 @@ On the real one dcf is the user that a deployment gives it, and a command that t
 a test looks and meddles as an administrator. Nothing is flushed between tests: each names its own runs and agents.
 """
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+if "DCF_CHECK_SLOTS" in os.environ:
+    import tests.support.slots  # noqa: F401 - before whatever imports what it replaces
 
 import pytest
 import redis

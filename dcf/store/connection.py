@@ -82,6 +82,9 @@ class Connections:
     a PING each time (measured, redis-py 8.1).
     """
 
+    shards = 1
+    """How many parts families of keys are in: one on a single server, more on a Redis Cluster."""
+
     def __init__(self, pool: Pool, revive: Callable[[], None] | None = None) -> None:
         self._pool = pool
         self._revive = revive
