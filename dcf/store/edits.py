@@ -143,20 +143,34 @@ class Edits:
 
     def _write_held(self, connection: Connection, subject: "_Subject", write: DocumentWrite) -> Refusal | None:
         """Do the same on a cluster: count the document, write it, and count what became of it."""
+        if write.text is None:
+            self._delete_counted(connection, subject, write)
+            return None
         account, was, mark = current_account(), owned(self._connections, subject.key), new_mark()
         owner = LOCAL if account is None else account.key_id
-        size = 0 if write.text is None else len(write.text.encode())
+        size = len(write.text.encode())
         life_s = write.life_s if write.life_s is not None else write.default_life_s if was is None else was.life_s
         receipt = (subject.receipt, len(write.receipt.encode()) + len(subject.receipt), write.receipt_life_s)
         wanted = Holding(key=subject.key, owner=owner, size=size, life_s=life_s, receipt=receipt)
-        refusal = hold(self._connections, wanted, account if write.text is not None else None, mark)
+        refusal = hold(self._connections, wanted, account, mark)
         if refusal is not None:
             return refusal
         checked(commit_one(connection, held_document_command(subject.receipt, write, wanted, mark)))
-        settle(self._connections, subject.key, owner, None if write.text is None else size, mark)
+        settle(self._connections, subject.key, owner, size, mark)
         if was is not None and was.owner != owner:
             settle(self._connections, subject.key, was.owner, None, was.mark)
         return None
+
+    def _delete_counted(self, connection: Connection, subject: "_Subject", write: DocumentWrite) -> None:
+        """Delete a document on a cluster, and count it no more. A Redis that is full can still do it."""
+        account, was = current_account(), owned(self._connections, subject.key)
+        gone = Holding(key=subject.key, owner=LOCAL, size=0, life_s=0)
+        checked(commit_one(connection, held_document_command(subject.receipt, write, gone, "")))
+        if was is not None:
+            settle(self._connections, subject.key, was.owner, None, was.mark)
+        if account is not None:
+            counted = receipt_command(subject.receipt, write.receipt, write.receipt_life_s, account)
+            self._connections.ask(counted)  # a Redis that is full refuses it
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -62,7 +62,7 @@ def ask(connections: Connections, *scripts: Command) -> list[Reply]:
         wanted: list[tuple[int, str, Command]] = []
         for at, answer in zip(left, answers, strict=True):
             if isinstance(answer, list) and answer[:1] == [_UNSEEN]:
-                wanted += [(at, name.decode(), tuple(command)) for name, *command in answer[1]]
+                wanted += [(at, name.decode(), (what.decode(), *rest)) for name, what, *rest in answer[1]]
             else:
                 replies[at] = answer
         if not wanted:
