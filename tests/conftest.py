@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
 
+if "DCF_CHECK_SLOTS" in os.environ:
+    import tests.support.slots  # noqa: F401 - before whatever imports what it replaces
+
 import pytest
 import redis
 from hypothesis import settings

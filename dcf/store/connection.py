@@ -84,7 +84,11 @@ class Connections:
     """
 
     shards = 1
+<<<<<<< HEAD
     """In how many parts lists across runs are kept."""
+=======
+    """How many parts families of keys are in: one on a single server, more on a Redis Cluster."""
+>>>>>>> slots
 
     def __init__(self, pool: Pool, revive: Callable[[], None] | None = None) -> None:
         self._pool = pool

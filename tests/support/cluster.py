@@ -68,8 +68,9 @@ class Node:
                 os.kill(self.process.pid, signal.SIGCONT)
 
     def ask(self, *command: str | int) -> Any:
-        login = {"username": ADMIN, "password": self.password}
-        with redis.Redis(port=self.port, **login, protocol=2, decode_responses=True, socket_timeout=10) as client:
+        where: dict[str, Any] = {"port": self.port, "username": ADMIN, "password": self.password}
+        options: dict[str, Any] = {"protocol": 2, "decode_responses": True, "socket_timeout": 10}
+        with redis.Redis(**where, **options) as client:
             return client.execute_command(*command)
 
 
