@@ -78,9 +78,13 @@ class Pool(Protocol):
 class Connections:
     """Connections to one Redis. `revive` is called after a connection error, to restart an embedded server.
 
+    `shards` is in how many parts this Redis keeps each list of runs (`run_lists`).
+
     Idle connections are kept here and not returned to redis-py's pool between calls, since its bookkeeping costs half
     a PING each time (measured, redis-py 8.1).
     """
+
+    shards: int = 1
 
     def __init__(self, pool: Pool, revive: Callable[[], None] | None = None) -> None:
         self._pool = pool
