@@ -1,4 +1,4 @@
-"""Searches the lists of runs for work: in one script where they have one shard, in several packets where they have more.
+"""Searches the lists of runs for work: in one script where there is one shard, in several packets where there are more.
 
 Across shards the first packet asks each for its next runs, the oldest first. The others look at these runs, each by a
 script of its own, until enough is found. It writes nothing but the marks of claims (`work_list`).
@@ -38,9 +38,8 @@ _PAGE_OF_RUN: Final = 64
 _LISTED: Final = 16
 """Runs that each of several shards is asked for at a time."""
 
-_FEW: Final = 4
 _MOST_AT_ONCE: Final = 64
-"""Runs that one packet looks at, at first and at most: each may have all that is wanted."""
+"""Runs that one packet looks at, at most."""
 
 _MARK_MS: Final = 50
 _BLANK: Final = RunKeys("%s")
@@ -109,7 +108,7 @@ class WorkSearch:
 
     def _look(self, walk: "_Walk", runs: Sequence[WorkPlace]) -> WorkPlace | None:
         """Look at these runs, some in a packet. Return the place where that is enough; None if it is not."""
-        left, at_once = deque(runs), min(walk.left, _FEW)
+        left, at_once = deque(runs), max(1, walk.left // 4)
         while left:
             batch = list(islice(left, at_once))
             replies = self._connections.send(*(_run_command(walk, place) for place in batch))
