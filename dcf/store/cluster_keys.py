@@ -7,10 +7,7 @@ written into them just before they are sent. A single server needs nothing of th
 | key | on a cluster | what shares a slot |
 |---|---|---|
 | `cp:wf:<run>:…`, `dp:wf:<run>:…` | `cp:wf:{<run>}:…` | a run |
-<<<<<<< HEAD
-=======
 | `cp:idx:asked:run:<run>`, others in `_OF_RUN` | `cp:idx:{<run>}:asked:run:<run>` | the same run |
->>>>>>> slots
 | `cp:idx:inbox:<agent>…`, others of an agent | `cp:idx:{a<number>}:inbox:<agent>…` | agents, by their checksum |
 | `cp:idx:keys:<owner>`, `rate:`, `quota…` | `cp:idx:{<owner>}:quota:<owner>` | what is counted for an API key |
 | `cp:idx:usage:agent:<id>…`, `project:` | `cp:idx:{agent:<id>}:usage:agent:<id>…` | a book and its days |

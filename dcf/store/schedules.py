@@ -101,13 +101,8 @@ class ScheduleStore:
             if change.is_changed:
                 if self._before_commit is not None:
                     self._before_commit()
-<<<<<<< HEAD
                 commit(connection, _commands(name, found.schedule, change, found.now))
-                self._attempts.confirm(connection, keys.BARRIER)
-=======
-                commit(connection, _commands(name, found.schedule, change.schedule, found.now))
                 self._attempts.confirm(connection, barrier)
->>>>>>> slots
             else:
                 self._attempts.let_go(connection, barrier)
             return change.answer
