@@ -22,6 +22,7 @@ from dcf.store.documents import micros
 from dcf.store.key_parts import encode_state
 from dcf.store.quotas import DocumentWrite, charge, document_command, receipt_command, refusal_in
 from dcf.store.run_documents import RunDocument, document_of
+from dcf.store.run_lists import shard_of
 from dcf.store.writing import due_command, event_commands, facet_commands
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, dump, load
@@ -123,7 +124,7 @@ class Edits:
             refusal = self._write(connection, subject, outcome.written)
         else:
             commands = subject.commands(outcome.written, found.around)
-            announced = subject.announcements(outcome.written, found)
+            announced = subject.announcements(outcome.written, found, self._connections.shards)
             commit(connection, commands, [*announced, *_charges(subject, outcome.written)])
         self._attempts.confirm(connection, subject.barrier)
         return outcome.answer if refusal is None else refusal
@@ -211,13 +212,14 @@ class _Subject:
             around=_surroundings([checked(one) for one in around]),
         )
 
-    def announcements(self, written: EditedDocument, found: Found) -> list[Command]:
+    def announcements(self, written: EditedDocument, found: Found, shards: int) -> list[Command]:
         """Return the commands that make the clock look at the run at once, and list it under what its meta now says."""
         if self.of is None:
             return []
         meta = written.document if self.of.kind == "meta" and isinstance(written.document, dict) else {}
         created_at = listed_at(meta.get("created_at"), found.now)
-        return [*facet_commands(self.of.run, meta, created_at), due_command(self.of.run, 1)]
+        shard = shard_of(self.of.run.workflow_id, shards)
+        return [*facet_commands(self.of.run, meta, created_at, shard), due_command(self.of.run, 1)]
 
     def commands(self, written: EditedDocument, around: DocumentContext) -> list[Command]:
         """Return the commands that write the document, the receipt and the event."""

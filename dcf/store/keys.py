@@ -24,8 +24,8 @@
 | `cp:wf:<id>:spent` | stream | the same: reports that are owed to the books (`store/usage.py`) | until they are in the books, a moment later |
 | `cp:idx:usage:owed` | sorted set | the same (before the run's keys): runs that owe reports, by when | a minute after the last report |
 | `cp:idx:usage:<agent or project>:<id>`, and with `:<day>` | hash | moving reports to the books: sums of all time, and of a day | 400 days after the last report |
-| `cp:idx:runs`, `cp:idx:live` | sorted set | creation and start (before the run's keys); finalizing | `live` until the run is over, `runs` until a sweep finds it gone |
-| `cp:idx:runs:<facet>:<value>` | sorted set | a run's transactions (before the run's keys): runs by creation time that have a status, workflow, version, agent or tag, or that nobody takes (`stuck`) | until the run is deleted, or a sweep finds it gone |
+| `cp:idx:runs`, `cp:idx:live` | sorted set, on a cluster in 16 shards (`run_lists`) | creation and start (before the run's keys); finalizing | `live` until the run is over, `runs` until a sweep finds it gone |
+| `cp:idx:runs:<facet>:<value>` | sorted set, in such shards | a run's transactions (before the run's keys): runs by creation time that have a status, workflow, version, agent or tag, or that nobody takes (`stuck`) | until the run is deleted, or a sweep finds it gone |
 | `cp:idx:due:<shard>` | sorted set | a run's transactions (before the run's keys), the clock: live runs by when the clock must look at them, at the latest | until the run is over |
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications, and reading them; trimmed by acknowledging | an event a week, an inbox a week after the last event, one without events 15 minutes after it was looked into |
 | `cp:idx:inbox:<agent>:waiting`, `:taken` | sorted set | delivery and reading: unread events by their turn, the others by when they were handed out | with the inbox |
@@ -65,7 +65,7 @@
 | `cp:idx:swept` | string | the sweep of the indexes, at its end: what it found | for ever |
 | `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after; refused calls, failed log-ins | as its indexes say |
 | `cp:idx:audit:<author>` | sorted set | the same: entries of one key, of operators, of the refusals of a key, of log-ins | the last 10 000 of a key, 100 000 of operators, 1 000 refusals of a key, 10 000 log-ins |
-| `cp:idx:expiring` | sorted set | finalizing a run that is to expire (before): what it is listed under, by when its keys go | with the run |
+| `cp:idx:expiring` | sorted set, in such shards | finalizing a run that is to expire (before): what it is listed under, by when its keys go | with the run |
 | `cp:idx:assigned:<agent>` | sorted set | creating the agents of a run: runs that the agent was made for | a month |
 
 Index keys are never part of a run's transaction. `KEY_KINDS` says which keys a run has; nothing else lists them.

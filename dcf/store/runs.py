@@ -276,7 +276,8 @@ class RunStore:
         if self._before_commit is not None:
             self._before_commit()
         commands = commit_commands(run, changes)
-        announced, account = [*announcements(run, changes, snapshot), *unmarked], current_account()
+        shards = self._connections.shards
+        announced, account = [*announcements(run, changes, snapshot, shards), *unmarked], current_account()
         if account is not None:
             announced.append(charge(run, commands, len(changes.events), account))
         following = self._following(run, work, decision.answer)

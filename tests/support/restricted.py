@@ -56,9 +56,7 @@ def restricted_redis(directory: Path) -> Iterator[RestrictedRedis]:
         socket=directory / "redis.sock",
         passwords={user: secrets.token_hex(16) for user in ("dcf", "operator", _ADMIN)},
     )
-    acl = directory / "users.acl"
-    admin = f"user {_ADMIN} on #{digest(found.passwords[_ADMIN])} ~* &* +@all\n"
-    acl.write_text(rendered(USERS.read_text("utf-8"), found.passwords) + admin)
+    acl = acl_file(directory, found.passwords)
     options = ["--port", "0", "--unixsocket", str(found.socket), "--dir", str(directory), "--appendonly", "yes"]
     options += ["--save", "", "--aclfile", str(acl), "--acllog-max-len", "1000", "--loadmodule", str(JSON_MODULE)]
     if "DCF_CHECK_SLOTS" in os.environ:
@@ -72,6 +70,14 @@ def restricted_redis(directory: Path) -> Iterator[RestrictedRedis]:
         yield found
         refused = found.refusals()
     assert refused == [], f"deploy/redis/users.acl lets the user dcf do everything that dcf does, but not {refused}"
+
+
+def acl_file(directory: Path, passwords: dict[str, str]) -> Path:
+    """Write the users of a deployment, and an administrator."""
+    found = directory / "users.acl"
+    admin = f"user {_ADMIN} on #{digest(passwords[_ADMIN])} ~* &* +@all\n"
+    found.write_text(rendered(USERS.read_text("utf-8"), passwords) + admin)
+    return found
 
 
 def _serves(client: redis.Redis) -> bool:
