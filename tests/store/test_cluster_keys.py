@@ -36,10 +36,10 @@ def keys_of_agent(agent: str) -> list[str]:
 
 
 def keys_of_owner(owner: str) -> list[str]:
-    of = ("docs", "sizes", "runs", "live", "inbox", "receipts", "part")
     return [
         *(keys.access_key(owner), keys.rate(owner), keys.quota(owner), artifact_quota(owner)),
-        *(keys.quota(owner, kind) for kind in of),
+        *(keys.quota(owner, "docs"), keys.quota(owner, "sizes"), keys.quota(owner, "runs"), keys.quota(owner, "live")),
+        *(keys.quota(owner, "inbox"), keys.quota(owner, "receipts"), keys.quota(owner, "part")),
         keys.quota_parts(owner, "r1"),
     ]
 
