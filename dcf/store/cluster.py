@@ -16,8 +16,8 @@ from redis.exceptions import AskError, MovedError, TryAgainError
 
 from dcf.errors import StoreUnavailable
 from dcf.jitter import JITTER
-from dcf.store import faults, keys
-from dcf.store.cluster_keys import key_places, on_cluster
+from dcf.store import faults
+from dcf.store.cluster_keys import on_cluster
 from dcf.store.cluster_nodes import ClusterNodes
 from dcf.store.cluster_stages import Node, Stage, in_transaction, owners, stages
 from dcf.store.connection import (
@@ -77,7 +77,6 @@ class _Packets:
         self._nodes = nodes
         self._open: dict[Node, Connection] = {}
         self._watching: set[Node] = set()
-        self._latest = ""
 
     def exchange(self, commands: Sequence[Command], *, must_unwatch: bool) -> list[Reply]:
         """Send a packet and return all replies, error replies among them."""
@@ -109,9 +108,7 @@ class _Packets:
         named: list[Command] = []
         slots: list[int | None] = []
         for command in commands:
-            placed, slot = on_cluster(_beside(command, self._latest))
-            if slot is not None:
-                self._latest = str(placed[key_places(placed)[0]])
+            placed, slot = on_cluster(command)
             named.append(placed)
             slots.append(slot)
         return named, slots
@@ -191,17 +188,6 @@ class _Packet:
         """Note the replies to the commands at these places."""
         for at, reply in zip(places, replies, strict=True):
             self.replies[at] = reply
-
-
-def _beside(command: Command, key: str) -> Command:
-    """Return a command; if it is the small write before a WAIT outside runs, in the slot of this key.
-
-    A WAIT is about the node that it is sent to, which must be the one that has what was written or read before.
-    """
-    if command[:2] != ("SET", keys.BARRIER) or not key:
-        return command
-    tag = key.partition("{")[2].partition("}")[0] or key
-    return ("SET", f"{keys.BARRIER}:{{{tag}}}", *command[2:])
 
 
 def _read(connection: Connection) -> Any:
