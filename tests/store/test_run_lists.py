@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 import pytest
@@ -12,6 +13,7 @@ from dcf.core.catalog import Facet, RunPage, RunQuery, read_cursor
 from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus
 from dcf.core.work_list import WorkQuery, WorkStatus, read_work_place
+from dcf.errors import StoreUnavailable
 from dcf.runs.sweep import Sweep
 from dcf.runs.work_finding import FoundWork
 from dcf.store import keys
@@ -26,6 +28,7 @@ from dcf.store.listings import Listings
 from dcf.store.projects import ProjectStore
 from dcf.store.run_lists import CLUSTER_SHARDS, every_shard, in_every_shard, in_shard, place_of, plain_list, shard_of
 from dcf.store.vitals import VitalSigns
+from dcf.store.work_list import WorkList
 from dcf.store.writing import due_command
 from tests.support.between import PoolBetween, Replied, Sending
 from tests.support.machines import Document, chain, workflow
@@ -104,8 +107,9 @@ def ids(found: Any) -> list[str]:
 
 
 def test_paging_over_four_shards_gives_the_same_rows_as_over_one(
-    four: World, real_connections: Connections, mine: str
+    four: World, real_connections: Connections, mine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("dcf.store.catalog._SPARE", 0)  # so that a shard gives no more than it must
     runs = [four.create(document(mine), tags=(mine,)) for _ in range(24)]
     both = [keys.runs_by(Facet.WORKFLOW, mine), keys.runs_by(Facet.TAG, mine)]
     places = st.tuples(st.sampled_from(runs), st.integers(1, 4), st.booleans())
@@ -214,6 +218,15 @@ def test_claims_over_four_shards_take_the_oldest_first_and_each_once(four: World
             break
         taken.append(answer.workflow_id)
     assert taken == runs[1::2]
+
+
+def test_a_claim_marks_what_it_is_about_to_take_and_nothing_else(four: World, mine: str) -> None:
+    runs = [four.create(document(mine), agents={"A": mine}) for _ in range(4)]
+    four.acquire(runs[0], "A", mine)
+    query = WorkQuery(limit=1, agent=mine, status=WorkStatus.READY, workflow=mine)
+    found = WorkList(four.connections).next_ready(query, "a-mark", ())
+    marked = [run for run in runs if four.ask("EXISTS", four.store.keys(run).taking("A"))]
+    assert [one.workflow_id for one in found.states] == marked == runs[1:2]
 
 
 def test_a_search_that_looks_at_many_runs_goes_on_where_it_stopped(
@@ -348,8 +361,32 @@ def test_a_commit_that_announced_itself_while_the_clock_settles_in_steps_is_repe
     assert result is None or float(four.ask("ZSCORE", keys.due(run), run)) <= soon
 
 
+@pytest.mark.parametrize("packets", range(6))
+def test_a_clock_that_dies_while_it_settles_in_steps_leaves_nothing_that_is_noted_too_late(
+    four: World, server: RestrictedRedis, mine: str, packets: int
+) -> None:
+    pool = Meddling(server.url)
+    through, run = Connections(pool), four.create(document(mine), agents={"A": mine})
+    through.shards = FOUR
+    four.notifications.pulse()
+    four.ask("ZADD", keys.due(run), 1, run)
+
+    def die() -> None:
+        raise ConnectionError
+
+    pool.meddle, pool.left = die, packets
+    with suppress(StoreUnavailable):
+        DueRuns(through).settle(run)
+    through.close()
+    four.acquire(run, "A", mine, ttl_s=30)
+    needed = four.outbox.attention(run).next_due
+    assert needed is not None
+    assert float(four.ask("ZSCORE", keys.due(run), run)) <= needed
+
+
+@pytest.mark.parametrize("packets", range(5))
 def test_a_list_from_which_the_clock_took_a_run_has_it_again_if_the_run_changed(
-    four: World, server: RestrictedRedis, mine: str
+    four: World, server: RestrictedRedis, mine: str, packets: int
 ) -> None:
     pool = Meddling(server.url)
     through, run = Connections(pool), four.create(document(mine), agents={"A": mine}, max_attempts=1)
@@ -358,7 +395,7 @@ def test_a_list_from_which_the_clock_took_a_run_has_it_again_if_the_run_changed(
     running = place_of(keys.runs_by("status", "running"), run, FOUR)
     created_at = four.ask("ZSCORE", running, run)
     assert created_at is not None
-    pool.meddle, pool.left = lambda: four.retrying.retry(run), 3
+    pool.meddle, pool.left = lambda: four.retrying.retry(run), packets
     DueRuns(through).settle(run)
     through.close()
     assert four.run_status(run) == "running"
