@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from operator import itemgetter
 from typing import Any, Final
 
 import pytest
@@ -107,18 +108,33 @@ def ids(found: Any) -> list[str]:
     return [row.workflow_id for page in found for row in page.rows]
 
 
+@pytest.mark.parametrize(
+    ("looked_at", "latest", "own"),
+    [
+        pytest.param(2000, 4, 1, id="runs of the same moment"),
+        pytest.param(3, 2000, 2, id="pages that look at few entries"),
+    ],
+)
 def test_paging_over_four_shards_gives_the_same_rows_as_over_one(
-    four: World, real_connections: Connections, mine: str, monkeypatch: pytest.MonkeyPatch
+    four: World,
+    real_connections: Connections,
+    mine: str,
+    monkeypatch: pytest.MonkeyPatch,
+    looked_at: int,
+    latest: int,
+    own: int,
 ) -> None:
+    """Of each place the first `own` values, run and time, are given to no other."""
     monkeypatch.setattr("dcf.store.catalog._SPARE", 0)  # so that a shard gives no more than it must
-    monkeypatch.setattr("dcf.store.catalog._LOOKED_AT", 3)
+    monkeypatch.setattr("dcf.store.catalog._LOOKED_AT", looked_at)
     runs = [four.create(document(mine), tags=(mine,)) for _ in range(24)]
     both = [keys.runs_by(Facet.WORKFLOW, mine), keys.runs_by(Facet.TAG, mine)]
     gone = [f"{mine}-{number}" for number in range(12)]
-    places = st.tuples(st.sampled_from(runs + gone), st.integers(1, 4), st.sampled_from(([0], [1], [0, 1])))
+    places = st.tuples(st.sampled_from(runs + gone), st.integers(1, latest), st.sampled_from(([0], [1], [0, 1])))
+    unique = tuple(itemgetter(value) for value in range(own))
 
-    @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-    @given(listed=st.lists(places, max_size=60, unique_by=lambda place: place[0]), limit=st.integers(1, 9))
+    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(listed=st.lists(places, max_size=60, unique_by=unique), limit=st.integers(1, 9))
     def check(listed: list[tuple[str, int, list[int]]], limit: int) -> None:
         for number, index in enumerate(both):
             four.ask("DEL", index, *in_every_shard(index, FOUR))
