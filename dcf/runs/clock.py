@@ -6,6 +6,7 @@ and only timeouts, retries, reminders and Waits depend on it. It never waits for
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from dcf.errors import DcfError, NotFound, StoreUnavailable
@@ -77,7 +78,11 @@ class RunClock:
         done = sum(self._try(self._tick, workflow_id) for workflow_id in due.runs)
         if self._schedules is None:
             return done
-        return done + sum(self._try(self._schedules.look, name, "schedule") for name in due.schedules)
+        self._schedules.latest = instant.now
+        done += sum(self._try(self._schedules.look, name, "schedule") for name in due.schedules)
+        if self._schedules.latest > instant.now:
+            self._time.note(self._schedules.latest)
+        return done
 
     def _begin_anew(self, now: int) -> None:
         """Bring the times of all live runs back: they may lie ahead of the server's."""
@@ -89,8 +94,8 @@ class RunClock:
         self._index.begin_anew(live, now)
         if self._schedules is not None:
             for name in self._schedules.names():
-                self._try(self._schedules.look, name, "schedule")
-        self._time.begin_anew()
+                self._try(partial(self._schedules.look, has_stepped_back=True), name, "schedule")
+        self._time.begin_anew(now)
 
     def finish(self, timeout_s: float) -> int:
         """Wait for the deliveries handed over, at most `timeout_s`. Return how many notifications were handled."""

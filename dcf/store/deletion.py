@@ -16,6 +16,7 @@ from dcf.store.expiring import Expiring, forgotten
 from dcf.store.index import STATUS_LISTS, UNLIST, lists_of
 from dcf.store.key_kinds import KEY_KINDS
 from dcf.store.keys import RunKeys
+from dcf.store.looks import ask
 from dcf.store.people_keys import asked_in
 from dcf.store.quotas import forget_run
 from dcf.store.run_lists import in_shard, shard_of
@@ -54,7 +55,7 @@ class Deletion:
         # A delivery that was under way may have written into the history once more.
         commands += [("DEL", run.events, run.told, run.outbox), *self._unlisted(workflow_id, meta)]
         for start in range(0, len(commands), _AT_ONCE):
-            self._connections.send(*commands[start : start + _AT_ONCE])
+            ask(self._connections, *commands[start : start + _AT_ONCE])
 
     def forget(self, workflow_id: str) -> None:
         """Take a run that is gone off the lists that every run is on, unless it is being created anew."""

@@ -16,10 +16,12 @@ from dcf.core.vitals import SweepResult, Trouble
 from dcf.store import keys
 from dcf.store.agents import indexes_of
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.counting import forget_counted
 from dcf.store.documents import micros
 from dcf.store.gate_lists import WAITING
 from dcf.store.index import UNLIST
 from dcf.store.keys import RunKeys
+from dcf.store.looks import ask
 from dcf.store.people_keys import ASKED, open_questions, read_member
 from dcf.store.quotas import NEVER, forget_document, forget_run
 from dcf.store.run_documents import document_of
@@ -52,18 +54,21 @@ class Listings:
 
         Raise StoreUnsuitable if this Redis user may not list keys.
         """
-        cursor = b"0"
-        while True:
-            scan: Command = ("SCAN", cursor, "MATCH", "cp:*", "COUNT", self._page)
-            ((cursor, found),) = self._connections.send(scan)
-            names = [key.decode() for key in found]
+        for names in self._names():
             yield self._mended(partial(_lacking, names, self._connections.shards), repair=repair)
             for index in names:
                 listed = _list(index)
                 if listed is not None:
                     yield from self._entries(index, listed, repair=repair)
-            if cursor == b"0":
-                return
+
+    def _names(self) -> Iterator[list[str]]:
+        """Yield all keys of dcf, page by page, some perhaps twice."""
+        for server in self._connections.servers():
+            cursor = None
+            while cursor != b"0":
+                scan: Command = ("SCAN", cursor or 0, "MATCH", "cp:*", "COUNT", self._page)
+                ((cursor, found),) = server.send(scan)
+                yield [self._connections.named(key) for key in found]
 
     def take_turn(self, seconds: int) -> bool:
         """Claim the next sweep. Return False if another process claimed one less than `seconds` ago."""
@@ -95,7 +100,12 @@ class Listings:
         def page(connection: Connection) -> Flaws:
             flaws = look(connection)
             if repair:
-                _ask(connection, [command for flaw in flaws for command in _remedies(flaw)])
+                shards = self._connections.shards
+                remedies = [command for flaw in flaws for command in _remedies(flaw, shards)]
+                if shards == 1:
+                    _ask(connection, remedies)
+                elif remedies:
+                    ask(self._connections, *remedies)
             return flaws
 
         return self._connections.over_one(page)
@@ -105,7 +115,7 @@ def _ask(connection: Connection, commands: list[Command]) -> list[Reply]:
     return [checked(reply) for reply in exchange(connection, commands)] if commands else []
 
 
-def _remedies(flaw: ListFlaw) -> Iterator[Command]:
+def _remedies(flaw: ListFlaw, shards: int) -> Iterator[Command]:
     if flaw.is_missing:
         yield ("ZADD", flaw.index, "NX", flaw.score, flaw.name)
         if plain_list(flaw.index).startswith(
@@ -113,12 +123,13 @@ def _remedies(flaw: ListFlaw) -> Iterator[Command]:
         ):  # an earlier version's: the clock finds when it finalizes itself
             yield ("ZADD", keys.due(flaw.name), "NX", flaw.score, flaw.name)
     else:
-        yield _removal(flaw)
+        yield _removal(flaw, shards)
 
 
-def _removal(flaw: ListFlaw) -> Command:
+def _removal(flaw: ListFlaw, shards: int) -> Command:
     if flaw.kind is ListKind.DOCUMENTS:
-        return forget_document(flaw.index.removeprefix(keys.quota("", "docs")), flaw.name)
+        forgotten = forget_document if shards == 1 else forget_counted
+        return forgotten(flaw.index.removeprefix(keys.quota("", "docs")), flaw.name)
     if flaw.kind is ListKind.CHARGES:
         return forget_run(flaw.index.removeprefix(keys.quota("", "runs")), flaw.name)
     return ("EVAL", UNLIST, 1, flaw.index, flaw.name, flaw.score + 1)  # unless it was written again meanwhile

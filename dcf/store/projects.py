@@ -55,15 +55,16 @@ class ProjectStore:
         decide: Callable[[ProjectFound], ProjectPut | Refusal],
     ) -> ProjectPut | Refusal:
         """Read, decide, commit; retry after a lost race."""
+        barrier = keys.barrier(project(project_id))
 
         def once(connection: Connection) -> ProjectPut | Refusal:
             found = _read(connection, project_id, places, author)
-            answer = self._attempts.result_of(connection, keys.BARRIER, lambda: decide(found))
+            answer = self._attempts.result_of(connection, barrier, lambda: decide(found))
             if isinstance(answer, ProjectPut) and answer.changed:
                 commit(connection, list(_commands(found, answer.project)))
-                self._attempts.confirm(connection, keys.BARRIER)
+                self._attempts.confirm(connection, barrier)
             else:
-                self._attempts.let_go(connection, keys.BARRIER)
+                self._attempts.let_go(connection, barrier)
             return answer
 
         return self._attempts.until_done(once)
@@ -126,6 +127,7 @@ class ProjectStore:
 
     def delete(self, project_id: str) -> bool:
         """Delete a project and its entries; return False if it was gone already."""
+        barrier = keys.barrier(project(project_id))
 
         def once(connection: Connection) -> bool:
             opening: list[Command] = [("WATCH", project(project_id)), ("JSON.GET", project(project_id), "$")]
@@ -136,7 +138,7 @@ class ProjectStore:
                 gone += [("ZREM", projects_of(found.created_by), project_id)]
                 gone += [("HDEL", projects_at(one.path), one.machine) for one in found.paths]
             commit(connection, gone)
-            self._attempts.confirm(connection, keys.BARRIER)
+            self._attempts.confirm(connection, barrier)
             return found is not None
 
         return self._attempts.until_done(once)

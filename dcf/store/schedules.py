@@ -40,11 +40,15 @@ class ScheduleFound:
 
 @record(frozen=True, slots=True, kw_only=True)
 class ScheduleChange(Generic[Answer]):
-    """The answer of a decision, and if `is_changed` the schedule to write; None deletes it."""
+    """The answer of a decision, and if `is_changed` the schedule to write; None deletes it.
+
+    `is_whole`: its document is written even if it says the same as before, so that who has read it cannot write.
+    """
 
     answer: Answer
     schedule: Schedule | None = None
     is_changed: bool = True
+    is_whole: bool = False
 
 
 class ScheduleStore:
@@ -71,7 +75,7 @@ class ScheduleStore:
     def read(self, names: Sequence[str]) -> tuple[dict[str, Schedule], int]:
         """Return those of these schedules that there are, and the server's time."""
         asked: list[Command] = [("JSON.GET", schedule_keys.schedule(name), "$") for name in names]
-        clock, *replies = self._attempts.surely([("TIME",), *asked], keys.BARRIER)
+        clock, *replies = self._attempts.surely([("TIME",), *asked], keys.barrier(schedule_keys.SCHEDULES))
         found = {name: _schedule(name, reply) for name, reply in zip(names, replies, strict=True)}
         return {name: schedule for name, schedule in found.items() if schedule is not None}, micros(clock)
 
@@ -88,18 +92,19 @@ class ScheduleStore:
         `runs` are those whose status is read; None: all that the schedule names. `author` is who creates the schedule:
         then the indexes are watched too, so that no two pass a limit at once.
         """
+        barrier = keys.barrier(schedule_keys.schedule(name))
 
         def once(connection: Connection) -> Answer:
             found = _read(connection, name, runs, author)
             found = found if self._clock is None else replace(found, now=self._clock(found.now))
-            change = self._attempts.result_of(connection, keys.BARRIER, lambda: decide(found))
+            change = self._attempts.result_of(connection, barrier, lambda: decide(found))
             if change.is_changed:
                 if self._before_commit is not None:
                     self._before_commit()
-                commit(connection, _commands(name, found.schedule, change.schedule, found.now))
-                self._attempts.confirm(connection, keys.BARRIER)
+                commit(connection, _commands(name, found.schedule, change, found.now))
+                self._attempts.confirm(connection, barrier)
             else:
-                self._attempts.let_go(connection, keys.BARRIER)
+                self._attempts.let_go(connection, barrier)
             return change.answer
 
         return self._attempts.until_done(once)
@@ -115,7 +120,7 @@ class ScheduleStore:
             indexes = [schedule_keys.SCHEDULES, schedule_keys.TROUBLED]
             indexes += [schedule_keys.schedules_of(str(author)) for author in load(authors or "[]")]
             commit(connection, [("DEL", key), *(("ZREM", index, name) for index in indexes)])
-            self._attempts.confirm(connection, keys.BARRIER)
+            self._attempts.confirm(connection, keys.barrier(key))
             return existed
 
         return self._attempts.until_done(once)
@@ -154,7 +159,8 @@ def _schedule(name: str, reply: Reply) -> Schedule | None:
         raise StoreUnsuitable(told, "Delete the schedule and create it.") from None
 
 
-def _commands(name: str, before: Schedule | None, after: Schedule | None, now: int) -> list[Command]:
+def _commands(name: str, before: Schedule | None, change: ScheduleChange[Answer], now: int) -> list[Command]:
+    after = change.schedule
     key, left = schedule_keys.schedule(name), before is not None and (after is None or _moves(before, after))
     commands: list[Command] = []
     if left and before is not None:
@@ -163,7 +169,7 @@ def _commands(name: str, before: Schedule | None, after: Schedule | None, now: i
         indexes = (schedule_keys.SCHEDULES, schedule_keys.TROUBLED)
         return [("DEL", key), *commands, *(("ZREM", index, name) for index in indexes)]
     next_look: Command = ("ZADD", schedule_keys.SCHEDULES, looked_at(after, now), name)
-    if before is not None and before.seen_at <= after.seen_at and replace(after, seen_at=before.seen_at) == before:
+    if not change.is_whole and before is not None and _says_the_same(before, after):
         return [next_look]  # one that waits for a run is looked at every two seconds, and its document may be long
     if before is None or _moves(before, after):
         commands.append(("ZADD", schedule_keys.schedules_of(after.created_by), after.created_at, name))
@@ -172,6 +178,10 @@ def _commands(name: str, before: Schedule | None, after: Schedule | None, now: i
         trouble = ("ZADD", schedule_keys.TROUBLED, now, name)
     written: Command = ("JSON.SET", key, "$", dump(write_schedule(after)))
     return [written, next_look, *commands, trouble]
+
+
+def _says_the_same(before: Schedule, after: Schedule) -> bool:
+    return before.seen_at <= after.seen_at and replace(after, seen_at=before.seen_at) == before
 
 
 def _moves(before: Schedule, after: Schedule) -> bool:
