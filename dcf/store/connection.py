@@ -5,8 +5,8 @@ pipeline sends WATCH and each read alone, and its default retries execute a lost
 section 3).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import unquote, urlsplit
@@ -21,6 +21,7 @@ from redis.sentinel import Sentinel
 from dcf.errors import InvalidArgument, StoreUnavailable
 from dcf.store import faults
 from dcf.store.packets import IN_PACKETS
+from dcf.store.url_files import options_in, use_files
 from dcf.values.records import record
 
 Command: TypeAlias = tuple[str | bytes | int | float, ...]
@@ -266,7 +267,9 @@ def open_async_client(url: str) -> redis.asyncio.Redis:
         return redis.asyncio.Redis.from_pool(_pool_of(redis.asyncio.ConnectionPool, url, options, _UNTIMED))
     target = _sentinel_target(url)
     sentinel = _AsyncSentinel(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS | {"retry": None})
-    client: redis.asyncio.Redis = sentinel.master_for(target.master, **options, **target.options)
+    client: redis.asyncio.Redis = sentinel.master_for(target.master, **options | target.options | _FIXED | _UNTIMED)
+    with _url_read():
+        _try(client.connection_pool)
     return client
 
 
@@ -298,30 +301,37 @@ def _sentinels(pool: object) -> Sequence[Any]:
 
 
 def _pool_of(kind: Any, url: str, options: dict[str, Any], fixed: dict[str, Any] | None = None) -> Any:
-    try:
+    with _url_read():
         pool = kind.from_url(url, **options)
         pool.connection_kwargs |= _FIXED | (fixed or {})
-        pool.connection_class(**pool.connection_kwargs)  # does not connect; only rejects unknown options
-    except (TypeError, ValueError):
-        raise _invalid_url() from None
+        use_files(pool.connection_kwargs)
+        _try(pool)
     return pool
 
 
-def _scheme(url: str) -> str:
+def _try(pool: Any) -> None:
+    """Raise TypeError or ValueError if no connection can have these options; it does not connect."""
+    pool.connection_class(**pool.connection_kwargs)
+
+
+@contextmanager
+def _url_read() -> Iterator[None]:
+    """Raise InvalidArgument, without a word of the URL, for what cannot be made of it."""
     try:
+        yield
+    except (TypeError, ValueError):
+        raise InvalidArgument("REDIS_URL is not a valid Redis URL.", "Write it as redis://HOST:PORT/DB.") from None
+
+
+def _scheme(url: str) -> str:
+    with _url_read():
         scheme = urlsplit(url).scheme
-    except ValueError:
-        raise _invalid_url() from None
     if scheme not in _SCHEMES:
         raise InvalidArgument(
             "REDIS_URL has a scheme that dcf does not know.",
             "Use redis://, rediss://, unix:// or redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB.",
         )
     return scheme
-
-
-def _invalid_url() -> InvalidArgument:
-    return InvalidArgument("REDIS_URL is not a valid Redis URL.", "Write it as redis://HOST:PORT/DB.")
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -335,7 +345,10 @@ def _sentinel_pool(url: str) -> Pool:
     target = _sentinel_target(url)
     make: Any = Sentinel  # redis-py leaves its synchronous sentinel untyped
     sentinel = make(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS)
-    pool: Pool = sentinel.master_for(target.master, **_options(), **IN_PACKETS, **target.options).connection_pool
+    options = _options() | target.options | _FIXED | IN_PACKETS
+    pool: Pool = sentinel.master_for(target.master, **options).connection_pool
+    with _url_read():
+        _try(pool)
     return pool
 
 
@@ -353,7 +366,10 @@ def _sentinel_target(url: str) -> _SentinelTarget:
             "REDIS_URL names no sentinel or no master.", "Write redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB."
         )
     options = {"db": db, "username": _unquoted(parts.username), "password": _unquoted(parts.password)}
-    return _SentinelTarget(hosts=hosts, master=master, options=options | {"ssl": _SENTINEL_SCHEMES[parts.scheme]})
+    with _url_read():
+        options |= options_in(parts.query) | {"ssl": _SENTINEL_SCHEMES[parts.scheme]}
+    use_files(options)
+    return _SentinelTarget(hosts=hosts, master=master, options=options)
 
 
 def _unquoted(text: str | None) -> str | None:
