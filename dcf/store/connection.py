@@ -5,11 +5,10 @@ pipeline sends WATCH and each read alone, and its default retries execute a lost
 section 3).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
-from urllib.parse import unquote, urlsplit
 
 import redis
 import redis.asyncio
@@ -18,11 +17,11 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from dcf.errors import InvalidArgument, StoreUnavailable
+from dcf.errors import StoreUnavailable
 from dcf.store import faults
 from dcf.store.packets import IN_PACKETS
-from dcf.store.url_files import options_in, use_files
-from dcf.values.records import record
+from dcf.store.redis_url import names_sentinels, sentinel_target, url_errors, use_files
+from dcf.store.routes import RoutedConnection
 
 Command: TypeAlias = tuple[str | bytes | int | float, ...]
 Reply: TypeAlias = Any
@@ -36,11 +35,8 @@ MOST_CONNECTIONS = 512
 
 _OF_GROUPS = ("NOGROUP", "BUSYGROUP", "requires the key")
 _TIMEOUT_S = 5.0
-_SENTINEL_PORT = 26379
 _AsyncSentinel: Any = redis.asyncio.Sentinel  # redis-py leaves its sentinels untyped
 _SENTINEL_OPTIONS = {"socket_timeout": 1.0, "socket_connect_timeout": 1.0, "retry": Retry(NoBackoff(), 0)}
-_SENTINEL_SCHEMES = {"redis+sentinel": False, "rediss+sentinel": True}
-_SCHEMES = {"redis", "rediss", "unix", *_SENTINEL_SCHEMES}
 _FIXED: dict[str, Any] = {"protocol": 2, "decode_responses": False}
 """Options that the protocol relies on; a URL's query may not change them."""
 _WATCHES = "dcf_watches"
@@ -82,6 +78,9 @@ class Connections:
     Idle connections are kept here and not returned to redis-py's pool between calls, since its bookkeeping costs half
     a PING each time (measured, redis-py 8.1).
     """
+
+    shards = 1
+    """In how many parts lists across runs are kept."""
 
     def __init__(self, pool: Pool, revive: Callable[[], None] | None = None) -> None:
         self._pool = pool
@@ -203,6 +202,9 @@ class Lent:
 def exchange(connection: Connection, commands: Sequence[Command]) -> list[Reply]:
     """Send commands in one packet and read all replies. Error replies are returned, not raised."""
     watches = vars(connection).pop(_WATCHES, False)
+    kind: object = connection.__class__
+    if kind is RoutedConnection:
+        return cast("RoutedConnection", connection).route.exchange(commands, must_unwatch=watches)
     if watches:
         commands = [("UNWATCH",), *commands]
     connection.send_packed_command([b"".join(map(_pack, commands))], check_health=False)
@@ -221,6 +223,17 @@ def exchange(connection: Connection, commands: Sequence[Command]) -> list[Reply]
 def unwatch_later(connection: Connection) -> None:
     """Have what the connection watches forgotten with its next packet: it costs no round trip of its own."""
     vars(connection)[_WATCHES] = True
+
+
+def is_to_unwatch(connection: Connection) -> bool:
+    """Return whether `unwatch_later` was called since the latest packet, and forget it."""
+    found: bool = vars(connection).pop(_WATCHES, False)
+    return found
+
+
+def packed(commands: Sequence[Command]) -> list[bytes]:
+    """Return commands as they are sent."""
+    return [b"".join(map(_pack, commands))]
 
 
 def all_checked(replies: list[Reply]) -> list[Reply]:
@@ -250,9 +263,9 @@ def _is_missing_group(reply: Reply) -> bool:
 
 def open_pool(url: str) -> Pool:
     """Open a connection pool for a Redis URL: redis://, rediss://, unix://, or redis+sentinel://host,host/name/db."""
-    if _scheme(url) in _SENTINEL_SCHEMES:
+    if names_sentinels(url):
         return _sentinel_pool(url)
-    pool: Pool = _pool_of(redis.ConnectionPool, url, _options() | IN_PACKETS)
+    pool: Pool = _pool_of(redis.ConnectionPool, url, pool_options() | IN_PACKETS)
     return pool
 
 
@@ -262,14 +275,13 @@ def open_async_client(url: str) -> redis.asyncio.Redis:
     With a socket_timeout, redis-py sends through `asyncio.wait_for`, which in Python 3.11 loses a cancellation that
     arrives just as the sending ends (measured: one in five waits that were cancelled early went on to the end).
     """
-    options = _options() | _UNTIMED | {"retry": None}
-    if _scheme(url) not in _SENTINEL_SCHEMES:
+    options = pool_options() | _UNTIMED | {"retry": None}
+    if not names_sentinels(url):
         return redis.asyncio.Redis.from_pool(_pool_of(redis.asyncio.ConnectionPool, url, options, _UNTIMED))
-    target = _sentinel_target(url)
+    target = sentinel_target(url)
     sentinel = _AsyncSentinel(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS | {"retry": None})
     client: redis.asyncio.Redis = sentinel.master_for(target.master, **options | target.options | _FIXED | _UNTIMED)
-    with _url_read():
-        _try(client.connection_pool)
+    _tried(client.connection_pool)
     return client
 
 
@@ -301,89 +313,31 @@ def _sentinels(pool: object) -> Sequence[Any]:
 
 
 def _pool_of(kind: Any, url: str, options: dict[str, Any], fixed: dict[str, Any] | None = None) -> Any:
-    with _url_read():
+    with url_errors():
         pool = kind.from_url(url, **options)
         pool.connection_kwargs |= _FIXED | (fixed or {})
         use_files(pool.connection_kwargs)
-        _try(pool)
+    return _tried(pool)
+
+
+def _tried(pool: Any) -> Any:
+    """Return a pool. Raise InvalidArgument if no connection can have its options; it does not connect."""
+    with url_errors():
+        pool.connection_class(**pool.connection_kwargs)
     return pool
-
-
-def _try(pool: Any) -> None:
-    """Raise TypeError or ValueError if no connection can have these options; it does not connect."""
-    pool.connection_class(**pool.connection_kwargs)
-
-
-@contextmanager
-def _url_read() -> Iterator[None]:
-    """Raise InvalidArgument, without a word of the URL, for what cannot be made of it."""
-    try:
-        yield
-    except (TypeError, ValueError):
-        raise InvalidArgument("REDIS_URL is not a valid Redis URL.", "Write it as redis://HOST:PORT/DB.") from None
-
-
-def _scheme(url: str) -> str:
-    with _url_read():
-        scheme = urlsplit(url).scheme
-    if scheme not in _SCHEMES:
-        raise InvalidArgument(
-            "REDIS_URL has a scheme that dcf does not know.",
-            "Use redis://, rediss://, unix:// or redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB.",
-        )
-    return scheme
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class _SentinelTarget:
-    hosts: list[tuple[str, int]]
-    master: str
-    options: dict[str, Any]
 
 
 def _sentinel_pool(url: str) -> Pool:
-    target = _sentinel_target(url)
+    target = sentinel_target(url)
     make: Any = Sentinel  # redis-py leaves its synchronous sentinel untyped
     sentinel = make(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS)
-    options = _options() | target.options | _FIXED | IN_PACKETS
-    pool: Pool = sentinel.master_for(target.master, **options).connection_pool
-    with _url_read():
-        _try(pool)
+    options = pool_options() | target.options | _FIXED | IN_PACKETS
+    pool: Pool = _tried(sentinel.master_for(target.master, **options).connection_pool)
     return pool
 
 
-def _sentinel_target(url: str) -> _SentinelTarget:
-    parts = urlsplit(url)
-    authority = parts.netloc.rpartition("@")[2]
-    master, _, database = parts.path.strip("/").partition("/")
-    try:
-        hosts = [_host_port(host) for host in authority.split(",") if host]
-        db = int(database or 0)
-    except ValueError:
-        hosts, db = [], 0
-    if not hosts or not master:
-        raise InvalidArgument(
-            "REDIS_URL names no sentinel or no master.", "Write redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB."
-        )
-    options = {"db": db, "username": _unquoted(parts.username), "password": _unquoted(parts.password)}
-    with _url_read():
-        options |= options_in(parts.query) | {"ssl": _SENTINEL_SCHEMES[parts.scheme]}
-    use_files(options)
-    return _SentinelTarget(hosts=hosts, master=master, options=options)
-
-
-def _unquoted(text: str | None) -> str | None:
-    return None if text is None else unquote(text)
-
-
-def _host_port(text: str) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    if not colon or port.endswith("]"):  # the colons of an IPv6 address
-        host, port = text, str(_SENTINEL_PORT)
-    return host.removeprefix("[").removesuffix("]"), int(port)
-
-
-def _options() -> dict[str, Any]:
+def pool_options() -> dict[str, Any]:
+    """Return the options of every connection."""
     return {
         "retry": Retry(NoBackoff(), 0),
         "socket_timeout": _TIMEOUT_S,

@@ -13,6 +13,7 @@ from dcf.errors import InvalidArgument, StoreUnavailable
 from dcf.settings import Settings, read_settings
 from dcf.store.connection import Connections, close_async_client, open_async_client, open_pool
 from dcf.store.faults import connection_error
+from dcf.store.opening import connect
 from tests.support.inboxes import reading
 from tests.support.machines import chain
 from tests.support.servers import free_port, listens, redis_server, running
@@ -122,6 +123,10 @@ async def test_the_connection_that_waits_is_opened_again_with_the_new_password(s
     with pytest.raises(redis.AuthenticationError) as raised:
         await client.get("any")
     assert connection_error(raised.value, None).message == REFUSED
+    service.file.unlink()
+    with pytest.raises(redis.AuthenticationError) as missing:
+        await client.get("any")
+    assert connection_error(missing.value, None).message.endswith("there is no such file.")
     await close_async_client(client)
 
 
@@ -138,6 +143,36 @@ def test_sentinels_lead_to_a_master_that_wants_the_password_of_the_file(service:
         service.file.write_text(SECOND)
         assert connections.send(("ACL", "WHOAMI")) == [b"dcf"]
         connections.close()
+
+
+@pytest.fixture
+def cluster(service: Service, tmp_path: Path) -> Iterator[Service]:
+    """The same as a cluster, of one node."""
+    user = ("--user", "dcf", "on", f">{FIRST}", "~*", "&*", "+@all")
+    options = ("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
+    (tmp_path / "node").mkdir()
+    with redis_server(tmp_path / "node", *options, *user) as port, redis.Redis(port=port, protocol=2) as admin:
+        admin.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        wait_until(lambda: b"cluster_state:ok" in admin.execute_command("CLUSTER", "INFO"))
+        yield Service(admin, port, service.file)
+
+
+def test_the_nodes_of_a_cluster_get_the_new_password(cluster: Service) -> None:
+    connections = connect(cluster.url_of(f"redis+cluster://dcf@127.0.0.1:{cluster.port}"))
+    connections.send(("SET", "cp:idx:probe", "1"))
+    cluster.want(SECOND)
+    cluster.file.write_text(SECOND)
+    assert connections.send(("GET", "cp:idx:probe")) == [b"1"]
+    connections.close()
+
+
+@pytest.mark.parametrize(
+    "query", ["canary=1", "socket_timeout=1", "ssl_ca_certs=none.pem", "password_file=f&password=x"]
+)
+def test_the_url_of_a_cluster_takes_what_logs_in_and_nothing_else(query: str) -> None:
+    with pytest.raises(InvalidArgument, match="REDIS_URL") as raised:
+        connect(f"redis+cluster://h:1?{query}")
+    assert "canary" not in raised.value.message + raised.value.hint
 
 
 def test_a_password_without_a_name_is_that_of_the_default_user(service: Service) -> None:

@@ -8,6 +8,7 @@ import pytest
 from dcf.errors import InvalidArgument, StoreUnavailable
 from dcf.store.connection import CONNECTION_ERRORS, Connections, close_async_client, open_async_client, open_pool
 from dcf.store.faults import connection_error
+from dcf.store.opening import connect
 from tests.support.authority import Authority, new_authority, tls_in_front, tls_url
 from tests.support.inboxes import reading
 from tests.support.machines import chain
@@ -110,3 +111,11 @@ def test_a_file_that_is_not_there_is_named_before_anything_is_sent(tmp_path: Pat
         assert raised.value.message == (
             f"REDIS_URL names a file with {name} that is not there, or that this user may not see."
         )
+
+
+def test_the_certificates_of_a_cluster_are_read_from_its_url_too(authority: Authority, tmp_path: Path) -> None:
+    connect(f"rediss+cluster://h:1?ssl_ca_certs={authority.certificate}").close()
+    with pytest.raises(InvalidArgument, match="names a file with ssl_ca_certs"):
+        connect(f"rediss+cluster://h:1?ssl_ca_certs={tmp_path / 'none.pem'}")
+    with pytest.raises(InvalidArgument, match="REDIS_URL is not a valid"):
+        connect(f"redis+cluster://h:1?ssl_ca_certs={authority.certificate}")
