@@ -79,8 +79,8 @@ class Connections:
     a PING each time (measured, redis-py 8.1).
     """
 
-    shards = 1
-    """In how many parts lists across runs are kept."""
+    shards: int = 1
+    """In how many parts families of keys are: more than one on a Redis Cluster."""
 
     def __init__(self, pool: Pool, revive: Callable[[], None] | None = None) -> None:
         self._pool = pool

@@ -146,7 +146,7 @@ def test_sentinels_lead_to_a_master_that_wants_the_password_of_the_file(service:
 
 
 @pytest.fixture
-def cluster(service: Service, tmp_path: Path) -> Iterator[Service]:
+def lone_node(service: Service, tmp_path: Path) -> Iterator[Service]:
     """The same as a cluster, of one node."""
     user = ("--user", "dcf", "on", f">{FIRST}", "~*", "&*", "+@all")
     options = ("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
@@ -157,11 +157,11 @@ def cluster(service: Service, tmp_path: Path) -> Iterator[Service]:
         yield Service(admin, port, service.file)
 
 
-def test_the_nodes_of_a_cluster_get_the_new_password(cluster: Service) -> None:
-    connections = connect(cluster.url_of(f"redis+cluster://dcf@127.0.0.1:{cluster.port}"))
+def test_the_nodes_of_a_cluster_get_the_new_password(lone_node: Service) -> None:
+    connections = connect(lone_node.url_of(f"redis+cluster://dcf@127.0.0.1:{lone_node.port}"))
     connections.send(("SET", "cp:idx:probe", "1"))
-    cluster.want(SECOND)
-    cluster.file.write_text(SECOND)
+    lone_node.want(SECOND)
+    lone_node.file.write_text(SECOND)
     assert connections.send(("GET", "cp:idx:probe")) == [b"1"]
     connections.close()
 
