@@ -6,6 +6,7 @@ and only timeouts, retries, reminders and Waits depend on it. It never waits for
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from dcf.errors import DcfError, NotFound, StoreUnavailable
@@ -89,8 +90,8 @@ class RunClock:
         self._index.begin_anew(live, now)
         if self._schedules is not None:
             for name in self._schedules.names():
-                self._try(self._schedules.look, name, "schedule")
-        self._time.begin_anew()
+                self._try(partial(self._schedules.look, has_stepped_back=True), name, "schedule")
+        self._time.begin_anew(now)
 
     def finish(self, timeout_s: float) -> int:
         """Wait for the deliveries handed over, at most `timeout_s`. Return how many notifications were handled."""

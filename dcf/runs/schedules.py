@@ -143,12 +143,15 @@ class Schedules:
         noted = self._change(name, lambda found, now: scheduling.triggered(found, now, run, told))
         return Triggered(schedule=noted, workflow_id=run, created=answer)
 
-    def look(self, name: str) -> int:
+    def look(self, name: str, *, has_stepped_back: bool = False) -> int:
         """Do what is due of a schedule. Return how many starts were carried out.
 
-        Any number of clocks may look at once: each start is one clock's, until it is done or its time is over.
+        Any number of clocks may look at once: each start is one clock's, until it is done or its time is over. After
+        the server's time has stepped back the schedule is written whatever it says, so that a clock which read it
+        before the step does not commit a time that lies ahead.
         """
-        found, intent = self._schedules.transact(name, partial(_looking, secrets.token_hex(8)), runs=None)
+        looking = partial(_looking, secrets.token_hex(8), has_stepped_back)
+        found, intent = self._schedules.transact(name, looking, runs=None)
         if found is not None and intent is None and found.starting is None and not found.waiting:
             self._keep_definition(found)
         done = 0
@@ -233,15 +236,19 @@ class Schedules:
             _log.warning("schedule %s: its definition %s is not kept any more", schedule.name, schedule.workflow)
 
 
-def _looking(holder: str, found: ScheduleFound) -> ScheduleChange[tuple[Schedule | None, Intent | None]]:
+def _looking(
+    holder: str, has_stepped_back: bool, found: ScheduleFound
+) -> ScheduleChange[tuple[Schedule | None, Intent | None]]:
     if found.schedule is None:
         return ScheduleChange(answer=(None, None))  # deleted by hand: its index entries go
     before = found.schedule
     schedule, intent = scheduling.look(before, found.now, found.running, holder)
     is_held = schedule.starting is not None and intent is None
     is_ahead = before.seen_at > schedule.seen_at  # who writes at an earlier time yet must fail
-    is_changed = not is_held or is_ahead or replace(schedule, seen_at=before.seen_at) != before
-    return ScheduleChange(answer=(schedule, intent), schedule=schedule, is_changed=is_changed)
+    is_changed = not is_held or is_ahead or has_stepped_back or replace(schedule, seen_at=before.seen_at) != before
+    return ScheduleChange(
+        answer=(schedule, intent), schedule=schedule, is_changed=is_changed, is_whole=has_stepped_back
+    )
 
 
 def _settling(

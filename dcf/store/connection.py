@@ -21,6 +21,7 @@ from redis.sentinel import Sentinel
 from dcf.errors import InvalidArgument, StoreUnavailable
 from dcf.store import faults
 from dcf.store.packets import IN_PACKETS
+from dcf.store.routes import RoutedConnection
 from dcf.values.records import record
 
 Command: TypeAlias = tuple[str | bytes | int | float, ...]
@@ -81,6 +82,9 @@ class Connections:
     Idle connections are kept here and not returned to redis-py's pool between calls, since its bookkeeping costs half
     a PING each time (measured, redis-py 8.1).
     """
+
+    shards = 1
+    """In how many parts lists across runs are kept."""
 
     def __init__(self, pool: Pool, revive: Callable[[], None] | None = None) -> None:
         self._pool = pool
@@ -202,6 +206,9 @@ class Lent:
 def exchange(connection: Connection, commands: Sequence[Command]) -> list[Reply]:
     """Send commands in one packet and read all replies. Error replies are returned, not raised."""
     watches = vars(connection).pop(_WATCHES, False)
+    kind: object = connection.__class__
+    if kind is RoutedConnection:
+        return cast("RoutedConnection", connection).route.exchange(commands, must_unwatch=watches)
     if watches:
         commands = [("UNWATCH",), *commands]
     connection.send_packed_command([b"".join(map(_pack, commands))], check_health=False)
@@ -220,6 +227,17 @@ def exchange(connection: Connection, commands: Sequence[Command]) -> list[Reply]
 def unwatch_later(connection: Connection) -> None:
     """Have what the connection watches forgotten with its next packet: it costs no round trip of its own."""
     vars(connection)[_WATCHES] = True
+
+
+def is_to_unwatch(connection: Connection) -> bool:
+    """Return whether `unwatch_later` was called since the latest packet, and forget it."""
+    found: bool = vars(connection).pop(_WATCHES, False)
+    return found
+
+
+def packed(commands: Sequence[Command]) -> list[bytes]:
+    """Return commands as they are sent."""
+    return [b"".join(map(_pack, commands))]
 
 
 def all_checked(replies: list[Reply]) -> list[Reply]:
@@ -251,7 +269,7 @@ def open_pool(url: str) -> Pool:
     """Open a connection pool for a Redis URL: redis://, rediss://, unix://, or redis+sentinel://host,host/name/db."""
     if _scheme(url) in _SENTINEL_SCHEMES:
         return _sentinel_pool(url)
-    pool: Pool = _pool_of(redis.ConnectionPool, url, _options() | IN_PACKETS)
+    pool: Pool = _pool_of(redis.ConnectionPool, url, pool_options() | IN_PACKETS)
     return pool
 
 
@@ -261,7 +279,7 @@ def open_async_client(url: str) -> redis.asyncio.Redis:
     With a socket_timeout, redis-py sends through `asyncio.wait_for`, which in Python 3.11 loses a cancellation that
     arrives just as the sending ends (measured: one in five waits that were cancelled early went on to the end).
     """
-    options = _options() | _UNTIMED | {"retry": None}
+    options = pool_options() | _UNTIMED | {"retry": None}
     if _scheme(url) not in _SENTINEL_SCHEMES:
         return redis.asyncio.Redis.from_pool(_pool_of(redis.asyncio.ConnectionPool, url, options, _UNTIMED))
     target = _sentinel_target(url)
@@ -315,7 +333,7 @@ def _scheme(url: str) -> str:
     if scheme not in _SCHEMES:
         raise InvalidArgument(
             "REDIS_URL has a scheme that dcf does not know.",
-            "Use redis://, rediss://, unix:// or redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB.",
+            "Use redis://, rediss://, unix://, redis+sentinel://HOST,HOST/NAME/DB or redis+cluster://HOST,HOST.",
         )
     return scheme
 
@@ -335,7 +353,7 @@ def _sentinel_pool(url: str) -> Pool:
     target = _sentinel_target(url)
     make: Any = Sentinel  # redis-py leaves its synchronous sentinel untyped
     sentinel = make(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS)
-    pool: Pool = sentinel.master_for(target.master, **_options(), **IN_PACKETS, **target.options).connection_pool
+    pool: Pool = sentinel.master_for(target.master, **pool_options(), **IN_PACKETS, **target.options).connection_pool
     return pool
 
 
@@ -344,7 +362,7 @@ def _sentinel_target(url: str) -> _SentinelTarget:
     authority = parts.netloc.rpartition("@")[2]
     master, _, database = parts.path.strip("/").partition("/")
     try:
-        hosts = [_host_port(host) for host in authority.split(",") if host]
+        hosts = [host_port(host) for host in authority.split(",") if host]
         db = int(database or 0)
     except ValueError:
         hosts, db = [], 0
@@ -352,22 +370,25 @@ def _sentinel_target(url: str) -> _SentinelTarget:
         raise InvalidArgument(
             "REDIS_URL names no sentinel or no master.", "Write redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB."
         )
-    options = {"db": db, "username": _unquoted(parts.username), "password": _unquoted(parts.password)}
+    options = {"db": db, "username": unquoted(parts.username), "password": unquoted(parts.password)}
     return _SentinelTarget(hosts=hosts, master=master, options=options | {"ssl": _SENTINEL_SCHEMES[parts.scheme]})
 
 
-def _unquoted(text: str | None) -> str | None:
+def unquoted(text: str | None) -> str | None:
+    """Return the plain text of a part of a URL."""
     return None if text is None else unquote(text)
 
 
-def _host_port(text: str) -> tuple[str, int]:
+def host_port(text: str, usual: int = _SENTINEL_PORT) -> tuple[str, int]:
+    """Return host and port of a text, with the usual port if it names none. Raise ValueError."""
     host, colon, port = text.rpartition(":")
     if not colon or port.endswith("]"):  # the colons of an IPv6 address
-        host, port = text, str(_SENTINEL_PORT)
+        host, port = text, str(usual)
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-def _options() -> dict[str, Any]:
+def pool_options() -> dict[str, Any]:
+    """Return the options of every connection."""
     return {
         "retry": Retry(NoBackoff(), 0),
         "socket_timeout": _TIMEOUT_S,

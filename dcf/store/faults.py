@@ -36,13 +36,15 @@ _PASSING: Final[Mapping[str, tuple[str, str]]] = {
     "MASTERDOWN": ("This Redis is a replica that lost its primary (MASTERDOWN).", _LATER),
     "CLUSTERDOWN": ("The Redis cluster does not serve this key now (CLUSTERDOWN).", _LATER),
     "TRYAGAIN": ("The Redis cluster is moving this key (TRYAGAIN).", _LATER),
+    "ASK": ("The Redis cluster is moving this key (ASK).", _LATER),
+    "MOVED": ("The Redis cluster has moved this key (MOVED).", _LATER),
     "LOADING": ("Redis is still loading its data (LOADING).", _LATER),
     "BUSY": ("Redis is busy with somebody's script (BUSY).", "Wait until it ends or end it"),
 }
 """What is wrong and what to do before the call is repeated, by the code of the error reply."""
 
-_SOON: Final = frozenset({"READONLY", "UNBLOCKED", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"})
-"""Codes during a failover: a retry over a new connection may reach another server."""
+_SOON: Final = frozenset({"READONLY", "UNBLOCKED", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "ASK", "MOVED"})
+"""Codes during a failover, or while a slot moves: a retry over a new connection may reach another server."""
 
 _ABORTED: Final = "because of: "
 

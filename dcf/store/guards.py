@@ -18,7 +18,7 @@ _LATENESS: Final = 100_000
 # the number of its words, and its words.
 # The first line has Redis refuse the whole script where it takes no writes, in place of some of its commands.
 # The values of several JSONPaths come in any order, so they are compared one by one.
-_GUARDED: Final = """#!lua
+GUARDED: Final = """#!lua
 local function equal(one, other)
   if type(one) ~= 'table' or type(other) ~= 'table' then
     return one == other
@@ -93,4 +93,4 @@ def guarded(commands: Sequence[Command], unchanged: Unchanged, key: str) -> Comm
         words += (len(command), *command, len(expected), *(b"" if one is None else one for one in expected))
     for command in commands:
         words += (len(command), *command)
-    return ("EVAL", _GUARDED, 1, key, *words)
+    return ("EVAL", GUARDED, 1, key, *words)

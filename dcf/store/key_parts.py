@@ -2,11 +2,29 @@
 
 import re
 from functools import lru_cache
+from typing import Final
+from zlib import crc32
 
 from dcf.asl.state_paths import components, path_of
 
 _UNSAFE = re.compile(r"[:/%{}*?\[\]\x00-\x1f\x7f]")
 _ENCODED = re.compile(r"%([0-9A-F]{2})")
+
+
+AGENT_SHARDS: Final = 16
+"""Slots that the inboxes of all agents have on a Redis Cluster. Fixed, since an inbox is in the same one for ever."""
+
+
+class KeyText(str):
+    """What the keys that a script builds begin with. On a Redis Cluster it is written with a hash tag, as a key is."""
+
+    __slots__ = ()
+
+
+@lru_cache(maxsize=4096)
+def agent_shard(agent_id: str) -> int:
+    """Return in which of the `AGENT_SHARDS` the keys of an agent are on a Redis Cluster."""
+    return crc32(agent_id.encode()) % AGENT_SHARDS
 
 
 @lru_cache(maxsize=4096)

@@ -8,7 +8,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from dcf.store import embedded
+from dcf.store.cluster_url import is_of_cluster, open_cluster
 from dcf.store.connection import Connections, open_pool
+
+
+def connect(url: str) -> Connections:
+    """Return connections to the Redis of a URL: one server, the primary that sentinels know, or a cluster."""
+    return open_cluster(url) if is_of_cluster(url) else Connections(open_pool(url))
 
 
 @contextmanager
@@ -17,7 +23,7 @@ def opened(
 ) -> Iterator[tuple[str, Connections]]:
     """Connect for the duration of the `with` block; return the URL as well."""
     if url is not None:
-        with closing(Connections(open_pool(url))) as connections:
+        with closing(connect(url)) as connections:
             yield url, connections
         return
     with (

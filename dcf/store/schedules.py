@@ -40,11 +40,15 @@ class ScheduleFound:
 
 @record(frozen=True, slots=True, kw_only=True)
 class ScheduleChange(Generic[Answer]):
-    """The answer of a decision, and if `is_changed` the schedule to write; None deletes it."""
+    """The answer of a decision, and if `is_changed` the schedule to write; None deletes it.
+
+    `is_whole`: its document is written even if it says the same as before, so that who has read it cannot write.
+    """
 
     answer: Answer
     schedule: Schedule | None = None
     is_changed: bool = True
+    is_whole: bool = False
 
 
 class ScheduleStore:
@@ -96,7 +100,7 @@ class ScheduleStore:
             if change.is_changed:
                 if self._before_commit is not None:
                     self._before_commit()
-                commit(connection, _commands(name, found.schedule, change.schedule, found.now))
+                commit(connection, _commands(name, found.schedule, change, found.now))
                 self._attempts.confirm(connection, keys.BARRIER)
             else:
                 self._attempts.let_go(connection, keys.BARRIER)
@@ -154,7 +158,8 @@ def _schedule(name: str, reply: Reply) -> Schedule | None:
         raise StoreUnsuitable(told, "Delete the schedule and create it.") from None
 
 
-def _commands(name: str, before: Schedule | None, after: Schedule | None, now: int) -> list[Command]:
+def _commands(name: str, before: Schedule | None, change: ScheduleChange[Answer], now: int) -> list[Command]:
+    after = change.schedule
     key, left = schedule_keys.schedule(name), before is not None and (after is None or _moves(before, after))
     commands: list[Command] = []
     if left and before is not None:
@@ -163,7 +168,7 @@ def _commands(name: str, before: Schedule | None, after: Schedule | None, now: i
         indexes = (schedule_keys.SCHEDULES, schedule_keys.TROUBLED)
         return [("DEL", key), *commands, *(("ZREM", index, name) for index in indexes)]
     next_look: Command = ("ZADD", schedule_keys.SCHEDULES, looked_at(after, now), name)
-    if before is not None and before.seen_at <= after.seen_at and replace(after, seen_at=before.seen_at) == before:
+    if not change.is_whole and before is not None and _says_the_same(before, after):
         return [next_look]  # one that waits for a run is looked at every two seconds, and its document may be long
     if before is None or _moves(before, after):
         commands.append(("ZADD", schedule_keys.schedules_of(after.created_by), after.created_at, name))
@@ -172,6 +177,10 @@ def _commands(name: str, before: Schedule | None, after: Schedule | None, now: i
         trouble = ("ZADD", schedule_keys.TROUBLED, now, name)
     written: Command = ("JSON.SET", key, "$", dump(write_schedule(after)))
     return [written, next_look, *commands, trouble]
+
+
+def _says_the_same(before: Schedule, after: Schedule) -> bool:
+    return before.seen_at <= after.seen_at and replace(after, seen_at=before.seen_at) == before
 
 
 def _moves(before: Schedule, after: Schedule) -> bool:

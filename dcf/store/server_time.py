@@ -37,7 +37,9 @@ class ServerTime:
         self._connections.send(("SET", keys.SERVER_TIME, now))
         return ServerInstant(now=now)
 
-    def begin_anew(self) -> None:
-        """Forget the latest time, after all times that were set by it have been corrected."""
-        (clock,) = self._connections.send(("TIME",))
-        self._connections.send(("SET", keys.SERVER_TIME, micros(clock)))
+    def begin_anew(self, now: int) -> None:
+        """Forget the latest time, after all times that were set by it have been corrected to those of `now`.
+
+        The time may have stepped back again while they were: then the next reading tells so.
+        """
+        self._connections.send(("SET", keys.SERVER_TIME, now))

@@ -408,3 +408,21 @@ def test_one_damaged_schedule_does_not_stop_the_others(real: World) -> None:
     real.notifications.pulse()
     assert len(real.runs_of(good.name)) == 1
     assert real.schedules.delete(broken.name)
+
+
+def test_a_clock_that_read_a_schedule_before_the_time_stepped_back_writes_nothing_that_lies_ahead(
+    world: World, real_connections: Connections, onlooker: Connections
+) -> None:
+    made = world.plan(chain("A"), every_s=MINUTE)
+    early = Ahead(passed=3600 * SECOND)
+
+    def step_back() -> None:
+        if early.passed:
+            early.passed = 0
+            world.schedules.look(made.name, has_stepped_back=True)
+
+    slow = World(connections=real_connections, onlooker=onlooker, clock=early, before_commit=step_back)
+    slow.schedules.look(made.name)
+    assert early.passed == 0, "the time stepped back between its reading and its commit"
+    assert world.schedules.read(made.name).seen_at < made.created_at + MINUTE * SECOND
+    assert float(world.ask("ZSCORE", schedule_keys.SCHEDULES, made.name)) < made.created_at + 2 * MINUTE * SECOND

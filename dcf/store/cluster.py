@@ -1,0 +1,211 @@
+"""Connections to a Redis Cluster, with what `Connections` offers: one packet may be of the slots of several nodes.
+
+Each command goes to the node of its keys, in the order that `cluster_stages` keeps. A redirected command is sent again:
+to another node after MOVED, asked for by name after ASK. What must be of one piece is not: commands from MULTI to EXEC,
+and what was read together with a WATCH. Those come back as errors after which the whole attempt begins anew. A
+transaction must not follow ASK: while a slot moves, one node has some documents of a run and the other the rest, and
+what is written at the new node as if it were not there would be in the way of the one that still comes.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+import redis
+from redis.exceptions import AskError, MovedError, TryAgainError
+
+from dcf.errors import StoreUnavailable
+from dcf.jitter import JITTER
+from dcf.store import faults, keys
+from dcf.store.cluster_keys import key_places, on_cluster
+from dcf.store.cluster_nodes import ClusterNodes
+from dcf.store.cluster_stages import Node, Stage, in_transaction, owners, stages
+from dcf.store.connection import (
+    Command,
+    Connection,
+    Connections,
+    Reply,
+    exchange,
+    is_to_unwatch,
+    packed,
+    unwatch_later,
+)
+from dcf.store.routes import RoutedConnection
+
+SHARDS: Final = 16
+"""Parts of the lists that would otherwise be one key, and so one node's, for all runs or all agents."""
+
+_REDIRECTS: Final = 8
+"""Times that a command is sent again within one packet. Then the caller's attempt begins anew."""
+
+
+class ClusterConnections(Connections):
+    """Connections to the nodes of one cluster."""
+
+    shards = SHARDS
+
+    def __init__(self, nodes: ClusterNodes) -> None:
+        self._nodes = nodes
+
+    def take(self) -> Connection:
+        """Return what sends to every node, with connections of its own."""
+        return cast("Connection", RoutedConnection(_Packets(self._nodes)))
+
+    def give_back(self, connection: Connection, *, is_broken: bool) -> None:
+        """Keep the connections for the next caller; close them if one of them broke."""
+        routed = cast("RoutedConnection", connection)
+        routed.route.leave(is_broken=is_broken, must_unwatch=is_to_unwatch(connection))
+
+    def recover(self) -> None:
+        """After a connection error: close the idle connections, and ask again which node serves which slot."""
+        self._nodes.drop_idle()
+        self._nodes.learn()
+
+    def unavailable(self, error: Exception) -> StoreUnavailable:
+        """Return the error to raise for a connection error, without redis-py's text."""
+        return faults.connection_error(error, self._nodes.place)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._nodes.close()
+
+
+class _Packets:
+    """The route of one caller's packets. It keeps its connections until `leave`, since a WATCH belongs to one."""
+
+    def __init__(self, nodes: ClusterNodes) -> None:
+        self._nodes = nodes
+        self._open: dict[Node, Connection] = {}
+        self._watching: set[Node] = set()
+        self._latest = ""
+
+    def exchange(self, commands: Sequence[Command], *, must_unwatch: bool) -> list[Reply]:
+        """Send a packet and return all replies, error replies among them."""
+        if must_unwatch:
+            self._unwatch_later()
+        named, slots = self._named(commands)
+        packet = _Packet(named, owners(named, slots))
+        is_firm = in_transaction(named)
+        if any(command[0] == "WATCH" for command in named):
+            watched = {packet.slots[at] for at, command in enumerate(named) if command[0] == "WATCH"}
+            is_firm |= {at for at, slot in enumerate(packet.slots) if slot in watched}
+        nodes = [self._node(slot) for slot in packet.slots]
+        for stage in stages(named, nodes):
+            self._carry_out(packet, stage)
+            self._follow(packet, [at for places in stage.values() for at in places if at not in is_firm])
+        return packet.replies
+
+    def leave(self, *, is_broken: bool, must_unwatch: bool) -> None:
+        """Give the connections to the next caller; close them if one of them broke."""
+        if must_unwatch:
+            self._unwatch_later()
+        end = self._nodes.discard if is_broken else self._nodes.give_back
+        for node, connection in self._open.items():
+            end(node, connection)
+        self._open.clear()
+
+    def _named(self, commands: Sequence[Command]) -> tuple[list[Command], list[int | None]]:
+        """Return the commands with the keys that they have on the cluster, and the slots of these."""
+        named: list[Command] = []
+        slots: list[int | None] = []
+        for command in commands:
+            placed, slot = on_cluster(_beside(command, self._latest))
+            if slot is not None:
+                self._latest = str(placed[key_places(placed)[0]])
+            named.append(placed)
+            slots.append(slot)
+        return named, slots
+
+    def _node(self, slot: int | None) -> Node:
+        return self._nodes.primaries()[0] if slot is None else self._nodes.serving(slot)
+
+    def _connection(self, node: Node) -> Connection:
+        found = self._open.get(node)
+        if found is None:
+            found = self._open[node] = self._nodes.take(node)
+        return found
+
+    def _carry_out(self, packet: "_Packet", stage: Stage) -> None:
+        """Send what is for each node, then read the replies of each."""
+        sent: list[tuple[Connection, list[int], int]] = []
+        *others, (last, its_places) = stage.items()
+        for node, places in others:
+            commands = [packet.commands[at] for at in places]
+            sent.append((self._connection(node), places, self._post(node, commands)))
+        packet.note(its_places, self._answered(last, [packet.commands[at] for at in its_places]))
+        for connection, places, more in sent:
+            packet.note(places, [_read(connection) for _ in range(more + len(places))][more:])
+
+    def _answered(self, node: Node, commands: Sequence[Command]) -> list[Reply]:
+        self._note_watches(node, commands)
+        return exchange(self._connection(node), commands)
+
+    def _post(self, node: Node, commands: Sequence[Command]) -> int:
+        """Send commands without waiting. Return how many replies come before theirs."""
+        self._note_watches(node, commands)
+        connection = self._connection(node)
+        before: list[Command] = [("UNWATCH",)] if is_to_unwatch(connection) else []
+        connection.send_packed_command(packed([*before, *commands]), check_health=False)
+        return len(before)
+
+    def _follow(self, packet: "_Packet", places: Sequence[int]) -> None:
+        """Send again what other nodes must answer."""
+        for attempt in range(_REDIRECTS):
+            redirected = [at for at in places if isinstance(packet.replies[at], AskError | TryAgainError)]
+            if not redirected:
+                return
+            for at in redirected:
+                packet.replies[at] = self._sent_again(packet, at, packet.replies[at])
+            time.sleep(JITTER.uniform(0, min(0.001 * 2**attempt, 0.05)))
+
+    def _sent_again(self, packet: "_Packet", at: int, error: AskError | TryAgainError) -> Reply:
+        command, slot = packet.commands[at], packet.slots[at]
+        if isinstance(error, AskError) and not isinstance(error, MovedError):
+            return exchange(self._connection(f"{error.host}:{error.port}"), [("ASKING",), command])[1]
+        if isinstance(error, MovedError):
+            self._nodes.moved(error)
+        return exchange(self._connection(self._node(slot)), [command])[0]
+
+    def _note_watches(self, node: Node, commands: Sequence[Command]) -> None:
+        for name, *_ in commands:
+            if name == "WATCH":
+                self._watching.add(node)
+            elif name in {"EXEC", "UNWATCH"}:
+                self._watching.discard(node)
+
+    def _unwatch_later(self) -> None:
+        for node in self._watching:
+            unwatch_later(self._open[node])
+        self._watching.clear()
+
+
+class _Packet:
+    """The commands of one packet, their slots, and the replies as far as they have come."""
+
+    def __init__(self, commands: Sequence[Command], slots: Sequence[int | None]) -> None:
+        self.commands = commands
+        self.slots = slots
+        self.replies: list[Reply] = [None] * len(commands)
+
+    def note(self, places: Sequence[int], replies: Sequence[Reply]) -> None:
+        """Note the replies to the commands at these places."""
+        for at, reply in zip(places, replies, strict=True):
+            self.replies[at] = reply
+
+
+def _beside(command: Command, key: str) -> Command:
+    """Return a command; if it is the small write before a WAIT outside runs, in the slot of this key.
+
+    A WAIT is about the node that it is sent to, which must be the one that has what was written or read before.
+    """
+    if command[:2] != ("SET", keys.BARRIER) or not key:
+        return command
+    tag = key.partition("{")[2].partition("}")[0] or key
+    return ("SET", f"{keys.BARRIER}:{{{tag}}}", *command[2:])
+
+
+def _read(connection: Connection) -> Any:
+    try:
+        return connection.read_response()
+    except redis.ResponseError as error:
+        return error

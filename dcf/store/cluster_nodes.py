@@ -1,0 +1,143 @@
+"""The nodes of a Redis Cluster, and open connections to them. redis-py's cluster client knows which serves which slot.
+
+Only its knowledge is used: it learns the slots from any node that answers, and follows MOVED. Connections are made
+with the same options as those to a single server. It sends nothing else.
+"""
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import redis
+from redis.backoff import NoBackoff
+from redis.cluster import ClusterNode, RedisCluster
+from redis.exceptions import MovedError, RedisClusterException, SlotNotCoveredError
+from redis.retry import Retry
+
+from dcf.store import faults
+from dcf.store.cluster_stages import Node
+from dcf.store.connection import Connection, Pool
+
+_LEARNED_AGAIN_S: Final = 0.05
+"""Seconds before which the slots are not asked for again, however many threads lost a node."""
+
+_ASK_TIMEOUT_S: Final = 1.0
+
+
+class ClusterNodes:
+    """The nodes of one cluster. `hosts` are some of its nodes; the others are learned from them.
+
+    `login` are options of redis-py's cluster client, which learns them, and `pool_options` those of all connections.
+    """
+
+    def __init__(
+        self, hosts: Sequence[tuple[str, int]], login: Mapping[str, Any], pool_options: Mapping[str, Any]
+    ) -> None:
+        self.place = "the cluster of " + ", ".join(f"{host}:{port}" for host, port in hosts)
+        self._hosts = hosts
+        self._login = dict(login)
+        self._pool_options = dict(pool_options)
+        self._lock = threading.Lock()
+        self._cluster: RedisCluster | None = None
+        self._learned_at = 0.0
+        self._pools: dict[Node, Pool] = {}
+        self._idle: defaultdict[Node, list[Connection]] = defaultdict(list)
+
+    def serving(self, slot: int) -> Node:
+        """Return the primary that serves a slot."""
+        try:
+            found: ClusterNode = self._known().nodes_manager.get_node_from_slot(slot)
+        except SlotNotCoveredError:
+            raise faults.PassingError("CLUSTERDOWN") from None
+        return str(found.name)
+
+    def primaries(self) -> list[Node]:
+        """Return the nodes that serve slots, in a fixed order."""
+        nodes = self._known().nodes_manager.get_nodes_by_server_type("primary")
+        return sorted(str(node.name) for node in nodes)
+
+    def moved(self, error: MovedError) -> None:
+        """Note that a slot is served by another node now."""
+        self._known().nodes_manager.move_slot(error)
+
+    def learn(self) -> None:
+        """Ask which node serves which slot, unless it was asked a moment ago. If none answers, all stays as it was."""
+        with self._lock:
+            if self._cluster is not None and time.monotonic() >= self._learned_at + _LEARNED_AGAIN_S:
+                with suppress(RedisClusterException, redis.RedisError, OSError):
+                    self._cluster.nodes_manager.initialize()
+                self._learned_at = time.monotonic()
+
+    def take(self, node: Node) -> Connection:
+        """Return an idle connection to a node, or open one."""
+        try:
+            return self._idle[node].pop()
+        except IndexError:
+            return self._opened(node)
+
+    def give_back(self, node: Node, connection: Connection) -> None:
+        """Keep a connection for the next caller."""
+        self._idle[node].append(connection)
+
+    def discard(self, node: Node, connection: Connection) -> None:
+        """Close a broken connection."""
+        connection.disconnect()
+        self._pools[node].release(connection)
+
+    def drop_idle(self) -> None:
+        """Close all connections that nobody uses."""
+        for node, idle in list(self._idle.items()):
+            with suppress(IndexError):  # other threads may empty it at the same time
+                while True:
+                    self.discard(node, idle.pop())
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._idle.clear()
+        for pool in self._pools.values():
+            pool.disconnect()
+        with self._lock:
+            cluster, self._cluster = self._cluster, None
+        if cluster is not None:
+            cluster.close()
+
+    def _opened(self, node: Node) -> Connection:
+        pool = self._pools.get(node)
+        if pool is None:
+            host, _, port = node.rpartition(":")
+            made: Pool = redis.ConnectionPool(host=host, port=int(port), **self._pool_options)
+            pool = self._pools.setdefault(node, made)
+        try:
+            fresh: Connection = pool.get_connection()
+        except redis.ResponseError as error:  # the handshake of a new connection was refused
+            raise faults.reply_error(error) from None
+        return fresh
+
+    def _known(self) -> RedisCluster:
+        found = self._cluster
+        if found is not None:
+            return found
+        with self._lock:
+            if self._cluster is None:
+                self._cluster = self._learned()
+                self._learned_at = time.monotonic()
+            return self._cluster
+
+    def _learned(self) -> RedisCluster:
+        make: Any = ClusterNode  # redis-py leaves it untyped
+        try:
+            return RedisCluster(
+                startup_nodes=[make(host, port) for host, port in self._hosts],
+                require_full_coverage=False,
+                protocol=2,
+                socket_timeout=_ASK_TIMEOUT_S,
+                socket_connect_timeout=_ASK_TIMEOUT_S,
+                retry=Retry(NoBackoff(), 0),
+                **self._login,
+            )
+        except RedisClusterException as error:
+            cause = error.__cause__
+            raise cause if isinstance(cause, redis.ConnectionError) else redis.ConnectionError() from None

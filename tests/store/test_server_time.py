@@ -1,0 +1,43 @@
+"""A clock of Redis that steps back is noticed, also while the step before is still being dealt with."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dcf.store import keys
+from dcf.store.connection import Connections, Pool
+from dcf.store.server_time import ServerTime
+from lab.server_time import SharedTime, TimedPool
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> SharedTime:
+    return SharedTime(tmp_path / "time")
+
+
+@pytest.fixture
+def time(real_pool: Pool, shared: SharedTime) -> Iterator[ServerTime]:
+    connections = Connections(TimedPool(real_pool, shared))
+    connections.send(("DEL", keys.SERVER_TIME))
+    yield ServerTime(connections)
+    connections.send(("DEL", keys.SERVER_TIME))
+
+
+def test_a_step_back_is_told_until_it_was_dealt_with(time: ServerTime, shared: SharedTime) -> None:
+    assert not time.read().has_stepped_back
+    shared.step(-600)
+    found = time.read()
+    assert found.has_stepped_back
+    assert time.read().has_stepped_back
+    time.begin_anew(found.now)
+    assert not time.read().has_stepped_back
+
+
+def test_a_second_step_back_while_the_first_is_dealt_with_is_told_as_well(time: ServerTime, shared: SharedTime) -> None:
+    time.read()
+    shared.step(-600)
+    found = time.read()
+    shared.step(-600)
+    time.begin_anew(found.now)
+    assert time.read().has_stepped_back
