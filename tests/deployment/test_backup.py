@@ -3,6 +3,7 @@
 Where there are several servers their copies are of different moments: a run is in one of them, lists are in others.
 """
 
+import os
 import shutil
 import subprocess
 import threading
@@ -25,12 +26,14 @@ from tests.deployment.conftest import Container, container_in
 from tests.deployment.files import ROOT
 from tests.deployment.test_redis_service import url
 from tests.support.ahead import Ahead, let_pass
+from tests.support.cluster import Cluster, Node, free_port_of_node, redis_cluster
 from tests.support.machines import chain
 from tests.support.servers import redis_server
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
 LEASE_S = 60
+LOGGED = ("--appendfsync", "always")
 BACKUP = ROOT / "deploy" / "redis" / "backup.sh"
 STEPS = dict.fromkeys(("A", "B", "C"), ("one", "other"))
 
@@ -90,9 +93,9 @@ def sweep(world: World) -> int:
 # One server: its log is copied while it is written
 
 
-def back_up(container: Container, target: Path) -> subprocess.CompletedProcess[str]:
-    command = ["sh", str(BACKUP), str(target)]
-    return subprocess.run(command, cwd=container.place, capture_output=True, text=True, timeout=30, check=False)
+def back_up(data: Path, target: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    command, environment = ["sh", str(BACKUP), str(target)], os.environ | more
+    return subprocess.run(command, cwd=data, env=environment, capture_output=True, text=True, timeout=30, check=False)
 
 
 def restored(place: Path, copy: Path) -> Container:
@@ -130,10 +133,11 @@ def test_a_copy_taken_while_runs_move_is_whole_and_its_runs_go_on(
     with container.running():
         before = dcf(url(container))
         run = begun(before)
+        heard = [event["event_id"] for event in events(before)]
         token = before.acquire(run, "B", "one", ttl_s=LEASE_S)
         with moving(dcf(url(container))) as done:
             wait_until(lambda: done)
-            assert back_up(container, tmp_path / "copy").returncode == 0
+            assert back_up(container.place, tmp_path / "copy").returncode == 0
             copied = len(done)
             wait_until(lambda: len(done) > copied)
         before.complete(run, "B", token, {"by": "one"})
@@ -145,6 +149,7 @@ def test_a_copy_taken_while_runs_move_is_whole_and_its_runs_go_on(
         assert after.statuses(run) == {"A": "succeeded", "B": "running", "C": "pending"}, "as it was then"
         assert {after.run_status(one) for one in done[:1]} == {"succeeded"}
         assert sweep(after) == 0, "the lists are of the same moment"
+        assert [event["event_id"] for event in events(after)] == heard, "agents hear of it again, and can tell"
         assert isinstance(after.try_complete(run, "C", later), Refusal), "what was done since counts no more"
         go_on(after, run)
         assert after.doc(run, "C").lease.epoch > epoch, "epochs grow over what is forgotten"
@@ -152,26 +157,23 @@ def test_a_copy_taken_while_runs_move_is_whole_and_its_runs_go_on(
         assert isinstance(late, Refusal)
 
 
-def test_who_was_told_before_the_copy_is_told_again_by_the_same_event_id(
-    container: Container, short_directory: Path, tmp_path: Path, dcf: Dcf
-) -> None:
-    with container.running():
-        before = dcf(url(container))
-        run = begun(before)
-        assert back_up(container, tmp_path / "copy").returncode == 0
-        heard = events(before)
-        before.do(run, "B", "one")
-    copy = restored(short_directory / "again", tmp_path / "copy")
-    with copy.running():
-        after = dcf(url(copy), run)
-        assert [event["event_id"] for event in events(after)] == [event["event_id"] for event in heard]
-
-
-def test_a_copy_is_not_written_over_another(container: Container, tmp_path: Path) -> None:
-    with container.running():
-        assert back_up(container, tmp_path / "copy").returncode == 0
-        refused = back_up(container, tmp_path / "copy")
+def test_a_copy_is_not_written_over_another(tmp_path: Path) -> None:
+    (tmp_path / "copy" / "appendonlydir").mkdir(parents=True)
+    refused = back_up(tmp_path, tmp_path / "copy")
     assert (refused.returncode, "a copy already" in refused.stderr) == (1, True)
+
+
+def test_a_copy_is_made_again_if_the_log_was_rewritten_meanwhile(tmp_path: Path) -> None:
+    files, programs = tmp_path / "appendonlydir", tmp_path / "bin"
+    manifest = files / "appendonly.aof.manifest"
+    for folder in (files, programs):
+        folder.mkdir()
+    manifest.write_text("the first")
+    rewriting = f'cp "$@"; [ -e {tmp_path}/once ] || {{ touch {tmp_path}/once; echo the second >{manifest}; }}'
+    (programs / "cp").write_text(f"#!/bin/sh\nPATH={os.defpath}; {rewriting}\n")
+    (programs / "cp").chmod(0o755)
+    assert back_up(tmp_path, tmp_path / "copy", PATH=f"{programs}:{os.defpath}").returncode == 0
+    assert (tmp_path / "copy" / "appendonlydir" / manifest.name).read_text() == "the second\n"
 
 
 # A snapshot in place of the log
@@ -200,6 +202,46 @@ def test_a_snapshot_is_read_with_the_log_off_which_is_then_turned_on(tmp_path: P
 
 
 # Several servers: copies of different moments
+
+
+def test_a_cluster_is_restored_from_copies_of_its_nodes_each_run_whole(tmp_path: Path) -> None:
+    runs = [f"run-{number}" for number in range(30)]
+    with redis_cluster(tmp_path, *LOGGED) as cluster, redis.RedisCluster("127.0.0.1", cluster.nodes[0].port) as client:
+        for number, node in enumerate(cluster.nodes[:3]):
+            for run in runs:
+                write(client, run, number)
+            assert back_up(node.directory, tmp_path / f"copy-{number}").returncode == 0
+        slots = cluster.nodes[0].ask("CLUSTER", "SLOTS")
+    nodes = [Node(free_port_of_node(), tmp_path / f"copy-{number}", LOGGED) for number in range(3)]
+    try:
+        for node in nodes:
+            node.start()
+        for node in nodes[1:]:
+            node.ask("CLUSTER", "MEET", "127.0.0.1", nodes[0].port)
+        ports = {node.port for node in nodes}
+        wait_until(lambda: Cluster(nodes).is_whole() and all(serving(node) == ports for node in nodes), 30)
+        assert [found[:2] for found in nodes[2].ask("CLUSTER", "SLOTS")] == [found[:2] for found in slots]
+        with redis.RedisCluster("127.0.0.1", nodes[1].port) as client:
+            found = [client.mget(*keys_of(run)) for run in runs]
+        assert [one for one in found if len(set(one)) > 1] == [], "what was written together is there together"
+        assert {meta for meta, _ in found} == {b"0", b"1", b"2"}, "and each node has what it had when it was copied"
+    finally:
+        for node in nodes:
+            node.kill()
+
+
+def serving(node: Node) -> set[int]:
+    """The ports at which a node takes the slots to be served."""
+    return {found[2][1] for found in node.ask("CLUSTER", "SLOTS")}
+
+
+def keys_of(run: str) -> tuple[str, str]:
+    return f"cp:wf:{{{run}}}:meta", f"cp:wf:{{{run}}}:state:A"
+
+
+def write(client: redis.RedisCluster, run: str, value: int) -> None:
+    """Write two keys of a run as one."""
+    client.mset(dict.fromkeys(keys_of(run), value))
 
 
 def contents(client: redis.Redis, *, lists: bool) -> dict[bytes, bytes]:

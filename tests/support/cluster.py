@@ -138,7 +138,7 @@ def _myself(node: Node) -> str:
 @contextmanager
 def redis_cluster(directory: Path, *options: str, size: int = 3) -> Iterator[Cluster]:
     """Run a cluster until the block ends: so many primaries, and a replica of each."""
-    nodes = [Node(_free_port(), directory / f"node-{number}", options) for number in range(2 * size)]
+    nodes = [Node(free_port_of_node(), directory / f"node-{number}", options) for number in range(2 * size)]
     found = Cluster(nodes)
     try:
         for node in nodes:
@@ -178,7 +178,7 @@ def _is_in_step(replica: Node) -> bool:
     return kind == "slave" and "connected" in role
 
 
-def _free_port() -> int:
+def free_port_of_node() -> int:
     """Return a port that leaves room for the cluster's bus, which listens 10,000 above."""
     while (port := free_port()) >= 55_000:
         pass
