@@ -39,7 +39,7 @@ Dcf = Callable[..., World]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class TwoRegions:
     """A primary here, its replica there, and 80 ms there and back."""
 
     link: Regions
@@ -57,7 +57,7 @@ class Pair:
 
 
 @pytest.fixture
-def pair(site: Site) -> Iterator[Pair]:
+def pair(site: Site) -> Iterator[TwoRegions]:
     with Regions(DELAY_S) as link:
         logged = ("--appendonly", "yes")
         here = LabRedis(site.folder / "here", *logged, region=link.here)
@@ -66,7 +66,7 @@ def pair(site: Site) -> Iterator[Pair]:
             link.lead(link.there, here.port, link.here)
             link.lead(link.here, there.port, link.there)
             there.follow(here.port)
-            yield Pair(link=link, here=here, there=there)
+            yield TwoRegions(link=link, here=here, there=there)
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def history(redis: LabRedis, run: str) -> list[tuple[str, str, int]]:
     return [(one.type, one.state, one.epoch) for one in read_happenings(redis.client(), run)]
 
 
-def test_nothing_that_was_answered_behind_a_replica_is_lost_with_the_region(pair: Pair, dcf: Dcf) -> None:
+def test_nothing_that_was_answered_behind_a_replica_is_lost_with_the_region(pair: TwoRegions, dcf: Dcf) -> None:
     before = dcf(pair.here, wait_replicas=1)
     run = begun(before)
     token = before.acquire(run, "Price", "here", ttl_s=LEASE_S)
@@ -167,7 +167,9 @@ def test_nothing_that_was_answered_behind_a_replica_is_lost_with_the_region(pair
     assert broken_rules(pair.there, run) == []
 
 
-def test_without_it_what_was_not_replicated_yet_is_lost_and_the_run_goes_on_from_there(pair: Pair, dcf: Dcf) -> None:
+def test_without_it_what_was_not_replicated_yet_is_lost_and_the_run_goes_on_from_there(
+    pair: TwoRegions, dcf: Dcf
+) -> None:
     before = dcf(pair.here)
     run = begun(before)
     wait_until(pair.is_replicated)
@@ -188,7 +190,7 @@ def test_without_it_what_was_not_replicated_yet_is_lost_and_the_run_goes_on_from
     assert broken_rules(pair.there, run) == []
 
 
-def test_a_region_that_comes_back_tells_what_was_lost_before_it_becomes_a_replica(pair: Pair, dcf: Dcf) -> None:
+def test_a_region_that_comes_back_tells_what_was_lost_before_it_becomes_a_replica(pair: TwoRegions, dcf: Dcf) -> None:
     before = dcf(pair.here)
     run = begun(before)
     wait_until(pair.is_replicated)
@@ -224,7 +226,7 @@ def worker(site: Site, region: Any, redis: LabRedis, **more: str) -> Process:
     return process
 
 
-def test_the_order_pipeline_goes_on_in_the_other_region(pair: Pair, site: Site) -> None:
+def test_the_order_pipeline_goes_on_in_the_other_region(pair: TwoRegions, site: Site) -> None:
     site.hook("CalculatePricing.hold")
     confirmed = {"DCF_WAIT_REPLICAS": "1"}
     dying = worker(site, pair.link.here, pair.here, **confirmed)
