@@ -24,7 +24,7 @@ from dcf.store.connection import Connections, Pool, open_pool
 from dcf.store.opening import connect
 from dcf.store.prefetched import WORTHWHILE_S
 from tests.support.ahead import Ahead
-from tests.support.cluster import Cluster, redis_cluster
+from tests.support.cluster import Cluster, onlooker_of, redis_cluster
 from tests.support.counting import CountingPool
 from tests.support.fake_redis import FakePool
 from tests.support.mocks import Files
@@ -92,7 +92,7 @@ def cluster_connections(cluster: Cluster) -> Iterator[Connections]:
 @pytest.fixture(scope="session")
 def cluster_onlooker(cluster: Cluster) -> Iterator[Connections]:
     """The cluster as its administrator sees it."""
-    found = connect(cluster.admin_url)
+    found = onlooker_of(cluster)
     yield found
     found.close()
 

@@ -133,6 +133,14 @@ class Connections:
         """Return the error to raise for a connection error, without redis-py's text."""
         return faults.connection_error(error, place_of(self._pool))
 
+    def servers(self) -> "Sequence[Connections]":
+        """Return the connections to each server that has keys, for commands about a server and not about keys."""
+        return (self,)
+
+    def named(self, key: bytes) -> str:
+        """Return a key that SCAN told of, as dcf writes it."""
+        return key.decode()
+
     def close(self) -> None:
         """Close every connection."""
         self._idle.clear()

@@ -41,12 +41,17 @@ class ServerFacts:
 
 
 def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFacts:
-    """Return facts about the server. Raise StoreUnsuitable if dcf cannot use it, or cannot wait for replicas there."""
+    """Return facts about the server, on a cluster about one of its servers.
+
+    Raise StoreUnsuitable if dcf cannot use it, or cannot wait for replicas there.
+    """
     needed = dict(_NEEDED) | ({"WAIT": _ACKNOWLEDGED} if wait_replicas else {})
-    info, *replies = connections.ask(("INFO", "everything"), *needed.values())
-    for name, reply in zip(needed, replies, strict=True):
-        _check(name, reply)
-    lines = _lines(info)
+    lines: list[str] = []
+    for server in connections.servers():
+        info, *replies = server.ask(("INFO", "everything"), *needed.values())
+        for name, reply in zip(needed, replies, strict=True):
+            _check(name, reply)
+        lines = _lines(info)
     version = next((line.partition(":")[2] for line in lines if line.startswith("redis_version:")), "unknown")
     return ServerFacts(version=version, modules=tuple(_module_names(lines)))
 

@@ -54,18 +54,21 @@ class Listings:
 
         Raise StoreUnsuitable if this Redis user may not list keys.
         """
-        cursor = b"0"
-        while True:
-            scan: Command = ("SCAN", cursor, "MATCH", "cp:*", "COUNT", self._page)
-            ((cursor, found),) = self._connections.send(scan)
-            names = [key.decode() for key in found]
+        for names in self._names():
             yield self._mended(partial(_lacking, names, self._connections.shards), repair=repair)
             for index in names:
                 listed = _list(index)
                 if listed is not None:
                     yield from self._entries(index, listed, repair=repair)
-            if cursor == b"0":
-                return
+
+    def _names(self) -> Iterator[list[str]]:
+        """Yield all keys of dcf, page by page, some perhaps twice."""
+        for server in self._connections.servers():
+            cursor = None
+            while cursor != b"0":
+                scan: Command = ("SCAN", cursor or 0, "MATCH", "cp:*", "COUNT", self._page)
+                ((cursor, found),) = server.send(scan)
+                yield [self._connections.named(key) for key in found]
 
     def take_turn(self, seconds: int) -> bool:
         """Claim the next sweep. Return False if another process claimed one less than `seconds` ago."""

