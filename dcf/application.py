@@ -82,7 +82,7 @@ from dcf.store.listings import Listings
 from dcf.store.opening import opened, waiting_opener
 from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
-from dcf.store.tails import Heard, Lost, Tails
+from dcf.store.tails import AnyTails, Heard, Lost, Tails
 from dcf.store.web_sessions import WebSessions
 from dcf.values.records import record
 from dcf.workforce.assignment import Desk
@@ -239,7 +239,7 @@ class Application:
         """The history of each run, as it is stored."""
         return self.histories.history
 
-    def tails(self, heard: Heard, lost: Lost) -> Tails | ClusterTails:
+    def tails(self, heard: Heard, lost: Lost) -> AnyTails:
         """Return what follows the histories of runs in the event loop that it is used in."""
         return (
             ClusterTails(self.open_waiting, heard, lost)

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import redis
 import redis.asyncio
@@ -34,6 +34,19 @@ Heard: TypeAlias = Callable[[str, str, Sequence[Happening]], object]
 """Is called with a run, the id of one entry of its history, and the events of that entry."""
 Lost: TypeAlias = Callable[[StoreUnavailable | StoreUnsuitable], object]
 """Is called with the error when following ends."""
+
+
+class AnyTails(Protocol):
+    """What follows histories, on one server or on a cluster."""
+
+    def follow(self, workflow_id: str, entry_id: str) -> None:
+        """Tell from now on what comes after this entry of a run's history."""
+
+    def leave(self, workflow_id: str) -> None:
+        """Tell nothing of this run any more. Idempotent."""
+
+    async def close(self) -> None:
+        """Close the connections, before the event loop that they belong to ends."""
 
 
 class Tails:
