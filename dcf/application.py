@@ -1,10 +1,7 @@
 """Composition root: builds the objects of one process from its settings, and closes them. Decides nothing."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
-
-import redis.asyncio
 
 from dcf.adapters.platforms import Platforms
 from dcf.adapters.webhook.posting import Poster
@@ -62,13 +59,11 @@ from dcf.runs.work_finding import WorkFinding, open_work
 from dcf.runs.work_limits import WorkLimiting
 from dcf.settings import Settings
 from dcf.skills.library import Library
-from dcf.store import keys
 from dcf.store.access_keys import AccessKeys
 from dcf.store.activity import ActivityRecords
 from dcf.store.agents import AgentRecords
 from dcf.store.audit_trail import AuditTrail
 from dcf.store.catalog import Catalog
-from dcf.store.cluster_tails import ClusterTails
 from dcf.store.connection import Connections
 from dcf.store.expiring import Expiring
 from dcf.store.gauges import GaugeReader
@@ -79,10 +74,11 @@ from dcf.store.inbox_waits import InboxReader
 from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.lease_secret import LeaseSecret
 from dcf.store.listings import Listings
-from dcf.store.opening import opened, waiting_opener
+from dcf.store.opening import opened
 from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
-from dcf.store.tails import AnyTails, Heard, Lost, Tails
+from dcf.store.tails import AnyTails, Heard, Lost
+from dcf.store.waiting_clients import WaitingClients
 from dcf.store.web_sessions import WebSessions
 from dcf.values.records import record
 from dcf.workforce.assignment import Desk
@@ -155,8 +151,7 @@ class Application:
     work: WorkFinding
     server: ServerFacts
     redis_url: str
-    open_waiting: Callable[[str], redis.asyncio.Redis]
-    is_on_cluster: bool
+    waiting: WaitingClients
 
     @property
     def lifecycle(self) -> Lifecycle:
@@ -241,11 +236,7 @@ class Application:
 
     def tails(self, heard: Heard, lost: Lost) -> AnyTails:
         """Return what follows the histories of runs in the event loop that it is used in."""
-        return (
-            ClusterTails(self.open_waiting, heard, lost)
-            if self.is_on_cluster
-            else Tails(partial(self.open_waiting, keys.NEWS), heard, lost)
-        )
+        return self.waiting.tails(heard, lost)
 
     @property
     def histories(self) -> Histories:
@@ -308,9 +299,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             inbox=inbox,
             work=work,
             records=found.records,
-            reader=InboxReader(inbox, (opener := waiting_opener(connections, url))),
+            reader=InboxReader(inbox, (waiting := WaitingClients(connections, url)).open),
             server=facts,
             redis_url=url,
-            open_waiting=opener,
-            is_on_cluster=connections.shards > 1,
+            waiting=waiting,
         )

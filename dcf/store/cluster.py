@@ -118,7 +118,7 @@ class _Packets:
             return exchange(self._connection(self._only), commands)
         placed = [on_cluster(command) for command in commands]
         named = [command for command, _ in placed]
-        packet = _Packet(named, owners(named, [slot for _, slot in placed]))
+        packet = _Exchanged(named, owners(named, [slot for _, slot in placed]))
         is_firm = in_transaction(named)
         if any(command[0] == "WATCH" for command in named):
             watched = {packet.slots[at] for at, command in enumerate(named) if command[0] == "WATCH"}
@@ -147,7 +147,7 @@ class _Packets:
             found = self._open[node] = self._nodes.take(node)
         return found
 
-    def _carry_out(self, packet: "_Packet", stage: Stage) -> None:
+    def _carry_out(self, packet: "_Exchanged", stage: Stage) -> None:
         """Send what is for each node, then read the replies of each."""
         sent: list[tuple[Connection, list[int], int]] = []
         *others, (last, its_places) = stage.items()
@@ -170,7 +170,7 @@ class _Packets:
         connection.send_packed_command(packed([*before, *commands]), check_health=False)
         return len(before)
 
-    def _follow(self, packet: "_Packet", places: Sequence[int]) -> None:
+    def _follow(self, packet: "_Exchanged", places: Sequence[int]) -> None:
         """Send again what other nodes must answer."""
         for attempt in range(_REDIRECTS):
             redirected = [at for at in places if isinstance(packet.replies[at], AskError | TryAgainError)]
@@ -180,7 +180,7 @@ class _Packets:
                 packet.replies[at] = self._sent_again(packet, at, packet.replies[at])
             time.sleep(JITTER.uniform(0, min(0.001 * 2**attempt, 0.05)))
 
-    def _sent_again(self, packet: "_Packet", at: int, error: AskError | TryAgainError) -> Reply:
+    def _sent_again(self, packet: "_Exchanged", at: int, error: AskError | TryAgainError) -> Reply:
         command, slot = packet.commands[at], packet.slots[at]
         if isinstance(error, AskError) and not isinstance(error, MovedError):
             return exchange(self._connection(f"{error.host}:{error.port}"), [("ASKING",), command])[1]
@@ -201,7 +201,7 @@ class _Packets:
         self._watching.clear()
 
 
-class _Packet:
+class _Exchanged:
     """The commands of one packet, their slots, and the replies as far as they have come."""
 
     def __init__(self, commands: Sequence[Command], slots: Sequence[int | None]) -> None:
