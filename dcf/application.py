@@ -1,8 +1,10 @@
 """Composition root: builds the objects of one process from its settings, and closes them. Decides nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+
+import redis.asyncio
 
 from dcf.adapters.platforms import Platforms
 from dcf.adapters.webhook.posting import Poster
@@ -60,12 +62,14 @@ from dcf.runs.work_finding import WorkFinding, open_work
 from dcf.runs.work_limits import WorkLimiting
 from dcf.settings import Settings
 from dcf.skills.library import Library
+from dcf.store import keys
 from dcf.store.access_keys import AccessKeys
 from dcf.store.activity import ActivityRecords
 from dcf.store.agents import AgentRecords
 from dcf.store.audit_trail import AuditTrail
 from dcf.store.catalog import Catalog
-from dcf.store.connection import Connections, open_async_client
+from dcf.store.cluster_tails import ClusterTails
+from dcf.store.connection import Connections
 from dcf.store.expiring import Expiring
 from dcf.store.gauges import GaugeReader
 from dcf.store.history import History
@@ -75,7 +79,7 @@ from dcf.store.inbox_waits import InboxReader
 from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.lease_secret import LeaseSecret
 from dcf.store.listings import Listings
-from dcf.store.opening import opened
+from dcf.store.opening import opened, waiting_opener
 from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.tails import Heard, Lost, Tails
@@ -151,6 +155,8 @@ class Application:
     work: WorkFinding
     server: ServerFacts
     redis_url: str
+    open_waiting: Callable[[str], redis.asyncio.Redis]
+    is_on_cluster: bool
 
     @property
     def lifecycle(self) -> Lifecycle:
@@ -233,9 +239,13 @@ class Application:
         """The history of each run, as it is stored."""
         return self.histories.history
 
-    def tails(self, heard: Heard, lost: Lost) -> Tails:
+    def tails(self, heard: Heard, lost: Lost) -> Tails | ClusterTails:
         """Return what follows the histories of runs in the event loop that it is used in."""
-        return Tails(partial(open_async_client, self.redis_url), heard, lost)
+        return (
+            ClusterTails(self.open_waiting, heard, lost)
+            if self.is_on_cluster
+            else Tails(partial(self.open_waiting, keys.NEWS), heard, lost)
+        )
 
     @property
     def histories(self) -> Histories:
@@ -246,17 +256,16 @@ class Application:
 @contextmanager
 def open_application(settings: Settings) -> Iterator[Application]:
     """Connect to the configured Redis, or start or join the embedded one, for the duration of the `with` block."""
-    url = None if settings.redis_url is None else settings.redis_url.get_secret_value()
     fsync, most = settings.appendfsync, settings.maxmemory
-    with opened(url, settings.data_dir, appendfsync=fsync, maxmemory=most) as (found, connections):
+    with opened(settings.redis_address, settings.data_dir, appendfsync=fsync, maxmemory=most) as (found, connections):
         yield from _connected(settings, found, connections)
 
 
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
     with ExitStack() as resources:
         enter = resources.enter_context
-        facts, parts, inbox = inspect_server(connections), parts_of_runs(settings, connections), Inbox(connections)
-        found = platform_parts(settings, connections, (plane := parts.plane), inbox)
+        facts, parts = inspect_server(connections, settings.wait_replicas), parts_of_runs(settings, connections)
+        found = platform_parts(settings, connections, (plane := parts.plane), (inbox := Inbox(connections)))
         platforms, breakers = guarded(enter(open_platforms(found)), found)
         crew = workforce(settings, platforms, connections, parts.plane, parts.views, parts.run_store)
         work, teams = open_work(plane, connections), parts_of_teams(settings, connections, parts, crew.library)
@@ -299,7 +308,9 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             inbox=inbox,
             work=work,
             records=found.records,
-            reader=InboxReader(inbox, lambda _: open_async_client(url)),
+            reader=InboxReader(inbox, (opener := waiting_opener(connections, url))),
             server=facts,
             redis_url=url,
+            open_waiting=opener,
+            is_on_cluster=connections.shards > 1,
         )

@@ -86,7 +86,11 @@ def _ways(arguments: argparse.Namespace) -> list[Way]:
     """Return what to try: one kind as it was asked for, or all of them, and a few in the other ways as well."""
     if not arguments.all:
         return [Way(arguments.kind, acl=arguments.acl, http=arguments.http)]
-    plain = [Way(name, acl=arguments.acl, http=arguments.http) for name in KINDS]
+    left_out = {name: why for name, kind in KINDS.items() if (why := kind.why_not()) is not None}
+    for name, why in left_out.items():
+        print(f"{name}: left out, {why}")
+    possible = [name for name in KINDS if name not in left_out]
+    plain = [Way(name, acl=arguments.acl, http=arguments.http) for name in possible]
     return plain if arguments.acl or arguments.http else [*plain, *_MORE]
 
 

@@ -33,6 +33,11 @@ class Kind(ABC):
     pause_s: tuple[float, float] = (0.05, 0.25)
     honest: bool = False
 
+    @classmethod
+    def why_not(cls) -> str | None:
+        """Return why this kind cannot be tried on this machine; None if it can."""
+        return None
+
     def __init__(self, home: Path, *, acl: bool = False, http: bool = False) -> None:
         self.home = home
         self.users = Users.drawn() if acl else None
@@ -58,8 +63,12 @@ class Kind(ABC):
 
     def open(self) -> None:
         """Start the servers: one Redis, unless the kind needs others."""
-        self.redis = self.stack.enter_context(LabRedis(self.home / "redis", *self.options(), users=self.users))
+        self.redis = self.stack.enter_context(self.server("redis"))
         self.stack.callback(self.servers.end)
+
+    def server(self, name: str) -> LabRedis:
+        """Return a Redis that is not started yet."""
+        return LabRedis(self.home / name, *self.options(), users=self.users)
 
     def options(self) -> tuple[str, ...]:
         """Return the options of the Redis."""
@@ -164,8 +173,13 @@ class BehindProxy(Kind):
         self.port = free_port()
         self.proxies = Crew(self.home / "logs")
         self.stack.callback(self.proxies.end)
-        self.proxies.start("proxy", packets.main, ProxyDuty(port=self.port, controls=self.home / "controls"))
+        duty = ProxyDuty(port=self.port, controls=self.home / "controls", sockets=self.sockets())
+        self.proxies.start("proxy", packets.main, duty)
         wait_until(lambda: listens(self.port))
+
+    def sockets(self) -> Path | None:
+        """Return where the unix sockets of the servers are, if they are in other networks."""
+        return None
 
     def way_in(self) -> int:
         """Lead everybody through the proxy."""

@@ -16,7 +16,7 @@ import redis
 from lab.crews import Crew
 from lab.kind import BehindProxy, Kind, freeze_worker, kill_clock, kill_worker
 from lab.process import Place
-from lab.redis_servers import LabRedis
+from lab.region_kinds import FailingRegion, UnconfirmedRegion
 from lab.sentinels import Sentinels
 from tests.support.waiting import wait_until
 
@@ -204,7 +204,7 @@ class Failover(BehindProxy):
     def open(self) -> None:
         """Start a primary, its replica and a proxy."""
         super().open()
-        self.spare = self.stack.enter_context(LabRedis(self.home / "spare", *self.options(), users=self.users))
+        self.spare = self.stack.enter_context(self.server("spare"))
         self.spare.follow(self.redis.port)
 
     def place(self) -> Place:
@@ -252,7 +252,7 @@ class Sentinel(Kind):
     def open(self) -> None:
         """Start a primary, its replica and three sentinels."""
         super().open()
-        self.spare = self.stack.enter_context(LabRedis(self.home / "spare", *self.options(), users=self.users))
+        self.spare = self.stack.enter_context(self.server("spare"))
         self.spare.follow(self.redis.port)
         self.sentinels = self.stack.enter_context(Sentinels(self.home / "sentinels", self.redis, self.users))
 
@@ -282,6 +282,6 @@ class Sentinel(Kind):
         return f"sentinels promoted the replica of a primary that was {how}"
 
 
-KINDS: Mapping[str, type[Kind]] = {
-    kind.name: kind for kind in (Workers, Servers, Packets, RedisServers, Disks, Memory, Clocks, Failover, Sentinel)
-}
+_ON_ONE_MACHINE = (Workers, Servers, Packets, RedisServers, Disks, Memory, Clocks, Failover, Sentinel)
+
+KINDS: Mapping[str, type[Kind]] = {kind.name: kind for kind in (*_ON_ONE_MACHINE, FailingRegion, UnconfirmedRegion)}

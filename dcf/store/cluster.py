@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from typing import Any, Final, cast
 
 import redis
+import redis.asyncio
 from redis.exceptions import AskError, MovedError, TryAgainError
 
 from dcf.errors import StoreUnavailable
 from dcf.jitter import JITTER
 from dcf.store import faults
-from dcf.store.cluster_keys import on_cluster, plain_key
+from dcf.store.cluster_keys import cluster_key, on_cluster, plain_key, slot_of
 from dcf.store.cluster_nodes import ClusterNodes
 from dcf.store.cluster_stages import Node, Stage, in_transaction, owners, stages
 from dcf.store.connection import (
@@ -72,6 +73,11 @@ class ClusterConnections(Connections):
     def named(self, key: bytes) -> str:
         """Return a key that SCAN told of, as dcf writes it."""
         return plain_key(key.decode())
+
+    def open_waiting(self, key: str) -> redis.asyncio.Redis:
+        """Open an asynchronous client of the node that has a key, for waiting only. It is asked anew which that is."""
+        self._nodes.learn()
+        return self._nodes.open_waiting(self._nodes.serving(slot_of(cluster_key(key))))
 
     def close(self) -> None:
         """Close every connection."""

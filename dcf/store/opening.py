@@ -3,18 +3,31 @@
 Apart from `application`, so that a command that only reads need not import what runs are made of.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import redis.asyncio
+
 from dcf.store import embedded
+from dcf.store.cluster import ClusterConnections
 from dcf.store.cluster_url import is_of_cluster, open_cluster
-from dcf.store.connection import Connections, open_pool
+from dcf.store.connection import Connections, open_async_client, open_pool
 
 
 def connect(url: str) -> Connections:
     """Return connections to the Redis of a URL: one server, the primary that sentinels know, or a cluster."""
     return open_cluster(url) if is_of_cluster(url) else Connections(open_pool(url))
+
+
+def waiting_opener(connections: Connections, url: str) -> Callable[[str], redis.asyncio.Redis]:
+    """Return what opens an asynchronous client of the server that has a key, for waiting only.
+
+    It may ask Redis where that is, so it is called beside the event loop.
+    """
+    if isinstance(connections, ClusterConnections):
+        return connections.open_waiting
+    return lambda _: open_async_client(url)
 
 
 @contextmanager

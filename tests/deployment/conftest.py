@@ -64,18 +64,19 @@ class Container:
 
 @pytest.fixture
 def container(tmp_path: Path) -> Container:
-    return _container(tmp_path)
+    return container_in(tmp_path)
 
 
 @pytest.fixture(scope="session")
 def deployed(short_directory: Path) -> Iterator[Container]:
     """The service, up and well."""
-    found = _container(short_directory / "deployed")
+    found = container_in(short_directory / "deployed")
     with found.running():
         yield found
 
 
-def _container(place: Path) -> Container:
+def container_in(place: Path) -> Container:
+    """Return the service with its data in this directory."""
     found = Container(place=place)
     programs = place / "bin"
     programs.mkdir(parents=True)

@@ -44,14 +44,15 @@ class Site:
         self.data_dir = folder / "data"
         self.hooks = folder / "hooks"
         self.hooks.mkdir()
+        self.within: list[str] = []
         self._processes: list[Process] = []
         self._logs: list[IO[str]] = []
 
     def start(self, *command: str, **environment: str) -> Process:
-        """Start Python with these arguments; standard output is a pipe, standard error a log."""
+        """Start Python with these arguments, `within` a command; standard output is a pipe, standard error a log."""
         self._logs.append((self.folder / f"{len(self._logs)}.log").open("w+"))
         process = subprocess.Popen(
-            [sys.executable, *command],
+            [*self.within, sys.executable, *command],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._logs[-1],

@@ -190,7 +190,8 @@ def redis_cluster(directory: Path, *options: str, size: int = 3) -> Iterator[Clu
     login = ("--masteruser", ADMIN, "--masterauth", passwords[ADMIN])
     users = ("--aclfile", str(acl_file(directory, passwords)), "--acllog-max-len", "1000")
     given = (*login, *users, *options)
-    nodes = [Node(_free_port(), directory / f"node-{number}", passwords[ADMIN], given) for number in range(2 * size)]
+    folders = [directory / f"node-{number}" for number in range(2 * size)]
+    nodes = [Node(free_port_of_node(), folder, passwords[ADMIN], given) for folder in folders]
     found = Cluster(nodes, passwords)
     try:
         for node in nodes:
@@ -232,7 +233,7 @@ def _is_in_step(replica: Node) -> bool:
     return kind == "slave" and "connected" in role
 
 
-def _free_port() -> int:
+def free_port_of_node() -> int:
     """Return a port that leaves room for the cluster's bus, which listens 10,000 above."""
     while (port := free_port()) >= 55_000:
         pass

@@ -109,6 +109,7 @@ class World:
     connections: Connections
     onlooker: Connections | None = None
     deadline_s: float = 10.0
+    wait_replicas: int = 0
     clock: Ahead | None = None
     before_commit: Callable[[], None] | None = None
     one_packet_from_s: float = 0.0
@@ -122,6 +123,7 @@ class World:
         self.store = RunStore(
             self.connections,
             deadline_s=self.deadline_s,
+            wait_replicas=self.wait_replicas,
             before_commit=self.before_commit,
             one_packet_from_s=self.one_packet_from_s,
             **more,
