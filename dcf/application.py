@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 
 from dcf.adapters.platforms import Platforms
 from dcf.adapters.webhook.posting import Poster
@@ -65,7 +64,7 @@ from dcf.store.activity import ActivityRecords
 from dcf.store.agents import AgentRecords
 from dcf.store.audit_trail import AuditTrail
 from dcf.store.catalog import Catalog
-from dcf.store.connection import Connections, open_async_client
+from dcf.store.connection import Connections
 from dcf.store.expiring import Expiring
 from dcf.store.gauges import GaugeReader
 from dcf.store.history import History
@@ -78,7 +77,8 @@ from dcf.store.listings import Listings
 from dcf.store.opening import opened
 from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
-from dcf.store.tails import Heard, Lost, Tails
+from dcf.store.tails import AnyTails, Heard, Lost
+from dcf.store.waiting_clients import WaitingClients
 from dcf.store.web_sessions import WebSessions
 from dcf.values.records import record
 from dcf.workforce.assignment import Desk
@@ -151,6 +151,7 @@ class Application:
     work: WorkFinding
     server: ServerFacts
     redis_url: str
+    waiting: WaitingClients
 
     @property
     def lifecycle(self) -> Lifecycle:
@@ -233,9 +234,9 @@ class Application:
         """The history of each run, as it is stored."""
         return self.histories.history
 
-    def tails(self, heard: Heard, lost: Lost) -> Tails:
+    def tails(self, heard: Heard, lost: Lost) -> AnyTails:
         """Return what follows the histories of runs in the event loop that it is used in."""
-        return Tails(partial(open_async_client, self.redis_url), heard, lost)
+        return self.waiting.tails(heard, lost)
 
     @property
     def histories(self) -> Histories:
@@ -298,7 +299,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             inbox=inbox,
             work=work,
             records=found.records,
-            reader=InboxReader(inbox, lambda _: open_async_client(url)),
+            reader=InboxReader(inbox, (waiting := WaitingClients(connections, url)).open),
             server=facts,
             redis_url=url,
+            waiting=waiting,
         )

@@ -111,7 +111,7 @@ def unreachable(trouble: Trouble) -> tuple[HealthFinding, ...]:
 def judge(vitals: Vitals, expected: Expected) -> tuple[HealthFinding, ...]:
     """Return at least one finding on every topic."""
     return (
-        HealthFinding(Topic.REDIS, Level.OK, f"Redis {vitals.redis_version} answers."),
+        HealthFinding(Topic.REDIS, Level.OK, _answers(vitals.redis_version)),
         _writes(vitals.refusal),
         *_memory(vitals.memory),
         *_durability(vitals.durability, expected.fsync),
@@ -122,6 +122,10 @@ def judge(vitals: Vitals, expected: Expected) -> tuple[HealthFinding, ...]:
         _schedules(vitals.schedules, vitals.now, expected.pulse_interval_s),
         _lists(vitals.swept, vitals.now),
     )
+
+
+def _answers(version: str) -> str:
+    return "Redis answers; its version is not known." if version == "unknown" else f"Redis {version} answers."
 
 
 def _writes(refusal: Trouble | None) -> HealthFinding:

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from typing import Any, Final, cast
 
 import redis
+import redis.asyncio
 from redis.exceptions import AskError, MovedError, TryAgainError
 
 from dcf.errors import StoreUnavailable
 from dcf.jitter import JITTER
 from dcf.store import faults
-from dcf.store.cluster_keys import on_cluster, plain_key
+from dcf.store.cluster_keys import cluster_key, on_cluster, plain_key, slot_of
 from dcf.store.cluster_nodes import ClusterNodes
 from dcf.store.cluster_stages import Node, Stage, in_transaction, owners, stages
 from dcf.store.connection import (
@@ -73,6 +74,11 @@ class ClusterConnections(Connections):
         """Return a key that SCAN told of, as dcf writes it."""
         return plain_key(key.decode())
 
+    def open_waiting(self, key: str) -> redis.asyncio.Redis:
+        """Open an asynchronous client of the node that has a key, for waiting only. It is asked anew which that is."""
+        self._nodes.learn()
+        return self._nodes.open_waiting(self._nodes.serving(slot_of(cluster_key(key))))
+
     def close(self) -> None:
         """Close every connection."""
         self._nodes.close()
@@ -112,7 +118,7 @@ class _Packets:
             return exchange(self._connection(self._only), commands)
         placed = [on_cluster(command) for command in commands]
         named = [command for command, _ in placed]
-        packet = _Packet(named, owners(named, [slot for _, slot in placed]))
+        packet = _Exchanged(named, owners(named, [slot for _, slot in placed]))
         is_firm = in_transaction(named)
         if any(command[0] == "WATCH" for command in named):
             watched = {packet.slots[at] for at, command in enumerate(named) if command[0] == "WATCH"}
@@ -141,7 +147,7 @@ class _Packets:
             found = self._open[node] = self._nodes.take(node)
         return found
 
-    def _carry_out(self, packet: "_Packet", stage: Stage) -> None:
+    def _carry_out(self, packet: "_Exchanged", stage: Stage) -> None:
         """Send what is for each node, then read the replies of each."""
         sent: list[tuple[Connection, list[int], int]] = []
         *others, (last, its_places) = stage.items()
@@ -164,7 +170,7 @@ class _Packets:
         connection.send_packed_command(packed([*before, *commands]), check_health=False)
         return len(before)
 
-    def _follow(self, packet: "_Packet", places: Sequence[int]) -> None:
+    def _follow(self, packet: "_Exchanged", places: Sequence[int]) -> None:
         """Send again what other nodes must answer."""
         for attempt in range(_REDIRECTS):
             redirected = [at for at in places if isinstance(packet.replies[at], AskError | TryAgainError)]
@@ -174,7 +180,7 @@ class _Packets:
                 packet.replies[at] = self._sent_again(packet, at, packet.replies[at])
             time.sleep(JITTER.uniform(0, min(0.001 * 2**attempt, 0.05)))
 
-    def _sent_again(self, packet: "_Packet", at: int, error: AskError | TryAgainError) -> Reply:
+    def _sent_again(self, packet: "_Exchanged", at: int, error: AskError | TryAgainError) -> Reply:
         command, slot = packet.commands[at], packet.slots[at]
         if isinstance(error, AskError) and not isinstance(error, MovedError):
             return exchange(self._connection(f"{error.host}:{error.port}"), [("ASKING",), command])[1]
@@ -195,7 +201,7 @@ class _Packets:
         self._watching.clear()
 
 
-class _Packet:
+class _Exchanged:
     """The commands of one packet, their slots, and the replies as far as they have come."""
 
     def __init__(self, commands: Sequence[Command], slots: Sequence[int | None]) -> None:

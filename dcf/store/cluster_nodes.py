@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 import redis
+import redis.asyncio
 from redis.cluster import ClusterNode, NodesManager
 from redis.exceptions import MovedError, RedisClusterException, SlotNotCoveredError
 
@@ -28,16 +29,22 @@ _ASK_TIMEOUT_S: Final = 1.0
 class ClusterNodes:
     """The nodes of one cluster. `hosts` are some of its nodes; the others are learned from them.
 
-    `login` are options of redis-py's cluster client, which learns them, and `pool_options` those of all connections.
+    `login` are options of redis-py's cluster client, which learns them. Connections have `pool_options`, and
+    asynchronous ones `waiting_options`.
     """
 
     def __init__(
-        self, hosts: Sequence[tuple[str, int]], login: Mapping[str, Any], pool_options: Mapping[str, Any]
+        self,
+        hosts: Sequence[tuple[str, int]],
+        login: Mapping[str, Any],
+        pool_options: Mapping[str, Any],
+        waiting_options: Mapping[str, Any],
     ) -> None:
         self.place = "the cluster of " + ", ".join(f"{host}:{port}" for host, port in hosts)
         self._hosts = hosts
         self._login = dict(login)
         self._pool_options = dict(pool_options)
+        self._waiting_options = dict(waiting_options)
         self._lock = threading.Lock()
         self._cluster: NodesManager | None = None
         self._learned_at = 0.0
@@ -75,6 +82,12 @@ class ClusterNodes:
             return self._idle[node].pop()
         except IndexError:
             return self._opened(node)
+
+    def open_waiting(self, node: Node) -> redis.asyncio.Redis:
+        """Open an asynchronous client of a node, for waiting only."""
+        host, _, port = node.rpartition(":")
+        client: redis.asyncio.Redis = redis.asyncio.Redis(host=host, port=int(port), **self._waiting_options)
+        return client
 
     def give_back(self, node: Node, connection: Connection) -> None:
         """Keep a connection for the next caller."""

@@ -13,7 +13,7 @@ import redis
 from dcf.errors import InvalidArgument
 from dcf.store.cluster import ClusterConnections
 from dcf.store.cluster_nodes import ClusterNodes
-from dcf.store.connection import pool_options
+from dcf.store.connection import pool_options, waiting_options
 from dcf.store.packets import IN_PACKETS
 from dcf.store.redis_url import host_port, options_in, unquoted, url_errors, use_files
 
@@ -46,13 +46,9 @@ def open_cluster(url: str) -> ClusterConnections:
     with url_errors():
         _check(login, is_secure=is_secure)
     secure: dict[str, Any] = {"connection_class": redis.SSLConnection} if is_secure else {}
-    return ClusterConnections(
-        ClusterNodes(
-            hosts,
-            login | ({"ssl": True} if is_secure else {}),
-            pool_options() | IN_PACKETS | login | secure,
-        )
-    )
+    encrypted = login | ({"ssl": True} if is_secure else {})
+    waiting = waiting_options() | encrypted
+    return ClusterConnections(ClusterNodes(hosts, encrypted, pool_options() | IN_PACKETS | login | secure, waiting))
 
 
 def _check(login: Mapping[str, Any], *, is_secure: bool) -> None:

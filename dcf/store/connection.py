@@ -283,7 +283,7 @@ def open_async_client(url: str) -> redis.asyncio.Redis:
     With a socket_timeout, redis-py sends through `asyncio.wait_for`, which in Python 3.11 loses a cancellation that
     arrives just as the sending ends (measured: one in five waits that were cancelled early went on to the end).
     """
-    options = pool_options() | _UNTIMED | {"retry": None}
+    options = waiting_options()
     if not names_sentinels(url):
         return redis.asyncio.Redis.from_pool(_pool_of(redis.asyncio.ConnectionPool, url, options, _UNTIMED))
     target = sentinel_target(url)
@@ -291,6 +291,11 @@ def open_async_client(url: str) -> redis.asyncio.Redis:
     client: redis.asyncio.Redis = sentinel.master_for(target.master, **options | target.options | _FIXED | _UNTIMED)
     _tried(client.connection_pool)
     return client
+
+
+def waiting_options() -> dict[str, Any]:
+    """Return the options of every asynchronous connection."""
+    return pool_options() | _UNTIMED | {"retry": None}
 
 
 async def close_async_client(client: redis.asyncio.Redis) -> None:

@@ -13,9 +13,9 @@ from dcf.values.records import record
 _NEEDED: Final[Mapping[str, Command]] = {
     "JSON.GET": ("JSON.GET", keys.PROBE),
     "JSON.MGET": ("JSON.MGET", keys.PROBE, "$"),
+    "JSON.DEL": ("JSON.DEL", keys.PROBE),
     "JSON.SET": ("JSON.SET", keys.PROBE, "$", "1", "XX"),
     "JSON.MSET": ("JSON.MSET", keys.PROBE, "$.nothing", "1"),
-    "JSON.DEL": ("JSON.DEL", keys.PROBE),
     "EVAL": ("EVAL", "return 1", 1, keys.PROBE),
 }
 """What dcf cannot do without and a service may not have, each in a form that changes nothing.

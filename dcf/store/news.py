@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import redis
 import redis.asyncio
+from redis.exceptions import AskError, TryAgainError
 
 from dcf.errors import StoreUnavailable, StoreUnsuitable
 from dcf.store.connection import CONNECTION_ERRORS, close_async_client, place_of
@@ -25,6 +26,12 @@ _PATIENCE_S: Final = 5.0
 """Seconds beyond that after which a server that says nothing counts as away."""
 _SOON_S: Final = 1.0
 """A connection that breaks earlier than this is not replaced, so that nobody tries again and again."""
+
+_REDIRECTED: Final = (AskError, TryAgainError)
+"""Errors of a cluster while the stream moves to another node; MOVED is one of the first."""
+_REDIRECTED_S: Final = 0.05
+_MOST_REDIRECTED: Final = 100
+"""Redirected so many times in a row, at intervals of `_REDIRECTED_S`, following ends."""
 
 ANYBODY: Final = None
 """Told instead of agents: any of them may have got something."""
@@ -48,11 +55,12 @@ class News:
         self._heard = heard
         self._lost = lost
         self._task: asyncio.Task[None] | None = None
+        self._redirected = 0
 
     def follow(self) -> None:
         """Begin to follow, unless it does already."""
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._follow(self._connect(self._stream)))
+            self._task = asyncio.create_task(self._follow())
 
     async def close(self) -> None:
         """Close the connection, before the event loop that it belongs to ends."""
@@ -62,31 +70,40 @@ class News:
             with suppress(asyncio.CancelledError):
                 await task
 
-    async def _follow(self, client: redis.asyncio.Redis) -> None:
-        try:
-            error = await self._read_until_lost(client)
-        finally:
-            await close_async_client(client)
+    async def _follow(self) -> None:
+        error, self._redirected = None, 0
+        while error is None:
+            error = await self._read_with_one_client()
         self._task = None  # who waits from here on begins anew; who waited until here is told
         self._lost(error)
 
-    async def _read_until_lost(self, client: redis.asyncio.Redis) -> StoreUnavailable | StoreUnsuitable:
-        place = place_of(client.connection_pool)
+    async def _read_with_one_client(self) -> StoreUnavailable | StoreUnsuitable | None:
+        """Read until the connection breaks. Return why following ends; None: it goes on with another client."""
+        place = None
         try:
-            while True:
+            client = await asyncio.to_thread(self._connect, self._stream)
+            place = place_of(client.connection_pool)
+            try:
                 await self._read_until_it_breaks(client)
-                await client.connection_pool.disconnect()
+            finally:
+                await close_async_client(client)
         except redis.ResponseError as error:
+            if isinstance(error, _REDIRECTED) and self._redirected < _MOST_REDIRECTED:
+                self._redirected += 1
+                await asyncio.sleep(_REDIRECTED_S)
+                return None
             found = reply_error(error)
             return connection_error(found, place) if isinstance(found, PassingError) else found
         except CONNECTION_ERRORS as error:
             return connection_error(error, place)
+        return None
 
     async def _read_until_it_breaks(self, client: redis.asyncio.Redis) -> None:
         """Read over one connection until it breaks; raise if it does so at once."""
         loop = asyncio.get_running_loop()
         last = await _in_time(client.xrevrange(self._stream, count=1))
         position = last[0][0] if last else b"0-0"
+        self._redirected = 0
         self._heard(ANYBODY)  # nobody followed until now
         began = loop.time()
         try:

@@ -13,16 +13,16 @@ from zlib import crc32
 
 from dcf.store.connection import Command, Reply
 
-CLUSTER_SHARDS: Final = 16
-"""Shards on a cluster. Fixed, since a run is on the lists of the same shard for ever."""
-
 _BEGINNING: Final = "cp:idx:"
 _IN_SHARD: Final = re.compile(rf"^{_BEGINNING}\{{s[0-9]+\}}:")
 
 
 @lru_cache(maxsize=4096)
 def shard_of(workflow_id: str, shards: int) -> str:
-    """Return the shard of a run's entries: what follows `cp:idx:` in the keys of its lists; empty if there is one."""
+    """Return the shard of a run's entries: what follows `cp:idx:` in the keys of its lists; empty if there is one.
+
+    A run is on the lists of the same shard for ever, so a Redis must not change how many it has.
+    """
     return _name(crc32(workflow_id.encode()) % shards, shards)
 
 

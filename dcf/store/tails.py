@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import redis
 import redis.asyncio
@@ -36,11 +36,33 @@ Lost: TypeAlias = Callable[[StoreUnavailable | StoreUnsuitable], object]
 """Is called with the error when following ends."""
 
 
+class AnyTails(Protocol):
+    """What follows histories, on one server or on a cluster."""
+
+    def follow(self, workflow_id: str, entry_id: str) -> None:
+        """Tell from now on what comes after this entry of a run's history."""
+
+    def leave(self, workflow_id: str) -> None:
+        """Tell nothing of this run any more. Idempotent."""
+
+    async def close(self) -> None:
+        """Close the connections, before the event loop that they belong to ends."""
+
+
 class Tails:
     """Follows histories until `close`, or until Redis cannot be reached; belongs to one event loop."""
 
-    def __init__(self, connect: Callable[[], redis.asyncio.Redis], heard: Heard, lost: Lost) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], redis.asyncio.Redis],
+        heard: Heard,
+        lost: Lost,
+        *,
+        placed: Callable[[str], str] = str,
+    ) -> None:
+        """Follow over a client that `connect` opens; `placed` gives a key as it is on the server."""
         self._connect = connect
+        self._placed = placed
         self._heard = heard
         self._lost = lost
         self._places: dict[str, str] = {}
@@ -52,7 +74,7 @@ class Tails:
         self._places[workflow_id] = entry_id
         self._changed.set()
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._follow(self._connect()))
+            self._task = asyncio.create_task(self._follow())
 
     def leave(self, workflow_id: str) -> None:
         """Tell nothing of this run any more. Idempotent."""
@@ -66,15 +88,19 @@ class Tails:
             with suppress(asyncio.CancelledError):
                 await task
 
-    async def _follow(self, client: redis.asyncio.Redis) -> None:
+    async def _follow(self) -> None:
         error: StoreUnavailable | StoreUnsuitable
         try:
-            error = await self._read_until_lost(client)
+            client = await asyncio.to_thread(self._connect)
+            try:
+                error = await self._read_until_lost(client)
+            finally:
+                await close_async_client(client)
+        except CONNECTION_ERRORS as broken:
+            error = connection_error(broken, None)
         except Exception:  # who listens must not wait for ever because of one entry that cannot be read
             log.exception("following histories failed")
             error = StoreUnsuitable("A history could not be read.", "See the log of this server.")
-        finally:
-            await close_async_client(client)
         self._task = None  # who follows from here on begins anew
         self._places.clear()
         self._lost(error)
@@ -100,7 +126,7 @@ class Tails:
 
         A read that is broken off closes its connection, so what it would have brought is read again.
         """
-        streams: dict[Any, Any] = {RunKeys(run).events: place for run, place in self._places.items()}
+        streams: dict[Any, Any] = {self._placed(RunKeys(run).events): place for run, place in self._places.items()}
         runs = {key.encode(): run for key, run in zip(streams, self._places, strict=True)}
         reading = asyncio.ensure_future(client.xread(streams, count=_MOST, block=int(_BLOCK_S * 1000)))
         changing = asyncio.ensure_future(self._changed.wait())

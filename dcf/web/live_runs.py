@@ -17,7 +17,7 @@ from dcf.core.blockers import word_of
 from dcf.drawing.words import printable
 from dcf.runs.glance import glance
 from dcf.store.history import Happening, place
-from dcf.store.tails import Tails
+from dcf.store.tails import AnyTails
 from dcf.values.records import record
 from dcf.web.live_streams import Place, Stream, StreamMessage, message, refresh
 
@@ -76,7 +76,7 @@ class RunFeeds:
         self._application = application
         self._every_s = every_s
         self._feeds: dict[str, _Feed] = {}
-        self._tails: Tails | None = None
+        self._tails: AnyTails | None = None
         self._threads = anyio.CapacityLimiter(4)
 
     async def join(self, stream: Stream, workflow_id: str, after: str | None) -> FirstTold:
@@ -123,7 +123,7 @@ class RunFeeds:
         if tails is not None:
             await tails.close()
 
-    def _following(self) -> Tails:
+    def _following(self) -> AnyTails:
         if self._tails is None:
             self._tails = self._application.tails(self._heard, self._lost)
         return self._tails

@@ -167,6 +167,7 @@ def test_an_order_runs_where_commands_are_not_refused_but_unknown(tmp_path: Path
         run_an_order(application, world)
         report = examine(application)
     assert (report["ok"], report["redis_version"], report["modules"]) == (True, "unknown", [])
+    assert report["checks"][0]["sentence"] == "Redis answers; its version is not known."
     assert "Redis lacks a command that dcf needs: SCAN." in not_well(report)["lists"]
 
 

@@ -20,6 +20,7 @@ from dcf.store import people_keys
 from dcf.store.authors import authored_by
 from dcf.store.human_tasks import ended_commands
 from dcf.store.listings import Listings
+from dcf.store.looks import ask
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 from tests.support.machines import Document
@@ -544,7 +545,7 @@ def test_a_task_whose_answer_was_lost_in_a_failover_stays_listed(world: World) -
     run = world.create(asking())
     seen = world.store.read(run, Reads(states=("Ask",)))
     lost = Changes(states={"Ask": replace(seen.states["Ask"], status=Status.SUCCEEDED, kind=None)})
-    world.connections.send(*ended_commands(world.store.keys(run), lost, seen))
+    ask(world.connections, *ended_commands(world.store.keys(run), lost, seen))
     assert states(world, person="alice") == states(world, run=run) == states(world) == [(run, "Ask")]
 
 

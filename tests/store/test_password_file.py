@@ -9,6 +9,8 @@ import pytest
 import redis
 
 from dcf.application import open_application
+from dcf.cli.opening import run_list
+from dcf.core.catalog import RunQuery
 from dcf.errors import InvalidArgument, StoreUnavailable
 from dcf.settings import Settings, read_settings
 from dcf.store.connection import Connections, close_async_client, open_async_client, open_pool
@@ -216,6 +218,8 @@ def test_an_application_reads_the_file_that_the_environment_names(
         service.want(SECOND)
         service.file.write_text(SECOND)
         assert application.health.report().is_ready
+    with run_list() as listed:
+        assert listed.list_runs(RunQuery(limit=1)).rows == ()
 
 
 @pytest.mark.parametrize("scheme", ["redis://dcf:canary@h:1/0", "redis+sentinel://dcf:canary@h:1/mymaster"])

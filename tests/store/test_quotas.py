@@ -71,7 +71,7 @@ def test_where_redis_is_full_documents_can_be_deleted_and_none_is_written(lonely
     with pytest.raises(StoreUnavailable, match="its memory is full"):
         _write(lonely, "doc:b", {"n": 1})
     assert _write(lonely, "doc:a", MISSING) is None
-    assert lonely.send(("EXISTS", "doc:a", "doc:b")) == [0]
+    assert lonely.send(("EXISTS", "doc:a"), ("EXISTS", "doc:b")) == [0, 0]
     assert lonely.send(("HGET", keys.quota(ACCOUNT.key_id), "bytes")) == [None]
     assert QuotaUsage(lonely).of(ACCOUNT.key_id).documents == 0
 

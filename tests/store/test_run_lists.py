@@ -20,6 +20,7 @@ from dcf.runs.work_finding import FoundWork
 from dcf.store import keys
 from dcf.store.assignments import AssignmentIndex
 from dcf.store.catalog import Catalog
+from dcf.store.cluster import SHARDS
 from dcf.store.cluster_keys import cluster_key, slot_of
 from dcf.store.connection import Connections, exchange, open_pool
 from dcf.store.due import DueRuns
@@ -27,7 +28,7 @@ from dcf.store.expiring import EXPIRING
 from dcf.store.gauges import GaugeReader
 from dcf.store.listings import Listings
 from dcf.store.projects import ProjectStore
-from dcf.store.run_lists import CLUSTER_SHARDS, every_shard, in_every_shard, in_shard, place_of, plain_list, shard_of
+from dcf.store.run_lists import every_shard, in_every_shard, in_shard, place_of, plain_list, shard_of
 from dcf.store.vitals import VitalSigns
 from dcf.store.work_list import WorkList
 from dcf.store.writing import due_command
@@ -55,7 +56,7 @@ IDS: Final = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", fullmatch=True)
 
 @given(run=IDS)
 def test_all_lists_of_a_run_are_in_one_slot_of_a_cluster(run: str) -> None:
-    places = [place_of(index, run, CLUSTER_SHARDS) for index in LISTS]
+    places = [place_of(index, run, SHARDS) for index in LISTS]
     assert len({slot_of(place) for place in places}) == 1
     assert [cluster_key(place) for place in places] == places, "they have their tag already"
     assert [plain_list(place) for place in places] == list(LISTS)
@@ -68,10 +69,10 @@ def test_with_one_shard_a_list_has_its_plain_key(index: str) -> None:
 
 
 def test_the_runs_are_spread_over_all_shards_and_these_over_many_slots() -> None:
-    shards = [shard_of(f"run-{number}", CLUSTER_SHARDS) for number in range(1600)]
-    assert set(shards) == set(every_shard(CLUSTER_SHARDS))
-    assert all(50 < shards.count(shard) < 200 for shard in every_shard(CLUSTER_SHARDS))
-    assert len({slot_of(key) for key in in_every_shard(keys.LIVE, CLUSTER_SHARDS)}) == CLUSTER_SHARDS
+    shards = [shard_of(f"run-{number}", SHARDS) for number in range(1600)]
+    assert set(shards) == set(every_shard(SHARDS))
+    assert all(50 < shards.count(shard) < 200 for shard in every_shard(SHARDS))
+    assert len({slot_of(key) for key in in_every_shard(keys.LIVE, SHARDS)}) == SHARDS
 
 
 # Reading
@@ -79,10 +80,22 @@ def test_the_runs_are_spread_over_all_shards_and_these_over_many_slots() -> None
 
 @pytest.fixture
 def four(worlds: Callable[..., World]) -> World:
-    """dcf on a Redis that keeps each list of runs in four shards."""
+    """dcf on one server that keeps each list of runs in four shards."""
     world = worlds()
     world.connections.shards = FOUR
     return world
+
+
+@pytest.fixture(params=["server", "cluster"])
+def parted(request: pytest.FixtureRequest) -> Iterator[World]:
+    """dcf on a Redis that keeps each list of runs in several shards: on one server, and on a cluster."""
+    if request.param == "server":
+        yield request.getfixturevalue("four")
+        return
+    connections = request.getfixturevalue("cluster_connections")
+    world = World(connections=connections, onlooker=request.getfixturevalue("cluster_onlooker"))
+    yield world
+    world.close()
 
 
 @pytest.fixture
@@ -162,43 +175,43 @@ def test_a_page_reads_no_more_runs_than_with_one_shard(four: World, counting: Co
     assert packets[1].count("JSON.GET") == 3 + 14
 
 
-def test_filters_counts_and_gauges_are_of_all_shards(four: World, mine: str) -> None:
-    before = next(pages(four.connections, 1)).counts
-    gauges = GaugeReader(four.connections).read()
-    runs = [four.create(document(mine), agents={"A": mine}) for _ in range(8)]
+def test_filters_counts_and_gauges_are_of_all_shards(parted: World, mine: str) -> None:
+    before = next(pages(parted.connections, 1)).counts
+    gauges = GaugeReader(parted.connections).read()
+    runs = [parted.create(document(mine), agents={"A": mine}) for _ in range(8)]
     for run in runs[:3]:
-        four.do(run, "A", mine)
-        four.due.settle(run)
-    assert len({shard_of(run, FOUR) for run in runs}) > 1
-    page = next(pages(four.connections, 20, workflow=mine))
+        parted.do(run, "A", mine)
+        parted.due.settle(run)
+    assert len({shard_of(run, parted.connections.shards) for run in runs}) > 1
+    page = next(pages(parted.connections, 20, workflow=mine))
     assert (page.matching, page.counts.runs - before.runs) == (8, 8)
     gained = {name: page.counts.by_status[name] - before.by_status[name] for name in ("running", "succeeded")}
     assert gained == {"running": 5, "succeeded": 3}
-    assert ids(pages(four.connections, 3, status=RunStatus.SUCCEEDED, agent=mine)) == runs[2::-1]
-    now = GaugeReader(four.connections).read()
+    assert ids(pages(parted.connections, 3, status=RunStatus.SUCCEEDED, agent=mine)) == runs[2::-1]
+    now = GaugeReader(parted.connections).read()
     assert (now.live - gauges.live, now.runs["running"] - gauges.runs["running"]) == (8, 5)
-    assert VitalSigns(four.connections).read().clock.live == now.live
-    index = AssignmentIndex(four.connections)
+    assert VitalSigns(parted.connections).read().clock.live == now.live
+    index = AssignmentIndex(parted.connections)
     assert index.newest_live()[:8] == runs[::-1]
     assert [index.is_named(name) for name in (mine, f"{mine}-other")] == [True, False]
-    assert [run for run in four.index.live() if run in runs] == runs
+    assert [run for run in parted.index.live() if run in runs] == runs
 
 
-def test_the_use_of_a_project_counts_all_shards(four: World, mine: str) -> None:
-    runs = [four.create(document(mine), project=mine, agents={"A": mine}) for _ in range(6)]
-    four.do(runs[0], "A", mine)
-    four.due.settle(runs[0])
-    use = ProjectStore(four.connections).use_of(mine)
+def test_the_use_of_a_project_counts_all_shards(parted: World, mine: str) -> None:
+    runs = [parted.create(document(mine), project=mine, agents={"A": mine}) for _ in range(6)]
+    parted.do(runs[0], "A", mine)
+    parted.due.settle(runs[0])
+    use = ProjectStore(parted.connections).use_of(mine)
     assert (use.runs, use.by_status, use.newest) == (6, {"running": 5, "succeeded": 1}, runs[::-1])
 
 
-def test_a_stuck_run_is_found_in_its_shard(four: World, mine: str) -> None:
-    runs = [four.create(document(mine)) for _ in range(5)]
+def test_a_stuck_run_is_found_in_its_shard(parted: World, mine: str) -> None:
+    runs = [parted.create(document(mine)) for _ in range(5)]
     for run in runs[1:4]:
-        created_at = four.ask("ZSCORE", place_of(keys.RUNS, run, FOUR), run)
-        four.ask("ZADD", place_of(keys.STUCK, run, FOUR), created_at, run)
-    assert ids(pages(four.connections, 2, workflow=mine, stuck=True)) == runs[3:0:-1]
-    stuck = [row.stuck for row in next(pages(four.connections, 5, workflow=mine)).rows]
+        created_at = parted.ask("ZSCORE", place_of(keys.RUNS, run, parted.connections.shards), run)
+        parted.ask("ZADD", place_of(keys.STUCK, run, parted.connections.shards), created_at, run)
+    assert ids(pages(parted.connections, 2, workflow=mine, stuck=True)) == runs[3:0:-1]
+    stuck = [row.stuck for row in next(pages(parted.connections, 5, workflow=mine)).rows]
     assert stuck == [False, True, True, True, False]
 
 
@@ -216,46 +229,46 @@ def work(world: World, limit: int, **query: Any) -> list[tuple[str, str]]:
         place = read_work_place(str(page.next_place))
 
 
-def test_work_of_four_shards_is_paged_the_oldest_run_first(four: World, mine: str) -> None:
+def test_work_of_all_shards_is_paged_the_oldest_run_first(parted: World, mine: str) -> None:
     wide = workflow({"Fan": parallel(*({f"B{number}": task()} for number in range(5)))}) | {"workflow_name": mine}
-    runs = [four.create(wide if number % 3 == 0 else document(mine), agents={"A": mine}) for number in range(40)]
-    found = work(four, 50, agent=mine, workflow=mine)
+    runs = [parted.create(wide if number % 3 == 0 else document(mine), agents={"A": mine}) for number in range(40)]
+    found = work(parted, 50, agent=mine, workflow=mine)
     assert [run for run, state in found if state == "A"] == [run for number, run in enumerate(runs) if number % 3]
     assert list(dict.fromkeys(run for run, _ in found)) == runs
     assert len(found) == len(set(found)) == 26 + 14 * 5
     for limit in (1, 3, 7):
-        assert work(four, limit, agent=mine, workflow=mine) == found
+        assert work(parted, limit, agent=mine, workflow=mine) == found
 
 
-def test_what_is_done_is_paged_over_four_shards(four: World, mine: str) -> None:
-    runs = [four.create(document(mine), agents={"A": mine}) for _ in range(9)]
+def test_what_is_done_is_paged_over_all_shards(parted: World, mine: str) -> None:
+    runs = [parted.create(document(mine), agents={"A": mine}) for _ in range(9)]
     for run in runs:
-        four.do(run, "A", mine)
+        parted.do(run, "A", mine)
     for limit in (2, 50):
-        assert work(four, limit, agent=mine, workflow=mine, status=WorkStatus.DONE) == [(run, "A") for run in runs]
-    assert work(four, 5, agent=mine, run=runs[4], status=WorkStatus.DONE) == [(runs[4], "A")]
+        assert work(parted, limit, agent=mine, workflow=mine, status=WorkStatus.DONE) == [(run, "A") for run in runs]
+    assert work(parted, 5, agent=mine, run=runs[4], status=WorkStatus.DONE) == [(runs[4], "A")]
 
 
-def test_claims_over_four_shards_take_the_oldest_first_and_each_once(four: World, mine: str) -> None:
-    runs = [four.create(document(mine), agents={"A": mine if number % 2 else "other"}) for number in range(14)]
+def test_claims_over_all_shards_take_the_oldest_first_and_each_once(parted: World, mine: str) -> None:
+    runs = [parted.create(document(mine), agents={"A": mine if number % 2 else "other"}) for number in range(14)]
     taken = []
     while True:
         wish = Acquire(state="", owner=mine, token=new_token(), ttl_s=600)
         query = WorkQuery(limit=1, agent=mine, status=WorkStatus.READY, workflow=mine)
-        answer = four.work.claim_work(query, wish)
+        answer = parted.work.claim_work(query, wish)
         if not isinstance(answer, FoundWork):
             break
         taken.append(answer.workflow_id)
     assert taken == runs[1::2]
 
 
-def test_a_claim_marks_what_it_is_about_to_take_and_nothing_else(four: World, mine: str) -> None:
-    runs = [four.create(document(mine), agents={"A": mine}) for _ in range(5)]
+def test_a_claim_marks_what_it_is_about_to_take_and_nothing_else(parted: World, mine: str) -> None:
+    runs = [parted.create(document(mine), agents={"A": mine}) for _ in range(5)]
     for run in runs[:2]:
-        four.acquire(run, "A", mine)
+        parted.acquire(run, "A", mine)
     query = WorkQuery(limit=1, agent=mine, status=WorkStatus.READY, workflow=mine)
-    found = WorkList(four.connections).next_ready(query, "a-mark", ())
-    marked = [run for run in runs if four.ask("EXISTS", four.store.keys(run).taking("A"))]
+    found = WorkList(parted.connections).next_ready(query, "a-mark", ())
+    marked = [run for run in runs if parted.ask("EXISTS", parted.store.keys(run).taking("A"))]
     assert [one.workflow_id for one in found.states] == marked == runs[2:3]
 
 
@@ -284,48 +297,49 @@ def entries(world: World, run: str) -> list[str]:
     return sorted(key for key in lists if any(run.encode() in name for name in world.ask("ZRANGE", key, 0, -1)))
 
 
-def test_a_run_is_listed_in_its_shard_only_and_nothing_is_left_of_it(four: World, mine: str) -> None:
-    run = four.create(document(mine), agents={"A": mine})
-    listed = [key for key in entries(four, run) if not key.startswith(keys.DUE)]
-    assert in_shard(keys.LIVE, shard_of(run, FOUR)) in listed
-    assert {key for key in listed if not key.startswith(f"cp:idx:{shard_of(run, FOUR)}")} == set()
-    four.do(run, "A", mine)
-    four.finalize(run)
+def test_a_run_is_listed_in_its_shard_only_and_nothing_is_left_of_it(parted: World, mine: str) -> None:
+    run = parted.create(document(mine), agents={"A": mine})
+    listed = [key for key in entries(parted, run) if not key.startswith(keys.DUE)]
+    assert in_shard(keys.LIVE, shard_of(run, parted.connections.shards)) in listed
+    assert {key for key in listed if not key.startswith(f"cp:idx:{shard_of(run, parted.connections.shards)}")} == set()
+    parted.do(run, "A", mine)
+    parted.finalize(run)
     for _ in range(2):
-        four.notifications.pulse()
-    assert not four.is_live(run)
-    assert four.ask("ZSCORE", place_of(keys.runs_by("status", "running"), run, FOUR), run) is None
-    four.retention.delete(run)
-    assert entries(four, run) == []
+        parted.notifications.pulse()
+    assert not parted.is_live(run)
+    index = place_of(keys.runs_by("status", "running"), run, parted.connections.shards)
+    assert parted.ask("ZSCORE", index, run) is None
+    parted.retention.delete(run)
+    assert entries(parted, run) == []
 
 
-def test_a_run_whose_keys_expired_leaves_the_lists_of_its_shard(four: World, mine: str) -> None:
-    run = four.create(document(mine), agents={"A": mine}, retention_s=100)
-    four.do(run, "A", mine)
-    four.finalize(run)
+def test_a_run_whose_keys_expired_leaves_the_lists_of_its_shard(parted: World, mine: str) -> None:
+    run = parted.create(document(mine), agents={"A": mine}, retention_s=100)
+    parted.do(run, "A", mine)
+    parted.finalize(run)
     for _ in range(2):
-        four.notifications.pulse()
-    index = place_of(EXPIRING, run, FOUR)
-    seconds, micros = four.ask("TIME")
-    (noted,) = [text for text in four.ask("ZRANGE", index, 0, -1) if run.encode() in text]
-    for key in four.keys_of(run):
-        four.ask("DEL", key)  # as Redis does when the time has come
-    four.ask("ZADD", index, "XX", int(seconds) * 1_000_000 + int(micros), noted)
-    assert four.retention._deletion.expiring.take_off() == 1
-    assert [key for key in entries(four, run) if not key.startswith(keys.DUE)] == []
+        parted.notifications.pulse()
+    index = place_of(EXPIRING, run, parted.connections.shards)
+    seconds, micros = parted.ask("TIME")
+    (noted,) = [text for text in parted.ask("ZRANGE", index, 0, -1) if run.encode() in text]
+    for key in parted.keys_of(run):
+        parted.ask("DEL", key)  # as Redis does when the time has come
+    parted.ask("ZADD", index, "XX", int(seconds) * 1_000_000 + int(micros), noted)
+    assert parted.retention._deletion.expiring.take_off() == 1
+    assert [key for key in entries(parted, run) if not key.startswith(keys.DUE)] == []
 
 
-def test_a_sweep_finds_what_is_missing_and_dangling_in_each_shard(four: World, mine: str) -> None:
-    runs = [four.create(document(mine)) for _ in range(3)]
-    places = [place_of(index, run, FOUR) for run in runs for index in (keys.RUNS, keys.LIVE, LISTS[4])]
-    for run, place in zip([run for run in runs for _ in range(3)], places, strict=True):
-        four.ask("ZREM", place, run)
+def test_a_sweep_finds_what_is_missing_and_dangling_in_each_shard(parted: World, mine: str) -> None:
+    runs = [parted.create(document(mine)) for _ in range(3)]
+    for run in runs:
+        for index in (keys.RUNS, keys.LIVE, LISTS[4]):
+            parted.ask("ZREM", place_of(index, run, parted.connections.shards), run)
     ghost = f"{mine}-ghost"
-    four.ask("ZADD", place_of(keys.RUNS, ghost, FOUR), 1, ghost)
-    Sweep(Listings(four.connections)).look(repair=True)
-    assert set(runs) <= set(four.index.live())
-    assert ids(pages(four.connections, 2, workflow=mine, status=RunStatus.RUNNING)) == runs[::-1]
-    assert entries(four, ghost) == []
+    parted.ask("ZADD", place_of(keys.RUNS, ghost, parted.connections.shards), 1, ghost)
+    Sweep(Listings(parted.connections)).look(repair=True)
+    assert set(runs) <= set(parted.index.live())
+    assert ids(pages(parted.connections, 2, workflow=mine, status=RunStatus.RUNNING)) == runs[::-1]
+    assert entries(parted, ghost) == []
 
 
 class Meddling(PoolBetween):
