@@ -76,7 +76,7 @@ def fill(connections: Connections, name: str, number: int) -> TextIndex:
     made = (new_finding(wish, _FIRST + at * 1000) for at, wish in enumerate(findings(number)))
     putting = index._putting  # noqa: SLF001 - many in one packet
     for batch in _batches(made):
-        connections.send(*(putting(as_entry(one, 1), None, is_counted=False) for one in batch))
+        connections.send(*(putting(as_entry(one, 1), None, None) for one in batch))
     return index
 
 

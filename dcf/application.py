@@ -299,7 +299,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             inbox=inbox,
             work=work,
             records=found.records,
-            reader=InboxReader(inbox, partial(open_async_client, url)),
+            reader=InboxReader(inbox, lambda _: open_async_client(url)),
             server=facts,
             redis_url=url,
         )

@@ -80,7 +80,7 @@ def main(duty: Duty) -> None:
         verbs = Recorded(OwnVerbs(dcf.plane, dcf.notifications), recorder, duty.agent)
         worker = Worker(duty=duty, verbs=verbs, inbox=dcf.inbox)
         worker.begin()
-        asyncio.run(worker.listen(InboxReader(dcf.inbox, lambda: open_async_client(duty.place.url))))
+        asyncio.run(worker.listen(InboxReader(dcf.inbox, lambda _: open_async_client(duty.place.url))))
 
 
 @dataclass(kw_only=True)

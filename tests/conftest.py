@@ -4,19 +4,27 @@ On the real one dcf is the user that a deployment gives it, and a command that t
 a test looks and meddles as an administrator. Nothing is flushed between tests: each names its own runs and agents.
 """
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
+
+if "DCF_CHECK_SLOTS" in os.environ:
+    import tests.support.slots  # noqa: F401 - before whatever imports what it replaces
 
 import pytest
 import redis
 from hypothesis import settings
 
 from dcf.store import keys
+from dcf.store.cluster import ClusterConnections
 from dcf.store.connection import Connections, Pool, open_pool
+from dcf.store.opening import connect
 from dcf.store.prefetched import WORTHWHILE_S
 from tests.support.ahead import Ahead
+from tests.support.cluster import Cluster, onlooker_of, redis_cluster
 from tests.support.counting import CountingPool
 from tests.support.fake_redis import FakePool
 from tests.support.mocks import Files
@@ -68,11 +76,46 @@ def onlooker(server: RestrictedRedis) -> Iterator[Connections]:
     found.close()
 
 
-@pytest.fixture(params=["fake", "real"])
+@pytest.fixture(scope="session")
+def cluster(short_directory: Path) -> Iterator[Cluster]:
+    with redis_cluster(short_directory / "cluster") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def cluster_connections(cluster: Cluster) -> Iterator[Connections]:
+    found = connect(cluster.url)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="session")
+def cluster_onlooker(cluster: Cluster) -> Iterator[Connections]:
+    """The cluster as its administrator sees it."""
+    found = onlooker_of(cluster)
+    yield found
+    found.close()
+
+
+KINDS = ["fake", "real"]
+"""Redis as most tests see it: fakeredis (logic only), and the real server."""
+
+EVERY_KIND = [*KINDS, "cluster"]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """What the store promises is true of every kind of Redis."""
+    if "connections" in metafunc.fixturenames:
+        is_of_store = metafunc.module.__name__.startswith("tests.store.")
+        kinds = os.environ.get("DCF_TEST_REDIS", "").split() or (EVERY_KIND if is_of_store else KINDS)
+        metafunc.parametrize("connections", kinds, indirect=True)
+
+
+@pytest.fixture
 def connections(request: pytest.FixtureRequest) -> Iterator[Connections]:
-    """Once fakeredis (logic only), once the real server."""
-    if request.param == "real":
-        yield request.getfixturevalue("real_connections")
+    """dcf's connections to a Redis of the kind that is asked for."""
+    if request.param != "fake":
+        yield request.getfixturevalue(f"{request.param}_connections")
         return
     found = Connections(FakePool())
     yield found
@@ -82,10 +125,11 @@ def connections(request: pytest.FixtureRequest) -> Iterator[Connections]:
 @pytest.fixture
 def beside(request: pytest.FixtureRequest, connections: Connections) -> Connections:
     """An onlooker on the Redis of `connections`."""
+    if isinstance(connections, ClusterConnections):
+        return cast("Connections", request.getfixturevalue("cluster_onlooker"))
     if isinstance(connections._pool, FakePool):
         return connections
-    found: Connections = request.getfixturevalue("onlooker")
-    return found
+    return cast("Connections", request.getfixturevalue("onlooker"))
 
 
 @pytest.fixture

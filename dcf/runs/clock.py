@@ -78,7 +78,11 @@ class RunClock:
         done = sum(self._try(self._tick, workflow_id) for workflow_id in due.runs)
         if self._schedules is None:
             return done
-        return done + sum(self._try(self._schedules.look, name, "schedule") for name in due.schedules)
+        self._schedules.latest = instant.now
+        done += sum(self._try(self._schedules.look, name, "schedule") for name in due.schedules)
+        if self._schedules.latest > instant.now:
+            self._time.note(self._schedules.latest)
+        return done
 
     def _begin_anew(self, now: int) -> None:
         """Bring the times of all live runs back: they may lie ahead of the server's."""

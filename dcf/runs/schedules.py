@@ -71,6 +71,8 @@ class Schedules:
         self._schedules = store
         self._starting = starting
         self._access = access
+        self.latest = 0
+        """The latest server time at which a look has decided, in microseconds; who wants to know sets it back."""
 
     def create(self, wish: ScheduleWish, agents: Json, definition: Definition | None = None) -> ScheduleMade | Refusal:
         """Create a schedule of a kept definition, or of this one, which is kept. The same one again finds it."""
@@ -152,6 +154,7 @@ class Schedules:
         """
         looking = partial(_looking, secrets.token_hex(8), has_stepped_back)
         found, intent = self._schedules.transact(name, looking, runs=None)
+        self.latest = max(self.latest, 0 if found is None else found.seen_at)
         if found is not None and intent is None and found.starting is None and not found.waiting:
             self._keep_definition(found)
         done = 0

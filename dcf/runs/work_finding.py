@@ -21,7 +21,8 @@ from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections
 from dcf.store.handed import Handed, HandedOut
 from dcf.store.usage import UsageBooks
-from dcf.store.work_list import FoundState, WorkList
+from dcf.store.work_list import WorkList
+from dcf.store.work_search import FoundState
 from dcf.values.digest import fingerprint
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal

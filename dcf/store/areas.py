@@ -10,6 +10,7 @@ from dcf.core.areas import Occupied, read_occupied
 from dcf.store.connection import Connections
 from dcf.store.key_parts import decode_state, encode_state
 from dcf.store.keys import RunKeys
+from dcf.store.looks import LOOK, ask
 from dcf.values.json_text import dump, load
 
 BOOKS: Final = "cp:idx:areas:"
@@ -19,24 +20,33 @@ _MOST: Final = 1000
 
 _BLANK: Final = RunKeys("%s")
 
-_ENTER: Final = r"""
+_ENTER: Final = (
+    LOOK
+    + r"""
 local own, states = ARGV[1], ARGV[3]
-local entries, found = redis.call('HGETALL', KEYS[1]), {}
+local entries, found, gone = redis.call('HGETALL', KEYS[1]), {}, {}
 for i = 1, math.min(#entries, 2 * tonumber(ARGV[5])), 2 do
   local run, part = entries[i]:match('^([^/]*)/(.*)$')
-  local doc = run and redis.call('JSON.GET', states:format(run) .. part, '$')
+  local doc = run and look(entries[i + 1], 'JSON.GET', states:format(run) .. part, '$')
   if entries[i] == own then
   elseif doc and doc:find('"status":"running"', 1, true) and not doc:find('"token":null', 1, true) then
     found[#found + 1] = entries[i]
     found[#found + 1] = entries[i + 1]
   else
-    redis.call('HDEL', KEYS[1], entries[i])
+    gone[#gone + 1] = entries[i]
   end
+end
+if unseen() then
+  return unseen()
+end
+for _, entry in ipairs(gone) do
+  redis.call('HDEL', KEYS[1], entry)
 end
 redis.call('HSET', KEYS[1], own, ARGV[2])
 redis.call('EXPIRE', KEYS[1], ARGV[4])
 return found
 """
+)
 
 
 class AreaBook:
@@ -50,7 +60,7 @@ class AreaBook:
         book = f"{BOOKS}run:{mine.workflow_id}" if project is None else f"{BOOKS}project:{project}"
         entry = f"{mine.workflow_id}/{encode_state(mine.state)}"
         told = dump({"owner": mine.owner, "areas": list(mine.areas)})
-        (reply,) = self._connections.send(("EVAL", _ENTER, 1, book, entry, told, _BLANK.state(""), _LIFE_S, _MOST))
+        (reply,) = ask(self._connections, ("EVAL", _ENTER, 1, book, entry, told, _BLANK.state(""), _LIFE_S, _MOST))
         return [
             read_occupied(name.decode(), load(value), decode_state(name.decode().partition("/")[2]))
             for name, value in zip(reply[::2], reply[1::2], strict=True)

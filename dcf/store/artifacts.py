@@ -19,13 +19,14 @@ from dcf.core.artifacts import (
     Upload,
 )
 from dcf.core.codec import read_meta, read_state
-from dcf.store import keys, quota_scripts
+from dcf.store import quota_scripts
 from dcf.store.artifact_keys import BLOBS, UPLOADS, artifact_quota
 from dcf.store.attempts import Attempts, commit
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.documents import micros
 from dcf.store.keys import RunKeys, keys_of
+from dcf.store.looks import ask
 from dcf.store.quotas import charge, refusal_in
 from dcf.store.writing import event_commands
 from dcf.values.instants import SECOND, from_text
@@ -88,15 +89,15 @@ class ArtifactStore:
         def once(connection: Connection) -> ArtifactStands | Refusal | None:
             found = _read(connection, run, artifact_id, state)
             if found is None:
-                self._attempts.let_go(connection, keys.BARRIER)
+                self._attempts.let_go(connection, run.barrier)
                 return None
-            change = self._attempts.result_of(connection, keys.BARRIER, lambda: decide(found))
+            change = self._attempts.result_of(connection, run.barrier, lambda: decide(found))
             commands = list(_commands(run, artifact_id, found, change, content))
             if not commands:
-                self._attempts.let_go(connection, keys.BARRIER)
+                self._attempts.let_go(connection, run.barrier)
                 return change.answer
             commit(connection, commands, _announcements(run, found, change))
-            self._attempts.confirm(connection, keys.BARRIER)
+            self._attempts.confirm(connection, run.barrier)
             return change.answer
 
         return self._attempts.until_done(once)
@@ -203,7 +204,7 @@ class ArtifactStore:
             return None
         held = artifact_quota(account.key_id)
         given = (prefix, size, account.quotas.artifact_bytes, _META_BEFORE, _META_AFTER)
-        (reply,) = self._connections.send(("EVAL", quota_scripts.RESERVE_ARTIFACT, 1, held, *given))
+        (reply,) = ask(self._connections, ("EVAL", quota_scripts.RESERVE_ARTIFACT, 1, held, *given))
         return refusal_in(reply)
 
     def give_back(self, prefix: str, size: int) -> None:

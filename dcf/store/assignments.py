@@ -11,6 +11,7 @@ from dcf.core.codec import read_assignment
 from dcf.store import keys
 from dcf.store.connection import Connections
 from dcf.store.keys import RunKeys
+from dcf.store.run_lists import in_every_shard, newest, newest_commands
 from dcf.values.json_text import Json, load
 from dcf.values.records import record
 
@@ -51,13 +52,12 @@ class AssignmentIndex:
 
     def is_named(self, agent_id: str) -> bool:
         """Return True if a run assigns, or assigned, a state to the agent."""
-        (found,) = self._connections.send(("EXISTS", keys.runs_by("agent", agent_id)))
-        return bool(found)
+        lists = in_every_shard(keys.runs_by("agent", agent_id), self._connections.shards)
+        return any(self._connections.send(*(("EXISTS", key) for key in lists)))
 
     def newest_live(self) -> list[str]:
         """Return the newest runs that have not ended."""
-        (found,) = self._connections.send(("ZREVRANGE", keys.LIVE, 0, _MOST - 1))
-        return [one.decode() for one in found]
+        return newest(self._connections.send(*newest_commands(keys.LIVE, self._connections.shards, _MOST)), _MOST)
 
     def read(self, workflow_ids: Iterable[str]) -> list[Assignments]:
         """Return the assignments of these runs, in one round trip. Runs that do not exist are left out."""

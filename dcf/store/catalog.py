@@ -9,6 +9,7 @@ writes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from dcf.core.catalog import Counts, Cursor, RunPage, RunQuery, RunRow, read_row
@@ -17,6 +18,7 @@ from dcf.store import keys
 from dcf.store.connection import Command, Connections, Reply, checked
 from dcf.store.documents import micros
 from dcf.store.keys import RunKeys
+from dcf.store.run_lists import by_shard, every_shard, in_every_shard, in_shard
 from dcf.store.usage import read_sums
 from dcf.values.json_text import load
 from dcf.values.records import record, replace
@@ -52,9 +54,11 @@ class Catalog:
 
     def page(self, query: RunQuery) -> RunPage:
         """Return a page of the runs that the query describes, newest first."""
-        indexes = _indexes(query)
-        *counts, (size, *found) = self._connections.send(*_COUNTS, _search(indexes, query))
-        source = _source(found)
+        shards = self._connections.shards
+        indexes, counted = _indexes(query), _count_commands(shards)
+        searched = [_search([in_shard(index, shard) for index in indexes], query) for shard in every_shard(shards)]
+        replies = self._connections.send(*counted, *searched)
+        size, source = _merged(replies[len(counted) :], query.limit + _SPARE)
         now, rows = self._rows(query, source.entries)
         wanted: list[RunRow] = []
         ends_at = source.stopped
@@ -67,7 +71,7 @@ class Catalog:
         return RunPage(
             now=now,
             rows=tuple(self._counted(wanted)),
-            counts=_counts(counts),
+            counts=_counts(replies[: len(counted)], shards),
             matching=size if len(indexes) == 1 else None,
             next_cursor=_further(ends_at, query.cursor),
         )
@@ -77,12 +81,13 @@ class Catalog:
         fields = (*_FIELDS, _AGENTS) if query.agent is not None else _FIELDS
         names = [entry.workflow_id for entry in entries]
         asked: list[Command] = [("JSON.GET", RunKeys(name).meta, *fields) for name in names]
-        stuck: list[Command] = [("ZMSCORE", keys.STUCK, *names)] if names else []
+        parted = by_shard(names, self._connections.shards)
+        stuck: list[Command] = [("ZMSCORE", in_shard(keys.STUCK, shard), *own) for shard, own in parted.items()]
         used: list[Command] = [("HGETALL", RunKeys(name).usage) for name in names]
         clock, *replies = self._connections.ask(("TIME",), *stuck, *asked, *used)
-        marks = checked(replies.pop(0)) if stuck else []
-        found = zip(names, replies[: len(names)], replies[len(names) :], marks, strict=True)
-        rows = [_row(name, reply, sums, is_marked=mark is not None) for name, reply, sums, mark in found]
+        marks = {name: mark for own in parted.values() for name, mark in zip(own, checked(replies.pop(0)), strict=True)}
+        found = zip(names, replies[: len(names)], replies[len(names) :], strict=True)
+        rows = [_row(name, reply, sums, is_marked=marks[name] is not None) for name, reply, sums in found]
         return micros(checked(clock)), rows
 
     def _counted(self, rows: Sequence[RunRow]) -> Iterator[RunRow]:
@@ -153,8 +158,29 @@ def _search(indexes: Sequence[str], query: RunQuery) -> Command:
     return ("EVAL", _SEARCH, len(indexes), *indexes, low, high, *place, query.limit + _SPARE, _LOOKED_AT)
 
 
-def _source(reply: Sequence[Reply]) -> _Source:
-    entries, *stopped = reply
+def _merged(replies: Sequence[Reply], most: int) -> tuple[int, _Source]:
+    """Return how many entries the searched indexes have, and the newest of all shards, so many at most.
+
+    What comes after the place where a shard stopped is left for the next page: that shard may have entries in between.
+    """
+    sources = [(size, _source(found)) for size, *found in replies]
+    stops = [source.stopped for _, source in sources if source.stopped is not None]
+    until = max(stops, key=_place, default=None)
+    every = [entry for _, source in sources for entry in source.entries]
+    entries = sorted(every, key=_place, reverse=True)
+    if until is not None:
+        entries = [entry for entry in entries if not until.is_before(entry.score, entry.workflow_id)]
+    if len(entries) > most:
+        entries, until = entries[:most], entries[most - 1]
+    return sum(size for size, _ in sources), _Source(entries=entries, stopped=until)
+
+
+def _place(entry: Cursor) -> tuple[int, str]:
+    return entry.score, entry.workflow_id
+
+
+def _source(found: Sequence[Reply]) -> _Source:
+    entries, *stopped = found
     return _Source(entries=_entries(entries), stopped=_entries(stopped)[0] if stopped else None)
 
 
@@ -188,13 +214,15 @@ def _statuses(row: RunRow) -> Command:
 
 
 _COUNTED: Final[Mapping[str, str]] = {status.value: keys.runs_by("status", status) for status in RunStatus}
-_COUNTS: Final[Sequence[Command]] = (
-    ("ZCARD", keys.RUNS),
-    ("ZCARD", keys.STUCK),
-    *(("ZCARD", index) for index in _COUNTED.values()),
-)
 
 
-def _counts(replies: Sequence[Reply]) -> Counts:
-    runs, stuck, *by_status = replies
+@lru_cache(maxsize=64)
+def _count_commands(shards: int) -> Sequence[Command]:
+    """Return the commands that ask for the counts of all lists, in all shards of each."""
+    lists = (keys.RUNS, keys.STUCK, *_COUNTED.values())
+    return [("ZCARD", key) for index in lists for key in in_every_shard(index, shards)]
+
+
+def _counts(replies: Sequence[Reply], shards: int) -> Counts:
+    runs, stuck, *by_status = (sum(replies[first : first + shards]) for first in range(0, len(replies), shards))
     return Counts(runs=runs, stuck=stuck, by_status=dict(zip(_COUNTED, by_status, strict=True)))

@@ -16,8 +16,8 @@ from redis.exceptions import AskError, MovedError, TryAgainError
 
 from dcf.errors import StoreUnavailable
 from dcf.jitter import JITTER
-from dcf.store import faults, keys
-from dcf.store.cluster_keys import key_places, on_cluster
+from dcf.store import faults
+from dcf.store.cluster_keys import on_cluster, plain_key
 from dcf.store.cluster_nodes import ClusterNodes
 from dcf.store.cluster_stages import Node, Stage, in_transaction, owners, stages
 from dcf.store.connection import (
@@ -65,26 +65,54 @@ class ClusterConnections(Connections):
         """Return the error to raise for a connection error, without redis-py's text."""
         return faults.connection_error(error, self._nodes.place)
 
+    def servers(self) -> Sequence[Connections]:
+        """Return the connections to each primary, which send there whatever keys a command has, as they are."""
+        return [_NodeConnections(self._nodes, node) for node in self._nodes.primaries()]
+
+    def named(self, key: bytes) -> str:
+        """Return a key that SCAN told of, as dcf writes it."""
+        return plain_key(key.decode())
+
     def close(self) -> None:
         """Close every connection."""
         self._nodes.close()
 
 
-class _Packets:
-    """The route of one caller's packets. It keeps its connections until `leave`, since a WATCH belongs to one."""
+class _NodeConnections(ClusterConnections):
+    """Connections to one primary; those of the cluster, which closes them."""
 
-    def __init__(self, nodes: ClusterNodes) -> None:
+    def __init__(self, nodes: ClusterNodes, node: Node) -> None:
+        super().__init__(nodes)
+        self._node = node
+
+    def take(self) -> Connection:
+        return cast("Connection", RoutedConnection(_Packets(self._nodes, self._node)))
+
+    def close(self) -> None:
+        pass
+
+
+class _Packets:
+    """The route of one caller's packets: to the nodes of their keys, or all to one node.
+
+    It keeps its connections until `leave`, since a WATCH belongs to one.
+    """
+
+    def __init__(self, nodes: ClusterNodes, node: Node | None = None) -> None:
         self._nodes = nodes
+        self._only = node
         self._open: dict[Node, Connection] = {}
         self._watching: set[Node] = set()
-        self._latest = ""
 
     def exchange(self, commands: Sequence[Command], *, must_unwatch: bool) -> list[Reply]:
         """Send a packet and return all replies, error replies among them."""
         if must_unwatch:
             self._unwatch_later()
-        named, slots = self._named(commands)
-        packet = _Packet(named, owners(named, slots))
+        if self._only is not None:
+            return exchange(self._connection(self._only), commands)
+        placed = [on_cluster(command) for command in commands]
+        named = [command for command, _ in placed]
+        packet = _Packet(named, owners(named, [slot for _, slot in placed]))
         is_firm = in_transaction(named)
         if any(command[0] == "WATCH" for command in named):
             watched = {packet.slots[at] for at, command in enumerate(named) if command[0] == "WATCH"}
@@ -103,18 +131,6 @@ class _Packets:
         for node, connection in self._open.items():
             end(node, connection)
         self._open.clear()
-
-    def _named(self, commands: Sequence[Command]) -> tuple[list[Command], list[int | None]]:
-        """Return the commands with the keys that they have on the cluster, and the slots of these."""
-        named: list[Command] = []
-        slots: list[int | None] = []
-        for command in commands:
-            placed, slot = on_cluster(_beside(command, self._latest))
-            if slot is not None:
-                self._latest = str(placed[key_places(placed)[0]])
-            named.append(placed)
-            slots.append(slot)
-        return named, slots
 
     def _node(self, slot: int | None) -> Node:
         return self._nodes.primaries()[0] if slot is None else self._nodes.serving(slot)
@@ -191,17 +207,6 @@ class _Packet:
         """Note the replies to the commands at these places."""
         for at, reply in zip(places, replies, strict=True):
             self.replies[at] = reply
-
-
-def _beside(command: Command, key: str) -> Command:
-    """Return a command; if it is the small write before a WAIT outside runs, in the slot of this key.
-
-    A WAIT is about the node that it is sent to, which must be the one that has what was written or read before.
-    """
-    if command[:2] != ("SET", keys.BARRIER) or not key:
-        return command
-    tag = key.partition("{")[2].partition("}")[0] or key
-    return ("SET", f"{keys.BARRIER}:{{{tag}}}", *command[2:])
 
 
 def _read(connection: Connection) -> Any:

@@ -7,10 +7,12 @@ written into them just before they are sent. A single server needs nothing of th
 | key | on a cluster | what shares a slot |
 |---|---|---|
 | `cp:wf:<run>:…`, `dp:wf:<run>:…` | `cp:wf:{<run>}:…` | a run |
+| `cp:idx:asked:run:<run>`, others in `_OF_RUN` | `cp:idx:{<run>}:asked:run:<run>` | the same run |
 | `cp:idx:inbox:<agent>…`, others of an agent | `cp:idx:{a<number>}:inbox:<agent>…` | agents, by their checksum |
 | `cp:idx:keys:<owner>`, `rate:`, `quota…` | `cp:idx:{<owner>}:quota:<owner>` | what is counted for an API key |
+| `cp:idx:usage:agent:<id>…`, `project:` | `cp:idx:{agent:<id>}:usage:agent:<id>…` | a book and its days |
 | `cp:idx:schedule…`, others in `_TOGETHER` | `cp:idx:{schedules}:schedule:<name>` | what is written together |
-| `cp:idx:edit:{<key>}:<request>` | `cp:idx:edit:{<tag>}{<key>}:<request>` | a document and its receipts |
+| `cp:idx:edit:{<key>}…`, others in `_BESIDE` | `cp:idx:edit:{<tag>}{<key>}…` | a document and what goes with it |
 | any other | as it is | nothing |
 """
 
@@ -28,7 +30,9 @@ from dcf.store.key_parts import KeyText, agent_shard
 Word: TypeAlias = str | bytes | int | float
 
 _INDEX: Final = "cp:idx:"
-_EDIT: Final = f"{_INDEX}edit:{{"
+_BESIDE: Final = tuple(f"{_INDEX}{family}:{{" for family in ("edit", "barrier", "docs"))
+"""How the keys begin that are in the slot of another key, which follows in braces."""
+
 _RUNS: Final = ("cp:wf:", "dp:wf:")
 _IN_SHARDS: Final = re.compile(rf"{_INDEX}\{{s[0-9]+\}}:")
 """How the keys of lists of runs begin: they have their tag already, since their readers name each shard."""
@@ -39,14 +43,17 @@ _OF_AGENT: Final = (
 )
 _OF_OWNER: Final = (
     *("keys:", "rate:"),
-    *(f"quota:{of}:" for of in ("docs", "runs", "live", "inbox", "artifacts", "receipts", "part")),
+    *(f"quota:{of}:" for of in ("docs", "sizes", "runs", "live", "inbox", "artifacts", "receipts", "part")),
     "quota:",
 )
+_OF_RUN: Final = ("workers:", "traced:", "asked:run:", "areas:run:")
+_OF_BOOK: Final = ("usage:agent:", "usage:project:")
 _TOGETHER: Final[Mapping[str, str]] = {
     "schedule": "schedules",
     "project": "projects",
     "def": "definitions",
     "audit": "audit",
+    "limits": "limits",
     "held:": "limits",
 }
 """Tags by how the keys of a family begin."""
@@ -57,8 +64,8 @@ def cluster_key(key: str) -> str:
     """Return a key as it is on a cluster, with its hash tag. A key that has its tag already is returned as it is."""
     if key.startswith(_RUNS):
         return key if key.startswith("{", 6) else f"{key[:6]}{{{_first(key[6:])}}}{key[6 + len(_first(key[6:])) :]}"
-    if key.startswith(_EDIT):
-        return _edit_on_cluster(key)
+    if key.startswith(_BESIDE):
+        return _beside_on_cluster(key)
     tag = _tag_of(key.removeprefix(_INDEX)) if key.startswith(_INDEX) else ""
     return f"{_INDEX}{{{tag}}}:{key.removeprefix(_INDEX)}" if tag else key
 
@@ -68,9 +75,9 @@ def plain_key(key: str) -> str:
     if key.startswith(_RUNS) and key.startswith("{", 6):
         tag, _, rest = key[7:].partition("}")
         return f"{key[:6]}{tag}{rest}"
-    if key.startswith(_EDIT):
+    if key.startswith(_BESIDE):
         before, divider, rest = key.partition("}{")
-        return f"{_EDIT}{rest}" if divider and "}" not in before else key
+        return f"{before.partition('{')[0]}{{{rest}" if divider and "}" not in before else key
     if key.startswith(f"{_INDEX}{{") and not _IN_SHARDS.match(key):
         return f"{_INDEX}{key.partition('}:')[2]}"
     return key
@@ -85,22 +92,20 @@ def _tag_of(name: str) -> str:
     for beginning in _OF_AGENT:
         if name.startswith(beginning):
             return f"a{agent_shard(_first(name.removeprefix(beginning)))}"
-    for beginning in _OF_OWNER:
+    for beginning in (*_OF_OWNER, *_OF_RUN):
         if name.startswith(beginning):
             return _first(name.removeprefix(beginning))
+    for beginning in _OF_BOOK:
+        if name.startswith(beginning):
+            return f"{beginning.split(':')[1]}:{_first(name.removeprefix(beginning))}"
     return next((tag for beginning, tag in _TOGETHER.items() if name.startswith(beginning)), "")
 
 
-def _edit_on_cluster(key: str) -> str:
-    changed = key.removeprefix(_EDIT).partition("}")[0]
-    placed = cluster_key(changed)
-    return key if placed == changed else f"{_EDIT}{_hashed(placed)}}}{{{key.removeprefix(_EDIT)}"
-
-
-def _hashed(key: str) -> str:
-    """Return the part of a key that decides its slot."""
-    tag = key.partition("{")[2].partition("}")[0] if "}" in key.partition("{")[2] else ""
-    return tag or key
+def _beside_on_cluster(key: str) -> str:
+    family, _, rest = key.partition("{")
+    named = rest.partition("}")[0]
+    placed = cluster_key(named)
+    return key if placed == named else f"{family}{{{placed.partition('{')[2].partition('}')[0]}}}{{{rest}"
 
 
 @lru_cache(maxsize=65536)

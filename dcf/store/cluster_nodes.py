@@ -1,6 +1,6 @@
-"""The nodes of a Redis Cluster, and open connections to them. redis-py's cluster client knows which serves which slot.
+"""The nodes of a Redis Cluster, and open connections to them. redis-py knows which serves which slot.
 
-Only its knowledge is used: it learns the slots from any node that answers, and follows MOVED. Connections are made
+Only that knowledge is used: it learns the slots from any node that answers, and follows MOVED. Connections are made
 with the same options as those to a single server. It sends nothing else.
 """
 
@@ -12,10 +12,8 @@ from contextlib import suppress
 from typing import Any, Final
 
 import redis
-from redis.backoff import NoBackoff
-from redis.cluster import ClusterNode, RedisCluster
+from redis.cluster import ClusterNode, NodesManager
 from redis.exceptions import MovedError, RedisClusterException, SlotNotCoveredError
-from redis.retry import Retry
 
 from dcf.store import faults
 from dcf.store.cluster_stages import Node
@@ -41,7 +39,7 @@ class ClusterNodes:
         self._login = dict(login)
         self._pool_options = dict(pool_options)
         self._lock = threading.Lock()
-        self._cluster: RedisCluster | None = None
+        self._cluster: NodesManager | None = None
         self._learned_at = 0.0
         self._pools: dict[Node, Pool] = {}
         self._idle: defaultdict[Node, list[Connection]] = defaultdict(list)
@@ -49,26 +47,26 @@ class ClusterNodes:
     def serving(self, slot: int) -> Node:
         """Return the primary that serves a slot."""
         try:
-            found: ClusterNode = self._known().nodes_manager.get_node_from_slot(slot)
+            found: ClusterNode = self._known().get_node_from_slot(slot)
         except SlotNotCoveredError:
             raise faults.PassingError("CLUSTERDOWN") from None
         return str(found.name)
 
     def primaries(self) -> list[Node]:
         """Return the nodes that serve slots, in a fixed order."""
-        nodes = self._known().nodes_manager.get_nodes_by_server_type("primary")
+        nodes = self._known().get_nodes_by_server_type("primary")
         return sorted(str(node.name) for node in nodes)
 
     def moved(self, error: MovedError) -> None:
         """Note that a slot is served by another node now."""
-        self._known().nodes_manager.move_slot(error)
+        self._known().move_slot(error)
 
     def learn(self) -> None:
         """Ask which node serves which slot, unless it was asked a moment ago. If none answers, all stays as it was."""
         with self._lock:
             if self._cluster is not None and time.monotonic() >= self._learned_at + _LEARNED_AGAIN_S:
                 with suppress(RedisClusterException, redis.RedisError, OSError):
-                    self._cluster.nodes_manager.initialize()
+                    self._cluster.initialize()
                 self._learned_at = time.monotonic()
 
     def take(self, node: Node) -> Connection:
@@ -116,7 +114,7 @@ class ClusterNodes:
             raise faults.reply_error(error) from None
         return fresh
 
-    def _known(self) -> RedisCluster:
+    def _known(self) -> NodesManager:
         found = self._cluster
         if found is not None:
             return found
@@ -126,18 +124,19 @@ class ClusterNodes:
                 self._learned_at = time.monotonic()
             return self._cluster
 
-    def _learned(self) -> RedisCluster:
-        make: Any = ClusterNode  # redis-py leaves it untyped
+    def _learned(self) -> NodesManager:
+        make: Any = ClusterNode  # redis-py leaves both untyped
+        manage: Any = NodesManager  # the part of its cluster client that learns; the whole also sends COMMAND
         try:
-            return RedisCluster(
+            found: NodesManager = manage(
                 startup_nodes=[make(host, port) for host, port in self._hosts],
                 require_full_coverage=False,
                 protocol=2,
                 socket_timeout=_ASK_TIMEOUT_S,
                 socket_connect_timeout=_ASK_TIMEOUT_S,
-                retry=Retry(NoBackoff(), 0),
                 **self._login,
             )
         except RedisClusterException as error:
             cause = error.__cause__
-            raise cause if isinstance(cause, redis.ConnectionError) else redis.ConnectionError() from None
+            raise cause if isinstance(cause, redis.ConnectionError) else redis.ConnectionError() from error
+        return found

@@ -83,8 +83,8 @@ class Connections:
     a PING each time (measured, redis-py 8.1).
     """
 
-    shards = 1
-    """In how many parts lists across runs are kept."""
+    shards: int = 1
+    """In how many parts families of keys are: more than one on a Redis Cluster."""
 
     def __init__(self, pool: Pool, revive: Callable[[], None] | None = None) -> None:
         self._pool = pool
@@ -136,6 +136,14 @@ class Connections:
     def unavailable(self, error: Exception) -> StoreUnavailable:
         """Return the error to raise for a connection error, without redis-py's text."""
         return faults.connection_error(error, place_of(self._pool))
+
+    def servers(self) -> "Sequence[Connections]":
+        """Return the connections to each server that has keys, for commands about a server and not about keys."""
+        return (self,)
+
+    def named(self, key: bytes) -> str:
+        """Return a key that SCAN told of, as dcf writes it."""
+        return key.decode()
 
     def close(self) -> None:
         """Close every connection."""

@@ -22,6 +22,8 @@ from dcf.store import keys
 from dcf.store.attempts import Attempts
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connections, Reply
+from dcf.store.counting import Holding, hold, new_mark, owned, settle
+from dcf.store.key_parts import KeyText
 from dcf.store.quota_scripts import GIVE_BACK, RECEIPTS
 from dcf.store.quotas import NO_QUOTA
 from dcf.values.json_text import Json, dump, load
@@ -76,6 +78,26 @@ return {}
 )
 """Keeps a document, unless its name and version stand for another one or the key holds too much."""
 
+_KEEP_HELD: Final = """
+local kept, names, register = KEYS[1], KEYS[2], KEYS[3]
+local sha, version, text, life, owner, mark = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+if version ~= '' then
+  local other = redis.call('HGET', names, 'v:' .. version)
+  if other and other ~= sha and redis.call('EXISTS', ARGV[7] .. other) == 1 then return {'other', other} end
+end
+if redis.call('EXISTS', kept) == 0 then
+  redis.call('SET', kept, text)
+  redis.call('HSET', names, 'newest', sha)
+end
+redis.call('HSET', register, ARGV[8], owner .. ' ' .. #text .. ' ' .. life .. ' ' .. mark)
+redis.call('EXPIRE', register, life)
+redis.call('EXPIRE', kept, life)
+if version ~= '' then redis.call('HSET', names, 'v:' .. version, sha) end
+redis.call('EXPIRE', names, life)
+return {}
+"""
+"""Does the same on a Redis Cluster, where the document was counted just before (`counting`)."""
+
 _FIND: Final = """
 local sha = ARGV[1]
 if ARGV[2] ~= '' then sha = redis.call('HGET', KEYS[1], ARGV[2]) end
@@ -96,6 +118,7 @@ class KeptDefinitions:
     """The definitions that are kept in Redis."""
 
     def __init__(self, connections: Connections, *, wait_replicas: int = 0) -> None:
+        self._connections = connections
         self._attempts = Attempts(connections=connections, wait_replicas=wait_replicas)
         self._fresh: dict[str, float] = {}
         self._after_keeping: Listing = _nothing
@@ -109,9 +132,9 @@ class KeptDefinitions:
         kept, now = keys.definition(definition.sha256, project), time.monotonic()
         if self._fresh.get(kept, 0.0) > now:
             return None
-        (reply,) = self._attempts.surely((_keeping(definition, project),), keys.BARRIER)
-        if reply:
-            return _refusal(definition, reply)
+        refusal = self._kept(definition, project, kept)
+        if refusal is not None:
+            return refusal
         if len(self._fresh) >= _MOST_FRESH:
             self._fresh.clear()
         self._after_keeping(definition, project)
@@ -124,8 +147,34 @@ class KeptDefinitions:
         if reference.sha256 is None:
             field = _NEWEST if reference.version is None else f"v:{reference.version}"
         command: Command = ("EVAL", _FIND, 1, keys.definitions_named(reference.name, project), sha256, field)
-        (reply,) = self._attempts.surely(((*command, keys.definition("", project), KEPT_S),), keys.BARRIER)
+        beginning = KeyText(keys.definition("", project))
+        (reply,) = self._attempts.surely(((*command, beginning, KEPT_S),), keys.barrier(beginning))
         return load(reply[0]) if reply else None
+
+    def _kept(self, definition: Definition, project: str | None, kept: str) -> Refusal | None:
+        if self._connections.shards > 1:
+            return self._kept_on_cluster(definition, project, kept)
+        (reply,) = self._attempts.surely((_keeping(definition, project),), keys.barrier(kept))
+        return _refusal(definition, reply) if reply else None
+
+    def _kept_on_cluster(self, definition: Definition, project: str | None, kept: str) -> Refusal | None:
+        """Count the document, keep it, and count what became of it: three steps, since each is in a slot of its own."""
+        was, account, mark = owned(self._connections, kept), current_account(), new_mark()
+        owner = was.owner if was is not None else LOCAL if account is None else account.key_id
+        text = dump(definition.identity)
+        wanted = Holding(key=kept, owner=owner, size=len(text.encode()), life_s=KEPT_S)
+        refusal = hold(self._connections, wanted, account if was is None else None, mark)
+        if refusal is not None:
+            return refusal
+        names = keys.definitions_named(definition.name, project)
+        command: Command = (
+            *("EVAL", _KEEP_HELD, 3, kept, names, keys.counted(kept, self._connections.shards)),
+            *(definition.sha256, definition.version or "", text, KEPT_S, owner, mark),
+            *(KeyText(keys.definition("", project)), kept),
+        )
+        (reply,) = self._attempts.surely((command,), keys.barrier(kept))
+        settle(self._connections, kept, owner, None if reply and was is None else wanted.size, mark)
+        return _refusal(definition, reply) if reply else None
 
 
 def _nothing(_: Definition, __: str | None) -> None:
@@ -141,7 +190,7 @@ def _keeping(definition: Definition, project: str | None) -> Command:
     text = dump(definition.identity)
     return (
         *("EVAL", _KEEP, 3, *keyed, definition.sha256, definition.version or "", text, KEPT_S, owner, *most),
-        *(keys.definition("", project), keys.quota(""), keys.quota("", "docs")),
+        *(KeyText(keys.definition("", project)), keys.quota(""), keys.quota("", "docs")),
     )
 
 

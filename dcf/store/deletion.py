@@ -16,8 +16,10 @@ from dcf.store.expiring import Expiring, forgotten
 from dcf.store.index import STATUS_LISTS, UNLIST, lists_of
 from dcf.store.key_kinds import KEY_KINDS
 from dcf.store.keys import RunKeys
+from dcf.store.looks import ask
 from dcf.store.people_keys import asked_in
 from dcf.store.quotas import forget_run
+from dcf.store.run_lists import in_shard, shard_of
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 
@@ -53,23 +55,26 @@ class Deletion:
         # A delivery that was under way may have written into the history once more.
         commands += [("DEL", run.events, run.told, run.outbox), *self._unlisted(workflow_id, meta)]
         for start in range(0, len(commands), _AT_ONCE):
-            self._connections.send(*commands[start : start + _AT_ONCE])
+            ask(self._connections, *commands[start : start + _AT_ONCE])
 
     def forget(self, workflow_id: str) -> None:
         """Take a run that is gone off the lists that every run is on, unless it is being created anew."""
         (now,) = self._connections.send(("TIME",))
         before = int(now[0]) * SECOND - _BEING_CREATED
-        indexes = (keys.RUNS, keys.LIVE, keys.due(workflow_id), keys.STUCK, *STATUS_LISTS)
+        shard = shard_of(workflow_id, self._connections.shards)
+        lists = (in_shard(index, shard) for index in (keys.RUNS, keys.LIVE, keys.STUCK, *STATUS_LISTS))
+        indexes = (*lists, keys.due(workflow_id))
         self._connections.send(*(("EVAL", UNLIST, 1, index, workflow_id, before) for index in indexes))
 
     def _unlisted(self, workflow_id: str, meta: Mapping[str, Json]) -> Iterator[Command]:
-        for index in lists_of(meta):
+        shard = shard_of(workflow_id, self._connections.shards)
+        for index in lists_of(meta, shard):
             yield ("ZREM", index, workflow_id)
         for agent in agents_ever(meta):
             yield ("ZREM", keys.assigned(agent), workflow_id)
         yield ("ZREM", keys.due(workflow_id), workflow_id)
         yield ("DEL", keys.workers(workflow_id), asked_in(workflow_id))
-        yield forgotten(workflow_id, meta)
+        yield forgotten(workflow_id, meta, shard)
         creator = meta.get("created_by")
         if isinstance(creator, str) and creator.startswith(KEY_CALLER):
             yield forget_run(creator.removeprefix(KEY_CALLER), workflow_id)

@@ -50,15 +50,16 @@ class Documents:
         return self._attempts.until_done(lambda connection: self._once(connection, key, decide))
 
     def _once(self, connection: Connection, key: str, decide: Callable[[Json, int], Verdict[Answer]]) -> Answer:
+        barrier = keys.barrier(key)
         opening: list[Command] = [("WATCH", key), ("TIME",), ("JSON.GET", key, "$")]
         _, clock, found = map(checked, exchange(connection, opening))
         deciding = partial(decide, _document(found), micros(clock))
-        verdict = self._attempts.result_of(connection, keys.BARRIER, deciding)
+        verdict = self._attempts.result_of(connection, barrier, deciding)
         if not verdict.changed:
-            self._attempts.let_go(connection, keys.BARRIER)
+            self._attempts.let_go(connection, barrier)
         else:
             commit(connection, _commands(key, verdict), verdict.announcements)
-            self._attempts.confirm(connection, keys.BARRIER)
+            self._attempts.confirm(connection, barrier)
         return verdict.answer
 
 

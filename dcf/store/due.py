@@ -17,6 +17,7 @@ from dcf.store.connection import Command, Connection, Connections, Reply, checke
 from dcf.store.index import BLOCKED
 from dcf.store.keys import RunKeys
 from dcf.store.outbox import Attention, attention_commands, read_attention
+from dcf.store.run_lists import in_shard, shard_of
 from dcf.store.writing import due_command
 from dcf.values.instants import to_text
 from dcf.values.json_text import dump
@@ -52,7 +53,9 @@ class DueRuns:
 
     def settle(self, workflow_id: str) -> None:
         """Set when the clock must look at the run next, or remove it; leave it due if it changes meanwhile."""
-        self._connections.over_one(lambda connection: _settle(connection, RunKeys(workflow_id), self._policy))
+        shard = shard_of(workflow_id, self._connections.shards)
+        settling = _Settling(run=RunKeys(workflow_id), policy=self._policy, shard=shard)
+        self._connections.over_one(settling.in_steps if shard else settling.at_once)
 
     def check(self, workflow_ids: Sequence[str], now: int) -> None:
         """Bring live runs forward that are noted too late or not at all: by an older version, which has no index."""
@@ -94,16 +97,90 @@ def _outlived(seen: Attention) -> list[str]:
     return others if seen.is_running else [*others, keys.STUCK, BLOCKED]
 
 
-def _settle(connection: Connection, run: RunKeys, policy: RetentionPolicy) -> None:
-    watch: Command = ("WATCH", run.meta, run.timers, run.outbox)
-    live: Command = ("ZSCORE", keys.LIVE, run.workflow_id)
-    _, is_live, *replies = (checked(reply) for reply in exchange(connection, [watch, live, *attention_commands(run)]))
-    seen, index = read_attention(replies), keys.due(run.workflow_id)
-    # A run that is over but still listed was not when the clock looked: the next look takes it off the live list.
-    at = seen.next_due or (seen.retention_due(policy) if is_live is None else seen.now)
-    commands: list[Command] = [("ZREM", index, run.workflow_id) if at is None else ("ZADD", index, at, run.workflow_id)]
-    commands += [("ZREM", listed, run.workflow_id) for listed in _outlived(seen)]
-    if seen.exists:
-        commands.append(("JSON.SET", run.meta, "$.clock_due_at", dump(None if at is None else to_text(at))))
-    for reply in exchange(connection, [("MULTI",), *commands, ("EXEC",)]):
-        checked(reply)
+_TAKEN_OFF: Final = """
+local listed = redis.call('ZSCORE', KEYS[1], ARGV[1])
+redis.call('ZREM', KEYS[1], ARGV[1])
+return listed
+"""
+"""Lua script that takes a name off a list, and returns the score that it had."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class _Next:
+    """When the clock must look at a run next, None for never; and the lists that the run no longer belongs on."""
+
+    seen: Attention
+    at: int | None
+    outlived: list[str]
+
+    def covers(self, later: "_Next") -> bool:
+        """Return True if this is still enough, by what was found later."""
+        is_in_time = self.at is None if later.at is None else self.at is not None and self.at <= later.at
+        return is_in_time and self.outlived == later.outlived
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class _Settling:
+    """Sets when the clock must look at a run next."""
+
+    run: RunKeys
+    policy: RetentionPolicy
+    shard: str
+
+    def at_once(self, connection: Connection) -> None:
+        """Set it in one transaction, which fails if the run changed."""
+        found = self._watched(connection)
+        commands = [self._entered(found.at)]
+        commands += [("ZREM", listed, self.run.workflow_id) for listed in found.outlived]
+        _checked(connection, [("MULTI",), *commands, *self._noted(found), ("EXEC",)])
+
+    def in_steps(self, connection: Connection) -> None:
+        """Do so where the index and the lists are in other slots than the run, so that no transaction has them all.
+
+        First meta says the new time, then the index: so the entry is early in between, and never late by what meta
+        says. Who read meta before that may have entered an earlier time in vain. If it has committed, the second look
+        at the run finds it; if not, the second write of meta makes it run again. A process that dies before this second
+        write, just as another changes the run, leaves it late, until the next clock that starts checks all runs.
+        """
+        found = self._watched(connection)
+        if self._changed_before(found, connection):
+            return  # it stays due
+        taken = [("EVAL", _TAKEN_OFF, 1, listed, self.run.workflow_id) for listed in found.outlived]
+        _, *scores = _checked(connection, [self._entered(found.at), *taken])
+        again = self._watched(connection)
+        if not self._changed_before(found, connection) and found.covers(again):
+            return
+        listed = zip(found.outlived, scores, strict=True)
+        back: list[Command] = [
+            ("ZADD", index, "NX", at, self.run.workflow_id) for index, at in listed if at is not None
+        ]
+        _checked(connection, [due_command(self.run, again.seen.now), *back])
+
+    def _changed_before(self, found: _Next, connection: Connection) -> bool:
+        """Write the time to meta, unless the run changed since it was watched; return True if it did."""
+        own = self._noted(found) or [("EXISTS", self.run.meta)]
+        return _checked(connection, [("MULTI",), *own, ("EXEC",)])[-1] is None
+
+    def _watched(self, connection: Connection) -> _Next:
+        """Watch the run, and find out when the clock must look at it next."""
+        run = self.run
+        watch: Command = ("WATCH", run.meta, run.timers, run.outbox)
+        live: Command = ("ZSCORE", in_shard(keys.LIVE, self.shard), run.workflow_id)
+        _, is_live, *replies = _checked(connection, [watch, live, *attention_commands(run)])
+        seen = read_attention(replies)
+        # A run that is over but still listed was not when the clock looked: the next look takes it off the live list.
+        at = seen.next_due or (seen.retention_due(self.policy) if is_live is None else seen.now)
+        return _Next(seen=seen, at=at, outlived=[in_shard(index, self.shard) for index in _outlived(seen)])
+
+    def _entered(self, at: int | None) -> Command:
+        index, name = keys.due(self.run.workflow_id), self.run.workflow_id
+        return ("ZREM", index, name) if at is None else ("ZADD", index, at, name)
+
+    def _noted(self, found: _Next) -> list[Command]:
+        """Return the commands that write the time to meta, if the run is there."""
+        text = dump(None if found.at is None else to_text(found.at))
+        return [("JSON.SET", self.run.meta, "$.clock_due_at", text)] if found.seen.exists else []
+
+
+def _checked(connection: Connection, commands: list[Command]) -> list[Reply]:
+    return [checked(reply) for reply in exchange(connection, commands)]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, Generic, TypeVar
 
+from dcf.core.access import LOCAL
 from dcf.core.catalog import listed_at
 from dcf.core.decision import Event
 from dcf.errors import NotFound
@@ -16,10 +17,12 @@ from dcf.store import keys
 from dcf.store.attempts import Attempts, commit, commit_one
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.counting import Holding, held_document_command, hold, new_mark, owned, settle
 from dcf.store.documents import micros
 from dcf.store.key_parts import encode_state
 from dcf.store.quotas import DocumentWrite, charge, document_command, receipt_command, refusal_in
 from dcf.store.run_documents import RunDocument, document_of
+from dcf.store.run_lists import shard_of
 from dcf.store.writing import due_command, event_commands, facet_commands
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, dump, load
@@ -111,19 +114,19 @@ class Edits:
         self, connection: Connection, subject: "_Subject", decide: Callable[[Found], EditOutcome[Answer]]
     ) -> Answer | Refusal:
         replies = exchange(connection, subject.opening())
-        found = self._attempts.result_of(connection, keys.BARRIER, partial(subject.found, replies))
-        outcome = self._attempts.result_of(connection, keys.BARRIER, partial(decide, found))
+        found = self._attempts.result_of(connection, subject.barrier, partial(subject.found, replies))
+        outcome = self._attempts.result_of(connection, subject.barrier, partial(decide, found))
         if outcome.written is None:
-            self._attempts.let_go(connection, keys.BARRIER)
+            self._attempts.let_go(connection, subject.barrier)
             return outcome.answer
         refusal = None
         if subject.of is None:
             refusal = self._write(connection, subject, outcome.written)
         else:
             commands = subject.commands(outcome.written, found.around)
-            announced = subject.announcements(outcome.written, found)
+            announced = subject.announcements(outcome.written, found, self._connections.shards)
             commit(connection, commands, [*announced, *_charges(subject, outcome.written)])
-        self._attempts.confirm(connection, keys.BARRIER)
+        self._attempts.confirm(connection, subject.barrier)
         return outcome.answer if refusal is None else refusal
 
     def _write(self, connection: Connection, subject: "_Subject", written: EditedDocument) -> Refusal | None:
@@ -134,8 +137,41 @@ class Edits:
             receipt=dump(written.receipt),
             receipt_life_s=written.life_s,
         )
+        if self._connections.shards > 1:
+            return self._write_held(connection, subject, write)
         command = document_command(subject.key, subject.receipt, write, current_account())
         return refusal_in(commit_one(connection, command))
+
+    def _write_held(self, connection: Connection, subject: "_Subject", write: DocumentWrite) -> Refusal | None:
+        """Do the same on a cluster: count the document, write it, and count what became of it."""
+        if write.text is None:
+            self._delete_counted(connection, subject, write)
+            return None
+        account, was, mark = current_account(), owned(self._connections, subject.key), new_mark()
+        owner = LOCAL if account is None else account.key_id
+        size = len(write.text.encode())
+        life_s = write.life_s if write.life_s is not None else write.default_life_s if was is None else was.life_s
+        receipt = (subject.receipt, len(write.receipt.encode()) + len(subject.receipt), write.receipt_life_s)
+        wanted = Holding(key=subject.key, owner=owner, size=size, life_s=life_s, receipt=receipt)
+        refusal = hold(self._connections, wanted, account, mark)
+        if refusal is not None:
+            return refusal
+        checked(commit_one(connection, held_document_command(subject.receipt, write, wanted, mark)))
+        settle(self._connections, subject.key, owner, size, mark)
+        if was is not None and was.owner != owner:
+            settle(self._connections, subject.key, was.owner, None, was.mark)
+        return None
+
+    def _delete_counted(self, connection: Connection, subject: "_Subject", write: DocumentWrite) -> None:
+        """Delete a document on a cluster, and count it no more. A Redis that is full can still do it."""
+        account, was = current_account(), owned(self._connections, subject.key)
+        gone = Holding(key=subject.key, owner=LOCAL, size=0, life_s=0)
+        checked(commit_one(connection, held_document_command(subject.receipt, write, gone, "")))
+        if was is not None:
+            settle(self._connections, subject.key, was.owner, None, was.mark)
+        if account is not None:
+            counted = receipt_command(subject.receipt, write.receipt, write.receipt_life_s, account)
+            self._connections.ask(counted)  # a Redis that is full refuses it
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -143,6 +179,11 @@ class _Subject:
     key: str
     receipt: str
     of: RunDocument | None
+
+    @property
+    def barrier(self) -> str:
+        """Return the key of the small write that waits for replicas."""
+        return keys.barrier(self.key) if self.of is None else self.of.run.barrier
 
     def opening(self) -> list[Command]:
         """Return the commands that watch and read. The replies always come in this order."""
@@ -171,13 +212,14 @@ class _Subject:
             around=_surroundings([checked(one) for one in around]),
         )
 
-    def announcements(self, written: EditedDocument, found: Found) -> list[Command]:
+    def announcements(self, written: EditedDocument, found: Found, shards: int) -> list[Command]:
         """Return the commands that make the clock look at the run at once, and list it under what its meta now says."""
         if self.of is None:
             return []
         meta = written.document if self.of.kind == "meta" and isinstance(written.document, dict) else {}
         created_at = listed_at(meta.get("created_at"), found.now)
-        return [*facet_commands(self.of.run, meta, created_at), due_command(self.of.run, 1)]
+        shard = shard_of(self.of.run.workflow_id, shards)
+        return [*facet_commands(self.of.run, meta, created_at, shard), due_command(self.of.run, 1)]
 
     def commands(self, written: EditedDocument, around: DocumentContext) -> list[Command]:
         """Return the commands that write the document, the receipt and the event."""

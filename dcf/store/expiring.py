@@ -15,6 +15,7 @@ from dcf.store.connection import Command, Connections
 from dcf.store.documents import micros
 from dcf.store.index import UNLIST, lists_of
 from dcf.store.keys import RunKeys
+from dcf.store.run_lists import every_shard, in_shard, place_of
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, load
 
@@ -37,34 +38,38 @@ class Expiring:
 
     def note(self, workflow_id: str, meta: Mapping[str, Json], at: int) -> None:
         """Note that the keys of this run go at this server time, or earlier if that was noted."""
-        self._connections.send(("ZADD", EXPIRING, "LT", at, _entry(workflow_id, meta)))
+        index = place_of(EXPIRING, workflow_id, self._connections.shards)
+        self._connections.send(("ZADD", index, "LT", at, _entry(workflow_id, meta)))
 
     def take_off(self) -> int:
         """Take runs off all lists whose keys are gone. Return how many."""
-        clock, first = self._connections.send(("TIME",), ("ZRANGE", EXPIRING, 0, 0, "WITHSCORES"))
-        if not first or float(first[1]) > micros(clock):
-            return 0
-        due: Command = ("ZRANGE", EXPIRING, "-inf", micros(clock), "BYSCORE", "LIMIT", 0, _PAGE, "WITHSCORES")
+        shards = every_shard(self._connections.shards)
+        asked: list[Command] = [("ZRANGE", in_shard(EXPIRING, shard), 0, 0, "WITHSCORES") for shard in shards]
+        clock, *replies = self._connections.send(("TIME",), *asked)
+        now = micros(clock)
+        due = [shard for shard, first in zip(shards, replies, strict=True) if first and float(first[1]) <= now]
+        return sum(self._take_off(shard, now) for shard in due)
+
+    def _take_off(self, shard: str, now: int) -> int:
+        """Do so for the runs of one shard that are due, a page at most."""
+        index = in_shard(EXPIRING, shard)
+        due: Command = ("ZRANGE", index, "-inf", now, "BYSCORE", "LIMIT", 0, _PAGE, "WITHSCORES")
         (found,) = self._connections.send(due)
         entries = {text: (load(text), int(float(at))) for text, at in zip(found[::2], found[1::2], strict=True)}
         left = self._connections.send(*(("PTTL", RunKeys(run).meta) for (run, _), _ in entries.values()))
         commands: list[Command] = []
         for (text, ((run, meta), at)), millis in zip(entries.items(), left, strict=True):
             if millis == _GONE:
-                commands += _unlisted(run, meta, at)
-            commands.append(
-                ("ZADD", EXPIRING, "XX", micros(clock) + millis * 1000, text)
-                if millis >= 0
-                else ("ZREM", EXPIRING, text)
-            )
+                commands += _unlisted(run, meta, at, shard)
+            commands.append(("ZADD", index, "XX", now + millis * 1000, text) if millis >= 0 else ("ZREM", index, text))
         for start in range(0, len(commands), _PAGE):
             self._connections.send(*commands[start : start + _PAGE])
         return left.count(_GONE)
 
 
-def forgotten(workflow_id: str, meta: Mapping[str, Json]) -> Command:
+def forgotten(workflow_id: str, meta: Mapping[str, Json], shard: str) -> Command:
     """Return the command that drops what was noted of a run: it is deleted."""
-    return ("ZREM", EXPIRING, _entry(workflow_id, meta))
+    return ("ZREM", in_shard(EXPIRING, shard), _entry(workflow_id, meta))
 
 
 def _entry(workflow_id: str, meta: Mapping[str, Json]) -> str:
@@ -73,9 +78,9 @@ def _entry(workflow_id: str, meta: Mapping[str, Json]) -> str:
     return dump([workflow_id, kept | ({"former_agents": list(agents)} if agents else {})])
 
 
-def _unlisted(workflow_id: str, meta: Mapping[str, Json], at: int) -> Iterator[Command]:
+def _unlisted(workflow_id: str, meta: Mapping[str, Json], at: int, shard: str) -> Iterator[Command]:
     """Yield the commands that take a run off all lists, unless another of its id was created since it expired."""
-    for index in lists_of(meta):
+    for index in lists_of(meta, shard):
         yield ("EVAL", UNLIST, 1, index, workflow_id, at)
     for agent in agents_ever(meta):
         yield ("EVAL", UNLIST, 1, keys.assigned(agent), workflow_id, at // SECOND)

@@ -17,6 +17,7 @@ from dcf.store.connection import Command, Connections, Reply
 from dcf.store.documents import micros
 from dcf.store.key_parts import encode_state
 from dcf.store.keys import RunKeys
+from dcf.store.looks import LOOK, ask
 from dcf.store.people_keys import member, read_member
 from dcf.store.state_texts import read_text
 from dcf.values.instants import SECOND
@@ -30,13 +31,18 @@ _SPARE: Final = 10
 _BEING_OPENED: Final = 60 * SECOND
 """An entry younger than this may be of a gate that is just being opened."""
 
-_TAKE_OFF: Final = """
-if redis.call('JSON.GET', KEYS[2], '$.status') == '["running"]'
-  and redis.call('JSON.GET', KEYS[2], '$.type') == '["Gate"]'
-  and redis.call('JSON.GET', KEYS[2], '$.gated.number') ~= ARGV[2] then
+_TAKE_OFF: Final = f"""{LOOK}
+local listed = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not listed then
   return 0
 end
-return redis.call('ZREM', KEYS[1], ARGV[1])
+local status = look(listed, 'JSON.GET', ARGV[3], '$.status')
+local kind = look(listed, 'JSON.GET', ARGV[3], '$.type')
+local number = look(listed, 'JSON.GET', ARGV[3], '$.gated.number')
+if status == '["running"]' and kind == '["Gate"]' and number ~= ARGV[2] then
+  return 0
+end
+return unseen() or redis.call('ZREM', KEYS[1], ARGV[1])
 """
 """Lua script that takes an entry off a list, unless its state waits again with another submission than ARGV[2]."""
 
@@ -89,7 +95,7 @@ def unlisted_commands(run: RunKeys, path: str, before: StateDoc, after: StateDoc
 def _unlist(queue: str, run: RunKeys, path: str, seen: StateDoc | None) -> Command:
     number = 0 if seen is None or seen.gated is None else seen.gated.number
     entry = member(run.workflow_id, path)
-    return ("EVAL", _TAKE_OFF, 2, f"{WAITING}{queue}", run.state(path), entry, f"[{number}]")
+    return ("EVAL", _TAKE_OFF, 1, f"{WAITING}{queue}", entry, f"[{number}]", run.state(path))
 
 
 class GateLists:
@@ -107,7 +113,7 @@ class GateLists:
         after = list(islice(dict.fromkeys(merge(*found, key=lambda one: one.order)), wanted))
         rows, stale = self._rows(after, query, micros(clock))
         if stale:
-            self._connections.send(*stale)
+            ask(self._connections, *stale)
         shown = rows[: query.limit]
         if len(rows) > query.limit:
             return shown, shown[-1].place

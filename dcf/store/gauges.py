@@ -13,6 +13,7 @@ from dcf.store.connection import Command, Connections
 from dcf.store.documents import micros
 from dcf.store.keys import RunKeys
 from dcf.store.open_state_counts import OpenStateCounts
+from dcf.store.run_lists import in_every_shard
 from dcf.values.instants import SECOND
 from dcf.values.records import record
 
@@ -46,18 +47,20 @@ class GaugeReader:
 
     def read(self) -> Gauges:
         """Return them as they are now. Raise StoreUnavailable if Redis cannot be reached."""
-        by_status: list[Command] = [("ZCARD", keys.runs_by("status", status)) for status in RunStatus]
+        shards = self._connections.shards
+        counted = (keys.STUCK, keys.LIVE, *(keys.runs_by("status", status) for status in RunStatus))
+        sizes: list[Command] = [("ZCARD", key) for index in counted for key in in_every_shard(index, shards)]
         due: list[Command] = [("ZRANGE", key, 0, MOST_OWING - 1, "WITHSCORES") for key in keys.every_due()]
         found = self._connections.send(
-            ("TIME",), ("GET", keys.SERVER_TIME), *(("ZCARD", key) for key in (keys.STUCK, keys.LIVE, keys.SEEN)),
-            *by_status, *due,
+            ("TIME",), ("GET", keys.SERVER_TIME), ("ZCARD", keys.SEEN), *sizes, *due,
         )  # fmt: skip
-        clock, looked_at, stuck, live, agents, *rest = found
-        now, counts, lists = micros(clock), rest[: len(by_status)], rest[len(by_status) :]
+        clock, looked_at, agents, *rest = found
+        now, lists = micros(clock), rest[len(sizes) :]
+        stuck, live, *by_status = (sum(rest[first : first + shards]) for first in range(0, len(sizes), shards))
         first = [float(entries[1]) for entries in lists if entries]
         named = [name.decode() for entries in lists for name in entries[::2]]
         return Gauges(
-            runs=dict(zip((status.value for status in RunStatus), counts, strict=True)),
+            runs=dict(zip((status.value for status in RunStatus), by_status, strict=True)),
             stuck=stuck,
             live=live,
             agents=agents,

@@ -23,6 +23,7 @@ from dcf.store.connection import Command, Connections, Reply
 from dcf.store.documents import micros
 from dcf.store.gate_lists import unlisted_commands
 from dcf.store.keys import RunKeys
+from dcf.store.looks import LOOK, ask
 from dcf.store.people_keys import (
     ALL_ASKED,
     asked_in,
@@ -51,41 +52,53 @@ _LOOKED_AT: Final = 2_000
 _BEING_OPENED: Final = 60 * SECOND
 """An entry younger than this may be of a task that is just being opened."""
 
-_TAKE_OFF: Final = """
+_TAKE_OFF: Final = f"""{LOOK}
 local listed = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not listed or tonumber(listed) > tonumber(ARGV[2]) then
   return 0
 end
-if redis.call('JSON.GET', KEYS[2], '$.status') == '["running"]'
-  and redis.call('JSON.GET', KEYS[2], '$.type') == '["Human"]' then
+local status = look(listed, 'JSON.GET', ARGV[3], '$.status')
+local kind = look(listed, 'JSON.GET', ARGV[3], '$.type')
+if status == '["running"]' and kind == '["Human"]' then
   return 0
 end
-return redis.call('ZREM', KEYS[1], ARGV[1])
+return unseen() or redis.call('ZREM', KEYS[1], ARGV[1])
 """
 """Lua script that takes the entry of a visit, or of an earlier one, off a list, unless the state waits for people.
 
-It looks itself, since a failover may have undone what its caller saw or committed: such a task must stay listed.
+It looks itself, since a failover may have undone what its caller saw or committed: such a task must stay listed. On a
+Redis Cluster the list and the run are on different servers, so one case is left: the run's server fails over and loses
+the end of a task whose entry is gone already. Writes that wait for replicas (`DCF_WAIT_REPLICAS`) are not lost so; for
+others, the sweep lists the task again (`listings`).
 """
 
-_TAKE_OFF_QUESTION: Final = """
-local waiting = redis.call('JSON.GET', KEYS[2], '$.questions.open[*].id')
-local status = redis.call('JSON.GET', KEYS[2], '$.status')
+_TAKE_OFF_QUESTION: Final = f"""{LOOK}
+local listed = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not listed then
+  return 0
+end
+local waiting = look(listed, 'JSON.GET', ARGV[3], '$.questions.open[*].id')
+local status = look(listed, 'JSON.GET', ARGV[3], '$.status')
 if (status == '["running"]' or status == '["pending"]') and waiting and string.find(waiting, ARGV[2], 1, true) then
   return 0
 end
-return redis.call('ZREM', KEYS[1], ARGV[1])
+return unseen() or redis.call('ZREM', KEYS[1], ARGV[1])
 """
 """Lua script that takes the entry of a question off a list, unless its state says that it waits for its answer."""
 
 
-_TAKE_OFF_GATE: Final = """
-local waiting = redis.call('JSON.GET', KEYS[2], '$.gated.open[*].gate')
-if redis.call('JSON.GET', KEYS[2], '$.status') == '["running"]'
-  and redis.call('JSON.GET', KEYS[2], '$.type') == '["Gate"]'
-  and waiting and string.find(waiting, ARGV[2], 1, true) then
+_TAKE_OFF_GATE: Final = f"""{LOOK}
+local listed = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not listed then
   return 0
 end
-return redis.call('ZREM', KEYS[1], ARGV[1])
+local waiting = look(listed, 'JSON.GET', ARGV[3], '$.gated.open[*].gate')
+local status = look(listed, 'JSON.GET', ARGV[3], '$.status')
+local kind = look(listed, 'JSON.GET', ARGV[3], '$.type')
+if status == '["running"]' and kind == '["Gate"]' and waiting and string.find(waiting, ARGV[2], 1, true) then
+  return 0
+end
+return unseen() or redis.call('ZREM', KEYS[1], ARGV[1])
 """
 """Lua script that takes the entry of a gate off a list, unless its state says that it waits for a verdict."""
 
@@ -120,16 +133,16 @@ def _closed_gates(run: RunKeys, path: str, before: StateDoc, after: StateDoc) ->
 
 def _unlist_gate(key: str, run: RunKeys, path: str, name: str) -> Command:
     entry = question_member(run.workflow_id, path, gate_id(name))
-    return ("EVAL", _TAKE_OFF_GATE, 2, key, run.state(path), entry, dump(name))
+    return ("EVAL", _TAKE_OFF_GATE, 1, key, entry, dump(name), run.state(path))
 
 
 def _unlist_question(key: str, run: RunKeys, path: str, question_id: str) -> Command:
     entry = question_member(run.workflow_id, path, question_id)
-    return ("EVAL", _TAKE_OFF_QUESTION, 2, key, run.state(path), entry, f'"{question_id}"')
+    return ("EVAL", _TAKE_OFF_QUESTION, 1, key, entry, f'"{question_id}"', run.state(path))
 
 
 def _unlist(key: str, run: RunKeys, path: str, epoch: int) -> Command:
-    return ("EVAL", _TAKE_OFF, 2, key, run.state(path), member(run.workflow_id, path), epoch)
+    return ("EVAL", _TAKE_OFF, 1, key, member(run.workflow_id, path), epoch, run.state(path))
 
 
 class HumanTasks:
@@ -202,7 +215,7 @@ class HumanTasks:
                     stale += [_unlist_question(key, run, path, question) for key in on]
             rows.append((one, row))
         if stale:
-            self._connections.send(*stale)
+            ask(self._connections, *stale)
         return rows
 
 

@@ -88,7 +88,7 @@ class Inbox:
 
     def put_all(self, letters: Sequence[Letter]) -> list[Posted]:
         """Put several events into their inboxes, in one packet. Each is put in by itself."""
-        found = self._connections.send(*map(_put, letters)) if letters else []
+        found = self._connections.send(*map(self._put, letters)) if letters else []
         return [Posted(outcome=outcome.decode(), message_id=message_id.decode()) for outcome, message_id in found]
 
     def take(self, agent_id: str, acknowledged: str | None = None) -> Taken:
@@ -131,7 +131,7 @@ class Inbox:
 
     def give_back(self, agent_id: str, message_id: str) -> None:
         """Make a message that was taken for nobody the next that is handed out again. Idempotent."""
-        script_keys = (*keys.inbox_parts(agent_id), keys.NEWS)
+        script_keys = (*keys.inbox_parts(agent_id), self.news_of(agent_id))
         self._connections.send(("EVAL", GIVE_BACK, len(script_keys), *script_keys, message_id, agent_id, MOST_NEWS))
 
     def acknowledge(self, agent_id: str, message_id: str) -> bool:
@@ -139,13 +139,17 @@ class Inbox:
         (removed,) = self._connections.send(_removal(agent_id, message_id))
         return bool(removed)
 
+    def news_of(self, agent_id: str) -> str:
+        """Return the key of the stream that tells of this agent's inbox."""
+        return keys.news(agent_id, self._connections.shards)
 
-def _put(letter: Letter) -> Command:
-    agent_id, event_id, sender = letter.agent_id, letter.event_id, letter.sender
-    script_keys = (*keys.inbox_parts(agent_id), _sent(agent_id, event_id), keys.gone(agent_id), keys.NEWS)
-    lane, lives = dump([sender, letter.run]), (_INBOX_LIFE_S, _SENT_LIFE_S)
-    given = (event_id, sender, lane, dump(letter.event), MOST_UNREAD, *lives, agent_id, MOST_NEWS)
-    return ("EVAL", PUT, len(script_keys), *script_keys, *given)
+    def _put(self, letter: Letter) -> Command:
+        agent_id, event_id, sender = letter.agent_id, letter.event_id, letter.sender
+        told = (_sent(agent_id, event_id), keys.gone(agent_id), self.news_of(agent_id))
+        script_keys = (*keys.inbox_parts(agent_id), *told)
+        lane, lives = dump([sender, letter.run]), (_INBOX_LIFE_S, _SENT_LIFE_S)
+        given = (event_id, sender, lane, dump(letter.event), MOST_UNREAD, *lives, agent_id, MOST_NEWS)
+        return ("EVAL", PUT, len(script_keys), *script_keys, *given)
 
 
 def _removal(agent_id: str, message_id: str) -> Command:

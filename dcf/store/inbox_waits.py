@@ -1,5 +1,7 @@
 """Waits for the next event of an agent (long poll). All waits of a process share one connection to Redis (`news`).
 
+On a cluster they share one for each shard of agents.
+
 Those who wait for one agent stand in a queue. What the news tells of that agent wakes the first, who looks into the
 inbox; looking decides who gets the event, in this process or another. A wait that was woken and then ended passes the
 wake on, and one that was cancelled gives back what was taken for it.
@@ -128,12 +130,16 @@ def _any_message(messages: Sequence[Message]) -> Sequence[bool]:
 
 
 class InboxReader:
-    """The waits of one process for events, in one event loop."""
+    """The waits of one process for events, in one event loop.
 
-    def __init__(self, inbox: Inbox, connect: Callable[[], redis.asyncio.Redis]) -> None:
+    `connect` opens a client of the server that has a key: the stream of news that is to be followed.
+    """
+
+    def __init__(self, inbox: Inbox, connect: Callable[[str], redis.asyncio.Redis]) -> None:
         self._inbox = inbox
         self._queues: dict[str, _Queue] = {}
-        self._news = News(connect, self._heard, self._lost)
+        self._connect = connect
+        self._news: dict[str, News] = {}
         self._threads = anyio.CapacityLimiter(_THREADS)
 
     @property
@@ -171,7 +177,7 @@ class InboxReader:
                 left = until - time.monotonic()
                 if left <= 0 and not (waiter.is_woken and left > -_LONGEST_CLEANING_S):
                     return None
-                self._news.follow()
+                self._follow(self._inbox.news_of(agent_id))
                 if not await waiter.woken_within(left):
                     return None
         finally:
@@ -182,7 +188,8 @@ class InboxReader:
 
     async def close(self) -> None:
         """Close the connection, before the event loop that it belongs to ends."""
-        await self._news.close()
+        for news in self._news.values():
+            await news.close()
 
     def _look(
         self, agent_id: str, waiter: _Waiter, acknowledged: str | None, are_wanted: Judge, heard: Heard
@@ -215,6 +222,12 @@ class InboxReader:
         following = self._inbox.waiting(agent_id, _DROPPED_TOGETHER)
         judged = zip(following, are_wanted(following), strict=True)
         self._inbox.remove(agent_id, [message.message_id for message, is_wanted in judged if not is_wanted])
+
+    def _follow(self, stream: str) -> None:
+        news = self._news.get(stream)
+        if news is None:
+            news = self._news[stream] = News(stream, self._connect, self._heard, self._lost)
+        news.follow()
 
     def _give_back(self, agent_id: str, message: Message) -> None:
         with suppress(DcfError):  # then it is handed out again a little later

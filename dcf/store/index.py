@@ -12,6 +12,7 @@ from dcf.store import keys
 from dcf.store.connection import Command, Connection, Connections, checked, exchange
 from dcf.store.keys import RunKeys
 from dcf.store.outbox import attention_commands, read_attention
+from dcf.store.run_lists import in_shard, oldest, oldest_commands, place_of
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 
@@ -32,11 +33,12 @@ BLOCKED: Final = keys.runs_by(Facet.BLOCKED, BY_ISSUE)
 STATUS_LISTS: Final = tuple(keys.runs_by(Facet.STATUS, status) for status in RunStatus)
 
 
-def lists_of(meta: Mapping[str, Json]) -> tuple[str, ...]:
+def lists_of(meta: Mapping[str, Json], shard: str) -> tuple[str, ...]:
     """Return every list that a run with this meta document may be on, each once; that of all runs is the last."""
     faceted = [keys.runs_by(facet, value) for facet, value in facets_of(meta)]
     by_agent = [keys.runs_by(Facet.AGENT, agent) for agent in agents_ever(meta)]
-    return tuple(dict.fromkeys((*STATUS_LISTS, BLOCKED, *faceted, *by_agent, keys.STUCK, keys.LIVE, keys.RUNS)))
+    every = dict.fromkeys((*STATUS_LISTS, BLOCKED, *faceted, *by_agent, keys.STUCK, keys.LIVE, keys.RUNS))
+    return tuple(in_shard(index, shard) for index in every)
 
 
 class RunIndex:
@@ -47,8 +49,7 @@ class RunIndex:
 
     def live(self) -> list[str]:
         """Return the ids of runs that may still need the clock or owe notifications, oldest first."""
-        (found,) = self._connections.send(("ZRANGE", keys.LIVE, 0, -1))
-        return [name.decode() for name in found]
+        return oldest(self._connections.send(*oldest_commands(keys.LIVE, self._connections.shards)))
 
     def begin_anew(self, workflow_ids: Sequence[str], at: int) -> None:
         """Set the times of listed runs to `at`, unless they are earlier: the clock may have stepped back before them.
@@ -57,7 +58,8 @@ class RunIndex:
         """
         for start in range(0, len(workflow_ids), _PAGE):
             page = workflow_ids[start : start + _PAGE]
-            self._connections.send(*(("ZADD", keys.LIVE, "XX", "LT", at, name) for name in page))
+            places = ((place_of(keys.LIVE, name, self._connections.shards), name) for name in page)
+            self._connections.send(*(("ZADD", place, "XX", "LT", at, name) for place, name in places))
 
     def retire(self, workflow_id: str, *, is_final: bool | None = None) -> bool:
         """Remove a run from the live index, if nothing is left to do for it. Return True if it was removed.
@@ -65,14 +67,15 @@ class RunIndex:
         The check and the removal use one connection, so that both reach the same server. The run stays if it was listed
         again, or finalized, since the caller looked.
         """
-        return self._connections.over_one(lambda connection: _retire(connection, RunKeys(workflow_id), is_final))
+        live = place_of(keys.LIVE, workflow_id, self._connections.shards)
+        return self._connections.over_one(lambda connection: _retire(connection, RunKeys(workflow_id), live, is_final))
 
 
-def _retire(connection: Connection, run: RunKeys, is_final: bool | None) -> bool:
+def _retire(connection: Connection, run: RunKeys, live: str, is_final: bool | None) -> bool:
     seen = read_attention([checked(reply) for reply in exchange(connection, attention_commands(run))])
     if seen.exists and not (seen.is_over and is_final in {None, seen.is_final}):
         return False
     listed_before = seen.now if seen.exists else seen.now - _BEING_CREATED
-    unlist: Command = ("EVAL", UNLIST, 1, keys.LIVE, run.workflow_id, listed_before)
+    unlist: Command = ("EVAL", UNLIST, 1, live, run.workflow_id, listed_before)
     (removed,) = exchange(connection, [unlist])
     return bool(checked(removed))

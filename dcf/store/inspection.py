@@ -14,12 +14,13 @@ class ServerFacts:
 
 
 def inspect_server(connections: Connections) -> ServerFacts:
-    """Return facts about the server. Raise StoreUnsuitable if dcf cannot use it."""
-    (info,) = connections.send(("INFO", "everything"))
-    lines = info.decode().splitlines()
-    modules = tuple(_module_names(lines))
-    if "ReJSON" not in modules:
-        raise StoreUnsuitable("This Redis has no RedisJSON module, which dcf keeps its documents in.")
+    """Return facts about the server, on a cluster about the last. Raise StoreUnsuitable if dcf cannot use one."""
+    for server in connections.servers():
+        (info,) = server.send(("INFO", "everything"))
+        lines = info.decode().splitlines()
+        modules = tuple(_module_names(lines))
+        if "ReJSON" not in modules:
+            raise StoreUnsuitable("This Redis has no RedisJSON module, which dcf keeps its documents in.")
     version = next((line.partition(":")[2] for line in lines if line.startswith("redis_version:")), "unknown")
     return ServerFacts(version=version, modules=modules)
 

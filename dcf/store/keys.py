@@ -24,13 +24,13 @@
 | `cp:wf:<id>:spent` | stream | the same: reports that are owed to the books (`store/usage.py`) | until they are in the books, a moment later |
 | `cp:idx:usage:owed` | sorted set | the same (before the run's keys): runs that owe reports, by when | a minute after the last report |
 | `cp:idx:usage:<agent or project>:<id>`, and with `:<day>` | hash | moving reports to the books: sums of all time, and of a day | 400 days after the last report |
-| `cp:idx:runs`, `cp:idx:live` | sorted set | creation and start (before the run's keys); finalizing | `live` until the run is over, `runs` until a sweep finds it gone |
-| `cp:idx:runs:<facet>:<value>` | sorted set | a run's transactions (before the run's keys): runs by creation time that have a status, workflow, version, agent or tag, or that nobody takes (`stuck`) | until the run is deleted, or a sweep finds it gone |
+| `cp:idx:runs`, `cp:idx:live` | sorted set, on a cluster in 16 shards (`run_lists`) | creation and start (before the run's keys); finalizing | `live` until the run is over, `runs` until a sweep finds it gone |
+| `cp:idx:runs:<facet>:<value>` | sorted set, in such shards | a run's transactions (before the run's keys): runs by creation time that have a status, workflow, version, agent or tag, or that nobody takes (`stuck`) | until the run is deleted, or a sweep finds it gone |
 | `cp:idx:due:<shard>` | sorted set | a run's transactions (before the run's keys), the clock: live runs by when the clock must look at them, at the latest | until the run is over |
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications, and reading them; trimmed by acknowledging | an event a week, an inbox a week after the last event, one without events 15 minutes after it was looked into |
 | `cp:idx:inbox:<agent>:waiting`, `:taken` | sorted set | delivery and reading: unread events by their turn, the others by when they were handed out | with the inbox |
 | `cp:idx:inbox:<agent>:book` | hash | delivery and reading: how many events of each run and each creator of runs are unread, and whose turn it is | with the inbox |
-| `cp:idx:news` | stream | delivery of notifications: which inboxes got something, for the processes whose agents wait | the last 1000 or so |
+| `cp:idx:news`, on a cluster one for each shard of agents | stream | delivery of notifications: which inboxes got something, for the processes whose agents wait | the last 1000 or so |
 | `cp:idx:gone:<agent>` | string | deleting an agent of ours, so that it does not come back as an inbox | a week |
 | `cp:idx:asked:<list>` | sorted set | opening a human task (before the run's keys), ending it: open ones by person, group and run (`people_keys`) | until the task is over, or a sweep finds it so |
 | `cp:idx:handed:<agent>:<digest>` | string | waiting with a request id (before the lease): which state this call was given, by the digest of the id | an hour |
@@ -46,15 +46,16 @@
 | `cp:idx:quota:<owner>` | hash | writes of an API key: the bytes of all that it holds | while it holds anything |
 | `cp:idx:quota:receipts:<owner>` | sorted set | changing a document by hand: receipts with their bytes, by expiry | until a later write finds them expired |
 | `cp:idx:quota:docs:<owner>` | sorted set | the JSON tools: documents by expiry; the owner is a key's id, or `local` | with its documents |
+| `cp:idx:quota:sizes:<owner>` | hash | the same, on a cluster only (`counting`): bytes of each of these documents, and the mark of the write | with its documents |
 | `cp:idx:quota:runs:<owner>` | sorted set | writes of an API key: runs that it wrote to, by when | until a sweep finds the run gone |
 | `cp:idx:quota:live:<owner>` | sorted set | creating a run (before it): runs that may be live, by when | until the quota is asked for |
 | `cp:idx:quota:part:<owner>:<run>` | hash | writes of an API key to a run (before them): bytes by what they are | with the entry of the run |
 | `cp:idx:quota:inbox:<owner>` | sorted set | notifying: entries in inboxes that may be there, by when | a week |
 | `cp:idx:def:<sha256>`, `cp:idx:def:of:<project>:<sha256>` | string | starting a run (before it): a workflow document that was started, in no project or in one | 90 days after it was last started by its name or kept |
 | `cp:idx:defs:<name>`, `cp:idx:defs:of:<project>:<name>` | hash | the same: hashes of the documents of a workflow's name, by version, and the newest | as its documents |
-| `cp:idx:docs` | hash | the JSON tools: of each document its owner, bytes and life | with its document |
+| `cp:idx:docs`, on a cluster `cp:idx:docs:{<key>}` | hash | the JSON tools: of each document its owner, bytes and life | with its document |
 | `cp:idx:keys` | sorted set | `dcf keys` (before the record): ids of API keys by creation time | for ever |
-| `cp:idx:barrier` | string | a transaction outside runs that waits for replicas | a minute |
+| `cp:idx:barrier:{<key>}` | string | a transaction outside runs that waits for replicas (in the slot of what it wrote) | a minute |
 | `cp:idx:sweep` | string | the process that sweeps the indexes for wrong entries, so that no other does | an hour |
 | `cp:idx:time` | string | clocks, each time they look: the latest time of the server that any has seen | for ever |
 | `cp:idx:probe` | string | health reports: the small write that shows whether Redis takes writes | a minute |
@@ -64,7 +65,7 @@
 | `cp:idx:swept` | string | the sweep of the indexes, at its end: what it found | for ever |
 | `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after; refused calls, failed log-ins | as its indexes say |
 | `cp:idx:audit:<author>` | sorted set | the same: entries of one key, of operators, of the refusals of a key, of log-ins | the last 10 000 of a key, 100 000 of operators, 1 000 refusals of a key, 10 000 log-ins |
-| `cp:idx:expiring` | sorted set | finalizing a run that is to expire (before): what it is listed under, by when its keys go | with the run |
+| `cp:idx:expiring` | sorted set, in such shards | finalizing a run that is to expire (before): what it is listed under, by when its keys go | with the run |
 | `cp:idx:assigned:<agent>` | sorted set | creating the agents of a run: runs that the agent was made for | a month |
 
 Index keys are never part of a run's transaction. `KEY_KINDS` says which keys a run has; nothing else lists them.
@@ -77,7 +78,7 @@ from typing import Final, Literal
 from zlib import crc32
 
 from dcf.store.key_kinds import KEY_KINDS, Per
-from dcf.store.key_parts import encode_state
+from dcf.store.key_parts import agent_shard, encode_state
 from dcf.values.records import record
 
 _TAG = re.compile(r"\{([^}]+)\}")
@@ -88,7 +89,6 @@ STUCK = "cp:idx:runs:stuck"
 KEY_INDEX = "cp:idx:keys"
 AUDIT_TRAIL = "cp:idx:audit"
 DOCUMENTS = "cp:idx:docs"
-BARRIER = "cp:idx:barrier"
 SWEEP = "cp:idx:sweep"
 DUE = "cp:idx:due:"
 NEWS = "cp:idx:news"
@@ -118,6 +118,11 @@ def every_due() -> list[str]:
 def runs_by(facet: str, value: str) -> str:
     """Return the key of the index of runs that have this value of a facet: status, workflow, version, agent, tag, project."""
     return f"{RUNS}:{facet}:{encode_state(value)}"
+
+
+def news(agent_id: str, shards: int) -> str:
+    """Return the key of the stream that tells of this agent's inbox: one for all, or on a cluster one of its shard."""
+    return NEWS if shards == 1 else f"cp:idx:{{a{agent_shard(agent_id)}}}:news"
 
 
 def inbox(agent_id: str) -> str:
@@ -183,8 +188,22 @@ def assigned(agent_id: str) -> str:
 
 def edit(key: str, request: str) -> str:
     """Return the key of the receipt of a manual change, in the cluster slot of the changed key."""
+    return f"cp:idx:edit:{_same_slot(key)}:{request}"
+
+
+def barrier(key: str) -> str:
+    """Return the key of the small write that waits for replicas after a write to this key, in its cluster slot."""
+    return f"cp:idx:barrier:{_same_slot(key)}"
+
+
+def counted(key: str, shards: int) -> str:
+    """Return the key of the register that says who owns a document: one for all, or on a cluster one in its slot."""
+    return DOCUMENTS if shards == 1 else f"{DOCUMENTS}:{_same_slot(key)}"
+
+
+def _same_slot(key: str) -> str:
     tag = _TAG.search(key)
-    return f"cp:idx:edit:{{{key if tag is None else tag[1]}}}:{request}"
+    return f"{{{key if tag is None else tag[1]}}}"
 
 
 def access_key(key_id: str) -> str:
@@ -197,7 +216,7 @@ def rate(key_id: str) -> str:
     return f"cp:idx:rate:{key_id}"
 
 
-def quota(owner: str, of: Literal["docs", "runs", "live", "inbox", "part", "receipts"] | None = None) -> str:
+def quota(owner: str, of: Literal["docs", "sizes", "runs", "live", "inbox", "part", "receipts"] | None = None) -> str:
     """Return the key of what an owner holds: all bytes, or what it holds of one kind."""
     return f"cp:idx:quota:{owner}" if of is None else f"cp:idx:quota:{of}:{owner}"
 

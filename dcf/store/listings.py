@@ -16,13 +16,16 @@ from dcf.core.vitals import SweepResult, Trouble
 from dcf.store import keys
 from dcf.store.agents import indexes_of
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.counting import forget_counted
 from dcf.store.documents import micros
 from dcf.store.gate_lists import WAITING
 from dcf.store.index import UNLIST
 from dcf.store.keys import RunKeys
+from dcf.store.looks import ask
 from dcf.store.people_keys import ASKED, open_questions, read_member
 from dcf.store.quotas import NEVER, forget_document, forget_run
 from dcf.store.run_documents import document_of
+from dcf.store.run_lists import in_shard, plain_list, shard_of
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record
@@ -51,18 +54,21 @@ class Listings:
 
         Raise StoreUnsuitable if this Redis user may not list keys.
         """
-        cursor = b"0"
-        while True:
-            scan: Command = ("SCAN", cursor, "MATCH", "cp:*", "COUNT", self._page)
-            ((cursor, found),) = self._connections.send(scan)
-            names = [key.decode() for key in found]
-            yield self._mended(partial(_lacking, names), repair=repair)
+        for names in self._names():
+            yield self._mended(partial(_lacking, names, self._connections.shards), repair=repair)
             for index in names:
                 listed = _list(index)
                 if listed is not None:
                     yield from self._entries(index, listed, repair=repair)
-            if cursor == b"0":
-                return
+
+    def _names(self) -> Iterator[list[str]]:
+        """Yield all keys of dcf, page by page, some perhaps twice."""
+        for server in self._connections.servers():
+            cursor = None
+            while cursor != b"0":
+                scan: Command = ("SCAN", cursor or 0, "MATCH", "cp:*", "COUNT", self._page)
+                ((cursor, found),) = server.send(scan)
+                yield [self._connections.named(key) for key in found]
 
     def take_turn(self, seconds: int) -> bool:
         """Claim the next sweep. Return False if another process claimed one less than `seconds` ago."""
@@ -94,7 +100,12 @@ class Listings:
         def page(connection: Connection) -> Flaws:
             flaws = look(connection)
             if repair:
-                _ask(connection, [command for flaw in flaws for command in _remedies(flaw)])
+                shards = self._connections.shards
+                remedies = [command for flaw in flaws for command in _remedies(flaw, shards)]
+                if shards == 1:
+                    _ask(connection, remedies)
+                elif remedies:
+                    ask(self._connections, *remedies)
             return flaws
 
         return self._connections.over_one(page)
@@ -104,18 +115,21 @@ def _ask(connection: Connection, commands: list[Command]) -> list[Reply]:
     return [checked(reply) for reply in exchange(connection, commands)] if commands else []
 
 
-def _remedies(flaw: ListFlaw) -> Iterator[Command]:
+def _remedies(flaw: ListFlaw, shards: int) -> Iterator[Command]:
     if flaw.is_missing:
         yield ("ZADD", flaw.index, "NX", flaw.score, flaw.name)
-        if flaw.index.startswith(_BY_STATUS):  # an earlier version's: the clock finds when it finalizes itself
+        if plain_list(flaw.index).startswith(
+            _BY_STATUS
+        ):  # an earlier version's: the clock finds when it finalizes itself
             yield ("ZADD", keys.due(flaw.name), "NX", flaw.score, flaw.name)
     else:
-        yield _removal(flaw)
+        yield _removal(flaw, shards)
 
 
-def _removal(flaw: ListFlaw) -> Command:
+def _removal(flaw: ListFlaw, shards: int) -> Command:
     if flaw.kind is ListKind.DOCUMENTS:
-        return forget_document(flaw.index.removeprefix(keys.quota("", "docs")), flaw.name)
+        forgotten = forget_document if shards == 1 else forget_counted
+        return forgotten(flaw.index.removeprefix(keys.quota("", "docs")), flaw.name)
     if flaw.kind is ListKind.CHARGES:
         return forget_run(flaw.index.removeprefix(keys.quota("", "runs")), flaw.name)
     return ("EVAL", UNLIST, 1, flaw.index, flaw.name, flaw.score + 1)  # unless it was written again meanwhile
@@ -199,8 +213,9 @@ _FAMILIES: Final[Mapping[str, _List]] = {
 
 
 def _list(index: str) -> _List | None:
-    of_many = (listed for prefix, listed in _FAMILIES.items() if index.startswith(prefix))
-    return _LISTS.get(index) or next(of_many, None)
+    plain = plain_list(index)
+    of_many = (listed for prefix, listed in _FAMILIES.items() if plain.startswith(prefix))
+    return _LISTS.get(plain) or next(of_many, None)
 
 
 def _dangling(
@@ -229,7 +244,7 @@ class _Candidate:
 
 
 _OF_RUN: Final = (
-    *("$.status", "$.created_at", "$.workflow_id"),
+    *("$.status", "$.created_at"),
     *("$.workflow_name", "$.definition_sha256", "$.workflow_version", "$.agents", "$.tags"),
     *("$.for_anybody", "$.project", "$.blocked_by", "$.parent"),
 )
@@ -237,12 +252,12 @@ _OF_KEY: Final = ("$.key_id", "$.created_at")
 _OF_AGENT: Final = ("$.name", "$.tags", "$.created_at")
 
 
-def _candidate(key: str) -> _Candidate | None:
+def _candidate(key: str, shards: int) -> _Candidate | None:
     document = document_of(key)
     if document is not None and document.kind == "meta":
         run = document.run
         asked: tuple[Command, ...] = (("JSON.GET", run.meta, *_OF_RUN), ("XLEN", run.outbox))
-        return _Candidate(name=run.workflow_id, commands=asked, lists=_lists_of_run)
+        return _Candidate(name=run.workflow_id, commands=asked, lists=partial(_lists_of_run, run.workflow_id, shards))
     for prefix, paths, lists in _RECORDS:
         if key.startswith(prefix):
             return _Candidate(name=key.removeprefix(prefix), commands=(("JSON.GET", key, *paths),), lists=lists)
@@ -255,14 +270,18 @@ def _values(document: Reply, paths: tuple[str, ...]) -> Iterator[Json]:
     return (values[0] if (values := found[path]) else None for path in paths)
 
 
-def _lists_of_run(replies: Sequence[Reply], now: int) -> Mapping[str, int]:
+def _lists_of_run(workflow_id: str, shards: int, replies: Sequence[Reply], now: int) -> Mapping[str, int]:
     document, owed = replies
     meta = {path[2:]: value for path, value in zip(_OF_RUN, _values(document, _OF_RUN), strict=True)}
-    own_due = keys.due(str(meta["workflow_id"]))
-    indexes = {ListKind.RUNS: keys.RUNS, ListKind.LIVE_RUNS: keys.LIVE, ListKind.DUE_RUNS: own_due}
+    shard = shard_of(workflow_id, shards)
+    indexes = {
+        ListKind.RUNS: in_shard(keys.RUNS, shard),
+        ListKind.LIVE_RUNS: in_shard(keys.LIVE, shard),
+        ListKind.DUE_RUNS: keys.due(workflow_id),
+    }
     created_at = listed_at(meta["created_at"], now)
     wanted = lists_of_run(meta["status"], owed, created_at, now)
-    listed = {keys.runs_by(facet, value): created_at for facet, value in facets_of(meta)}
+    listed = {in_shard(keys.runs_by(facet, value), shard): created_at for facet, value in facets_of(meta)}
     return {indexes[kind]: score for kind, score in wanted.items()} | listed
 
 
@@ -285,8 +304,8 @@ _RECORDS: Final = (
 """Documents that belong in indexes: key prefix, what to read of them, and the indexes."""
 
 
-def _lacking(found: list[str], connection: Connection) -> Flaws:
-    candidates = [candidate for key in found if (candidate := _candidate(key)) is not None]
+def _lacking(found: list[str], shards: int, connection: Connection) -> Flaws:
+    candidates = [candidate for key in found if (candidate := _candidate(key, shards)) is not None]
     if not candidates:
         return ()
     commands: list[Command] = [command for candidate in candidates for command in candidate.commands]

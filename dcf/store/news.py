@@ -1,8 +1,9 @@
-"""Follows the news of all inboxes for a process: one blocking read on one connection, however many agents wait.
+"""Follows the news of inboxes for a process: one blocking read on one connection, however many agents wait.
 
-Whoever puts an event in adds an entry to one short stream, in the same script. This module reads that stream and tells
-which agents got something; it takes no event and knows nobody who waits (`inbox_waits`). After its connection broke,
-or when it was too slow to see every entry, it tells that any agent may have got something.
+Whoever puts an event in adds an entry to one short stream, in the same script; on a Redis Cluster each shard of agents
+has one of its own. This module reads that stream and tells which agents got something; it takes no event and knows
+nobody who waits (`inbox_waits`). After its connection broke, or when it was too slow to see every entry, it tells that
+any agent may have got something.
 """
 
 import asyncio
@@ -14,7 +15,6 @@ import redis
 import redis.asyncio
 
 from dcf.errors import StoreUnavailable, StoreUnsuitable
-from dcf.store import keys
 from dcf.store.connection import CONNECTION_ERRORS, close_async_client, place_of
 from dcf.store.faults import PassingError, connection_error, reply_error
 from dcf.store.inbox import MOST_NEWS
@@ -31,17 +31,19 @@ ANYBODY: Final = None
 
 
 class News:
-    """Follows the news until `close`, or until Redis cannot be reached; belongs to one event loop.
+    """Follows a stream of news until `close`, or until Redis cannot be reached; belongs to one event loop.
 
     `heard` is called with the agents that got something or with ANYBODY, `lost` with the error when following ends.
     """
 
     def __init__(
         self,
-        connect: Callable[[], redis.asyncio.Redis],
+        stream: str,
+        connect: Callable[[str], redis.asyncio.Redis],
         heard: Callable[[Iterable[str] | None], None],
         lost: Callable[[StoreUnavailable | StoreUnsuitable], None],
     ) -> None:
+        self._stream = stream
         self._connect = connect
         self._heard = heard
         self._lost = lost
@@ -50,7 +52,7 @@ class News:
     def follow(self) -> None:
         """Begin to follow, unless it does already."""
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._follow(self._connect()))
+            self._task = asyncio.create_task(self._follow(self._connect(self._stream)))
 
     async def close(self) -> None:
         """Close the connection, before the event loop that it belongs to ends."""
@@ -83,7 +85,7 @@ class News:
     async def _read_until_it_breaks(self, client: redis.asyncio.Redis) -> None:
         """Read over one connection until it breaks; raise if it does so at once."""
         loop = asyncio.get_running_loop()
-        last = await _in_time(client.xrevrange(keys.NEWS, count=1))
+        last = await _in_time(client.xrevrange(self._stream, count=1))
         position = last[0][0] if last else b"0-0"
         self._heard(ANYBODY)  # nobody followed until now
         began = loop.time()
@@ -99,7 +101,7 @@ class News:
 
     async def _read(self, client: redis.asyncio.Redis, position: bytes) -> bytes:
         """Wait for entries after a position and tell of them. Return the position of the last."""
-        reply: Any = await _in_time(client.xread({keys.NEWS: position}, block=int(_BLOCK_S * 1000)))
+        reply: Any = await _in_time(client.xread({self._stream: position}, block=int(_BLOCK_S * 1000)))
         if not reply:
             return position
         ((_, entries),) = reply

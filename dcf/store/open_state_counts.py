@@ -14,6 +14,7 @@ from dcf.store.connection import Command, Connections, Reply
 from dcf.store.documents import micros
 from dcf.store.key_parts import decode_state
 from dcf.store.keys import RunKeys
+from dcf.store.run_lists import newest, newest_commands
 from dcf.values.json_text import load
 
 MOST_RUNS: Final = 200
@@ -43,8 +44,8 @@ class OpenStateCounts:
 
     def _read(self) -> dict[str, int]:
         counts = dict.fromkeys((LEASED, EXPIRED, FREE), 0)
-        (names,) = self._connections.send(("ZRANGE", keys.LIVE, 0, MOST_RUNS - 1, "REV"))
-        runs = [RunKeys(name.decode()) for name in names]
+        listed = self._connections.send(*newest_commands(keys.LIVE, self._connections.shards, MOST_RUNS))
+        runs = list(map(RunKeys, newest(listed, MOST_RUNS)))
         clock, *opened = self._connections.send(
             ("TIME",), *(("ZRANGE", run.timers, 0, MOST_STATES - 1) for run in runs)
         )

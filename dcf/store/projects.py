@@ -15,6 +15,7 @@ from dcf.store.connection import Command, Connection, Connections, Reply, checke
 from dcf.store.documents import micros
 from dcf.store.keys import RunKeys
 from dcf.store.project_keys import PROJECTS, project, projects_at, projects_of
+from dcf.store.run_lists import in_every_shard, newest, newest_commands
 from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
@@ -54,15 +55,16 @@ class ProjectStore:
         decide: Callable[[ProjectFound], ProjectPut | Refusal],
     ) -> ProjectPut | Refusal:
         """Read, decide, commit; retry after a lost race."""
+        barrier = keys.barrier(project(project_id))
 
         def once(connection: Connection) -> ProjectPut | Refusal:
             found = _read(connection, project_id, places, author)
-            answer = self._attempts.result_of(connection, keys.BARRIER, lambda: decide(found))
+            answer = self._attempts.result_of(connection, barrier, lambda: decide(found))
             if isinstance(answer, ProjectPut) and answer.changed:
                 commit(connection, list(_commands(found, answer.project)))
-                self._attempts.confirm(connection, keys.BARRIER)
+                self._attempts.confirm(connection, barrier)
             else:
-                self._attempts.let_go(connection, keys.BARRIER)
+                self._attempts.let_go(connection, barrier)
             return answer
 
         return self._attempts.until_done(once)
@@ -101,14 +103,18 @@ class ProjectStore:
 
     def use_of(self, project_id: str) -> ProjectUse:
         """Return how a project is used."""
-        runs = keys.runs_by(Facet.PROJECT, project_id)
-        statuses = [keys.runs_by(Facet.STATUS, status) for status in RunStatus]
-        counts: list[Command] = [("ZINTERCARD", 2, runs, index) for index in statuses]
-        newest: Command = ("ZREVRANGE", runs, 0, _NEWEST_RUNS - 1)
-        score, count, names, *by_status = self._connections.send(
-            ("ZSCORE", PROJECTS, project_id), ("ZCARD", runs), newest, *counts
+        index, shards = keys.runs_by(Facet.PROJECT, project_id), self._connections.shards
+        counts: list[Command] = [("ZCARD", key) for key in in_every_shard(index, shards)]
+        for status in RunStatus:
+            lists = zip(
+                in_every_shard(index, shards), in_every_shard(keys.runs_by(Facet.STATUS, status), shards), strict=True
+            )
+            counts += [("ZINTERCARD", 2, *both) for both in lists]
+        score, *replies = self._connections.send(
+            ("ZSCORE", PROJECTS, project_id), *counts, *newest_commands(index, shards, _NEWEST_RUNS)
         )
-        ids = [one.decode() for one in names]
+        count, *by_status = (sum(replies[first : first + shards]) for first in range(0, len(counts), shards))
+        ids = newest(replies[len(counts) :], _NEWEST_RUNS)
         asked: list[Command] = [("JSON.GET", RunKeys(one).meta, "$.agents") for one in ids]
         agents = [one for reply in (self._connections.send(*asked) if asked else ()) for one in _agents(reply)]
         return ProjectUse(
@@ -121,6 +127,7 @@ class ProjectStore:
 
     def delete(self, project_id: str) -> bool:
         """Delete a project and its entries; return False if it was gone already."""
+        barrier = keys.barrier(project(project_id))
 
         def once(connection: Connection) -> bool:
             opening: list[Command] = [("WATCH", project(project_id)), ("JSON.GET", project(project_id), "$")]
@@ -131,7 +138,7 @@ class ProjectStore:
                 gone += [("ZREM", projects_of(found.created_by), project_id)]
                 gone += [("HDEL", projects_at(one.path), one.machine) for one in found.paths]
             commit(connection, gone)
-            self._attempts.confirm(connection, keys.BARRIER)
+            self._attempts.confirm(connection, barrier)
             return found is not None
 
         return self._attempts.until_done(once)

@@ -6,6 +6,8 @@ They send nothing themselves: `quotas` makes commands of them.
 
 from typing import Final
 
+from dcf.store.looks import LOOK
+
 GIVE_BACK: Final = """
 local function give_back(register, quota, docs, name)
   local record = redis.call('HGET', register, name)
@@ -19,7 +21,7 @@ local function give_back(register, quota, docs, name)
 end
 """
 
-_FREE_RUNS: Final = """
+FREE_RUNS: Final = """
 local function free_run(quota, runs, part, run)
   local size = 0
   for _, one in ipairs(redis.call('HVALS', part .. ':' .. run)) do size = size + tonumber(one) end
@@ -29,15 +31,18 @@ local function free_run(quota, runs, part, run)
 end
 local function free_runs(quota, runs, part, before, after, now)
   if now - (tonumber(redis.call('HGET', quota, 'looked')) or 0) < 10 then return end
+  local gone = {}
   for _, run in ipairs(redis.call('ZRANGE', runs, '-inf', now - 60, 'BYSCORE', 'LIMIT', 0, 500)) do
-    if redis.call('EXISTS', before .. run .. after) == 0 then free_run(quota, runs, part, run) end
+    if look(run, 'EXISTS', before .. run .. after) == 0 then gone[#gone + 1] = run end
   end
+  if unseen() then return end
+  for _, run in ipairs(gone) do free_run(quota, runs, part, run) end
   redis.call('HSET', quota, 'looked', now)
 end
 """
 """Gives back what is held of runs that are gone: asked for before a refusal, every ten seconds at most.
 
-A run that was entered in the last minute may be about to be created.
+A run that was entered in the last minute may be about to be created. Runs are looked at by `looks`.
 """
 
 RECEIPTS: Final = """
@@ -75,8 +80,9 @@ return 1
 """Counts the receipt of a change of a run's document."""
 
 WRITE_DOCUMENT: Final = (
-    GIVE_BACK
-    + _FREE_RUNS
+    LOOK
+    + GIVE_BACK
+    + FREE_RUNS
     + RECEIPTS
     + """
 local document, receipt, register = KEYS[1], KEYS[2], KEYS[3]
@@ -124,6 +130,24 @@ return {}
 )
 """Writes or deletes a document and its receipt, if the owner's quotas allow it; who writes a document owns it."""
 
+WRITE_HELD_DOCUMENT: Final = """
+local document, receipt, register = KEYS[1], KEYS[2], KEYS[3]
+local owner, text, life, mark = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+redis.call('HDEL', register, ARGV[7])
+if text == '' then
+  redis.call('DEL', document)
+else
+  redis.call('JSON.SET', document, '$', text)
+  redis.call('HSET', register, ARGV[7], owner .. ' ' .. #text .. ' ' .. life .. ' ' .. mark)
+  for _, one in ipairs({document, register}) do
+    if life > 0 then redis.call('EXPIRE', one, life) else redis.call('PERSIST', one) end
+  end
+end
+redis.call('SET', receipt, ARGV[5], 'EX', ARGV[6])
+return {}
+"""
+"""Writes or deletes a document and its receipt on a Redis Cluster, where both were counted before (`counting`)."""
+
 FORGET_DOCUMENT: Final = (
     GIVE_BACK
     + """
@@ -136,9 +160,12 @@ return 1
 """Gives back a document that is gone."""
 
 FORGET_RUN: Final = (
-    _FREE_RUNS
+    LOOK
+    + FREE_RUNS
     + """
-if redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
+local is_there = look(ARGV[1], 'EXISTS', ARGV[3]) == 1
+if unseen() then return unseen() end
+if is_there then return 0 end
 free_run(KEYS[1], KEYS[2], ARGV[2], ARGV[1])
 return 1
 """
@@ -146,35 +173,51 @@ return 1
 """Gives back what is held of a run that is gone."""
 
 RESERVE_RUN: Final = (
-    _FREE_RUNS
+    LOOK
+    + FREE_RUNS
     + RECEIPTS
     + """
 local quota, runs, live, parts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local run, size, most_live, most_bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-if redis.call('EXISTS', KEYS[5]) == 1 then return {} end
+local before, after, all_live, over = ARGV[6], ARGV[7], ARGV[8], {}
+local is_there = look(run, 'EXISTS', before .. run .. after) == 1
+if unseen() then return unseen() end
+if is_there then return {} end
 local now = tonumber(redis.call('TIME')[1])
 if not redis.call('ZSCORE', live, run) and redis.call('ZCARD', live) >= most_live then
-  local listed = redis.call('ZRANGE', live, '-inf', now - 60, 'BYSCORE')
-  for _, one in ipairs(listed) do
-    if not redis.call('ZSCORE', KEYS[6], one) then redis.call('ZREM', live, one) end
+  for _, one in ipairs(redis.call('ZRANGE', live, '-inf', now - 60, 'BYSCORE')) do
+    local is_live
+    if all_live ~= '' then
+      is_live = look(one, 'ZSCORE', all_live, one)
+    else
+      is_live = look(one, 'JSON.GET', before .. one .. after, '$.status') == '["running"]'
+    end
+    if not is_live then over[#over + 1] = one end
   end
+  if unseen() then return unseen() end
+  for _, one in ipairs(over) do redis.call('ZREM', live, one) end
   local count = redis.call('ZCARD', live)
   if count >= most_live then return {'live_runs', count, most_live} end
 end
-local before = tonumber(redis.call('HGET', parts, 'workflow')) or 0
-drop_receipts(quota, KEYS[7], now)
-if held(quota) + size - before > most_bytes then
-  free_runs(quota, runs, ARGV[5], ARGV[6], ARGV[7], now)
-  if held(quota) + size - before > most_bytes then return {'stored_bytes', held(quota), most_bytes} end
+local counted = tonumber(redis.call('HGET', parts, 'workflow')) or 0
+drop_receipts(quota, KEYS[5], now)
+if held(quota) + size - counted > most_bytes then
+  free_runs(quota, runs, ARGV[5], before, after, now)
+  if unseen() then return unseen() end
+  if held(quota) + size - counted > most_bytes then return {'stored_bytes', held(quota), most_bytes} end
 end
 redis.call('ZADD', live, now, run)
 redis.call('ZADD', runs, now, run)
 redis.call('HSET', parts, 'workflow', size)
-redis.call('HINCRBY', quota, 'bytes', size - before)
+redis.call('HINCRBY', quota, 'bytes', size - counted)
 return {}
 """
 )
-"""Enters a run that is to be created, if the quotas of the key allow it. A run that is there costs nothing more."""
+"""Enters a run that is to be created, if the quotas of the key allow it. A run that is there costs nothing more.
+
+Runs that are not live any more are those that the list of live ones lacks; on a Redis Cluster, where that list is in
+shards and none is named, those whose documents do not say that they run.
+"""
 
 CHARGE_RUN: Final = (
     RECEIPTS
@@ -200,36 +243,48 @@ return 1
 )
 """Counts the events and the data of a commit. What was counted before under the same name is not counted again."""
 
-MAY_NOTIFY: Final = """
+MAY_NOTIFY: Final = (
+    LOOK
+    + """
 local most = tonumber(ARGV[1])
 redis.call('EXPIRE', KEYS[1], ARGV[3])
-if redis.call('ZCARD', KEYS[1]) < most then return {} end
-for _, entry in ipairs(redis.call('ZRANDMEMBER', KEYS[1], 200)) do
+local size, gone = redis.call('ZCARD', KEYS[1]), {}
+if size < most then return {} end
+local first = math.floor(math.max(0, size - 200) * tonumber(ARGV[4]))
+for _, entry in ipairs(redis.call('ZRANGE', KEYS[1], first, first + 199)) do
   local agent, id = string.match(entry, '^(.*) (%S+)$')
-  if #redis.call('XRANGE', ARGV[2] .. agent, id, id) == 0 then redis.call('ZREM', KEYS[1], entry) end
+  local found = look(entry, 'XRANGE', ARGV[2] .. agent, id, id)
+  if found and #found == 0 then gone[#gone + 1] = entry end
 end
+if unseen() then return unseen() end
+for _, entry in ipairs(gone) do redis.call('ZREM', KEYS[1], entry) end
 local count = redis.call('ZCARD', KEYS[1])
 if count < most then return {} end
 return {'inbox_entries', count, most}
 """
+)
 """Says whether a key may notify. Before it refuses, it drops what was acknowledged of some entries, drawn by lot."""
 
-RESERVE_ARTIFACT: Final = """
+RESERVE_ARTIFACT: Final = (
+    LOOK
+    + """
 local held, name, size, most = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local total = tonumber(redis.call('HGET', held, '')) or 0
 if total + size > most then
-  local all = redis.call('HGETALL', held)
+  local all, gone = redis.call('HGETALL', held), {}
   total = 0
   for at = 1, #all, 2 do
     if all[at] ~= '' then
       local run = string.match(all[at], '^([^/]+)/')
-      if run and redis.call('EXISTS', ARGV[4] .. run .. ARGV[5]) == 1 then
+      if run and look(run, 'EXISTS', ARGV[4] .. run .. ARGV[5]) == 1 then
         total = total + tonumber(all[at + 1])
       else
-        redis.call('HDEL', held, all[at])
+        gone[#gone + 1] = all[at]
       end
     end
   end
+  if unseen() then return unseen() end
+  for _, one in ipairs(gone) do redis.call('HDEL', held, one) end
   redis.call('HSET', held, '', total)
   if total + size > most then return {'artifact_bytes', total, most} end
 end
@@ -237,4 +292,5 @@ redis.call('HINCRBY', held, name, size)
 redis.call('HINCRBY', held, '', size)
 return {}
 """
+)
 """Counts bytes of artifacts of a run, if the key may hold them. Runs that are gone are given back before a refusal."""

@@ -11,10 +11,13 @@ from typing import Final
 from dcf.core.access import LOCAL
 from dcf.core.quotas import Account
 from dcf.core.refusals import quota_exceeded
+from dcf.jitter import JITTER
 from dcf.store import keys, quota_scripts
 from dcf.store.artifact_keys import artifact_quota
 from dcf.store.connection import Command, Connections, Reply, checked
+from dcf.store.key_parts import KeyText
 from dcf.store.keys import RunKeys
+from dcf.store.looks import ask
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
@@ -71,18 +74,21 @@ def forget_document(owner: str, name: str) -> Command:
 
 def forget_run(owner: str, workflow_id: str) -> Command:
     """Return the command that gives back what is held of a run, if it is gone."""
-    script = ("EVAL", quota_scripts.FORGET_RUN, 3, keys.quota(owner), keys.quota(owner, "runs"))
-    return (*script, RunKeys(workflow_id).meta, workflow_id, keys.quota(owner, "part"))
+    script = ("EVAL", quota_scripts.FORGET_RUN, 2, keys.quota(owner), keys.quota(owner, "runs"))
+    return (*script, workflow_id, KeyText(keys.quota(owner, "part")), RunKeys(workflow_id).meta)
 
 
-def reservation(run: RunKeys, size: int, account: Account) -> Command:
-    """Return the command that enters a run to be created, if the quotas allow it. Read its reply with `refusal_in`."""
+def reservation(run: RunKeys, size: int, account: Account, shards: int) -> Command:
+    """Return the script that enters a run to be created, if the quotas allow it. Send it by `looks`.
+
+    Read its reply with `refusal_in`. `shards` is how many parts the list of live runs is in.
+    """
     own = account.key_id
     return (
-        *("EVAL", quota_scripts.RESERVE_RUN, 7, keys.quota(own), keys.quota(own, "runs"), keys.quota(own, "live")),
-        *(keys.quota_parts(own, run.workflow_id), run.meta, keys.LIVE, keys.quota(own, "receipts")),
+        *("EVAL", quota_scripts.RESERVE_RUN, 5, keys.quota(own), keys.quota(own, "runs"), keys.quota(own, "live")),
+        *(keys.quota_parts(own, run.workflow_id), keys.quota(own, "receipts")),
         *(run.workflow_id, size, account.quotas.live_runs, account.quotas.stored_bytes),
-        *(keys.quota(own, "part"), _META_BEFORE, _META_AFTER),
+        *(KeyText(keys.quota(own, "part")), _META_BEFORE, _META_AFTER, keys.LIVE if shards == 1 else ""),
     )
 
 
@@ -145,7 +151,8 @@ class QuotaUsage:
             return None
         listed = keys.quota(account.key_id, "inbox")
         script: Command = ("EVAL", quota_scripts.MAY_NOTIFY, 1, listed)
-        (reply,) = self._connections.send((*script, account.quotas.inbox_entries, keys.inbox(""), _ENTRY_LIFE_S))
+        given = (account.quotas.inbox_entries, keys.inbox(""), _ENTRY_LIFE_S, JITTER.random())
+        (reply,) = ask(self._connections, (*script, *given))
         return refusal_in(reply)
 
     def notified(self, account: Account | None, entries: Iterable[tuple[str | None, str | None]]) -> None:

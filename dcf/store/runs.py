@@ -24,6 +24,7 @@ from dcf.store.history import happenings
 from dcf.store.human_tasks import ended_commands
 from dcf.store.key_parts import decode_state
 from dcf.store.keys import RunKeys, keys_of
+from dcf.store.looks import ask
 from dcf.store.prefetched import WORTHWHILE_S, Prefetched, Prefetches, RoundTrips
 from dcf.store.quotas import charge, refusal_in, reservation
 from dcf.store.reading import Reading
@@ -120,7 +121,7 @@ class RunStore:
     def _take_off(self, outdated: Sequence[Command]) -> None:
         """Take entries off lists. What was committed stays so; where Redis does not answer, a reader takes them off."""
         try:
-            self._connections.send(*outdated)
+            ask(self._connections, *outdated)
         except StoreUnavailable as error:
             _log.debug("lists: %s", error.message)
 
@@ -135,7 +136,7 @@ class RunStore:
         if account is None:
             return self.commit(workflow_id, reads, decide)
         work = _Transaction(reading=Reading(self.keys(workflow_id), reads), decide=decide)
-        reserve = reservation(work.reading.run, size(), account)
+        reserve = reservation(work.reading.run, size(), account, self._connections.shards)
         return self._attempts.until_done(partial(self._reserved, work, reserve))
 
     def read(self, workflow_id: str, reads: Reads) -> Snapshot:
@@ -204,7 +205,10 @@ class RunStore:
     def _reserved(
         self, work: "_Transaction[Answer]", reserve: Command, connection: Connection
     ) -> Committed[Answer | Refusal]:
-        reply, *replies = exchange(connection, [reserve, *work.reading.opening()])
+        if self._connections.shards == 1:
+            reply, *replies = exchange(connection, [reserve, *work.reading.opening()])
+        else:  # what is counted for the key is not where the run is
+            (reply,), replies = ask(self._connections, reserve), exchange(connection, work.reading.opening())
         refusal = refusal_in(reply)
         if refusal is None:
             return self._decided(work, replies, connection)
@@ -272,7 +276,8 @@ class RunStore:
         if self._before_commit is not None:
             self._before_commit()
         commands = commit_commands(run, changes)
-        announced, account = [*announcements(run, changes, snapshot), *unmarked], current_account()
+        shards = self._connections.shards
+        announced, account = [*announcements(run, changes, snapshot, shards), *unmarked], current_account()
         if account is not None:
             announced.append(charge(run, commands, len(changes.events), account))
         following = self._following(run, work, decision.answer)

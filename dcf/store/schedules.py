@@ -75,7 +75,7 @@ class ScheduleStore:
     def read(self, names: Sequence[str]) -> tuple[dict[str, Schedule], int]:
         """Return those of these schedules that there are, and the server's time."""
         asked: list[Command] = [("JSON.GET", schedule_keys.schedule(name), "$") for name in names]
-        clock, *replies = self._attempts.surely([("TIME",), *asked], keys.BARRIER)
+        clock, *replies = self._attempts.surely([("TIME",), *asked], keys.barrier(schedule_keys.SCHEDULES))
         found = {name: _schedule(name, reply) for name, reply in zip(names, replies, strict=True)}
         return {name: schedule for name, schedule in found.items() if schedule is not None}, micros(clock)
 
@@ -92,18 +92,19 @@ class ScheduleStore:
         `runs` are those whose status is read; None: all that the schedule names. `author` is who creates the schedule:
         then the indexes are watched too, so that no two pass a limit at once.
         """
+        barrier = keys.barrier(schedule_keys.schedule(name))
 
         def once(connection: Connection) -> Answer:
             found = _read(connection, name, runs, author)
             found = found if self._clock is None else replace(found, now=self._clock(found.now))
-            change = self._attempts.result_of(connection, keys.BARRIER, lambda: decide(found))
+            change = self._attempts.result_of(connection, barrier, lambda: decide(found))
             if change.is_changed:
                 if self._before_commit is not None:
                     self._before_commit()
                 commit(connection, _commands(name, found.schedule, change, found.now))
-                self._attempts.confirm(connection, keys.BARRIER)
+                self._attempts.confirm(connection, barrier)
             else:
-                self._attempts.let_go(connection, keys.BARRIER)
+                self._attempts.let_go(connection, barrier)
             return change.answer
 
         return self._attempts.until_done(once)
@@ -119,7 +120,7 @@ class ScheduleStore:
             indexes = [schedule_keys.SCHEDULES, schedule_keys.TROUBLED]
             indexes += [schedule_keys.schedules_of(str(author)) for author in load(authors or "[]")]
             commit(connection, [("DEL", key), *(("ZREM", index, name) for index in indexes)])
-            self._attempts.confirm(connection, keys.BARRIER)
+            self._attempts.confirm(connection, keys.barrier(key))
             return existed
 
         return self._attempts.until_done(once)

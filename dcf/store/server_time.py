@@ -37,6 +37,10 @@ class ServerTime:
         self._connections.send(("SET", keys.SERVER_TIME, now))
         return ServerInstant(now=now)
 
+    def note(self, now: int) -> None:
+        """Record a time by which something was written since the last reading, so that a step back from it shows."""
+        self._connections.send(("SET", keys.SERVER_TIME, now))
+
     def begin_anew(self, now: int) -> None:
         """Forget the latest time, after all times that were set by it have been corrected to those of `now`.
 

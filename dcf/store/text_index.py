@@ -11,15 +11,18 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from dcf.core.access import LOCAL
+from dcf.core.quotas import Account
 from dcf.core.refusals import quota_exceeded
 from dcf.core.text_entries import FacetFilter, Hit, Onward, SearchPage, TextEntry, TextSearch, read_cursor, write_cursor
 from dcf.store import keys, text_keys
 from dcf.store.attempts import Attempts
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connections, Reply
+from dcf.store.counting import Holding, hold, new_mark, owned, settle
 from dcf.store.documents import micros
+from dcf.store.key_parts import KeyText
 from dcf.store.quotas import NO_QUOTA
-from dcf.store.text_index_scripts import PRUNE, PUT, REMOVE, SEARCH
+from dcf.store.text_index_scripts import PRUNE, PRUNE_HELD, PUT, PUT_HELD, REMOVE, REMOVE_HELD, SEARCH
 from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
@@ -75,7 +78,9 @@ class TextIndex:
         self._connections = connections
         self._attempts = Attempts(connections=connections, wait_replicas=wait_replicas)
         self._name = name
-        self._prefix = text_keys.prefix(name)
+        self._prefix = KeyText(text_keys.prefix(name))
+        self._register = keys.counted(self._prefix, connections.shards)
+        self._barrier = keys.barrier(self._prefix)
         self._most = most
         self._expires = expires
 
@@ -93,7 +98,7 @@ class TextIndex:
         """Return entries with their bodies, None for those that are not there, and the server's time."""
         fields = ("revision", "document", "body")
         asked: list[Command] = [("HMGET", text_keys.entry(self._name, one), *fields) for one in entry_ids]
-        clock, *replies = self._attempts.surely((("TIME",), *asked), keys.BARRIER)
+        clock, *replies = self._attempts.surely((("TIME",), *asked), self._barrier)
         return list(map(_stored, replies)), micros(clock)
 
     def put(
@@ -104,7 +109,13 @@ class TextIndex:
         Return why not. A repetition after a lost reply finds the entry with the revision that it wrote (`Differs`).
         Its bytes count for the key of the author, unless it is not `is_counted`.
         """
-        (reply,) = self._attempts.surely((self._putting(entry, replaces, is_counted),), keys.BARRIER)
+        putting = self._putting(entry, replaces, current_account() if is_counted else None)
+        if self._is_counted_elsewhere:
+            reply = self._put_held(entry, putting, current_account() if is_counted else None)
+            if isinstance(reply, Refusal):
+                return reply
+        else:
+            (reply,) = self._attempts.surely((putting,), self._barrier)
         kind = reply[0]
         if kind == _PUT:
             return None
@@ -116,12 +127,16 @@ class TextIndex:
 
     def remove(self, entry_id: str) -> bool:
         """Remove an entry; return False if there was none."""
-        command: Command = ("EVAL", REMOVE, 1, keys.DOCUMENTS, self._prefix, *_OWNERS, entry_id)
-        (reply,) = self._attempts.surely((command,), keys.BARRIER)
+        command: Command = ("EVAL", REMOVE, 1, self._register, self._prefix, *_OWNERS, entry_id)
+        if self._is_counted_elsewhere:
+            return bool(self._held(command, REMOVE_HELD))
+        (reply,) = self._attempts.surely((command,), self._barrier)
         return bool(reply)
 
     def prune(self) -> int:
         """Remove entries whose time is over, some at a time; return how many are left that have one."""
+        if self._is_counted_elsewhere:
+            return int(self._held(self._pruning, PRUNE_HELD))
         (left,) = self._connections.send(self._pruning)
         return int(left)
 
@@ -130,23 +145,56 @@ class TextIndex:
         onward = read_cursor(search)
         if search.query.finds_nothing or any(not one.values for one in search.filters):
             return SearchPage()
-        pruning = [self._pruning] if self._expires else []
+        if self._expires and self._is_counted_elsewhere:
+            self.prune()
+        pruning = [self._pruning] if self._expires and not self._is_counted_elsewhere else []
         *_, found = self._connections.send(*pruning, self._searching(search, onward))
         return _page(search, onward, found)
 
     @property
     def _pruning(self) -> Command:
-        return ("EVAL", PRUNE, 1, keys.DOCUMENTS, self._prefix, *_OWNERS)
+        return ("EVAL", PRUNE, 1, self._register, self._prefix, *_OWNERS)
 
-    def _putting(self, entry: TextEntry, replaces: int | str | None, is_counted: bool) -> Command:
-        account = current_account() if is_counted else None
+    @property
+    def _is_counted_elsewhere(self) -> bool:
+        """Return True if what owners hold is in other slots than the index."""
+        return self._connections.shards > 1
+
+    def _put_held(self, entry: TextEntry, putting: Command, account: Account | None) -> Reply | Refusal:
+        """Count an entry, write it, and count what became of it; return the reply to the write, or a refusal."""
+        key, mark = text_keys.entry(self._name, entry.entry_id), new_mark()
+        was = owned(self._connections, key)
+        own = LOCAL if account is None else account.key_id
+        owner = own if was is None else was.owner
+        texts, lists = putting[8:11], (len(putting) - _FIXED_ARGUMENTS) // 2
+        size = sum(len(str(text).encode()) for text in texts) + _BYTES_OF_A_LIST * lists
+        wanted = Holding(key=key, owner=owner, size=size, life_s=0)
+        refusal = hold(self._connections, wanted, account if owner == own else None, mark)
+        if refusal is not None:
+            return refusal
+        reply = self._held(putting, PUT_HELD, mark)
+        before = None if was is None else was.size
+        settle(self._connections, key, owner, size if reply[0] == _PUT else before, mark)
+        return reply
+
+    def _held(self, command: Command, script: str, mark: str = "") -> Reply:
+        """Send the script that leaves the counting to `counting`, and count what it gives back; return its reply."""
+        name, _, *rest = command
+        ((reply, given_back),) = self._attempts.surely(((name, script, *rest, mark),), self._barrier)
+        for owner, key, its_mark in given_back:
+            settle(self._connections, key.decode(), owner.decode(), None, its_mark.decode())
+        return reply
+
+    def _putting(self, entry: TextEntry, replaces: int | str | None, account: Account | None) -> Command:
         owner = LOCAL if account is None else account.key_id
-        most = (NO_QUOTA, NO_QUOTA) if account is None else (account.quotas.documents, account.quotas.stored_bytes)
+        most = (NO_QUOTA, NO_QUOTA)
+        if account is not None and not self._is_counted_elsewhere:
+            most = (account.quotas.documents, account.quotas.stored_bytes)
         at, until = entry.at // _MS, "" if entry.until is None else entry.until // _MS
         lists = {text_keys.word(word): weight * _WEIGHT + at for word, weight in entry.words.found_by.items()}
         lists |= {text_keys.facet(name, one): at for name, values in entry.facets.items() for one in values}
         return (
-            *("EVAL", PUT, 1, keys.DOCUMENTS, self._prefix, entry.entry_id, at, entry.revision),
+            *("EVAL", PUT, 1, self._register, self._prefix, entry.entry_id, at, entry.revision),
             *(dump(entry.document), entry.body, _sequence(entry.words.sequence), "\n".join(lists), until, self._most),
             *(owner, *most, *_OWNERS, "" if replaces is None else _ANY if replaces == "any" else replaces),
             *(part for one in lists.items() for part in one),
@@ -160,7 +208,19 @@ class TextIndex:
         budget = MOST_LOOKED_AT if search.offset else 2 * BLOCK
         skipped = search.offset if onward is None else 0
         return (
-            *("EVAL", SEARCH, 0, self._prefix, search.limit, skipped, min(PIECE, BLOCK), BLOCK, budget, driver),
+            *(
+                "EVAL",
+                SEARCH,
+                1,
+                self._register,
+                self._prefix,
+                search.limit,
+                skipped,
+                min(PIECE, BLOCK),
+                BLOCK,
+                budget,
+                driver,
+            ),
             *(first_score, first, stop_score, stop, rank, at, "1" if is_counted else "0", last),
             *(len(groups), *(part for group in groups for part in group)),
             *(_sequence(phrase) for phrase in search.query.phrases),
@@ -168,6 +228,12 @@ class TextIndex:
 
 
 _ANY: Final = "*"
+_FIXED_ARGUMENTS: Final = 20
+"""Words of the command that puts an entry, before those that name the lists that it is on."""
+
+_BYTES_OF_A_LIST: Final = 100
+"""What the place of an entry on a list counts as; the script that puts it has the same."""
+
 _OWNERS: Final = (keys.quota(""), keys.quota("", "docs"))
 
 

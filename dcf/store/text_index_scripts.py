@@ -8,6 +8,39 @@ from typing import Final
 
 from dcf.store.quota_scripts import GIVE_BACK, RECEIPTS
 
+_COUNTED_HERE: Final = (
+    GIVE_BACK
+    + """
+local function take(register, quota, docs, owner, name, size)
+  redis.call('HSET', register, name, owner .. ' ' .. size .. ' 0')
+  redis.call('ZADD', docs .. owner, 9007199254740992, name)
+  redis.call('HINCRBY', quota .. owner, 'bytes', size)
+end
+local function told(reply)
+  return reply
+end
+"""
+)
+"""Counts entries for their owners, where all keys are on one server."""
+
+_COUNTED_ELSEWHERE: Final = """
+local mark, given_back = table.remove(ARGV), {}
+local function give_back(register, quota, docs, name)
+  local record = redis.call('HGET', register, name)
+  if not record then return end
+  local owner, its_mark = string.match(record, '^(%S+) .* (%S+)$')
+  redis.call('HDEL', register, name)
+  given_back[#given_back + 1] = {owner, name, its_mark}
+end
+local function take(register, quota, docs, owner, name, size)
+  redis.call('HSET', register, name, owner .. ' ' .. size .. ' 0 ' .. mark)
+end
+local function told(reply)
+  return {reply, given_back}
+end
+"""
+"""Says in the reply what is to be given back: on a Redis Cluster, `counting` counts entries before and after."""
+
 _FORGET: Final = """
 local function forget(prefix, register, quota, docs, id)
   local entry = prefix .. 'entry:' .. id
@@ -31,10 +64,8 @@ local function now_ms()
 end
 """
 
-PUT: Final = (
-    "#!lua\n"
-    + GIVE_BACK
-    + RECEIPTS
+_PUT: Final = (
+    RECEIPTS
     + _FORGET
     + """
 local prefix, id, at, revision, text, body = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -44,12 +75,12 @@ local register, quota, docs, expected = KEYS[1], ARGV[14], ARGV[15], ARGV[16]
 local entry, account, mine = prefix .. 'entry:' .. id, quota .. owner, docs .. owner
 forget_expired(prefix, register, quota, docs, now_ms(), 100)
 local found = redis.call('HMGET', entry, 'revision', 'document', 'lists')
-if expected ~= '*' and (found[1] or '') ~= expected then return {'differs', found[2] or ''} end
+if expected ~= '*' and (found[1] or '') ~= expected then return told({'differs', found[2] or ''}) end
 local size = #text + #body + #sequence + 100 * (#ARGV - 16) / 2
 local record = redis.call('HGET', register, entry)
 local its_owner, before = owner, 0
 if record then its_owner, before = string.match(record, '^(%S+) (%d+)') end
-if not found[1] and redis.call('ZCARD', prefix .. 'all') >= most then return {'full', most} end
+if not found[1] and redis.call('ZCARD', prefix .. 'all') >= most then return told({'full', most}) end
 if most_documents >= 0 then
   local count = redis.call('ZCARD', mine)
   if not found[1] and count >= most_documents then return {'documents', count, most_documents} end
@@ -68,36 +99,36 @@ redis.call('ZADD', prefix .. 'all', at, id)
 if ends ~= '' then redis.call('ZADD', prefix .. 'until', ends, id) else redis.call('ZREM', prefix .. 'until', id) end
 redis.call('HSET', entry, 'revision', revision, 'document', text, 'body', body, 'sequence', sequence, 'lists', lists)
 give_back(register, quota, docs, entry)
-redis.call('HSET', register, entry, its_owner .. ' ' .. size .. ' 0')
-redis.call('ZADD', docs .. its_owner, 9007199254740992, entry)
-redis.call('HINCRBY', quota .. its_owner, 'bytes', size)
-return {'put'}
+take(register, quota, docs, its_owner, entry, size)
+return told({'put'})
 """
 )
+PUT: Final = f"#!lua\n{_COUNTED_HERE}{_PUT}"
+PUT_HELD: Final = f"#!lua\n{_COUNTED_ELSEWHERE}{_PUT}"
 """Writes an entry and its lists, unless its revision is another one, the index is full, or the key holds too much.
 
 What an entry costs counts as bytes of the key that made it, however often others change it.
 """
 
-REMOVE: Final = (
-    "#!lua\n"
-    + GIVE_BACK
-    + _FORGET
+_REMOVE: Final = (
+    _FORGET
     + """
-return forget(ARGV[1], KEYS[1], ARGV[2], ARGV[3], ARGV[4])
+return told(forget(ARGV[1], KEYS[1], ARGV[2], ARGV[3], ARGV[4]))
 """
 )
+REMOVE: Final = f"#!lua\n{_COUNTED_HERE}{_REMOVE}"
+REMOVE_HELD: Final = f"#!lua\n{_COUNTED_ELSEWHERE}{_REMOVE}"
 """Removes an entry from its index."""
 
-PRUNE: Final = (
-    "#!lua flags=allow-oom\n"
-    + GIVE_BACK
-    + _FORGET
+_PRUNE: Final = (
+    _FORGET
     + """
 forget_expired(ARGV[1], KEYS[1], ARGV[2], ARGV[3], now_ms(), 100)
-return redis.call('ZCARD', ARGV[1] .. 'until')
+return told(redis.call('ZCARD', ARGV[1] .. 'until'))
 """
 )
+PRUNE: Final = f"#!lua flags=allow-oom\n{_COUNTED_HERE}{_PRUNE}"
+PRUNE_HELD: Final = f"#!lua flags=allow-oom\n{_COUNTED_ELSEWHERE}{_PRUNE}"
 """Removes entries whose time is over."""
 
 SEARCH: Final = """#!lua flags=no-writes

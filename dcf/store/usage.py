@@ -15,87 +15,13 @@ from dcf.core.usage import Charge
 from dcf.store.connection import Command, Connections
 from dcf.store.key_parts import decode_state, encode_state
 from dcf.store.keys import RunKeys
-from dcf.values.instants import SECOND
+from dcf.store.usage_moves import move
+from dcf.store.usage_scripts import BOOKS, LIFE_S, LINGER, MODELS, OTHER_MODELS, OWED, SETTLE
 
 Kind: TypeAlias = Literal["agent", "project"]
 
-OWED: Final = "cp:idx:usage:owed"
-BOOKS: Final = "cp:idx:usage:"
-LIFE_S: Final = 400 * 24 * 3600
-"""Seconds that the books of a day, of an agent and of a project are kept after the last report."""
-
-_LINGER: Final = 60 * SECOND
-"""A run is noted for so long after its last report: what was noted before may be committed later."""
-
 _AT_ONCE: Final = 500
 _MOST_RUNS: Final = 100
-MODELS: Final = 50
-"""Models of a run whose sums are kept apart; further ones are summed as one."""
-
-OTHER_MODELS: Final = "(others)"
-
-_SETTLE: Final = """
-local entries = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[5])
-local touched = {}
-local function add(key, prefix, amounts)
-  for name, amount in pairs(amounts) do
-    redis.pcall('HINCRBY', key, prefix .. name, amount)
-  end
-end
-local project = false
-if #entries > 0 then
-  local told = redis.call('JSON.GET', KEYS[3], '$.project')
-  project = told and told:match('^%["([%w_.-]+)"%]$')
-end
-for _, entry in ipairs(entries) do
-  local about, amounts, fields = {}, {}, entry[2]
-  for i = 1, #fields, 2 do
-    local name = fields[i]
-    if name == 'state' or name == 'agent' or name == 'day' or name == 'model' then
-      about[name] = fields[i + 1]
-    else
-      amounts[name] = fields[i + 1]
-    end
-  end
-  add(KEYS[2], 's:' .. about.state .. ':', amounts)
-  add(KEYS[2], 'a:' .. about.agent .. ':', amounts)
-  local model = about.model
-  if model then
-    if not redis.call('HGET', KEYS[2], 'm:' .. model .. ':reports') then
-      if tonumber(redis.call('HGET', KEYS[2], 'models') or '0') < tonumber(ARGV[6]) then
-        redis.call('HINCRBY', KEYS[2], 'models', 1)
-      else
-        model = ARGV[7]
-      end
-    end
-    add(KEYS[2], 'm:' .. model .. ':', amounts)
-  end
-  local books = {ARGV[2] .. 'agent:' .. about.agent}
-  if project then
-    books[2] = ARGV[2] .. 'project:' .. project
-  end
-  for _, book in ipairs(books) do
-    add(book, '', amounts)
-    add(book .. ':' .. about.day, '', amounts)
-    touched[book] = true
-    touched[book .. ':' .. about.day] = true
-  end
-  redis.call('XDEL', KEYS[1], entry[1])
-end
-for book in pairs(touched) do
-  redis.call('EXPIRE', book, ARGV[3])
-end
-local left = redis.call('XLEN', KEYS[1])
-if left == 0 then
-  redis.call('DEL', KEYS[1])
-  local noted = redis.call('ZSCORE', KEYS[4], ARGV[1])
-  local clock = redis.call('TIME')
-  if noted and tonumber(noted) < clock[1] * 1000000 + clock[2] - ARGV[4] then
-    redis.call('ZREM', KEYS[4], ARGV[1])
-  end
-end
-return {left, project or ''}
-"""
 
 
 def charge_commands(run: RunKeys, charges: Sequence[Charge]) -> list[Command]:
@@ -132,19 +58,29 @@ class UsageBooks:
         """Move what the run owes to the books. Return its project, if something was owed and it has one."""
         found = None
         while True:
-            (reply,) = self._connections.send(_settle(workflow_id))
-            left, project = reply
-            found = project.decode() or found
+            left, project = self._moved(workflow_id)
+            found = project or found
             if not left:
                 return found
 
     def settle_owed(self, now: int | None = None) -> int:
         """Move what runs owe whose reports are older than a minute, or of all; return of how many runs."""
-        until = "+inf" if now is None else now - _LINGER
+        until = "+inf" if now is None else now - LINGER
         (runs,) = self._connections.send(("ZRANGE", OWED, "-inf", until, "BYSCORE", "LIMIT", 0, _MOST_RUNS))
-        if runs:
+        if self._connections.shards > 1:
+            for run in runs:
+                move(self._connections, run.decode(), _AT_ONCE)
+        elif runs:
             self._connections.send(*(_settle(run.decode()) for run in runs))
         return len(runs)
+
+    def _moved(self, workflow_id: str) -> tuple[int, str]:
+        """Move some of what a run owes. Return how many reports are left, and its project or an empty text."""
+        if self._connections.shards > 1:
+            return move(self._connections, workflow_id, _AT_ONCE)
+        (reply,) = self._connections.send(_settle(workflow_id))
+        left, project = reply
+        return left, project.decode()
 
     def of_runs(self, workflow_ids: Sequence[str]) -> list[dict[str, int]]:
         """Return the sums of runs; they are those of their own transactions."""
@@ -180,7 +116,7 @@ class UsageBooks:
 def _settle(workflow_id: str) -> Command:
     run = RunKeys(workflow_id)
     names = (run.spent, run.usage_parts, run.meta, OWED)
-    return ("EVAL", _SETTLE, 4, *names, workflow_id, BOOKS, LIFE_S, _LINGER, _AT_ONCE, MODELS, OTHER_MODELS)
+    return ("EVAL", SETTLE, 4, *names, workflow_id, BOOKS, LIFE_S, LINGER, _AT_ONCE, MODELS, OTHER_MODELS)
 
 
 def _split(rest: str) -> tuple[str, str]:

@@ -31,6 +31,7 @@ from dcf.store.connection import Command, Connections, Reply
 from dcf.store.documents import micros
 from dcf.store.key_parts import decode_state
 from dcf.store.keys import RunKeys
+from dcf.store.run_lists import in_every_shard, oldest, oldest_commands
 from dcf.values.instants import SECOND, from_text
 from dcf.values.json_text import Json, load
 
@@ -71,6 +72,7 @@ class VitalSigns:
         """Return the facts of this moment. Raise StoreUnavailable if Redis cannot be reached."""
         waiting: list[Command] = [("WAIT", self._wait_replicas, _CONFIRM_MS)] if self._wait_replicas else []
         sections: list[Command] = [("INFO", section) for section in _INFO]
+        shards = self._connections.shards
         clock, written, *replies = self._connections.ask(
             ("TIME",),
             write_probe(),
@@ -79,8 +81,8 @@ class VitalSigns:
             ("CONFIG", "GET", "appendfsync"),
             ("CONFIG", "GET", "save"),
             ("GET", keys.SERVER_TIME),
-            ("ZCARD", keys.LIVE),
-            ("ZRANGE", keys.LIVE, 0, MOST_RUNS - 1),
+            *(("ZCARD", key) for key in in_every_shard(keys.LIVE, shards)),
+            *oldest_commands(keys.LIVE, shards, MOST_RUNS),
             ("ZCARD", keys.SEEN),
             ("ZREVRANGE", keys.SEEN, 0, MOST_SEEN - 1, "WITHSCORES"),
             ("HVALS", keys.PLATFORMS),
@@ -92,8 +94,8 @@ class VitalSigns:
         confirmed = _number(replies.pop(0)) if waiting else None
         infos, (fsync, save, *rest) = replies[: len(_INFO)], replies[len(_INFO) :]
         info = _fields(infos)
-        looked_at, live, listed = map(checked_sign, rest[:3])
-        told = [None if _is_error(reply) else reply for reply in rest[3:]]
+        looked_at, *listed = map(checked_sign, rest[: 1 + 2 * shards])
+        told = [None if _is_error(reply) else reply for reply in rest[1 + 2 * shards :]]
         seen_count, seen, platforms, swept, webhooks, listed_webhooks, *schedules = told
         now = micros(checked_sign(clock))
         return Vitals(
@@ -109,7 +111,7 @@ class VitalSigns:
             is_replica=info.get("role") == "slave",
             replicas=tuple(_replicas(info)),
             confirmed=confirmed,
-            clock=self._clock(looked_at, live, [name.decode() for name in listed], now),
+            clock=self._clock(looked_at, sum(listed[:shards]), oldest(listed[shards:], MOST_RUNS), now),
             seen=tuple(_sightings(seen or [])),
             seen_count=seen_count or 0,
             troubled=platform_troubles(platforms or (), now),

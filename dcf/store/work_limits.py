@@ -15,6 +15,7 @@ from dcf.core.work_limits import LeaseSlot, LimitReached, WorkLimit
 from dcf.store.connection import Command, Connections
 from dcf.store.key_parts import decode_state, encode_state
 from dcf.store.keys import RunKeys
+from dcf.store.looks import LOOK, ask
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump, load
@@ -33,15 +34,17 @@ _BLANK: Final = RunKeys("%s")
 # KEYS: books. ARGV: the owner; how long a reservation lasts; the life of a book; what the keys of states, meta and
 # claims look like; a mark of this reservation; how many places; the limit of each book; the places, each as it is named
 # in a book. Replies: how many places were reserved, the book that is full or 0, and its entries.
-_RESERVE: Final = r"""
+_RESERVE: Final = (
+    LOOK
+    + r"""
 local owner, lasts, life = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local states, metas, claims, mark = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local wanted = tonumber(ARGV[8])
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 
-local function is_running(run)
-  return redis.call('JSON.GET', metas:format(run), '$.status') == '["running"]'
+local function is_running(run, mark)
+  return look(mark, 'JSON.GET', metas:format(run), '$.status') == '["running"]'
 end
 
 -- The time as documents have it, to the second: a lease that ends within this second counts.
@@ -62,15 +65,15 @@ local function text_of(seconds)
 end
 local today = text_of(tonumber(clock[1]))
 
-local function is_held(run, part, by)
-  local doc = redis.call('JSON.GET', states:format(run) .. part, '$')
+local function is_held(run, part, by, mark)
+  local doc = look(mark, 'JSON.GET', states:format(run) .. part, '$')
   if not doc or not doc:find('"owner_agent_id":"' .. by .. '"', 1, true) or doc:find('"token":null', 1, true) then
     return false
   end
   local is_open = doc:find('"status":"running"', 1, true) or doc:find('"status":"pending"', 1, true)
   local ends = doc:match('"expires_at":"([^"]*)"')
   local is_judged = doc:find('"type":"Gate"', 1, true)
-  return is_open and (is_judged or (ends and ends:sub(1, 19) >= today)) and is_running(run)
+  return is_open and (is_judged or (ends and ends:sub(1, 19) >= today)) and is_running(run, mark)
 end
 
 local function counts(entry, value)
@@ -80,12 +83,12 @@ local function counts(entry, value)
     return false
   end
   if entry:sub(1, 1) == '?' then
-    part = redis.call('HGET', claims:format(run), part)
+    part = look(value, 'HGET', claims:format(run), part)
   end
-  return tonumber(till) > now or (part and is_held(run, part, by)) and true or false
+  return tonumber(till) > now or (part and is_held(run, part, by, value)) and true or false
 end
 
-local room, full, held = wanted, 0, {}
+local room, full, held, gone = wanted, 0, {}, {}
 for at, book in ipairs(KEYS) do
   local most = tonumber(ARGV[8 + at])
   local entries = redis.call('HGETALL', book)
@@ -93,7 +96,7 @@ for at, book in ipairs(KEYS) do
   for i = 9 + #KEYS, 8 + #KEYS + wanted do
     own[ARGV[i]] = true
     local run, token = ARGV[i]:match('^%?([^/]*)/(.*)$')
-    local part = run and redis.call('HGET', claims:format(run), token)
+    local part = run and look(mark, 'HGET', claims:format(run), token)
     if part then
       own[run .. '/' .. part] = true
     end
@@ -107,7 +110,7 @@ for at, book in ipairs(KEYS) do
         count = count + 1
         names[#names + 1] = entries[i]
       else
-        redis.call('HDEL', book, entries[i])
+        gone[#gone + 1] = {book, entries[i]}
       end
     end
   end
@@ -117,6 +120,12 @@ for at, book in ipairs(KEYS) do
       full, held = at, names
     end
   end
+end
+if unseen() then
+  return unseen()
+end
+for _, one in ipairs(gone) do
+  redis.call('HDEL', one[1], one[2])
 end
 if room > 0 then
   local value = owner .. '|' .. string.format('%.0f', now + lasts) .. '|' .. mark
@@ -129,33 +138,46 @@ if room > 0 then
 end
 return {room, full, held}
 """
+)
 
 # KEYS: books. ARGV: the owner, the mark of the reservation, what the keys of states look like, how many places to give
 # back, these, then the places that are held now: from now on their documents say whether they count. A place that the
 # owner holds all the same, since another process of it was faster, is kept.
-_SETTLE: Final = r"""
+_SETTLE: Final = (
+    LOOK
+    + r"""
 local owner, mark, states, gone = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local function is_held(entry)
+local function is_held(entry, value)
   local run, part = entry:match('^([^?/][^/]*)/(.*)$')
-  local doc = run and redis.call('JSON.GET', states:format(run) .. part, '$')
+  local doc = run and look(value, 'JSON.GET', states:format(run) .. part, '$')
   return doc and not doc:find('"token":null', 1, true) and doc:find('"owner_agent_id":"' .. owner .. '"', 1, true)
 end
+local kept, left = {}, {}
 for _, book in ipairs(KEYS) do
   for i = 5, 4 + gone do
     local value = redis.call('HGET', book, ARGV[i])
     if value and value:match('[^|]*$') == mark then
-      if is_held(ARGV[i]) then
-        redis.call('HSET', book, ARGV[i], owner .. '|0|' .. mark)
-      else
-        redis.call('HDEL', book, ARGV[i])
-      end
+      local list = is_held(ARGV[i], value) and kept or left
+      list[#list + 1] = {book, ARGV[i]}
     end
   end
+end
+if unseen() then
+  return unseen()
+end
+for _, one in ipairs(kept) do
+  redis.call('HSET', one[1], one[2], owner .. '|0|' .. mark)
+end
+for _, one in ipairs(left) do
+  redis.call('HDEL', one[1], one[2])
+end
+for _, book in ipairs(KEYS) do
   for i = 5 + gone, #ARGV do
     redis.call('HSET', book, ARGV[i], owner .. '|0|' .. mark)
   end
 end
 """
+)
 
 
 # KEYS: budgets. ARGV: the project, its budget as it was read, as it is to be; "" for none. Replies 0 if it was changed
@@ -217,7 +239,7 @@ class WorkLimits:
         books, forms = [_book(one) for one in limits], (_BLANK.state(""), _BLANK.meta, _BLANK.claims)
         most, named = (one.most for one in limits), map(_entry, places)
         fixed = (owner, _RESERVED, _LIFE_S, *forms, mark, len(places))
-        (reply,) = self._connections.send(("EVAL", _RESERVE, len(books), *books, *fixed, *most, *named))
+        (reply,) = ask(self._connections, ("EVAL", _RESERVE, len(books), *books, *fixed, *most, *named))
         room, full, held = reply
         if room:
             return Reservation(limits=tuple(limits), owner=owner, places=tuple(places[:room]), mark=mark)
@@ -229,7 +251,7 @@ class WorkLimits:
         gone = [entry for entry in map(_entry, reservation.places) if entry not in names]
         books = [_book(one) for one in reservation.limits]
         fixed = (reservation.owner, reservation.mark, _BLANK.state(""), len(gone))
-        self._connections.send(("EVAL", _SETTLE, len(books), *books, *fixed, *gone, *names))
+        ask(self._connections, ("EVAL", _SETTLE, len(books), *books, *fixed, *gone, *names))
 
 
 def _pairs(reply: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:

@@ -30,6 +30,7 @@ from dcf.store.key_parts import agent_path, encode_state, receipt_field
 from dcf.store.keys import RunKeys
 from dcf.store.people_keys import opened_commands
 from dcf.store.projects import used_command
+from dcf.store.run_lists import in_shard, shard_of
 from dcf.store.state_texts import write_text
 from dcf.store.usage import charge_commands, owed_command
 from dcf.values.instants import SECOND
@@ -62,8 +63,8 @@ class Packet:
 Writer: TypeAlias = Callable[[Packet, RunKeys, Any], None]
 """Function that adds the commands of one non-empty row of `Changes`."""
 
-Announcer: TypeAlias = Callable[[RunKeys, Any, int], Iterable[Command]]
-"""Function that returns the index commands of one row of `Changes`, at a server time."""
+Announcer: TypeAlias = Callable[[RunKeys, Any, int, str], Iterable[Command]]
+"""Function that returns the index commands of one row of `Changes`, at a server time, for the run's shard."""
 
 
 def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
@@ -75,30 +76,34 @@ def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
     return packet.commands()
 
 
-def announcements(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Command]:
-    """Return the commands that add the run to indexes; `seen` is what the changes were decided by."""
-    commands = [*_faceted(run, changes, seen)] if changes.meta_document or changes.meta else []
+def announcements(run: RunKeys, changes: Changes, seen: Snapshot, shards: int = 1) -> list[Command]:
+    """Return the commands that add the run to indexes; `seen` is what the changes were decided by.
+
+    `shards` is in how many parts Redis keeps each list of runs.
+    """
+    shard = "" if shards == 1 else shard_of(run.workflow_id, shards)
+    commands = [*_faceted(run, changes, seen, shard)] if changes.meta_document or changes.meta else []
     for row, announce in ANNOUNCES.items():
         found = getattr(changes, row)
         if found:
-            commands += announce(run, found, seen.now)
+            commands += announce(run, found, seen.now, shard)
     commands += opened_commands(run.workflow_id, changes.states)
     commands += listed_commands(run.workflow_id, changes.states) if changes.gates else ()
     mark = stuck_mark(seen.states, changes)
     if mark is not None:
-        commands.append(_stuck_command(run, seen, is_stuck=mark))
+        commands.append(_stuck_command(run, seen, shard, is_stuck=mark))
     if changes.agents:
-        commands += facet_commands(run, {"agents": changes.agents}, _created_at(seen))
+        commands += facet_commands(run, {"agents": changes.agents}, _created_at(seen), shard)
     if changes.usage:
         commands.append(owed_command(run, seen.now))
     at = changes.due(seen.now, None if seen.meta is None else seen.meta.clock_due_at)
     return commands if at is None else [*commands, due_command(run, at)]
 
 
-def facet_commands(run: RunKeys, meta: Mapping[str, Json], at: int) -> Iterator[Command]:
+def facet_commands(run: RunKeys, meta: Mapping[str, Json], at: int, shard: str) -> Iterator[Command]:
     """Yield the commands that list a run, created at this time, under what these fields of its meta say."""
     for facet, value in catalog.facets_of(meta):
-        yield ("ZADD", keys.runs_by(facet, value), at, run.workflow_id)
+        yield ("ZADD", in_shard(keys.runs_by(facet, value), shard), at, run.workflow_id)
         if facet is catalog.Facet.PROJECT:
             yield used_command(value, at)
 
@@ -276,29 +281,28 @@ def _run_receipts(packet: Packet, run: RunKeys, receipts: Mapping[str, RunReceip
         packet.others.append(("HSET", run.receipts, receipt_field("", request), dump_bytes(write_run_receipt(receipt))))
 
 
-def _faceted(run: RunKeys, changes: Changes, seen: Snapshot) -> Iterator[Command]:
+def _faceted(run: RunKeys, changes: Changes, seen: Snapshot, shard: str) -> Iterator[Command]:
     if changes.meta_document is not None:
-        yield from facet_commands(run, changes.meta_document, seen.now)
+        yield from facet_commands(run, changes.meta_document, seen.now, shard)
     elif not _FACETED.isdisjoint(changes.meta):
-        yield from facet_commands(run, changes.meta, _created_at(seen))
+        yield from facet_commands(run, changes.meta, _created_at(seen), shard)
 
 
-def _stuck_command(run: RunKeys, seen: Snapshot, *, is_stuck: bool) -> Command:
-    return (
-        ("ZADD", keys.STUCK, _created_at(seen), run.workflow_id) if is_stuck else ("ZREM", keys.STUCK, run.workflow_id)
-    )
+def _stuck_command(run: RunKeys, seen: Snapshot, shard: str, *, is_stuck: bool) -> Command:
+    index = in_shard(keys.STUCK, shard)
+    return ("ZADD", index, _created_at(seen), run.workflow_id) if is_stuck else ("ZREM", index, run.workflow_id)
 
 
 def _created_at(seen: Snapshot) -> int:
     return catalog.listed_at("" if seen.meta is None else seen.meta.created_at, seen.now)
 
 
-def _listed(run: RunKeys, _: bool, now: int) -> Iterator[Command]:
-    yield ("ZADD", keys.RUNS, "NX", now, run.workflow_id)  # NX: a listed run keeps its place
-    yield ("ZADD", keys.LIVE, now, run.workflow_id)
+def _listed(run: RunKeys, _: bool, now: int, shard: str) -> Iterator[Command]:
+    yield ("ZADD", in_shard(keys.RUNS, shard), "NX", now, run.workflow_id)  # NX: a listed run keeps its place
+    yield ("ZADD", in_shard(keys.LIVE, shard), now, run.workflow_id)
 
 
-def _assigned(run: RunKeys, agent_ids: Sequence[str], now: int) -> Iterator[Command]:
+def _assigned(run: RunKeys, agent_ids: Sequence[str], now: int, _: str) -> Iterator[Command]:
     for key in map(keys.assigned, agent_ids):
         yield ("ZADD", key, now // SECOND, run.workflow_id)
         yield ("EXPIRE", key, _ASSIGNED_LIFE_S)

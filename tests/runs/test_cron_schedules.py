@@ -426,3 +426,17 @@ def test_a_clock_that_read_a_schedule_before_the_time_stepped_back_writes_nothin
     assert early.passed == 0, "the time stepped back between its reading and its commit"
     assert world.schedules.read(made.name).seen_at < made.created_at + MINUTE * SECOND
     assert float(world.ask("ZSCORE", schedule_keys.SCHEDULES, made.name)) < made.created_at + 2 * MINUTE * SECOND
+
+
+def test_a_step_forward_and_back_between_two_readings_of_the_clock_holds_no_schedule_up(world: World) -> None:
+    made = world.plan(chain("A"), every_s=MINUTE)
+    clock, key = world.relay().clock, schedule_keys.SCHEDULES
+    clock.pulse()
+    world.ask("ZADD", key, 0, made.name)
+    let_pass(world, 3600)
+    clock.pulse()
+    assert float(world.ask("ZSCORE", key, made.name)) > made.created_at + 3600 * SECOND
+    assert world.clock is not None
+    world.clock.passed = 0
+    clock.pulse()
+    assert float(world.ask("ZSCORE", key, made.name)) < made.created_at + 2 * MINUTE * SECOND

@@ -17,7 +17,8 @@ from dcf.core.usage import Budget, UsageReport, money, read_budget, read_report,
 from dcf.errors import InvalidArgument
 from dcf.runs.usage import MOST_DAYS, days_between
 from dcf.store.keys import RunKeys
-from dcf.store.usage import MODELS, OTHER_MODELS, OWED, UsageBooks
+from dcf.store.usage import UsageBooks
+from dcf.store.usage_scripts import MODELS, OTHER_MODELS, OWED
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain, workflow
 from tests.support.scopes import parallel, task

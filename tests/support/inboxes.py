@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 
 from dcf.store.connection import Connections, open_async_client, open_pool
 from dcf.store.inbox import Inbox
@@ -13,7 +12,7 @@ from dcf.store.inbox_waits import InboxReader
 async def reading(url: str) -> AsyncIterator[InboxReader]:
     """Wait for events in the Redis of a URL."""
     connections = Connections(open_pool(url))
-    reader = InboxReader(Inbox(connections), partial(open_async_client, url))
+    reader = InboxReader(Inbox(connections), lambda _: open_async_client(url))
     try:
         yield reader
     finally:

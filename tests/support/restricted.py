@@ -1,6 +1,7 @@
 """A Redis with the users of a deployment (`deploy/redis/users.acl`): dcf is one of them, the test an administrator."""
 
 import hashlib
+import os
 import re
 import secrets
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import redis
 
-from tests.support.servers import JSON_MODULE, listens, running
+from tests.support.servers import JSON_MODULE, free_port, listens, running
 from tests.support.waiting import wait_until
 
 USERS = Path(__file__).parents[2] / "deploy" / "redis" / "users.acl"
@@ -55,16 +56,36 @@ def restricted_redis(directory: Path) -> Iterator[RestrictedRedis]:
         socket=directory / "redis.sock",
         passwords={user: secrets.token_hex(16) for user in ("dcf", "operator", _ADMIN)},
     )
-    acl = directory / "users.acl"
-    admin = f"user {_ADMIN} on #{digest(found.passwords[_ADMIN])} ~* &* +@all\n"
-    acl.write_text(rendered(USERS.read_text("utf-8"), found.passwords) + admin)
+    acl = acl_file(directory, found.passwords)
     options = ["--port", "0", "--unixsocket", str(found.socket), "--dir", str(directory), "--appendonly", "yes"]
     options += ["--save", "", "--aclfile", str(acl), "--acllog-max-len", "1000", "--loadmodule", str(JSON_MODULE)]
+    if "DCF_CHECK_SLOTS" in os.environ:
+        options += ["--cluster-enabled", "yes", "--cluster-port", str(free_port()), "--cluster-node-timeout", "500"]
     with running(*options):
         wait_until(lambda: listens(found.socket))
+        if "DCF_CHECK_SLOTS" in os.environ:
+            with found.admin() as admin_client:
+                admin_client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+                wait_until(lambda: _serves(admin_client))
         yield found
         refused = found.refusals()
     assert refused == [], f"deploy/redis/users.acl lets the user dcf do everything that dcf does, but not {refused}"
+
+
+def acl_file(directory: Path, passwords: dict[str, str]) -> Path:
+    """Write the users of a deployment, and an administrator."""
+    found = directory / "users.acl"
+    admin = f"user {_ADMIN} on #{digest(passwords[_ADMIN])} ~* &* +@all\n"
+    found.write_text(rendered(USERS.read_text("utf-8"), passwords) + admin)
+    return found
+
+
+def _serves(client: redis.Redis) -> bool:
+    """Whether a server in cluster mode has taken its slots."""
+    try:
+        return not client.exists("doc:serves")
+    except redis.ResponseError:
+        return False
 
 
 def rendered(users: str, passwords: dict[str, str]) -> str:

@@ -41,7 +41,7 @@ from dcf.runs import searching as run_searching
 from dcf.runs import usage as run_usage
 from dcf.settings import Settings
 from dcf.store import audit_trail, inbox, keys, run_signs, text_index
-from dcf.store import usage as usage_books
+from dcf.store import usage_scripts as usage_books
 from dcf.tools import notification, run_watch
 from dcf.tools.registry import TOOLS
 from dcf.values import json_text
