@@ -246,17 +246,16 @@ class Application:
 @contextmanager
 def open_application(settings: Settings) -> Iterator[Application]:
     """Connect to the configured Redis, or start or join the embedded one, for the duration of the `with` block."""
-    url = None if settings.redis_url is None else settings.redis_url.get_secret_value()
     fsync, most = settings.appendfsync, settings.maxmemory
-    with opened(url, settings.data_dir, appendfsync=fsync, maxmemory=most) as (found, connections):
+    with opened(settings.redis_address, settings.data_dir, appendfsync=fsync, maxmemory=most) as (found, connections):
         yield from _connected(settings, found, connections)
 
 
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
     with ExitStack() as resources:
         enter = resources.enter_context
-        facts, parts, inbox = inspect_server(connections), parts_of_runs(settings, connections), Inbox(connections)
-        found = platform_parts(settings, connections, (plane := parts.plane), inbox)
+        facts, parts = inspect_server(connections, settings.wait_replicas), parts_of_runs(settings, connections)
+        found = platform_parts(settings, connections, (plane := parts.plane), (inbox := Inbox(connections)))
         platforms, breakers = guarded(enter(open_platforms(found)), found)
         crew = workforce(settings, platforms, connections, parts.plane, parts.views, parts.run_store)
         work, teams = open_work(plane, connections), parts_of_teams(settings, connections, parts, crew.library)

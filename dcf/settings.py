@@ -12,6 +12,7 @@ from dcf.artifact_settings import ArtifactSettings
 from dcf.core.quotas import DEFAULTS, Quotas
 from dcf.errors import InvalidArgument
 from dcf.platform_settings import PlatformSettings
+from dcf.redis_settings import RedisSettings
 from dcf.values.profile_names import SystemProfile
 from dcf.web_settings import WebSettings
 
@@ -42,7 +43,7 @@ def _default_data_dir() -> Path:
     return Path(base) / "dcf"
 
 
-class Settings(PlatformSettings, ArtifactSettings, WebSettings):
+class Settings(RedisSettings, PlatformSettings, ArtifactSettings, WebSettings):
     """The settings of this process. Each field is set by an environment variable, `DCF_<FIELD>` or its alias.
 
     What is given wins over the environment. pydantic-settings is not used: it takes as long to import as pydantic.
@@ -50,11 +51,6 @@ class Settings(PlatformSettings, ArtifactSettings, WebSettings):
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, extra="ignore", validate_default=True)
 
-    redis_url: SecretStr | None = Field(
-        default=None,
-        validation_alias="REDIS_URL",
-        description="Redis to use; unset: the embedded server",
-    )
     data_dir: Path = Field(default_factory=_default_data_dir, description="where the embedded server keeps its data")
     appendfsync: Literal["everysec", "always"] = Field(
         default="everysec",

@@ -86,4 +86,5 @@ def _print_agents(out: Console, agents: Sequence[Mapping[str, Json]], known: int
 def _ground(report: Mapping[str, Json]) -> str:
     where = "REDIS_URL names it" if report["redis"] == "REDIS_URL" else clean(report["redis"], _LONGEST)
     modules = ", ".join(map(clean, report["modules"]))
-    return f"\ndcf {report['dcf']} on Python {report['python']}; Redis: {where}, with the modules {modules}."
+    having = f", with the modules {modules}" if modules else ""
+    return f"\ndcf {report['dcf']} on Python {report['python']}; Redis: {where}{having}."

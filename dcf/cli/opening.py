@@ -61,10 +61,10 @@ def run_list() -> "Iterator[RunList]":
     from dcf.store.opening import opened
 
     found = settings()
-    url = None if found.redis_url is None else found.redis_url.get_secret_value()
     with ExitStack() as stack:
         with patience("waiting for Redis"):
-            opening = opened(url, found.data_dir, appendfsync=found.appendfsync, maxmemory=found.maxmemory)
+            url, fsync = found.redis_address, found.appendfsync
+            opening = opened(url, found.data_dir, appendfsync=fsync, maxmemory=found.maxmemory)
             _, connections = stack.enter_context(opening)
             inspect_server(connections)
         yield RunList(Catalog(connections))

@@ -64,6 +64,9 @@ SETUP: Final = frozenset({Topic.REDIS, Topic.WRITES, Topic.MEMORY, Topic.DURABIL
 _STOPPING: Final = frozenset({Topic.REDIS, Topic.WRITES, Topic.REPLICAS})
 """Topics whose failure makes calls of tools fail."""
 
+_LOOK_UP: Final = "Look up at the service what survives a failure; docs/managed-redis.md says what dcf needs."
+"""What to do where Redis does not tell how it keeps its data."""
+
 _SEVERITY: Final = (Level.OK, Level.WARNING, Level.FAILING)
 
 
@@ -127,7 +130,12 @@ def _writes(refusal: Trouble | None) -> HealthFinding:
     return HealthFinding(Topic.WRITES, Level.FAILING, refusal.message, refusal.remedy)
 
 
-def _memory(memory: MemoryUse) -> Iterator[HealthFinding]:
+def _memory(memory: MemoryUse | None) -> Iterator[HealthFinding]:
+    if memory is None:
+        sentence = "How much memory Redis has, and what it does when that is full, is not known: it refuses INFO."
+        remedy = "See to it that its maxmemory-policy is noeviction, and watch its memory at the service."
+        yield HealthFinding(Topic.MEMORY, Level.WARNING, sentence, remedy)
+        return
     if memory.policy != "noeviction":
         yield HealthFinding(
             Topic.MEMORY,
@@ -147,16 +155,16 @@ def _memory(memory: MemoryUse) -> Iterator[HealthFinding]:
     yield HealthFinding(Topic.MEMORY, Level.WARNING, f"{sentence} Full, it refuses every write.", remedy)
 
 
-def _durability(found: Durability, asked: str | None) -> Iterator[HealthFinding]:
+def _durability(found: Durability | None, asked: str | None) -> Iterator[HealthFinding]:
+    if found is None:
+        sentence = "Whether Redis keeps its data on disk is not known: it refuses INFO."
+        yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, _LOOK_UP)
+        return
     problems = [*_failed_saves(found), *_lossy(found, asked)]
     yield from problems
-    if problems:
-        return
-    if found.fsync is None:
-        sentence = "appendonly is yes; this user may not ask how often it is synced to disk."
-    else:
+    if not problems:
         sentence = f"appendonly is yes and appendfsync is {found.fsync}: nothing acknowledged is lost."
-    yield HealthFinding(Topic.DURABILITY, Level.OK, sentence)
+        yield HealthFinding(Topic.DURABILITY, Level.OK, sentence)
 
 
 def _failed_saves(found: Durability) -> Iterator[HealthFinding]:
@@ -172,10 +180,16 @@ def _failed_saves(found: Durability) -> Iterator[HealthFinding]:
 def _lossy(found: Durability, asked: str | None) -> Iterator[HealthFinding]:
     if not found.log:
         kept = f"only its snapshots (save {found.snapshots}) survive" if found.snapshots else "every run is lost"
+        if found.snapshots is None:
+            kept = "only snapshots survive, if there are any (this user may not read settings),"
         sentence = f"appendonly is no: {kept} when Redis stops."
         yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, "Set appendonly yes in its configuration.")
         return
-    if found.fsync in {None, "always"}:
+    if found.fsync == "always":
+        return
+    if found.fsync is None:
+        sentence = "appendonly is yes; how often it is synced to disk is not known: this user may not read settings."
+        yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, _LOOK_UP)
         return
     loss = "a killed redis-server or a power loss may take the last two seconds of work"
     if found.fsync == "no":
@@ -191,10 +205,17 @@ def _lossy(found: Durability, asked: str | None) -> Iterator[HealthFinding]:
 
 
 def _replicas(vitals: Vitals, wanted: int) -> Iterator[HealthFinding]:
-    connected = len(vitals.replicas)
+    connected = len(vitals.replicas or ())
     there = "a replica is" if connected == 1 else f"{connected} replicas are"
     if vitals.is_replica:
         yield HealthFinding(Topic.REPLICAS, Level.OK, "This server is itself a replica; its primary has the others.")
+    elif wanted and not vitals.waits:
+        yield HealthFinding(
+            Topic.REPLICAS,
+            Level.FAILING,
+            f"Redis refuses WAIT, so that no change is answered (DCF_WAIT_REPLICAS is {wanted}).",
+            "Allow WAIT to the user of REDIS_URL, or set DCF_WAIT_REPLICAS=0 and start dcf again.",
+        )
     elif wanted and vitals.refusal is None and (vitals.confirmed or 0) < wanted:
         yield HealthFinding(
             Topic.REPLICAS,
@@ -203,6 +224,11 @@ def _replicas(vitals: Vitals, wanted: int) -> Iterator[HealthFinding]:
             f" (DCF_WAIT_REPLICAS is {wanted}); {there} connected.",
             "Bring the replicas back, or set a smaller DCF_WAIT_REPLICAS and start dcf again.",
         )
+    elif vitals.replicas is None:
+        known = f"{vitals.confirmed} confirm writes" if wanted else "DCF_WAIT_REPLICAS is 0"
+        sentence = f"Which replicas there are is not known: Redis refuses INFO; {known}."
+        remedy = None if wanted else "Set DCF_WAIT_REPLICAS=1 if there are any: a failover then takes nothing back."
+        yield HealthFinding(Topic.REPLICAS, Level.OK if wanted else Level.WARNING, sentence, remedy)
     elif connected and not wanted:
         yield HealthFinding(
             Topic.REPLICAS,
@@ -216,7 +242,7 @@ def _replicas(vitals: Vitals, wanted: int) -> Iterator[HealthFinding]:
         yield HealthFinding(
             Topic.REPLICAS, Level.OK, f"{there.capitalize()} connected{most}; DCF_WAIT_REPLICAS is {wanted}."
         )
-    lagging = [one for one in vitals.replicas if not one.online or one.lag_s > _LAGGING_S]
+    lagging = [one for one in vitals.replicas or () if not one.online or one.lag_s > _LAGGING_S]
     if lagging:
         sentence = f"{len(lagging)} of {connected} replicas do not keep up (not online, or silent for {_LAGGING_S} s)."
         yield HealthFinding(Topic.REPLICAS, Level.WARNING, sentence, "Look at the logs of the replicas.")

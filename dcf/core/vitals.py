@@ -157,18 +157,19 @@ class SweepResult:
 class Vitals:
     """Everything that was read.
 
-    `refusal` says why a small write was refused. `confirmed` is how many replicas confirmed it within a moment (None if
-    none is waited for). `troubled` are the platforms that do not answer. `seen` has the agents seen last, latest first,
-    and `seen_count` counts all that are remembered.
+    `refusal` says why a small write was refused. `memory`, `durability` and `replicas` are None where Redis refuses
+    INFO. `confirmed` is how many replicas confirmed the write within a moment (None if none is waited for); `waits` is
+    False where Redis refuses WAIT. `troubled` are the platforms that do not answer. `seen` has the agents seen last,
+    latest first, and `seen_count` counts all that are remembered.
     """
 
     now: int
     redis_version: str
     refusal: Trouble | None
-    memory: MemoryUse
-    durability: Durability
+    memory: MemoryUse | None
+    durability: Durability | None
     is_replica: bool
-    replicas: tuple[ReplicaSeen, ...]
+    replicas: tuple[ReplicaSeen, ...] | None
     confirmed: int | None
     clock: ClockFacts
     seen: tuple[Sighting, ...] = ()
@@ -177,6 +178,7 @@ class Vitals:
     webhooks: WebhookFacts = WebhookFacts()
     swept: SweepResult | None = None
     schedules: ScheduleFacts = ScheduleFacts()
+    waits: bool = True
 
 
 @record(frozen=True, slots=True, kw_only=True)

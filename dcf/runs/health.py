@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from dcf import __version__
 from dcf.core.health import SETUP, HealthFinding, Level, judge, unreachable, worst
-from dcf.core.vitals import Expected, Trouble, Vitals
+from dcf.core.vitals import Durability, Expected, Trouble, Vitals
 from dcf.errors import InternalError, StoreUnavailable, StoreUnsuitable
 from dcf.store.vitals import VitalSigns
 from dcf.values.instants import seconds, to_text
@@ -95,21 +95,14 @@ def silent(trouble: Trouble) -> HealthReport:
 
 
 def _facts(vitals: Vitals, expected: tuple[str, ...]) -> dict[str, Json]:
-    durability, clock = vitals.durability, vitals.clock
+    clock = vitals.clock
     overdue = clock.overdue
     return {
         "checked_at": to_text(vitals.now),
         "redis_version": vitals.redis_version,
-        "memory": asdict(vitals.memory),
-        "durability": {
-            "appendonly": durability.log,
-            "appendfsync": durability.fsync,
-            "save": durability.snapshots,
-            "log_written": durability.log_written,
-            "log_rewritten": durability.log_rewritten,
-            "snapshot_written": durability.snapshot_written,
-        },
-        "replicas": [asdict(one) for one in vitals.replicas],
+        "memory": None if vitals.memory is None else asdict(vitals.memory),
+        "durability": None if vitals.durability is None else _durability(vitals.durability),
+        "replicas": None if vitals.replicas is None else [asdict(one) for one in vitals.replicas],
         "clock": {
             "looked_at": None if clock.looked_at is None else to_text(clock.looked_at),
             "late_s": 0.0 if overdue is None else seconds(vitals.now - overdue.since),
@@ -127,6 +120,17 @@ def _facts(vitals: Vitals, expected: tuple[str, ...]) -> dict[str, Json]:
         "agents_seen": vitals.seen_count,
         "platforms": [*_platforms(vitals, expected)],
         "lists": None if vitals.swept is None else vitals.swept.as_json() | {"at": to_text(vitals.swept.at)},
+    }
+
+
+def _durability(found: Durability) -> Json:
+    return {
+        "appendonly": found.log,
+        "appendfsync": found.fsync,
+        "save": found.snapshots,
+        "log_written": found.log_written,
+        "log_rewritten": found.log_rewritten,
+        "snapshot_written": found.snapshot_written,
     }
 
 

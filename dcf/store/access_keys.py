@@ -5,7 +5,7 @@ once and together keep its rates.
 """
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hmac import compare_digest
 from typing import Final
 
@@ -28,7 +28,7 @@ from dcf.core.outside_refusals import starts_nothing
 from dcf.core.quotas import DEFAULTS, Account, Amount, Quotas, with_own
 from dcf.errors import StoreUnavailable, UnknownKey
 from dcf.store import keys
-from dcf.store.connection import Command, Connections
+from dcf.store.connection import Command, Connections, Reply
 from dcf.store.documents import Documents, Verdict, micros
 from dcf.store.lease_secret import LeaseSecret
 from dcf.values.instants import SECOND
@@ -250,13 +250,21 @@ class AccessKeys:
         for start in range(0, len(asked), _PAGE):
             page = asked[start : start + _PAGE]
             records = [keys.access_key(name.removeprefix(KEY_CALLER)) for name in page]
-            looks: list[Command] = [("JSON.MGET", *records, path) for path in ("$.expires_at", "$.revoked_at")]
-            clock, expiries, revocations = self._connections.send(("TIME",), *looks)
+            clock, expiries, revocations = self._standing(records)
             now = micros(clock)
             for name, expires_at, revoked_at in zip(page, expiries, revocations, strict=True):
                 if expires_at is not None and _is_active(load(expires_at), load(revoked_at), now):
                     held.add(name)
         return held
+
+    def _standing(self, records: Sequence[str]) -> list[Reply]:
+        """Return the time, when each of these keys expires, and when it was revoked."""
+        paths = ("$.expires_at", "$.revoked_at")
+        if self._connections.shards == 1:
+            return self._connections.send(("TIME",), *(("JSON.MGET", *records, path) for path in paths))
+        asked: list[Command] = [("JSON.GET", one, path) for path in paths for one in records]
+        clock, *found = self._connections.send(("TIME",), *asked)
+        return [clock, found[: len(records)], found[len(records) :]]
 
     def why_refused(self, text: str) -> str:
         """Return why a key of the right form is not valid."""

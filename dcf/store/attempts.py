@@ -23,6 +23,7 @@ from dcf.store.connection import (
     unwatch_later,
 )
 from dcf.store.faults import is_refused_login
+from dcf.store.guards import Unchanged
 from dcf.values.records import record
 
 Answer = TypeVar("Answer")
@@ -177,6 +178,18 @@ def commit_if(
     if results is None:
         raise Overtaken
     return _whole(results), read
+
+
+def watch_if(connection: Connection, unchanged: Unchanged) -> None:
+    """Watch the documents of a condition, if they still are as they were read; raise Overtaken if not.
+
+    On a cluster, in place of the script of `commit_if`: while a slot moves, a script is refused the keys that are not
+    there yet, after it has written others. What is sent between MULTI and EXEC is refused as a whole.
+    """
+    documents = [str(command[1]) for command in unchanged.replies]
+    _, *found = all_checked(exchange(connection, [("WATCH", *documents), *unchanged.replies]))
+    if found != list(unchanged.replies.values()):
+        raise Overtaken
 
 
 def _whole(results: list[Reply]) -> list[Reply]:

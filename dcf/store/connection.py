@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
-from urllib.parse import unquote, urlsplit
 
 import redis
 import redis.asyncio
@@ -18,11 +17,11 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from dcf.errors import InvalidArgument, StoreUnavailable
+from dcf.errors import StoreUnavailable
 from dcf.store import faults
 from dcf.store.packets import IN_PACKETS
+from dcf.store.redis_url import names_sentinels, sentinel_target, url_errors, use_files
 from dcf.store.routes import RoutedConnection
-from dcf.values.records import record
 
 Command: TypeAlias = tuple[str | bytes | int | float, ...]
 Reply: TypeAlias = Any
@@ -36,11 +35,8 @@ MOST_CONNECTIONS = 512
 
 _OF_GROUPS = ("NOGROUP", "BUSYGROUP", "requires the key")
 _TIMEOUT_S = 5.0
-_SENTINEL_PORT = 26379
 _AsyncSentinel: Any = redis.asyncio.Sentinel  # redis-py leaves its sentinels untyped
 _SENTINEL_OPTIONS = {"socket_timeout": 1.0, "socket_connect_timeout": 1.0, "retry": Retry(NoBackoff(), 0)}
-_SENTINEL_SCHEMES = {"redis+sentinel": False, "rediss+sentinel": True}
-_SCHEMES = {"redis", "rediss", "unix", *_SENTINEL_SCHEMES}
 _FIXED: dict[str, Any] = {"protocol": 2, "decode_responses": False}
 """Options that the protocol relies on; a URL's query may not change them."""
 _WATCHES = "dcf_watches"
@@ -275,7 +271,7 @@ def _is_missing_group(reply: Reply) -> bool:
 
 def open_pool(url: str) -> Pool:
     """Open a connection pool for a Redis URL: redis://, rediss://, unix://, or redis+sentinel://host,host/name/db."""
-    if _scheme(url) in _SENTINEL_SCHEMES:
+    if names_sentinels(url):
         return _sentinel_pool(url)
     pool: Pool = _pool_of(redis.ConnectionPool, url, pool_options() | IN_PACKETS)
     return pool
@@ -288,11 +284,12 @@ def open_async_client(url: str) -> redis.asyncio.Redis:
     arrives just as the sending ends (measured: one in five waits that were cancelled early went on to the end).
     """
     options = pool_options() | _UNTIMED | {"retry": None}
-    if _scheme(url) not in _SENTINEL_SCHEMES:
+    if not names_sentinels(url):
         return redis.asyncio.Redis.from_pool(_pool_of(redis.asyncio.ConnectionPool, url, options, _UNTIMED))
-    target = _sentinel_target(url)
+    target = sentinel_target(url)
     sentinel = _AsyncSentinel(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS | {"retry": None})
-    client: redis.asyncio.Redis = sentinel.master_for(target.master, **options, **target.options)
+    client: redis.asyncio.Redis = sentinel.master_for(target.master, **options | target.options | _FIXED | _UNTIMED)
+    _tried(client.connection_pool)
     return client
 
 
@@ -324,75 +321,27 @@ def _sentinels(pool: object) -> Sequence[Any]:
 
 
 def _pool_of(kind: Any, url: str, options: dict[str, Any], fixed: dict[str, Any] | None = None) -> Any:
-    try:
+    with url_errors():
         pool = kind.from_url(url, **options)
         pool.connection_kwargs |= _FIXED | (fixed or {})
-        pool.connection_class(**pool.connection_kwargs)  # does not connect; only rejects unknown options
-    except (TypeError, ValueError):
-        raise _invalid_url() from None
+        use_files(pool.connection_kwargs)
+    return _tried(pool)
+
+
+def _tried(pool: Any) -> Any:
+    """Return a pool. Raise InvalidArgument if no connection can have its options; it does not connect."""
+    with url_errors():
+        pool.connection_class(**pool.connection_kwargs)
     return pool
-
-
-def _scheme(url: str) -> str:
-    try:
-        scheme = urlsplit(url).scheme
-    except ValueError:
-        raise _invalid_url() from None
-    if scheme not in _SCHEMES:
-        raise InvalidArgument(
-            "REDIS_URL has a scheme that dcf does not know.",
-            "Use redis://, rediss://, unix://, redis+sentinel://HOST,HOST/NAME/DB or redis+cluster://HOST,HOST.",
-        )
-    return scheme
-
-
-def _invalid_url() -> InvalidArgument:
-    return InvalidArgument("REDIS_URL is not a valid Redis URL.", "Write it as redis://HOST:PORT/DB.")
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class _SentinelTarget:
-    hosts: list[tuple[str, int]]
-    master: str
-    options: dict[str, Any]
 
 
 def _sentinel_pool(url: str) -> Pool:
-    target = _sentinel_target(url)
+    target = sentinel_target(url)
     make: Any = Sentinel  # redis-py leaves its synchronous sentinel untyped
     sentinel = make(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS)
-    pool: Pool = sentinel.master_for(target.master, **pool_options(), **IN_PACKETS, **target.options).connection_pool
+    options = pool_options() | target.options | _FIXED | IN_PACKETS
+    pool: Pool = _tried(sentinel.master_for(target.master, **options).connection_pool)
     return pool
-
-
-def _sentinel_target(url: str) -> _SentinelTarget:
-    parts = urlsplit(url)
-    authority = parts.netloc.rpartition("@")[2]
-    master, _, database = parts.path.strip("/").partition("/")
-    try:
-        hosts = [host_port(host) for host in authority.split(",") if host]
-        db = int(database or 0)
-    except ValueError:
-        hosts, db = [], 0
-    if not hosts or not master:
-        raise InvalidArgument(
-            "REDIS_URL names no sentinel or no master.", "Write redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB."
-        )
-    options = {"db": db, "username": unquoted(parts.username), "password": unquoted(parts.password)}
-    return _SentinelTarget(hosts=hosts, master=master, options=options | {"ssl": _SENTINEL_SCHEMES[parts.scheme]})
-
-
-def unquoted(text: str | None) -> str | None:
-    """Return the plain text of a part of a URL."""
-    return None if text is None else unquote(text)
-
-
-def host_port(text: str, usual: int = _SENTINEL_PORT) -> tuple[str, int]:
-    """Return host and port of a text, with the usual port if it names none. Raise ValueError."""
-    host, colon, port = text.rpartition(":")
-    if not colon or port.endswith("]"):  # the colons of an IPv6 address
-        host, port = text, str(usual)
-    return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 def pool_options() -> dict[str, Any]:

@@ -5,6 +5,7 @@ ones become `StoreUnsuitable`. No text of Redis or redis-py leaves this module, 
 arguments. It sends nothing.
 """
 
+import re
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
@@ -47,6 +48,7 @@ _SOON: Final = frozenset({"READONLY", "UNBLOCKED", "MASTERDOWN", "CLUSTERDOWN", 
 """Codes during a failover, or while a slot moves: a retry over a new connection may reach another server."""
 
 _ABORTED: Final = "because of: "
+_UNKNOWN: Final = re.compile(r"unknown (?:sub)?command '?([a-z.|]{1,40})", re.IGNORECASE)
 
 
 class PassingError(redis.ConnectionError):
@@ -55,6 +57,14 @@ class PassingError(redis.ConnectionError):
     def __init__(self, code: str) -> None:
         super().__init__(code)
         self.code = code
+
+
+class NoPassword(AuthenticationError):
+    """The file with the password of Redis gives none; raised by what logs in, before anything is sent."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 def reply_error(error: redis.ResponseError) -> PassingError | StoreUnavailable | StoreUnsuitable:
@@ -71,8 +81,8 @@ def reply_error(error: redis.ResponseError) -> PassingError | StoreUnavailable |
         )
     if isinstance(error, AuthenticationWrongNumberOfArgsError):
         return _refused_login()
-    if str(error).lower().startswith("unknown command"):
-        return StoreUnsuitable("Redis lacks a command that dcf needs (the RedisJSON module is not loaded).")
+    if (unknown := _UNKNOWN.match(str(error))) is not None:
+        return _lacking(unknown[1].upper())
     return StoreUnsuitable(
         "Redis refused a command of dcf; one of its keys may have been changed by hand.",
         "Look at the keys of the call with TYPE and JSON.GET, and repair or delete the foreign one.",
@@ -92,6 +102,11 @@ def _passing(code: str, place: str | None = None) -> StoreUnavailable:
 
 def connection_error(error: Exception, place: str | None) -> StoreUnavailable:
     """Return the error that says why Redis does not answer; `place` is its address."""
+    if isinstance(error, NoPassword):
+        return StoreUnavailable(
+            f"The file with the password of Redis gives none: {error.reason}.",
+            "Write the password into the file that DCF_REDIS_PASSWORD_FILE names; it is read for every new connection.",
+        )
     if is_refused_login(error):
         return _refused_login()
     if isinstance(error, redis.BusyLoadingError):
@@ -102,6 +117,16 @@ def connection_error(error: Exception, place: str | None) -> StoreUnavailable:
         return StoreUnavailable("Redis did not answer in time.", place=place)
     reason = _reason(error)
     return StoreUnavailable(f"Redis cannot be reached{'' if reason is None else f': {reason}'}.", place=place)
+
+
+def is_refused(error: redis.ResponseError) -> bool:
+    """Return True if this Redis does not let this user send the command, or does not have it."""
+    return _code(error) == "NOPERM" or is_unknown(error)
+
+
+def is_unknown(error: redis.ResponseError) -> bool:
+    """Return True if this Redis does not have the command."""
+    return _UNKNOWN.match(str(error)) is not None
 
 
 def is_refused_login(error: Exception) -> bool:
@@ -120,8 +145,15 @@ def _code(error: redis.ResponseError) -> str:
 
 def _refused_login() -> StoreUnavailable:
     return StoreUnavailable(
-        "Redis refused the user name or password.", "Correct the credentials in REDIS_URL and start again."
+        "Redis refused the user name or password.",
+        "Correct the credentials in REDIS_URL and start again; with DCF_REDIS_PASSWORD_FILE, those in the file.",
     )
+
+
+def _lacking(command: str) -> StoreUnsuitable:
+    if command.startswith("JSON."):
+        return StoreUnsuitable("Redis lacks a command that dcf needs (the RedisJSON module is not loaded).")
+    return StoreUnsuitable(f"Redis lacks a command that dcf needs: {command}.")
 
 
 def _reason(error: BaseException) -> str | None:

@@ -10,7 +10,7 @@ from dcf.core import codec
 from dcf.core.decision import Reads
 from dcf.core.model import Meta, StateDoc, Status
 from dcf.store.connection import Command, Reply
-from dcf.store.key_parts import decode_state, encode_state
+from dcf.store.key_parts import KeyText, decode_state, encode_state
 from dcf.store.keys import RunKeys
 from dcf.store.state_texts import read_text
 from dcf.values.digest import fingerprint
@@ -165,7 +165,7 @@ def page_command(run: RunKeys, page: tuple[int, int], reads: Reads) -> Command:
     seeker = reads.seeker
     names = (run.timers, run.meta, run.claims)
     claimed = " ".join(map(fingerprint, reads.claims))
-    beginnings = (run.state(""), run.input(""), run.taking(""))
+    beginnings = (KeyText(run.state("")), KeyText(run.input("")), KeyText(run.taking("")))
     sought = (seeker.most, seeker.owner, seeker.mark, _MARK_MS)
     named: Command = (len(seeker.passed), *map(encode_state, seeker.passed), *map(encode_state, reads.states))
     return ("EVAL", _OPEN_STATES, 3, *names, offset, offset + length - 1, *beginnings, claimed, *sought, *named)

@@ -16,7 +16,7 @@ from dcf.core import codec
 from dcf.core.decision import Decision, Notice, Reads, Remaining, Snapshot, Tally
 from dcf.core.units import Unit, read_unit
 from dcf.errors import DcfError, StoreUnavailable
-from dcf.store.attempts import Attempts, Overtaken, commit, commit_if
+from dcf.store.attempts import Attempts, Overtaken, commit, commit_if, watch_if
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, all_checked, exchange
 from dcf.store.guards import Unchanged, guarded
@@ -280,6 +280,9 @@ class RunStore:
         announced, account = [*announcements(run, changes, snapshot, shards), *unmarked], current_account()
         if account is not None:
             announced.append(charge(run, commands, len(changes.events), account))
+        if unchanged is not None and self._connections.shards > 1:
+            watch_if(connection, unchanged)
+            unchanged = None
         following = self._following(run, work, decision.answer)
         then = () if following is None else following[1].commands()
         if unchanged is None:
@@ -303,7 +306,8 @@ class RunStore:
         )
 
     def _following(self, run: RunKeys, work: "_Transaction[Answer]", answer: Answer) -> tuple[Reads, Reading] | None:
-        if self._trips.shortest_s < self._one_packet_from_s or self._clock is not None:
+        is_near = self._trips.shortest_s < self._one_packet_from_s
+        if is_near or self._clock is not None or self._connections.shards > 1:
             return None
         reads = work.ahead(answer)
         return None if reads is None else (reads, Reading(run, reads))

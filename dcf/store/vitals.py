@@ -91,7 +91,7 @@ class VitalSigns:
             ("ZRANGE", webhook_keys.WEBHOOKS, 0, MOST_WEBHOOKS - 1),
             *_OF_SCHEDULES,
         )
-        confirmed = _number(replies.pop(0)) if waiting else None
+        confirmed = replies.pop(0) if waiting else None
         infos, (fsync, save, *rest) = replies[: len(_INFO)], replies[len(_INFO) :]
         info = _fields(infos)
         looked_at, *listed = map(checked_sign, rest[: 1 + 2 * shards])
@@ -100,17 +100,14 @@ class VitalSigns:
         now = micros(checked_sign(clock))
         return Vitals(
             now=now,
-            redis_version=info.get("redis_version", "unknown"),
+            redis_version=(info or {}).get("redis_version", "unknown"),
             refusal=refusal_of(written),
-            memory=MemoryUse(
-                used=int(info.get("used_memory", 0)),
-                limit=int(info.get("maxmemory", 0)),
-                policy=info.get("maxmemory_policy", "unknown"),
-            ),
-            durability=_durability(info, _setting(fsync), _setting(save)),
-            is_replica=info.get("role") == "slave",
-            replicas=tuple(_replicas(info)),
-            confirmed=confirmed,
+            memory=None if info is None else _memory(info),
+            durability=None if info is None else _durability(info, _setting(fsync), _setting(save)),
+            is_replica=(info or {}).get("role") == "slave",
+            replicas=None if info is None else tuple(_replicas(info)),
+            confirmed=_number(confirmed) if waiting else None,
+            waits=not _is_refused(confirmed),
             clock=self._clock(looked_at, sum(listed[:shards]), oldest(listed[shards:], MOST_RUNS), now),
             seen=tuple(_sightings(seen or [])),
             seen_count=seen_count or 0,
@@ -161,6 +158,10 @@ def _is_error(reply: Reply) -> bool:
     return isinstance(reply, redis.ResponseError)
 
 
+def _is_refused(reply: Reply) -> bool:
+    return isinstance(reply, redis.ResponseError) and faults.is_refused(reply)
+
+
 def write_probe() -> Command:
     """Return the small write that shows whether Redis takes writes."""
     return ("SET", keys.PROBE, "1", "EX", _PROBE_LIFE_S)
@@ -181,10 +182,21 @@ def _setting(reply: Reply) -> str | None:
     return None if _is_error(reply) or not reply else reply[1].decode()
 
 
-def _fields(sections: Iterable[Reply]) -> Mapping[str, str]:
+def _fields(sections: list[Reply]) -> Mapping[str, str] | None:
+    """Return the fields of INFO; None if this user may not read it."""
+    if any(map(_is_refused, sections)):
+        return None
     lines = (line for section in sections for line in checked_sign(section).decode().splitlines())
     pairs = (line.partition(":") for line in lines if not line.startswith("#"))
     return {name: value for name, _, value in pairs}
+
+
+def _memory(info: Mapping[str, str]) -> MemoryUse:
+    return MemoryUse(
+        used=int(info.get("used_memory", 0)),
+        limit=int(info.get("maxmemory", 0)),
+        policy=info.get("maxmemory_policy", "unknown"),
+    )
 
 
 def _durability(info: Mapping[str, str], fsync: str | None, save: str | None) -> Durability:

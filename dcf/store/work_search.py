@@ -65,7 +65,7 @@ class WorkSought:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class WorkFound:
+class FoundRuns:
     """The runs with what was found in them, as the script tells of them, and the place where the search stopped.
 
     `before` are the replies to what was sent along. `is_contested`: others are about to take some that fit too.
@@ -83,17 +83,17 @@ class WorkSearch:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    def find(self, sought: WorkSought, *along: Command) -> WorkFound:
+    def find(self, sought: WorkSought, *along: Command) -> FoundRuns:
         """Return what is found from the place of the query on. `along` is sent in the first packet."""
         if self._connections.shards > 1 and sought.query.run is None:
             return self._in_shards(sought, along)
         *before, reply = self._connections.send(*along, _find_command(sought))
         contested, stopped, runs, *_ = reply
         place = _read_place(*stopped) if stopped else None
-        return WorkFound(runs=runs, is_contested=bool(contested), place=place, before=before)
+        return FoundRuns(runs=runs, is_contested=bool(contested), place=place, before=before)
 
-    def _in_shards(self, sought: WorkSought, along: Sequence[Command]) -> WorkFound:
-        walk, place = _Walk(sought=sought, left=sought.wanted), sought.query.place
+    def _in_shards(self, sought: WorkSought, along: Sequence[Command]) -> FoundRuns:
+        walk, place = _ShardWalk(sought=sought, left=sought.wanted), sought.query.place
         listing = _list_commands(sought, place, self._connections.shards)
         replies = self._connections.send(*along, *listing)
         before, replies = replies[: len(along)], replies[len(along) :]
@@ -102,20 +102,23 @@ class WorkSearch:
             stopped = self._look(walk, runs)
             if stopped is not None or further is None or not runs:
                 ends_at = further if stopped is None else stopped
-                return WorkFound(runs=walk.runs, is_contested=walk.is_contested, place=ends_at, before=before)
+                return FoundRuns(runs=walk.runs, is_contested=walk.is_contested, place=ends_at, before=before)
             place = further
             replies = self._connections.send(*_list_commands(sought, place, self._connections.shards))
 
-    def _look(self, walk: "_Walk", runs: Sequence[WorkPlace]) -> WorkPlace | None:
+    def _look(self, walk: "_ShardWalk", runs: Sequence[WorkPlace]) -> WorkPlace | None:
         """Look at these runs, some in a packet. Return the place where that is enough; None if it is not."""
         left, at_once = deque(runs), max(1, walk.left // 4)
         while left:
             batch = list(islice(left, at_once))
-            replies = self._connections.send(*(_run_command(walk, place) for place in batch))
+            first, *others = batch
+            marked, plain = walk.sought, replace(walk.sought, mark="")  # a mark on what is not taken is in others' way
+            commands = [_visit(marked, first, walk.left), *(_visit(plain, place, walk.left) for place in others)]
+            replies = self._connections.send(*commands)
             at_once = min(2 * at_once, _MOST_AT_ONCE)
             for place, reply in zip(batch, replies, strict=True):
-                if walk.exceeds(reply):
-                    break  # others of this packet had what it was asked for too: the next asks it for less
+                if walk.must_ask_again(reply, is_marked=place is first):
+                    break
                 left.popleft()
                 stopped = walk.take(place, reply)
                 if stopped is not None:
@@ -124,7 +127,7 @@ class WorkSearch:
 
 
 @dataclass(slots=True)
-class _Walk:
+class _ShardWalk:
     """What was found so far in the runs of all shards: so many states are `left` to find."""
 
     sought: WorkSought
@@ -133,9 +136,10 @@ class _Walk:
     is_contested: bool = False
     runs: list[Reply] = field(default_factory=list)
 
-    def exceeds(self, reply: Reply) -> bool:
-        """Return True if a run has more than is left to find."""
-        return self._count(reply) > self.left
+    def must_ask_again(self, reply: Reply, *, is_marked: bool) -> bool:
+        """Return True if a run has more than is left to find by now, or has something that is not marked yet."""
+        count = self._count(reply)
+        return count > self.left or (count > 0 and not is_marked and self.sought.mark != "")
 
     def take(self, place: WorkPlace, reply: Reply) -> WorkPlace | None:
         """Add what a run has. Return the place where the search stops, if it does."""
@@ -157,7 +161,8 @@ def _find_command(sought: WorkSought) -> Command:
     """Return the command that goes through whole lists and looks at their runs, or at the one run of the query."""
     query = sought.query
     if query.run is not None:
-        return _visit(sought, query.run, query.place, sought.wanted)
+        begun = query.place or WorkPlace(score=0, workflow_id=query.run)
+        return _visit(sought, replace(begun, workflow_id=query.run), sought.wanted)
     lists, bounds = _lists(query, sought.mode, ""), (_MOST_RUNS, _MOST_READ, _PAGE_OF_RUN, sought.wanted)
     return ("EVAL", FIND, *lists, *_from(query.place), *bounds, *_asked(sought), *_looking("", _BLANK, sought.passed))
 
@@ -168,15 +173,11 @@ def _list_commands(sought: WorkSought, place: WorkPlace | None, shards: int) -> 
     return [("EVAL", LIST, *_lists(sought.query, sought.mode, shard), *given) for shard in every_shard(shards)]
 
 
-def _run_command(walk: _Walk, place: WorkPlace) -> Command:
-    """Return the command that looks at one run for what is left to find."""
-    return _visit(walk.sought, place.workflow_id, place, walk.left)
-
-
-def _visit(sought: WorkSought, workflow_id: str, place: WorkPlace | None, wanted: int) -> Command:
-    run, bounds = RunKeys(workflow_id), (_MOST_RUNS, _MOST_READ, _PAGE_OF_RUN, wanted)
-    passed = [one for one in sought.passed if one.workflow_id == workflow_id]
-    given = (*_from(place), *bounds, *_asked(sought), *_looking(workflow_id, run, passed))
+def _visit(sought: WorkSought, place: WorkPlace, wanted: int) -> Command:
+    """Return the command that looks at one run from a place on."""
+    run, bounds = RunKeys(place.workflow_id), (_MOST_RUNS, _MOST_READ, _PAGE_OF_RUN, wanted)
+    passed = [one for one in sought.passed if one.workflow_id == run.workflow_id]
+    given = (*_from(place), *bounds, *_asked(sought), *_looking(run.workflow_id, run, passed))
     return ("EVAL", FIND, 1, run.meta, 0, 0, *given)
 
 

@@ -75,24 +75,31 @@ def _of_tab(
 
 
 def _facts(application: Application, found: Mapping[str, Json]) -> list[tuple[str, Json]]:
-    memory, durability = found.get("memory", {}), found.get("durability", {})
+    memory, durability, replicas = found.get("memory"), found.get("durability"), found.get("replicas", ())
     clock = found.get("clock", {})
     checked = found.get("checked_at")
-    used = None if not memory else _size(memory["used"])
-    limit = None if not memory else _size(memory["limit"]) if memory["limit"] else "no limit"
     looked = age(clock.get("looked_at"), checked)
     facts: list[tuple[str, Json]] = [
         ("dcf", found.get("dcf")),
         ("Redis", found.get("redis_version")),
         ("modules", ", ".join(application.server.modules)),
-        ("memory", used and f"{used} of {limit}, {memory['policy']}"),
-        ("append-only log", durability and (durability["appendfsync"] if durability["appendonly"] else "off")),
-        ("snapshots", durability and (durability["save"] or "off")),
-        ("replicas", str(len(found.get("replicas", ())))),
+        ("memory", memory and _memory(memory)),
+        ("append-only log", durability and (_told(durability["appendfsync"]) if durability["appendonly"] else "off")),
+        ("snapshots", durability and (_told(durability["save"]) or "off")),
+        ("replicas", "not known" if replicas is None else str(len(replicas))),
         ("clock", f"looked {looked} ago" if looked else "never looked"),
         ("runs under way", str(clock.get("live_runs", ""))),
     ]
     return [(name, value) for name, value in facts if value]
+
+
+def _memory(found: Mapping[str, Json]) -> str:
+    limit = _size(found["limit"]) if found["limit"] else "no limit"
+    return f"{_size(found['used'])} of {limit}, {found['policy']}"
+
+
+def _told(setting: str | None) -> str:
+    return "not known" if setting is None else setting
 
 
 def _size(count: float) -> str:

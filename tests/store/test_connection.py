@@ -101,7 +101,9 @@ def test_a_user_without_the_rights_is_told_so_and_may_still_lack_config(tmp_path
     options = ("--user", "limited", "on", f">{CANARY}", "~*", "&*", "+@all", "-config", "--user", "reader", "on")
     with redis_server(tmp_path, *options, f">{CANARY}", "~*", "+@read", "+@connection", "+@transaction") as port:
         limited = on(f"redis://limited:{CANARY}@127.0.0.1:{port}")
-        assert VitalSigns(limited.connections).read().durability.fsync is None
+        durability = VitalSigns(limited.connections).read().durability
+        assert durability is not None
+        assert durability.fsync is None
         run = limited.create(chain("A"))
         reader = on(f"redis://reader:{CANARY}@127.0.0.1:{port}")
         error = problem(lambda: reader.index.retire(run))

@@ -10,12 +10,27 @@ from pathlib import Path
 from typing import Final
 
 from dcf.store import connection as sending
-from dcf.store.cluster_keys import on_cluster, plain_key
+from dcf.store.cluster_keys import cluster_key, on_cluster, plain_key
 from dcf.store.connection import Command, Connection, Reply
 
 OPTIONS: Final = ("--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf")
 _SHARDS: Final = 16
-_OF_TESTS: Final = frozenset(("KEYS", "ACL", "DEBUG", "FLUSHALL", "FLUSHDB", "SHUTDOWN"))
+_OF_TESTS: Final = frozenset(
+    (
+        "KEYS",
+        "ACL",
+        "DEBUG",
+        "FLUSHALL",
+        "FLUSHDB",
+        "SHUTDOWN",
+        "JSON.NUMINCRBY",
+        "DUMP",
+        "RENAME",
+        "RESTORE",
+        "LPUSH",
+        "ECHO",
+    )
+)
 """Commands that only tests send."""
 
 _sent = sending.exchange
@@ -27,7 +42,7 @@ def _exchange(connection: Connection, commands: Sequence[Command]) -> list[Reply
     group: set[int] | None = None
     for command in commands:
         if command[0] in _OF_TESTS:
-            placed.append(command)
+            placed.append((command[0], *(cluster_key(one) if isinstance(one, str) else one for one in command[1:])))
             continue
         try:
             words, slot = on_cluster(command)

@@ -64,6 +64,7 @@ from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
 from dcf.store.journal import JournalReader
 from dcf.store.outbox import Outbox
+from dcf.store.run_lists import place_of
 from dcf.store.run_signs import RunSignsReader
 from dcf.store.run_texts import RunTexts
 from dcf.store.runs import RunStore
@@ -178,8 +179,8 @@ class World:
         for name in self.plans:
             self.schedules.delete(name)
         if self.runs:
-            self.ask("ZREM", keys.LIVE, *self.runs)
             for run in self.runs:
+                self.ask("ZREM", place_of(keys.LIVE, run, self.connections.shards), run)
                 self.ask("ZREM", keys.due(run), run)
 
     def forget_others(self) -> None:
