@@ -5,7 +5,7 @@ and only timeouts, retries, reminders and Waits depend on it. It never waits for
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from dcf.errors import DcfError, NotFound, StoreUnavailable
@@ -55,7 +55,7 @@ class RunClock:
         self._retention = retention
         self._deliveries = deliveries
         self._time = time
-        self._is_first = True
+        self._unchecked: Iterator[list[str]] | None = None
         self._activity = activity
         self._schedules = schedules
         self._upkeep = upkeep
@@ -64,9 +64,7 @@ class RunClock:
     def pulse(self) -> int:
         """Look once at every run and every schedule that is due. Return how many things were done."""
         instant = self._time.read()
-        if self._is_first:
-            self._due.check(self._index.live(), instant.now)
-            self._is_first = False
+        self._check(instant.now)
         if instant.has_stepped_back:
             self._begin_anew(instant.now)
         if self._activity is not None:
@@ -78,6 +76,12 @@ class RunClock:
         if self._schedules is None:
             return done
         return done + sum(self._try(self._schedules.look, name, "schedule") for name in due.schedules)
+
+    def _check(self, now: int) -> None:
+        """Check when some live runs are noted to be due, each once in the life of this process, a page at each look."""
+        pages, self._unchecked = self._unchecked or self._index.live_pages(), None  # after an error they begin again
+        self._due.check(next(pages, ()), now)
+        self._unchecked = pages
 
     def _begin_anew(self, now: int) -> None:
         """Bring the times of all live runs back: they may lie ahead of the server's."""

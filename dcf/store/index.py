@@ -3,7 +3,7 @@
 They are not part of a run's transaction. The entry is written just before the commit (`writing`), so one may be stale.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from dcf.core.catalog import BY_ISSUE, Facet, agents_ever, facets_of
@@ -49,6 +49,13 @@ class RunIndex:
         """Return the ids of runs that may still need the clock or owe notifications, oldest first."""
         (found,) = self._connections.send(("ZRANGE", keys.LIVE, 0, -1))
         return [name.decode() for name in found]
+
+    def live_pages(self) -> Iterator[list[str]]:
+        """Yield the same ids in pages, the newest first: a run that is taken off meanwhile hides none of the others."""
+        (size,) = self._connections.send(("ZCARD", keys.LIVE))
+        for last in range(size - 1, -1, -_PAGE):
+            (found,) = self._connections.send(("ZRANGE", keys.LIVE, max(0, last - _PAGE + 1), last))
+            yield [name.decode() for name in found]
 
     def begin_anew(self, workflow_ids: Sequence[str], at: int) -> None:
         """Set the times of listed runs to `at`, unless they are earlier: the clock may have stepped back before them.

@@ -20,6 +20,7 @@ from dcf.store.connection import Command, Connections, Reply
 from dcf.store.documents import micros
 from dcf.store.key_parts import decode_state, encode_state
 from dcf.store.keys import RunKeys
+from dcf.store.list_walks import WALK
 from dcf.store.state_texts import read_text
 from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record
@@ -42,7 +43,8 @@ _MARK_MS: Final = 50
 # of a state whose output is judged; then states to pass
 # over, as run and part. Replies: whether another is about to take some, the place where it stopped or nothing, and of
 # each run its id, the fields of its meta, and the states with document, assignment and skills.
-_FIND: Final = r"""
+_FIND: Final = (
+    r"""
 local all, any = tonumber(ARGV[1]), tonumber(ARGV[2])
 local score, after, skip = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local most_runs, most_read, page = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -189,31 +191,23 @@ if ARGV[19] ~= '' then
   local stopped = visit(ARGV[19], '0', skip)
   return {contested, stopped or {}, found}
 end
-local chosen, size
-for at = 1, all do
-  local count = redis.call('ZCARD', KEYS[at])
-  if not size or count < size then
-    chosen, size = at, count
-  end
-end
-local looked, chunk = 0, nil
+"""
+    + WALK
+    + r"""
+local looked, names, scores = 0, nil, nil
 local is_done = mode == 'done'
 repeat
-  chunk = redis.call('ZRANGE', KEYS[chosen], score, '+inf', 'BYSCORE', 'LIMIT', looked, 500, 'WITHSCORES')
-  local names = {}
-  for i = 1, #chunk, 2 do
-    names[#names + 1] = chunk[i]
-  end
+  names, scores = next_chunk()
   local on = {}
   for at = 1, #names > 0 and all + any or 0 do
-    on[at] = at ~= chosen and redis.call('ZMSCORE', KEYS[at], unpack(names))
+    on[at] = at ~= chosen and not (is_by_any and at > all) and redis.call('ZMSCORE', KEYS[at], unpack(names))
   end
   for i, run in ipairs(names) do
-    local at, belongs, on_one = chunk[2 * i], true, any == 0
+    local at, belongs, on_one = scores[i], true, any == 0 or is_by_any
     for key = 1, all do
       belongs = belongs and (key == chosen or on[key][i])
     end
-    for key = all + 1, all + any do
+    for key = all + 1, is_by_any and 0 or all + any do
       on_one = on_one or on[key][i]
     end
     local is_first = run == after and at == score
@@ -235,6 +229,7 @@ repeat
 until #names < 500
 return {contested, {}, found}
 """
+)
 
 _BLANK: Final = RunKeys("%s")
 _DONE_AT_ONCE: Final = 1000
