@@ -60,14 +60,17 @@ def measure(ended: int, live: int, *, rounds: int = _ROUNDS, serve: bool = True)
                 say(f"  {case.name}: {figure.ms:.2f} ms, {figure.ratio:.2f} times")
             starts += [min(time_serving(large.app.redis_url) for _ in range(3))] if serve else []
         memory = large.memory
-    yield "", [*(f"{ended:,} + {live:,}" for ended, live in steps), "largest : smallest", "commands"]
+    yield "", [*(f"{ended:,} + {live:,}" for ended, live in steps), "ms at the largest", "commands"]
     for name, figures in found.items():
-        ratio, commands = f"{figures[-1].ratio:.2f}", f"{figures[0].commands} → {figures[-1].commands}"
-        yield name, [*(f"{one.ms:.2f}" for one in figures), ratio, commands]
+        largest, commands = f"{figures[-1].ms:.2f}", f"{figures[0].commands} → {figures[-1].commands}"
+        yield name, [*(f"{one.ratio:.2f}" for one in figures), largest, commands]
     if starts:
-        yield "`dcf serve` until it listens", [*(f"{one * 1000:.0f}" for one in starts), "", ""]
+        yield (
+            "`dcf serve` until it listens",
+            [*(f"{one / starts[0]:.2f}" for one in starts), f"{starts[-1] * 1000:.0f}", ""],
+        )
     for what, size in memory.items():
-        yield f"bytes of {what}", [*("" for _ in steps[1:]), f"{size:.0f}", "", ""]
+        yield f"bytes of {what}: {size:.0f}", ["" for _ in (*steps, "ms", "commands")]
 
 
 def _fill(site: Site, ended: int, live: int) -> None:
@@ -130,7 +133,7 @@ def table(lines: Iterator[tuple[str, list[str]]]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Measure and print the table: ended + live runs at the head of each column, figures in ms."""
+    """Print how many times what it takes on a small server each operation takes beside ended + live runs."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--ended", type=int, default=1_000_000, help="most ended runs")
     parser.add_argument("--live", type=int, default=100_000, help="most live runs")

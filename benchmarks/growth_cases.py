@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from benchmarks import workloads
-from benchmarks.growth_site import CREW, CROWD, EXPIRING, RARE, SLEEPING, Site, letter_to
+from benchmarks.growth_site import BUSY, CREW, CROWD, EXPIRING, RARE, SLEEPING, Site, letter_to
 from dcf.cli import top
 from dcf.core.catalog import Cursor, RunQuery
 from dcf.core.lease import Acquire, Release
@@ -18,6 +18,7 @@ from dcf.store.audit_trail import AuditFilter
 from dcf.store.expiring import EXPIRING as LIST_OF_EXPIRING
 from dcf.store.expiring import Expiring
 from dcf.store.gauges import GaugeReader
+from dcf.values.refusal import Refusal
 
 _PAGE: Final = 50
 _DUE: Final = 100
@@ -64,14 +65,25 @@ def _claim(name: str, agent: str) -> Case:
     return Case(name=f"claim any work and release it, {name}", work=work)
 
 
+def _claim_in_vain(site: Site) -> None:
+    wish = Acquire(state="", owner=BUSY, token=secrets.token_hex(16), ttl_s=_SOON_S)
+    found = site.app.work.claim_work(WorkQuery(limit=1, agent=BUSY), wish)
+    assert isinstance(found, Refusal), found
+
+
 def _look_before(site: Site) -> None:
     """Do what is due because of what was measured before."""
     site.app.clock.pulse()
     site.app.clock.finish(_SOON_S)
 
 
-def _make_due(site: Site) -> None:
+def _look_at_nothing(site: Site) -> None:
     _look_before(site)
+    site.app.clock._unchecked = iter(())  # noqa: SLF001 - as after the first looks of a process
+
+
+def _make_due(site: Site) -> None:
+    _look_at_nothing(site)
     site.app.clock._due.bring_forward(site.names[SLEEPING][:_DUE], 0)  # noqa: SLF001 - an entry may be early
 
 
@@ -141,7 +153,8 @@ CASES: Final = (
     _work("of an agent in few", RARE),
     _claim("an agent in most runs", CREW),
     _claim("an agent in few", RARE),
-    Case(name="a look of the clock, nothing due", work=lambda site: site.app.clock.pulse(), prepare=_look_before),
+    Case(name="claim where nothing is ready in a tenth of the live runs", work=_claim_in_vain),
+    Case(name="a look of the clock, nothing due", work=lambda site: site.app.clock.pulse(), prepare=_look_at_nothing),
     Case(name=f"a look of the clock, {_DUE} runs due", work=lambda site: site.app.clock.pulse(), prepare=_make_due),
     Case(name="the first look of a process", work=lambda site: site.app.clock.pulse(), prepare=_begin),
     Case(name="an event through an inbox that is empty", work=_pass_on("alone")),

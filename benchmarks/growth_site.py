@@ -24,6 +24,9 @@ from dcf.values.instants import SECOND
 CREW: Final = "crew"
 """The agent that nearly every run names."""
 
+BUSY: Final = "busy"
+"""The agent of a tenth of the live runs, in all of which it holds what there is."""
+
 RARE: Final = "rare"
 """The agent and the tag of a few runs, the newest ones, and of the two oldest entries of the audit trail."""
 
@@ -33,10 +36,11 @@ CROWD: Final = "crowd"
 SLEEPING: Final = "sleeping"
 EXPIRING: Final = "expiring"
 _STUCK: Final = "stuck"
+_BUSY: Final = "busy"
 _RARE_ENDED: Final = "rare, ended"
 _RARE_LIVE: Final = "rare, live"
 _ENDED: Final = ("succeeded", "failed", EXPIRING)
-_LIVE: Final = ("leased", "ready", SLEEPING, "leased", "ready", SLEEPING, "leased", "ready", SLEEPING, _STUCK)
+_LIVE: Final = ("leased", "ready", SLEEPING, "leased", "ready", SLEEPING, _BUSY, "ready", SLEEPING, _STUCK)
 
 _DAY: Final = 24 * 3600
 _MONTH_S: Final = 30 * _DAY
@@ -45,6 +49,7 @@ _WAIT: Final = {"Type": "Wait", "Seconds": _MONTH_S, "End": True}
 _RARELY: Final = 25
 _SENDERS: Final = 4
 _AUTHORS: Final = 100
+_LEAST_AUDITED: Final = 10_000
 _PACKET: Final = 1000
 
 
@@ -84,7 +89,7 @@ class Site:
             for kind in (_RARE_ENDED, _RARE_LIVE):
                 packed_runs.copy(self.connections, self.models[kind], _RARELY, newest)
         self.ended, self.live = ended, live
-        self._audit(ended)
+        self._audit(max(ended, _LEAST_AUDITED))
         self._fill_inboxes(max(1, live // 10))
 
     def copy(self, kind: str, number: int) -> list[str]:
@@ -103,7 +108,9 @@ class Site:
             "leased": self._create(_TASK, CREW),
             SLEEPING: self._create(_WAIT, CREW),
         }
+        made[_BUSY] = self._create(_TASK, BUSY)
         self._lease(made["leased"], CREW)
+        self._lease(made[_BUSY], BUSY)
         for run in (ready, rare):
             self._remind_rarely(run)
         ended = {kind: self._create(_TASK, CREW) for kind in ("succeeded", "failed")}

@@ -56,13 +56,14 @@ class RunClock:
         self._deliveries = deliveries
         self._time = time
         self._unchecked: Iterator[list[str]] | None = None
+        self._failed = 0
         self._activity = activity
         self._schedules = schedules
         self._upkeep = upkeep
         self.traces = traces
 
     def pulse(self) -> int:
-        """Look once at every run and every schedule that is due. Return how many things were done."""
+        """Look once at the runs and schedules that are due, at so many at most. Return how many things were done."""
         instant = self._time.read()
         self._check(instant.now)
         if instant.has_stepped_back:
@@ -71,7 +72,7 @@ class RunClock:
             self._activity.write()
         if self._upkeep is not None:
             self._upkeep.look(instant.now)
-        due = self._due.at(instant.now)
+        due, self._failed = self._due.at(instant.now, spare=self._failed), 0
         done = sum(self._try(self._tick, workflow_id) for workflow_id in due.runs)
         if self._schedules is None:
             return done
@@ -114,10 +115,10 @@ class RunClock:
             raise
         except DcfError as error:
             _log.warning("pulse: %s %s: %s: %s", kind, name, error.code, error.message)
-            return 0
         except Exception:  # noqa: BLE001 - a defect met in one must not stop the clock of the others
             _log.exception("pulse: %s %s", kind, name)
-            return 0
+        self._failed += 1  # it is still due
+        return 0
 
     def _heal(self, workflow_id: str) -> int:
         """Correct times that lie too far ahead because the server clock stepped back."""

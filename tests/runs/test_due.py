@@ -4,7 +4,7 @@ import pytest
 
 from dcf.core.answers import Leased
 from dcf.errors import DcfError
-from dcf.store import index, keys, schedule_keys
+from dcf.store import due, index, keys, schedule_keys
 from dcf.store.connection import Connections, exchange
 from dcf.store.writing import due_command
 from dcf.values.instants import SECOND
@@ -137,6 +137,24 @@ def test_a_look_asks_the_same_however_many_runs_wait(counting: CountingPool, onl
             started(world)
         wait_until(lambda: asked() == quiet)  # deliveries are under way at first
     world.close()
+
+
+def test_a_look_takes_so_many_due_runs_and_those_that_cannot_be_looked_at_keep_no_others_waiting(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(due, "_MOST_RUNS", 1)
+    world.forget_others()
+    runs = [started(world) for _ in range(30)]
+    damaged, well = runs[:10], runs[10:]
+    for run in damaged:
+        world.ask("SET", world.store.keys(run).meta, "text")
+        world.ask("ZADD", keys.due(run), 1, run)
+    clock = world.relay()
+    clock.pulse()
+    assert told(world) <= len(keys.every_due())
+    for _ in range(len(runs)):
+        clock.pulse()
+    assert told(world) == len(well)
 
 
 def test_after_the_server_clock_stepped_back_what_is_owed_is_delivered_at_once(

@@ -11,8 +11,9 @@ from dcf.core.catalog import FOR_ANYBODY
 from dcf.core.lease import Acquire
 from dcf.core.work_list import LONGEST_PAGE, WorkQuery, WorkStatus, read_work_place
 from dcf.errors import InvalidArgument
+from dcf.runs import work_finding
 from dcf.runs.work_finding import FoundWork
-from dcf.store import keys
+from dcf.store import keys, work_list
 from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
 from tests.support.machines import chain, workflow
@@ -220,10 +221,32 @@ def test_what_is_for_an_agent_and_what_is_for_anybody_are_listed_once_and_the_ol
     me = agent()
     assigned = [{"A": me, "B": me}, {}, {"A": me}, {"B": me}]
     runs = [crowded.create(chain("A", "B"), agents=assigned[number % 4]) for number in range(8)]
-    ended = [part for number in range(1200) for part in (number // 2, f"ended-{number}")]
+    ended = [part for number in range(497) for part in (number // 2, f"ended-{number}")]
     for one in (me, FOR_ANYBODY):
         crowded.ask("ZADD", keys.runs_by("agent", one), *ended)
     assert [run for run, _, _ in found(crowded, me, limit=limit)] == runs
+
+
+def test_claims_get_to_what_is_ready_behind_more_runs_than_one_of_them_looks_through(
+    real: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work_list, "_MOST_READ", 2)
+    monkeypatch.setattr(work_finding, "_PAGES", 1)
+    monkeypatch.setattr(work_finding, "_TRIES", 1)
+    me, name = agent(), flow()
+    held = [real.create(chain("A") | {"workflow_name": name}, agents={"A": me}) for _ in range(12)]
+    for run in held:
+        real.acquire(run, "A", me)
+    ready = [real.create(chain("A") | {"workflow_name": name}, agents={"A": me}) for _ in range(2)]
+
+    answers = [claim(real, me, workflow=name) for _ in range(10)]
+    assert [one.workflow_id for one in answers if isinstance(one, FoundWork)] == ready
+
+    real.expire_lease(held[0], "A")
+    again = [claim(real, me, workflow=name) for _ in range(10)]
+    assert [one.workflow_id for one in again if isinstance(one, FoundWork)] == [held[0]], (
+        "and begin again at the oldest"
+    )
 
 
 def test_what_is_no_page_of_work_is_refused() -> None:
