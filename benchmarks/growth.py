@@ -26,7 +26,7 @@ from dcf.store.connection import Connections, open_pool
 
 _SMALLEST: Final = 500
 _STEPS: Final = (1000, 100, 10, 1)
-_PATIENCE_S: Final = 4.0
+_PATIENCE_S: Final = 3.0
 _ROUNDS: Final = 60
 _LEAST: Final = 5
 
