@@ -22,6 +22,11 @@ class Probe:
     def __init__(self, url: str) -> None:
         self._client = redis.Redis.from_url(url)
 
+    def empty(self) -> None:
+        """Delete every key and script."""
+        self._client.flushall()
+        self._client.script_flush()
+
     def ping(self) -> float:
         """Seconds of one PING through redis-py."""
         before = time.perf_counter()

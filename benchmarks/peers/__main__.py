@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ from benchmarks.peers import picture, report
 from benchmarks.peers.environments import Environments, default_folder
 from benchmarks.peers.figures import Figures
 from benchmarks.peers.killing import Killed
+from benchmarks.peers.redis_cluster import redis_cluster
 from benchmarks.peers.redis_server import redis_server
 from benchmarks.peers.rounds import Found, Plan, available, hand_work_over, kill_workers, take_turns
 from benchmarks.peers.systems import SYSTEMS, Place, System
@@ -51,9 +53,14 @@ def main() -> None:
             until=time.monotonic() + 60 * options.minutes,
             say=say,
         )
-        with redis_server(place.folder / "redis") as url:
+        with ExitStack() as started:
+            url = started.enter_context(redis_server(place.folder / "redis"))
             ping = _ping_us(Probe(url))
-            bench = Bench(url, place)
+            if any(system.on_cluster for system in usable):
+                cluster = started.enter_context(redis_cluster(place.folder / "cluster"))
+            else:
+                cluster = ""
+            bench = Bench(url, place, cluster)
             if "kill" not in options.without:
                 kill_workers(place, plan, usable, found)
             if "hand-over" not in options.without:

@@ -40,7 +40,9 @@ def kill_a_worker(bench: Bench, system: System) -> Killed:
     """Kill the only worker amid a Map, start another at once, and watch the steps until all are done."""
     log = bench.place.folder / f"kill-{system.name}-{time.monotonic_ns()}"
     concurrency = 10 if system.has_concurrency() else 1
-    options = Options(redis_url=bench.redis_url, concurrency=concurrency, log=str(log), step_s=STEP_S, lease_s=LEASE_S)
+    options = Options(
+        redis_url=bench.url_of(system), concurrency=concurrency, log=str(log), step_s=STEP_S, lease_s=LEASE_S
+    )
     with bench.crew(system, options) as crew:
         crew.send({"run": "kill", "shape": "map", "size": STEPS})
         wanted = min(STEPS // 4, 3 * concurrency)

@@ -23,8 +23,15 @@ def free_port() -> int:
 @contextmanager
 def redis_server(folder: Path) -> Iterator[str]:
     """Start a server and yield its URL; end it afterwards."""
-    program, *modules = find_program()
     port = free_port()
+    with server_process(folder, port):
+        yield f"redis://127.0.0.1:{port}/0"
+
+
+@contextmanager
+def server_process(folder: Path, port: int, *further: str) -> Iterator[None]:
+    """Start a server on this port, with further options, and wait until it answers; end it afterwards."""
+    program, *modules = find_program()
     folder.mkdir(parents=True, exist_ok=True)
     options = {
         "bind": "127.0.0.1",
@@ -39,11 +46,10 @@ def redis_server(folder: Path) -> Iterator[str]:
     }
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
     loads = [word for module in modules for word in ("--loadmodule", str(module))]
-    with subprocess.Popen([str(program), *words, *loads], stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen([str(program), *words, *loads, *further], stdout=subprocess.DEVNULL) as process:
         try:
-            url = f"redis://127.0.0.1:{port}/0"
-            _wait_for(url)
-            yield url
+            _wait_for(f"redis://127.0.0.1:{port}/0")
+            yield
         finally:
             process.kill()
 

@@ -11,6 +11,7 @@ from benchmarks.peers.crew import TookTooLong
 from benchmarks.peers.environments import NotInstalled
 from benchmarks.peers.killing import Killed, kill_a_worker
 from benchmarks.peers.programs.parts import Options
+from benchmarks.peers.redis_cluster import redis_cluster
 from benchmarks.peers.redis_server import redis_server
 from benchmarks.peers.systems import Place, System
 from benchmarks.peers.turns import Bench, Sample, Shape, hand_over, measure
@@ -78,7 +79,7 @@ def take_turns(bench: Bench, plan: Plan, systems: Sequence[System], found: Found
         found.rounds.append(samples)
         for workers, concurrency, shapes in SETTINGS:
             for system in systems:
-                options = Options(redis_url=bench.redis_url, workers=workers, concurrency=concurrency)
+                options = Options(redis_url=bench.url_of(system), workers=workers, concurrency=concurrency)
                 _turn(bench, plan, system, options, shapes, found)
         longest = max(longest, time.monotonic() - began)
 
@@ -123,8 +124,9 @@ def kill_workers(place: Place, plan: Plan, systems: Sequence[System], found: Fou
 
     def kill(system: System) -> Killed | Exception:
         try:
-            with redis_server(place.folder / f"redis-{system.name}") as url:
-                return kill_a_worker(Bench(url, place), system)
+            start = redis_cluster if system.on_cluster else redis_server
+            with start(place.folder / f"redis-{system.name}") as url:
+                return kill_a_worker(Bench(url, place, url), system)
         except (TookTooLong, NotInstalled) as error:
             return error
 

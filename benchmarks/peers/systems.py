@@ -54,6 +54,8 @@ class System:
     has_concurrency: Callable[[], bool] = lambda: True
     submits_first: bool = True
     """Whether no step is done before the call that submits a run returns, or only few."""
+    on_cluster: bool = False
+    """Whether its Redis is a cluster of three primaries instead of one server."""
     wakes: bool = True
     """Whether work is handed from one worker to another by the system; a library's user has a loop of their own."""
 
@@ -189,15 +191,18 @@ def _pinned(name: str) -> str:
 _NPM: Final = npm_packages()
 _OWN: Final = dcf.__version__
 
+LIBRARY: Final = System(name="dcf-library", title="dcf, library", start=_dcf_library, version=_OWN, wakes=False)
+DIRECT: Final = System(
+    name="dcf-direct",
+    title="dcf, direct",
+    start=_dcf_direct,
+    version=_OWN,
+    has_concurrency=has_worker_concurrency,
+)
+
 SYSTEMS: Final[Sequence[System]] = (
-    System(name="dcf-library", title="dcf, library", start=_dcf_library, version=_OWN, wakes=False),
-    System(
-        name="dcf-direct",
-        title="dcf, direct",
-        start=_dcf_direct,
-        version=_OWN,
-        has_concurrency=has_worker_concurrency,
-    ),
+    LIBRARY,
+    DIRECT,
     System(
         name="dcf-mcp",
         title="dcf, MCP over HTTP",
@@ -206,6 +211,8 @@ SYSTEMS: Final[Sequence[System]] = (
         sizes=Sizes(chain=200, dag=8, map=200),
         has_concurrency=has_worker_concurrency,
     ),
+    replace(LIBRARY, name="dcf-library-cluster", title="dcf, library, cluster", on_cluster=True),
+    replace(DIRECT, name="dcf-direct-cluster", title="dcf, direct, cluster", on_cluster=True),
     System(name="bullmq", title="BullMQ", start=_bullmq, version=_NPM["bullmq"]),
     System(name="docket", title="docket", start=_python_peer("docket", "on_docket"), version=_pinned("docket")),
     System(

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-import redis
-
 from benchmarks.measuring import Counters, Probe
 from benchmarks.peers.crew import Crew, TookTooLong
 from benchmarks.peers.programs.parts import Options
 from benchmarks.peers.programs.shapes import steps
+from benchmarks.peers.redis_cluster import probe_of
 from benchmarks.peers.systems import Place, System
 
 Shape = Literal["chain", "dag", "map"]
@@ -51,21 +50,24 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The Redis that the systems share, and where their files go."""
+    """The Redis that the systems share, the cluster for those that are measured on one, and where their files go."""
 
     redis_url: str
     place: Place
+    cluster_url: str = ""
 
-    def probe(self) -> Probe:
-        """Return a client that reads the server's counters."""
-        return Probe(self.redis_url)
+    def url_of(self, system: System) -> str:
+        """Return the URL of the system's Redis."""
+        return self.cluster_url if system.on_cluster else self.redis_url
+
+    def probe(self, system: System) -> Probe:
+        """Return a client that reads the counters of the system's Redis."""
+        return probe_of(self.url_of(system))
 
     @contextmanager
     def crew(self, system: System, options: Options) -> Iterator[Crew]:
         """Start a system on an empty Redis; end it and everything it left."""
-        with redis.Redis.from_url(self.redis_url) as client:
-            client.flushall()
-            client.script_flush()
+        self.probe(system).empty()
         folder = self.place.folder / f"{system.name}-{time.monotonic_ns()}"
         folder.mkdir(parents=True)
         try:
@@ -98,7 +100,7 @@ def _warm_up(crew: Crew, system: System, options: Options, shapes: Sequence[Shap
 
 
 def _run(bench: Bench, crew: Crew, system: System, options: Options, shape: Shape, number: int) -> Sample:
-    size, probe = system.size(shape, options.workers), bench.probe()
+    size, probe = system.size(shape, options.workers), bench.probe(system)
     before, redis_before, own, held = _cpu(crew), probe.cpu(), probe.counters(), probe.used_memory()
     answer = crew.order({"run": f"{shape}-{number}", "shape": shape, "size": size}, RUN_S)
     spent, after, used = probe.counters(), _cpu(crew), probe.cpu() - redis_before
@@ -130,7 +132,7 @@ def _difference(before: Counters, after: Counters) -> dict[str, int]:
 def hand_over(bench: Bench, system: System) -> list[float]:
     """Return the milliseconds from a step's end in one worker to the start of the next one's in the other."""
     log = bench.place.folder / f"hand-over-{system.name}-{time.monotonic_ns()}"
-    options = Options(redis_url=bench.redis_url, workers=2, queues=2, log=str(log))
+    options = Options(redis_url=bench.url_of(system), workers=2, queues=2, log=str(log))
     with bench.crew(system, options) as crew:
         crew.order({"run": "hand-over", "shape": "chain", "size": _HAND_OVERS}, 2 * RUN_S)
     begun, ended = notes_of(log)

@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from benchmarks import workloads
 from benchmarks.peers.programs.parts import ENDED, LONGEST_S, Notes, Options, Order, drive, read_options, say
 from benchmarks.peers.programs.shapes import TAIL, WIDTH
+from benchmarks.peers.redis_cluster import is_cluster
 from dcf.application import Application, open_application
 from dcf.asl.state_paths import name_of
 from dcf.core.answers import Leased, NothingReady
@@ -33,13 +34,13 @@ _OPEN = "bench:open"
 
 def library_worker(app: Application, options: Options) -> None:
     """Carry out every run that one is told of, on so many threads."""
-    told: Any = redis.Redis.from_url(options.redis_url, socket_timeout=None)
+    told = client_of(options)
     notes = Notes(options)
     say({"ready": True})
     begun = told.get(_OPEN)
     while True:
         workflow_id = begun or told.blpop([_RUNS.format(options.number)], timeout=0)[1]
-        begun, arguments = None, (app, workflow_id.decode(), notes)
+        begun, arguments = None, (app, workflow_id.decode(), notes, told)
         threads = [threading.Thread(target=take_part, args=arguments) for _ in range(options.concurrency)]
         for thread in threads:
             thread.start()
@@ -47,7 +48,15 @@ def library_worker(app: Application, options: Options) -> None:
             thread.join()
 
 
-def take_part(app: Application, workflow_id: str, notes: Notes) -> None:
+def client_of(options: Options) -> Any:
+    """Return a client by which these processes tell each other of runs."""
+    if not is_cluster(options.redis_url):
+        return redis.Redis.from_url(options.redis_url, socket_timeout=None)
+    host, _, port = options.redis_url.partition("://")[2].partition(",")[0].partition(":")
+    return redis.RedisCluster(host=host, port=int(port), socket_timeout=None)
+
+
+def take_part(app: Application, workflow_id: str, notes: Notes, told: Any) -> None:
     """Claim and complete states until the run is over."""
     plane, lease_s, vain = app.control_plane, int(notes.options.lease_s or 300), 0
     while True:
@@ -66,7 +75,7 @@ def take_part(app: Application, workflow_id: str, notes: Notes) -> None:
             output = {"way": 7}
             answer = workloads.complete(plane, workflow_id, held, output, claim_next=True, ttl_s=lease_s)
             if answer.run_status is not RunStatus.RUNNING:
-                redis.Redis.from_url(notes.options.redis_url, socket_timeout=None).lpush(ENDED.format(workflow_id), 1)
+                told.lpush(ENDED.format(workflow_id), 1)
             held = answer.claimed
 
 
@@ -92,7 +101,7 @@ class Driver:
         self._app = app
         self._options = options
         self._is_library = is_library
-        self._client = redis.Redis.from_url(options.redis_url, socket_timeout=None)
+        self._client = client_of(options)
 
     def submit(self, order: Order) -> None:
         """Create the run and have it started."""
