@@ -92,9 +92,10 @@ def _replicates(replica: Any, primary: Any) -> bool:
 
 
 def _is_well(node: Any) -> bool:
-    is_whole = node.cluster("INFO").get("cluster_state") == "ok"
+    is_whole: bool = node.cluster("INFO").get("cluster_state") == "ok"
     role = node.info("replication")
-    return is_whole and (role["role"] == "master" or role["master_link_status"] == "up")
+    is_in_step = role["role"] == "master" or role["master_link_status"] == "up"
+    return is_whole and bool(is_in_step)
 
 
 def _port_with_bus() -> int:

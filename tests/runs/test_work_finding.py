@@ -13,7 +13,7 @@ from dcf.core.work_list import LONGEST_PAGE, WorkQuery, WorkStatus, read_work_pl
 from dcf.errors import InvalidArgument
 from dcf.runs import work_finding
 from dcf.runs.work_finding import FoundWork
-from dcf.store import keys, work_list
+from dcf.store import keys, work_search
 from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
 from tests.support.machines import chain, workflow
@@ -230,7 +230,7 @@ def test_what_is_for_an_agent_and_what_is_for_anybody_are_listed_once_and_the_ol
 def test_claims_get_to_what_is_ready_behind_more_runs_than_one_of_them_looks_through(
     real: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(work_list, "_MOST_READ", 2)
+    monkeypatch.setattr(work_search, "_MOST_READ", 2)
     monkeypatch.setattr(work_finding, "_PAGES", 1)
     monkeypatch.setattr(work_finding, "_TRIES", 1)
     me, name = agent(), flow()
