@@ -56,6 +56,20 @@ def measure_startup(rounds: int) -> list[Row]:
         ]
 
 
+def time_serving(url: str) -> float:
+    """Return the seconds until a new `dcf serve` on this Redis says that it listens."""
+    command = [sys.executable, "-m", "dcf", "serve", "--transport", "http", "--port", "0", "--auth", "off", "--json"]
+    began = time.perf_counter()
+    own = {**_environment(), "REDIS_URL": url}
+    with subprocess.Popen(command, env=own, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        told = process.stdout.readline()
+        taken = time.perf_counter() - began
+        process.terminate()
+    assert told, "it ended before it served"
+    return taken
+
+
 def _chain(folder: Path) -> Path:
     """Write a chain of Tasks and their functions; return the workflow."""
     following: list[dict[str, Any]] = [{"Next": f"T{number}"} for number in range(1, _TASKS)] + [{"End": True}]

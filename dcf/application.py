@@ -150,7 +150,6 @@ class Application:
     reader: InboxReader
     work: WorkFinding
     server: ServerFacts
-    redis_url: str
     waiting: WaitingClients
 
     @property
@@ -230,6 +229,11 @@ class Application:
         return self.talking.corrections
 
     @property
+    def redis_url(self) -> str:
+        """The URL of Redis. It is a secret."""
+        return self.waiting.url
+
+    @property
     def history(self) -> History:
         """The history of each run, as it is stored."""
         return self.histories.history
@@ -301,6 +305,5 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             records=found.records,
             reader=InboxReader(inbox, (waiting := WaitingClients(connections, url)).open),
             server=facts,
-            redis_url=url,
             waiting=waiting,
         )

@@ -62,7 +62,9 @@ class Children:
             case NoticeKind.CHILD_START:
                 self._begin(workflow_id, entry.state or "", entry.epoch)
             case NoticeKind.CHILD_STOP:
-                self._stop(workflow_id, entry.state or "", entry.epoch)
+                # A failover may have taken back what the entry was written for, while this process had it in hand.
+                if not self._waits(workflow_id, entry.state or "", entry.epoch):
+                    self._stop(workflow_id, entry.state or "", entry.epoch)
             case NoticeKind.CHILD_STARTED:
                 self._tell_started(workflow_id)
             case NoticeKind.CHILD_OVER:
@@ -119,6 +121,10 @@ class Children:
             self._conclude(link, document, children.failed(link, children.REFUSED, f"{error.message} {error.hint}"))
         if isinstance(answer, Refusal):
             self._conclude(link, document, children.failed(link, children.REFUSED, f"{answer.code}: {answer.message}"))
+
+    def _waits(self, workflow_id: str, path: str, epoch: int) -> bool:
+        snapshot = fenced(self._store.read(workflow_id, Reads(states=with_scopes([path]))))
+        return snapshot.meta is not None and path in snapshot.states and why_not(snapshot, path, epoch) is None
 
     def _stop(self, workflow_id: str, path: str, epoch: int) -> None:
         """Cancel a child whose parent does not wait for it any more. One that nobody waited for goes on."""

@@ -5,7 +5,7 @@ and only timeouts, retries, reminders and Waits depend on it. It never waits for
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
@@ -56,25 +56,24 @@ class RunClock:
         self._retention = retention
         self._deliveries = deliveries
         self._time = time
-        self._is_first = True
+        self._unchecked: Iterator[list[str]] | None = None
+        self._failed = 0
         self._activity = activity
         self._schedules = schedules
         self._upkeep = upkeep
         self.traces = traces
 
     def pulse(self) -> int:
-        """Look once at every run and every schedule that is due. Return how many things were done."""
+        """Look once at the runs and schedules that are due, at so many at most. Return how many things were done."""
         instant = self._time.read()
-        if self._is_first:
-            self._due.check(self._index.live(), instant.now)
-            self._is_first = False
+        self._check(instant.now)
         if instant.has_stepped_back:
             self._begin_anew(instant.now)
         if self._activity is not None:
             self._activity.write()
         if self._upkeep is not None:
             self._upkeep.look(instant.now)
-        due = self._due.at(instant.now)
+        due, self._failed = self._due.at(instant.now, spare=self._failed), 0
         done = sum(self._try(self._tick, workflow_id) for workflow_id in due.runs)
         if self._schedules is None:
             return done
@@ -83,6 +82,12 @@ class RunClock:
         if self._schedules.latest > instant.now:
             self._time.note(self._schedules.latest)
         return done
+
+    def _check(self, now: int) -> None:
+        """Check when some live runs are noted to be due, each once in the life of this process, a page at each look."""
+        pages, self._unchecked = self._unchecked or self._index.live_pages(), None  # after an error they begin again
+        self._due.check(next(pages, ()), now)
+        self._unchecked = pages
 
     def _begin_anew(self, now: int) -> None:
         """Bring the times of all live runs back: they may lie ahead of the server's."""
@@ -115,10 +120,10 @@ class RunClock:
             raise
         except DcfError as error:
             _log.warning("pulse: %s %s: %s: %s", kind, name, error.code, error.message)
-            return 0
         except Exception:  # noqa: BLE001 - a defect met in one must not stop the clock of the others
             _log.exception("pulse: %s %s", kind, name)
-            return 0
+        self._failed += 1  # it is still due
+        return 0
 
     def _heal(self, workflow_id: str) -> int:
         """Correct times that lie too far ahead because the server clock stepped back."""

@@ -23,7 +23,7 @@ from dcf.values.records import record
 _log = logging.getLogger(__name__)
 
 EVERY_S: Final = 3600
-"""Seconds between two sweeps, for all servers together."""
+"""Seconds from the end of a sweep to the next one, for all servers together. One of millions of runs takes longer."""
 
 _ASK_EVERY_S: Final = 300.0
 """Seconds between a process's checks whether a sweep is due."""
@@ -88,6 +88,7 @@ class Sweep:
             _log.warning("sweep: entered %s and took off %s", _counts(report.missing), _counts(report.dangling))
         if len(found) == _PAGES:
             self._pages = pages
+            self._listings.keep_turn(EVERY_S)
         else:
             self._record(_report(self._found), repaired=True)
         return report.total

@@ -8,7 +8,7 @@ from typing import Final
 
 from dcf.core.answers import Leased
 from dcf.core.lease import Acquire
-from dcf.core.work_list import WorkPage, WorkQuery
+from dcf.core.work_list import WorkPage, WorkPlace, WorkQuery
 from dcf.core.work_refusals import nothing_found
 from dcf.errors import NotFound
 from dcf.jitter import JITTER
@@ -32,6 +32,9 @@ _PAUSES_S: Final = (0.002, 0.004, 0.008, 0.016)
 
 _TRIES: Final = 8
 """States that one claim tries to lease, at most."""
+
+_MOST_PLACES: Final = 256
+"""Queries of which it is kept where the next claim begins."""
 
 _PAGES: Final = 20
 """Pages of the list that one claim looks through, at most."""
@@ -62,6 +65,7 @@ class WorkFinding:
     ) -> None:
         self._plane = plane
         self._work = work
+        self._left_at: dict[WorkQuery, WorkPlace | None] = {}
         self.handed = handed
         self.usages = Usages(plane, books, runs)
         self.areas = Areas(plane, areas)
@@ -112,10 +116,15 @@ class WorkFinding:
         passed: list[FoundState],
         reasons: list[Refusal],
     ) -> FoundWork | Refusal | None:
-        """Look through the list once. Return None if others are about to take all that fits."""
-        is_contested = False
+        """Look through the list once. Return None if others are about to take all that fits.
+
+        An agent may have more live runs in which nothing is ready than one claim looks through. The next claim of this
+        process then goes on where it left off, and those after it stay there until the end of the list.
+        """
+        is_contested, begun = False, self._left_at.pop(query, None)
+        asked = replace(query, place=begun)
         for _ in range(_PAGES + _TRIES):
-            found = self._work.next_ready(query, mark, passed)
+            found = self._work.next_ready(asked, mark, passed)
             is_contested = is_contested or found.is_contested
             for one in found.states:
                 if request_id is not None:
@@ -123,6 +132,7 @@ class WorkFinding:
                     self.handed.note(wish.owner, request_id, given)
                 answer = self._try(one, wish)
                 if isinstance(answer, FoundWork):
+                    self._leave(query, None if begun is None else asked.place)
                     return answer
                 if answer is not None and answer.code == "work_limit_reached":
                     return answer
@@ -133,10 +143,19 @@ class WorkFinding:
             if not found.states:
                 if found.next_place is None:
                     break
-                query = replace(query, place=found.next_place)
+                asked = replace(query, place=found.next_place)
+        else:
+            self._leave(query, asked.place)
         if is_contested:
             return None
         return nothing_found(query.agent or "", [one.message for one in reasons])
+
+    def _leave(self, query: WorkQuery, place: WorkPlace | None) -> None:
+        """Note where the next claim by the same query begins."""
+        if place is not None:
+            if len(self._left_at) >= _MOST_PLACES:
+                self._left_at.clear()
+            self._left_at[query] = place
 
     def _try(self, found: FoundState, wish: Acquire) -> FoundWork | Refusal | None:
         """Lease a state that was found; None if its run is gone."""

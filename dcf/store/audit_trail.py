@@ -12,13 +12,15 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
 from typing import Final, Literal, TypeAlias
 
 from dcf.core.access import LOCAL
 from dcf.errors import DcfError
 from dcf.store import keys
 from dcf.store.authors import current_author
-from dcf.store.connection import Command, Connections
+from dcf.store.connection import Command, Connections, Reply
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record
@@ -35,6 +37,8 @@ _MS: Final = 1000
 _PAGE: Final = 1000
 _UNTOLD: Final = "interrupted"
 _LOGINS: Final = "logins"
+_NOBODY: Final = "dcf"
+"""The author of entries without one, in a filter."""
 
 _APPEND: Final = """
 local id = redis.call('XADD', KEYS[1], '*', unpack(ARGV, 2))
@@ -100,7 +104,7 @@ class AuditFilter:
 
     def admits(self, entry: AuditEntry) -> bool:
         """Return True for an entry by this author and of this type. The time is up to the reading."""
-        return self.by in {None, entry.by or "dcf"} and self.type in {None, entry.kind, entry.change}
+        return self.by in {None, entry.by or _NOBODY} and self.type in {None, entry.kind, entry.change}
 
 
 EVERYTHING: Final = AuditFilter()
@@ -170,20 +174,43 @@ class AuditTrail:
             first = f"({found[-1][0].decode()}"
 
     def _backwards(self, count: int, wanted: AuditFilter) -> Iterator[tuple[str, dict[str, str]]]:
-        """Yield the entries of the stream, newest first, read `count` at a time.
+        """Yield the entries, newest first, read `count` at a time; where an author is named, those of its shares.
 
         Outcomes of later than `until` belong to changes of before, so they are read as well.
         """
+        by, since = wanted.by, wanted.since
+        for raw_id, flat in self._of_all(count, since) if by is None else self._of_one(by, count, since):
+            entry_id, fields = raw_id.decode(), _fields(flat)
+            if "of" in fields or wanted.until is None or _ms(entry_id) <= wanted.until:
+                yield entry_id, fields
+
+    def _of_all(self, count: int, since: int) -> Iterator[Reply]:
         last = "+"
         while True:
-            (found,) = self._connections.send(("XREVRANGE", keys.AUDIT_TRAIL, last, wanted.since, "COUNT", count))
-            for raw_id, flat in found:
-                entry_id, fields = raw_id.decode(), _fields(flat)
-                if "of" in fields or wanted.until is None or _ms(entry_id) <= wanted.until:
-                    yield entry_id, fields
+            (found,) = self._connections.send(("XREVRANGE", keys.AUDIT_TRAIL, last, since, "COUNT", count))
+            yield from found
             if len(found) < count:
                 return
             last = f"({found[-1][0].decode()}"
+
+    def _of_one(self, author: str, count: int, since: int) -> Iterator[Reply]:
+        """Yield the entries of the shares that an author's may be in: what others did costs nothing."""
+        shares = [self._ids(keys.audit_share(share), count, since) for share in _shares(author)]
+        ids = (entry_id for _, entry_id in merge(*shares, reverse=True))
+        while page := list(islice(ids, count)):
+            for found in self._connections.send(*(("XRANGE", keys.AUDIT_TRAIL, one, one) for one in page)):
+                yield from found
+
+    def _ids(self, share: str, count: int, since: int) -> Iterator[tuple[float, bytes]]:
+        """Yield the ids of a share's entries with their scores, newest first."""
+        last = "+inf"
+        while True:
+            asked: Command = ("ZRANGE", share, last, since * _MS, "BYSCORE", "REV", "LIMIT", 0, count, "WITHSCORES")
+            (found,) = self._connections.send(asked)
+            yield from zip(map(float, found[1::2]), found[::2], strict=True)
+            if len(found) < 2 * count:
+                return
+            last = f"({found[-1].decode()}"
 
     def _append(self, share: str, most: int, fields: Mapping[str, str]) -> str:
         flat: list[str] = [part for pair in fields.items() for part in pair]
@@ -197,6 +224,12 @@ def _share(author: str | None) -> tuple[str, int]:
     if author in {None, LOCAL}:
         return "operators", _KEPT_OF_OPERATORS
     return author, KEPT
+
+
+def _shares(author: str) -> tuple[str, ...]:
+    """Return the shares that may have entries of an author, as a filter names it: changes, refusals, log-ins."""
+    share, _ = _share(None if author == _NOBODY else author)
+    return share, f"refused:{share}", _LOGINS
 
 
 def _note(kind: Kind, by: str | None, call: str, outcome: str, about: Mapping[str, str]) -> dict[str, str]:

@@ -21,19 +21,8 @@ _READS: Final = frozenset(
     {
         *("GET", "MGET", "EXISTS", "TYPE", "TIME", "TTL", "PTTL", "STRLEN", "JSON.GET", "JSON.MGET", "JSON.TYPE"),
         *("HGET", "HMGET", "HGETALL", "HVALS", "HLEN", "HKEYS", "XRANGE", "XREVRANGE", "XLEN", "XPENDING", "XINFO"),
-        *(
-            "ZRANGE",
-            "ZCARD",
-            "ZCOUNT",
-            "ZSCORE",
-            "ZMSCORE",
-            "ZRANK",
-            "ZINTERCARD",
-            "MEMORY",
-            "JSON.DEBUG",
-            "EVAL_RO",
-            "SCAN",
-        ),
+        *("ZRANGE", "ZCARD", "ZCOUNT", "ZSCORE", "ZMSCORE", "ZRANK", "ZINTERCARD"),
+        *("MEMORY", "JSON.DEBUG", "EVAL_RO", "SCAN"),
     }
 )
 _ENTRIES: Final = frozenset({"ZADD", "ZREM"})

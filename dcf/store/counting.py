@@ -11,7 +11,7 @@ import secrets
 from typing import Final
 
 from dcf.core.quotas import Account
-from dcf.store import keys
+from dcf.store import companion_keys, keys
 from dcf.store.connection import Command, Connections
 from dcf.store.key_parts import KeyText
 from dcf.store.keys import RunKeys
@@ -115,7 +115,7 @@ class Owned:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Holding:
+class CountedDocument:
     """A write of a document that is to be counted for an owner. `life_s` 0: it is kept for ever.
 
     `receipt` is the key of the receipt of a change by hand, its bytes, and for how many seconds it is kept.
@@ -135,14 +135,14 @@ def new_mark() -> str:
 
 def owned(connections: Connections, key: str) -> Owned | None:
     """Return what the register says of a document; None where it says nothing."""
-    (text,) = connections.send(("HGET", keys.counted(key, connections.shards), key))
+    (text,) = connections.send(("HGET", companion_keys.register(key, connections.shards), key))
     if text is None:
         return None
     owner, size, life_s, mark = text.decode().split(" ")
     return Owned(owner=owner, size=int(size), life_s=int(life_s), mark=mark)
 
 
-def hold(connections: Connections, wanted: Holding, account: Account | None, mark: str) -> Refusal | None:
+def hold(connections: Connections, wanted: CountedDocument, account: Account | None, mark: str) -> Refusal | None:
     """Count a document that is about to be written; refuse it beyond the account's quotas. None: nothing is refused."""
     most = (NO_QUOTA, NO_QUOTA) if account is None else (account.quotas.documents, account.quotas.stored_bytes)
     own = wanted.owner
@@ -161,10 +161,10 @@ def settle(connections: Connections, key: str, owner: str, size: int | None, mar
     connections.send(("EVAL", _SETTLE, 3, *keyed, key, "" if size is None else size, mark))
 
 
-def held_document_command(receipt: str, write: DocumentWrite, held: Holding, mark: str) -> Command:
+def held_document_command(receipt: str, write: DocumentWrite, held: CountedDocument, mark: str) -> Command:
     """Return the command that writes a document outside runs, or deletes it, after it was held."""
     return (
-        *("EVAL", WRITE_HELD_DOCUMENT, 3, held.key, receipt, keys.counted(held.key, _CLUSTER)),
+        *("EVAL", WRITE_HELD_DOCUMENT, 3, held.key, receipt, companion_keys.register(held.key, _CLUSTER)),
         *(held.owner, write.text or "", held.life_s, mark, write.receipt, write.receipt_life_s, held.key),
     )
 

@@ -18,11 +18,11 @@ from dcf.core.access import LOCAL
 from dcf.core.definition import Definition
 from dcf.core.refusals import definition_differs, quota_exceeded
 from dcf.core.starting import Reference
-from dcf.store import keys
+from dcf.store import companion_keys, keys
 from dcf.store.attempts import Attempts
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connections, Reply
-from dcf.store.counting import Holding, hold, new_mark, owned, settle
+from dcf.store.counting import CountedDocument, hold, new_mark, owned, settle
 from dcf.store.key_parts import KeyText
 from dcf.store.quota_scripts import GIVE_BACK, RECEIPTS
 from dcf.store.quotas import NO_QUOTA
@@ -148,13 +148,13 @@ class KeptDefinitions:
             field = _NEWEST if reference.version is None else f"v:{reference.version}"
         command: Command = ("EVAL", _FIND, 1, keys.definitions_named(reference.name, project), sha256, field)
         beginning = KeyText(keys.definition("", project))
-        (reply,) = self._attempts.surely(((*command, beginning, KEPT_S),), keys.barrier(beginning))
+        (reply,) = self._attempts.surely(((*command, beginning, KEPT_S),), companion_keys.barrier(beginning))
         return load(reply[0]) if reply else None
 
     def _kept(self, definition: Definition, project: str | None, kept: str) -> Refusal | None:
         if self._connections.shards > 1:
             return self._kept_on_cluster(definition, project, kept)
-        (reply,) = self._attempts.surely((_keeping(definition, project),), keys.barrier(kept))
+        (reply,) = self._attempts.surely((_keeping(definition, project),), companion_keys.barrier(kept))
         return _refusal(definition, reply) if reply else None
 
     def _kept_on_cluster(self, definition: Definition, project: str | None, kept: str) -> Refusal | None:
@@ -162,17 +162,17 @@ class KeptDefinitions:
         was, account, mark = owned(self._connections, kept), current_account(), new_mark()
         owner = was.owner if was is not None else LOCAL if account is None else account.key_id
         text = dump(definition.identity)
-        wanted = Holding(key=kept, owner=owner, size=len(text.encode()), life_s=KEPT_S)
+        wanted = CountedDocument(key=kept, owner=owner, size=len(text.encode()), life_s=KEPT_S)
         refusal = hold(self._connections, wanted, account if was is None else None, mark)
         if refusal is not None:
             return refusal
         names = keys.definitions_named(definition.name, project)
         command: Command = (
-            *("EVAL", _KEEP_HELD, 3, kept, names, keys.counted(kept, self._connections.shards)),
+            *("EVAL", _KEEP_HELD, 3, kept, names, companion_keys.register(kept, self._connections.shards)),
             *(definition.sha256, definition.version or "", text, KEPT_S, owner, mark),
             *(KeyText(keys.definition("", project)), kept),
         )
-        (reply,) = self._attempts.surely((command,), keys.barrier(kept))
+        (reply,) = self._attempts.surely((command,), companion_keys.barrier(kept))
         settle(self._connections, kept, owner, None if reply and was is None else wanted.size, mark)
         return _refusal(definition, reply) if reply else None
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Generic, TypeVar
 
-from dcf.store import keys
+from dcf.store import companion_keys
 from dcf.store.attempts import Attempts, commit
 from dcf.store.connection import Command, Connection, Connections, checked, exchange
 from dcf.values.instants import SECOND
@@ -50,7 +50,7 @@ class Documents:
         return self._attempts.until_done(lambda connection: self._once(connection, key, decide))
 
     def _once(self, connection: Connection, key: str, decide: Callable[[Json, int], Verdict[Answer]]) -> Answer:
-        barrier = keys.barrier(key)
+        barrier = companion_keys.barrier(key)
         opening: list[Command] = [("WATCH", key), ("TIME",), ("JSON.GET", key, "$")]
         _, clock, found = map(checked, exchange(connection, opening))
         deciding = partial(decide, _document(found), micros(clock))

@@ -24,6 +24,9 @@ from dcf.values.json_text import dump
 from dcf.values.records import record
 
 _PAGE: Final = 500
+_MOST_RUNS: Final = 500
+"""Runs of each key of due times that one look takes, those due first; the others follow at the next."""
+
 _MOST_SCHEDULES: Final = 100
 """Schedules of one look; the others follow at the next."""
 
@@ -43,9 +46,13 @@ class DueRuns:
         self._connections = connections
         self._policy = policy
 
-    def at(self, now: int) -> DueNow:
-        """Return the runs and the schedules that the clock must look at by this server time, in one packet."""
-        asked: list[Command] = [("ZRANGE", shard, "-inf", now, "BYSCORE") for shard in keys.every_due()]
+    def at(self, now: int, spare: int = 0) -> DueNow:
+        """Return runs and schedules that the clock must look at by this server time, those due first, in one packet.
+
+        There may be more. `spare`: so many runs stay due whatever is done; they must not keep others from their turn.
+        """
+        due = ("-inf", now, "BYSCORE", "LIMIT", 0, _MOST_RUNS + spare)
+        asked: list[Command] = [("ZRANGE", shard, *due) for shard in keys.every_due()]
         timed: Command = ("ZRANGE", schedule_keys.SCHEDULES, "-inf", now, "BYSCORE", "LIMIT", 0, _MOST_SCHEDULES)
         *shards, schedules = self._connections.send(*asked, timed)
         runs = [name.decode() for found in shards for name in found]

@@ -13,11 +13,11 @@ from dcf.core.access import LOCAL
 from dcf.core.catalog import listed_at
 from dcf.core.decision import Event
 from dcf.errors import NotFound
-from dcf.store import keys
+from dcf.store import companion_keys
 from dcf.store.attempts import Attempts, commit, commit_one
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
-from dcf.store.counting import Holding, held_document_command, hold, new_mark, owned, settle
+from dcf.store.counting import CountedDocument, held_document_command, hold, new_mark, owned, settle
 from dcf.store.documents import micros
 from dcf.store.key_parts import encode_state
 from dcf.store.quotas import DocumentWrite, charge, document_command, receipt_command, refusal_in
@@ -107,7 +107,7 @@ class Edits:
 
         Raise UnknownOutcome if the outcome stays unknown.
         """
-        subject = _Subject(key=key, receipt=keys.edit(key, request), of=document_of(key))
+        subject = _Subject(key=key, receipt=companion_keys.edit(key, request), of=document_of(key))
         return self._attempts.until_done(lambda connection: self._once(connection, subject, decide))
 
     def _once(
@@ -152,7 +152,7 @@ class Edits:
         size = len(write.text.encode())
         life_s = write.life_s if write.life_s is not None else write.default_life_s if was is None else was.life_s
         receipt = (subject.receipt, len(write.receipt.encode()) + len(subject.receipt), write.receipt_life_s)
-        wanted = Holding(key=subject.key, owner=owner, size=size, life_s=life_s, receipt=receipt)
+        wanted = CountedDocument(key=subject.key, owner=owner, size=size, life_s=life_s, receipt=receipt)
         refusal = hold(self._connections, wanted, account, mark)
         if refusal is not None:
             return refusal
@@ -165,7 +165,7 @@ class Edits:
     def _delete_counted(self, connection: Connection, subject: "_Subject", write: DocumentWrite) -> None:
         """Delete a document on a cluster, and count it no more. A Redis that is full can still do it."""
         account, was = current_account(), owned(self._connections, subject.key)
-        gone = Holding(key=subject.key, owner=LOCAL, size=0, life_s=0)
+        gone = CountedDocument(key=subject.key, owner=LOCAL, size=0, life_s=0)
         checked(commit_one(connection, held_document_command(subject.receipt, write, gone, "")))
         if was is not None:
             settle(self._connections, subject.key, was.owner, None, was.mark)
@@ -183,7 +183,7 @@ class _Subject:
     @property
     def barrier(self) -> str:
         """Return the key of the small write that waits for replicas."""
-        return keys.barrier(self.key) if self.of is None else self.of.run.barrier
+        return companion_keys.barrier(self.key) if self.of is None else self.of.run.barrier
 
     def opening(self) -> list[Command]:
         """Return the commands that watch and read. The replies always come in this order."""

@@ -68,8 +68,8 @@ return unseen() or redis.call('ZREM', KEYS[1], ARGV[1])
 
 It looks itself, since a failover may have undone what its caller saw or committed: such a task must stay listed. On a
 Redis Cluster the list and the run are on different servers, so one case is left: the run's server fails over and loses
-the end of a task whose entry is gone already. Writes that wait for replicas (`DCF_WAIT_REPLICAS`) are not lost so; for
-others, the sweep lists the task again (`listings`).
+the end of a task whose entry is gone already. Writes that wait for replicas (`DCF_WAIT_REPLICAS`) are not lost so. For
+others the task is open and not listed, until it is asked of others, or ends: the run's status still shows it.
 """
 
 _TAKE_OFF_QUESTION: Final = f"""{LOOK}

@@ -3,7 +3,7 @@
 They are not part of a run's transaction. The entry is written just before the commit (`writing`), so one may be stale.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from dcf.core.catalog import BY_ISSUE, Facet, agents_ever, facets_of
@@ -12,7 +12,7 @@ from dcf.store import keys
 from dcf.store.connection import Command, Connection, Connections, checked, exchange
 from dcf.store.keys import RunKeys
 from dcf.store.outbox import attention_commands, read_attention
-from dcf.store.run_lists import in_shard, oldest, oldest_commands, place_of
+from dcf.store.run_lists import in_every_shard, in_shard, oldest, oldest_commands, place_of
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 
@@ -50,6 +50,14 @@ class RunIndex:
     def live(self) -> list[str]:
         """Return the ids of runs that may still need the clock or owe notifications, oldest first."""
         return oldest(self._connections.send(*oldest_commands(keys.LIVE, self._connections.shards)))
+
+    def live_pages(self) -> Iterator[list[str]]:
+        """Yield the same ids in pages, the newest first: a run that is taken off meanwhile hides none of the others."""
+        for live in in_every_shard(keys.LIVE, self._connections.shards):
+            (size,) = self._connections.send(("ZCARD", live))
+            for last in range(size - 1, -1, -_PAGE):
+                (found,) = self._connections.send(("ZRANGE", live, max(0, last - _PAGE + 1), last))
+                yield [name.decode() for name in found]
 
     def begin_anew(self, workflow_ids: Sequence[str], at: int) -> None:
         """Set the times of listed runs to `at`, unless they are earlier: the clock may have stepped back before them.

@@ -71,7 +71,6 @@
 Index keys are never part of a run's transaction. `KEY_KINDS` says which keys a run has; nothing else lists them.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import Final, Literal
@@ -80,8 +79,6 @@ from zlib import crc32
 from dcf.store.key_kinds import KEY_KINDS, Per
 from dcf.store.key_parts import agent_shard, encode_state
 from dcf.values.records import record
-
-_TAG = re.compile(r"\{([^}]+)\}")
 
 RUNS = "cp:idx:runs"
 LIVE = "cp:idx:live"
@@ -184,26 +181,6 @@ def workers(workflow_id: str) -> str:
 def assigned(agent_id: str) -> str:
     """Return the key of the runs that an agent was created for."""
     return f"cp:idx:assigned:{agent_id}"
-
-
-def edit(key: str, request: str) -> str:
-    """Return the key of the receipt of a manual change, in the cluster slot of the changed key."""
-    return f"cp:idx:edit:{_same_slot(key)}:{request}"
-
-
-def barrier(key: str) -> str:
-    """Return the key of the small write that waits for replicas after a write to this key, in its cluster slot."""
-    return f"cp:idx:barrier:{_same_slot(key)}"
-
-
-def counted(key: str, shards: int) -> str:
-    """Return the key of the register that says who owns a document: one for all, or on a cluster one in its slot."""
-    return DOCUMENTS if shards == 1 else f"{DOCUMENTS}:{_same_slot(key)}"
-
-
-def _same_slot(key: str) -> str:
-    tag = _TAG.search(key)
-    return f"{{{key if tag is None else tag[1]}}}"
 
 
 def access_key(key_id: str) -> str:

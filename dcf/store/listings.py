@@ -75,6 +75,10 @@ class Listings:
         (taken,) = self._connections.send(("SET", keys.SWEEP, "1", "NX", "EX", seconds))
         return taken is not None
 
+    def keep_turn(self, seconds: int) -> None:
+        """Let no other process begin a sweep for so long: the one under way goes on."""
+        self._connections.send(("EXPIRE", keys.SWEEP, seconds))
+
     def record(
         self,
         missing: Mapping[str, int] = _NONE,

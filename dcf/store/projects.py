@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dcf.core.catalog import Facet, agents_in
 from dcf.core.model import RunStatus
 from dcf.core.projects import Project, ProjectFound, ProjectPlace, ProjectPut, read_project, write_project
-from dcf.store import keys
+from dcf.store import companion_keys, keys
 from dcf.store.attempts import Attempts, commit
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.documents import micros
@@ -55,7 +55,7 @@ class ProjectStore:
         decide: Callable[[ProjectFound], ProjectPut | Refusal],
     ) -> ProjectPut | Refusal:
         """Read, decide, commit; retry after a lost race."""
-        barrier = keys.barrier(project(project_id))
+        barrier = companion_keys.barrier(project(project_id))
 
         def once(connection: Connection) -> ProjectPut | Refusal:
             found = _read(connection, project_id, places, author)
@@ -127,7 +127,7 @@ class ProjectStore:
 
     def delete(self, project_id: str) -> bool:
         """Delete a project and its entries; return False if it was gone already."""
-        barrier = keys.barrier(project(project_id))
+        barrier = companion_keys.barrier(project(project_id))
 
         def once(connection: Connection) -> bool:
             opening: list[Command] = [("WATCH", project(project_id)), ("JSON.GET", project(project_id), "$")]

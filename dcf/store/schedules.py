@@ -13,7 +13,7 @@ from dcf.core.schedule_documents import read_schedule, write_schedule
 from dcf.core.schedules import Schedule
 from dcf.core.scheduling import Running, looked_at
 from dcf.errors import StoreUnsuitable
-from dcf.store import keys, schedule_keys
+from dcf.store import companion_keys, schedule_keys
 from dcf.store.attempts import Attempts, commit
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.documents import micros
@@ -75,7 +75,7 @@ class ScheduleStore:
     def read(self, names: Sequence[str]) -> tuple[dict[str, Schedule], int]:
         """Return those of these schedules that there are, and the server's time."""
         asked: list[Command] = [("JSON.GET", schedule_keys.schedule(name), "$") for name in names]
-        clock, *replies = self._attempts.surely([("TIME",), *asked], keys.barrier(schedule_keys.SCHEDULES))
+        clock, *replies = self._attempts.surely([("TIME",), *asked], companion_keys.barrier(schedule_keys.SCHEDULES))
         found = {name: _schedule(name, reply) for name, reply in zip(names, replies, strict=True)}
         return {name: schedule for name, schedule in found.items() if schedule is not None}, micros(clock)
 
@@ -92,7 +92,7 @@ class ScheduleStore:
         `runs` are those whose status is read; None: all that the schedule names. `author` is who creates the schedule:
         then the indexes are watched too, so that no two pass a limit at once.
         """
-        barrier = keys.barrier(schedule_keys.schedule(name))
+        barrier = companion_keys.barrier(schedule_keys.schedule(name))
 
         def once(connection: Connection) -> Answer:
             found = _read(connection, name, runs, author)
@@ -120,7 +120,7 @@ class ScheduleStore:
             indexes = [schedule_keys.SCHEDULES, schedule_keys.TROUBLED]
             indexes += [schedule_keys.schedules_of(str(author)) for author in load(authors or "[]")]
             commit(connection, [("DEL", key), *(("ZREM", index, name) for index in indexes)])
-            self._attempts.confirm(connection, keys.barrier(key))
+            self._attempts.confirm(connection, companion_keys.barrier(key))
             return existed
 
         return self._attempts.until_done(once)

@@ -14,11 +14,11 @@ from dcf.core.access import LOCAL
 from dcf.core.quotas import Account
 from dcf.core.refusals import quota_exceeded
 from dcf.core.text_entries import FacetFilter, Hit, Onward, SearchPage, TextEntry, TextSearch, read_cursor, write_cursor
-from dcf.store import keys, text_keys
+from dcf.store import companion_keys, keys, text_keys
 from dcf.store.attempts import Attempts
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connections, Reply
-from dcf.store.counting import Holding, hold, new_mark, owned, settle
+from dcf.store.counting import CountedDocument, hold, new_mark, owned, settle
 from dcf.store.documents import micros
 from dcf.store.key_parts import KeyText
 from dcf.store.quotas import NO_QUOTA
@@ -79,8 +79,8 @@ class TextIndex:
         self._attempts = Attempts(connections=connections, wait_replicas=wait_replicas)
         self._name = name
         self._prefix = KeyText(text_keys.prefix(name))
-        self._register = keys.counted(self._prefix, connections.shards)
-        self._barrier = keys.barrier(self._prefix)
+        self._register = companion_keys.register(self._prefix, connections.shards)
+        self._barrier = companion_keys.barrier(self._prefix)
         self._most = most
         self._expires = expires
 
@@ -168,7 +168,7 @@ class TextIndex:
         owner = own if was is None else was.owner
         texts, lists = putting[8:11], (len(putting) - _FIXED_ARGUMENTS) // 2
         size = sum(len(str(text).encode()) for text in texts) + _BYTES_OF_A_LIST * lists
-        wanted = Holding(key=key, owner=owner, size=size, life_s=0)
+        wanted = CountedDocument(key=key, owner=owner, size=size, life_s=0)
         refusal = hold(self._connections, wanted, account if owner == own else None, mark)
         if refusal is not None:
             return refusal

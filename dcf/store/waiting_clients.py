@@ -19,13 +19,13 @@ class WaitingClients:
 
     def __init__(self, connections: Connections, url: str) -> None:
         self._connections = connections
-        self._url = url
+        self.url = url
 
     def open(self, key: str) -> redis.asyncio.Redis:
         """Open a client of the server that has a key. A cluster is asked which that is, so call it in a thread."""
         if isinstance(self._connections, ClusterConnections):
             return self._connections.open_waiting(key)
-        return open_async_client(self._url)
+        return open_async_client(self.url)
 
     def tails(self, heard: Heard, lost: Lost) -> AnyTails:
         """Return what follows the histories of runs in the event loop that it is used in."""

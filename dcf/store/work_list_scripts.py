@@ -16,6 +16,8 @@ how many documents were read.
 
 from typing import Final
 
+from dcf.store.list_walks import WALK
+
 PAST: Final = 9_999_999
 """States to pass over at a place whose run was looked at."""
 
@@ -179,32 +181,23 @@ local function visit(run, at)
 end
 """
 
-_WALK: Final = r"""
-local chosen, size
-for at = 1, all do
-  local count = redis.call('ZCARD', KEYS[at])
-  if not size or count < size then
-    chosen, size = at, count
-  end
-end
-local looked, chunk = 0, nil
+_WALK: Final = (
+    WALK
+    + r"""
+local looked, names, scores = 0, nil, nil
 local is_done = mode == 'done'
 repeat
-  chunk = redis.call('ZRANGE', KEYS[chosen], score, '+inf', 'BYSCORE', 'LIMIT', looked, 500, 'WITHSCORES')
-  local names = {}
-  for i = 1, #chunk, 2 do
-    names[#names + 1] = chunk[i]
-  end
+  names, scores = next_chunk()
   local on = {}
   for at = 1, #names > 0 and all + any or 0 do
-    on[at] = at ~= chosen and redis.call('ZMSCORE', KEYS[at], unpack(names))
+    on[at] = at ~= chosen and not (is_by_any and at > all) and redis.call('ZMSCORE', KEYS[at], unpack(names))
   end
   for i, run in ipairs(names) do
-    local at, belongs, on_one = chunk[2 * i], true, any == 0
+    local at, belongs, on_one = scores[i], true, any == 0 or is_by_any
     for key = 1, all do
       belongs = belongs and (key == chosen or on[key][i])
     end
-    for key = all + 1, all + any do
+    for key = all + 1, is_by_any and 0 or all + any do
       on_one = on_one or on[key][i]
     end
     local is_first = run == after and at == score
@@ -226,6 +219,7 @@ repeat
 until #names < 500
 return {contested, {}, found}
 """
+)
 
 FIND: Final = _GIVEN + _LOOK + _ONE_RUN + _WALK
 """Finds work in the runs on some lists, or in one run."""

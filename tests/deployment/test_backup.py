@@ -14,11 +14,13 @@ from typing import Any
 
 import pytest
 import redis
+from redis.crc import key_slot
 
 from dcf.core.answers import Leased
 from dcf.core.catalog import RunQuery
 from dcf.runs.sweep import Sweep
 from dcf.store.catalog import Catalog
+from dcf.store.cluster_url import open_cluster
 from dcf.store.connection import Connections, open_pool
 from dcf.store.listings import Listings
 from dcf.values.refusal import Refusal
@@ -26,7 +28,7 @@ from tests.deployment.conftest import Container, container_in
 from tests.deployment.files import ROOT
 from tests.deployment.test_redis_service import url
 from tests.support.ahead import Ahead, let_pass
-from tests.support.cluster import ADMIN, Cluster, Node, free_port_of_node, redis_cluster
+from tests.support.cluster import Cluster, Node, free_port_of_node, onlooker_of, redis_cluster
 from tests.support.machines import chain
 from tests.support.servers import redis_server
 from tests.support.waiting import wait_until
@@ -205,49 +207,70 @@ def test_a_snapshot_is_read_with_the_log_off_which_is_then_turned_on(tmp_path: P
 
 
 def test_a_cluster_is_restored_from_copies_of_its_nodes_each_run_whole(tmp_path: Path) -> None:
-    runs = [f"run-{number}" for number in range(30)]
-    with redis_cluster(tmp_path, *LOGGED) as cluster, client_of(cluster, cluster.nodes[0]) as client:
-        for number, node in enumerate(cluster.nodes[:3]):
-            for run in runs:
-                write(client, run, number)
+    with redis_cluster(tmp_path, *LOGGED) as old:
+        before = on_cluster(old)
+        runs = [begun(before) for _ in range(9)]
+        at = {run: old.nodes.index(old.owner(slot_of(run))) for run in runs}
+        for number, node in enumerate(old.nodes[:3]):
             assert back_up(node.directory, tmp_path / f"copy-{number}").returncode == 0
-        slots = cluster.nodes[0].ask("CLUSTER", "SLOTS")
-    copies = [(tmp_path / f"copy-{number}", cluster.nodes[number]) for number in range(3)]
-    nodes = [Node(free_port_of_node(), folder, node.password, node.options) for folder, node in copies]
-    restored = Cluster(nodes, cluster.passwords)
+            for run in runs if number < 2 else []:
+                before.do(run, "BC"[number], "one")
+        slots = served(old.nodes[0])
+        before.connections.close()
+    with restored_nodes(old, tmp_path) as new:
+        assert served(new.nodes[2]) == slots
+        after = on_cluster(new, *runs)
+        sweep(after)
+        assert sweep(after) == 0
+        assert {row.workflow_id for row in Catalog(after.connections).page(RunQuery(limit=20)).rows} == set(runs)
+        for run, number in at.items():
+            found = list(after.statuses(run).values())
+            assert found == ["succeeded"] * (number + 1) + ["pending"] * (2 - number), (
+                "as its node was when it was copied"
+            )
+            if number < 2:
+                go_on(after, run, "BC"[number])
+        after.connections.close()
+
+
+def on_cluster(cluster: Cluster, *runs: str) -> World:
+    """dcf on a cluster; the test lets time pass."""
+    return World(connections=open_cluster(cluster.url), onlooker=onlooker_of(cluster), clock=Ahead(), runs=[*runs])
+
+
+@contextmanager
+def restored_nodes(old: Cluster, copies: Path) -> Iterator[Cluster]:
+    """Primaries with copies of the old ones as their data, at other addresses."""
+    nodes = [
+        Node(free_port_of_node(), copies / f"copy-{number}", one.password, one.options)
+        for number, one in enumerate(old.nodes[:3])
+    ]
+    new = Cluster(nodes, old.passwords)
     try:
         for node in nodes:
             node.start()
         for node in nodes[1:]:
             node.ask("CLUSTER", "MEET", "127.0.0.1", nodes[0].port)
         ports = {node.port for node in nodes}
-        wait_until(lambda: restored.is_whole() and all(serving(node) == ports for node in nodes), 30)
-        assert [found[:2] for found in nodes[2].ask("CLUSTER", "SLOTS")] == [found[:2] for found in slots]
-        with client_of(restored, nodes[1]) as client:
-            found = [client.mget(*keys_of(run)) for run in runs]
-        assert [one for one in found if len(set(one)) > 1] == [], "what was written together is there together"
-        assert {meta for meta, _ in found} == {b"0", b"1", b"2"}, "and each node has what it had when it was copied"
+        wait_until(lambda: new.is_whole() and all(serving(node) == ports for node in nodes), 30)
+        yield new
     finally:
         for node in nodes:
             node.kill()
 
 
-def client_of(cluster: Cluster, node: Node) -> redis.RedisCluster:
-    return redis.RedisCluster("127.0.0.1", node.port, username=ADMIN, password=cluster.passwords[ADMIN])
+def slot_of(run: str) -> int:
+    return key_slot(run.encode())
+
+
+def served(node: Node) -> list[list[int]]:
+    """The ranges of slots of the primaries."""
+    return [found[:2] for found in node.ask("CLUSTER", "SLOTS")]
 
 
 def serving(node: Node) -> set[int]:
     """The ports at which a node takes the slots to be served."""
     return {found[2][1] for found in node.ask("CLUSTER", "SLOTS")}
-
-
-def keys_of(run: str) -> tuple[str, str]:
-    return f"cp:wf:{{{run}}}:meta", f"cp:wf:{{{run}}}:state:A"
-
-
-def write(client: redis.RedisCluster, run: str, value: int) -> None:
-    """Write two keys of a run as one."""
-    client.mset(dict.fromkeys(keys_of(run), value))
 
 
 def contents(client: redis.Redis, *, lists: bool) -> dict[bytes, bytes]:

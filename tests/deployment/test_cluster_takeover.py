@@ -5,7 +5,7 @@ from pathlib import Path
 
 import redis
 
-from tests.support.cluster import Node, redis_cluster
+from tests.support.cluster import ADMIN, Cluster, Node, redis_cluster
 from tests.support.waiting import wait_until
 
 
@@ -13,11 +13,17 @@ def ports(nodes: Sequence[Node]) -> set[int]:
     return {node.port for node in nodes}
 
 
+def connected(cluster: Cluster, node: Node) -> redis.RedisCluster:
+    return redis.RedisCluster(
+        "127.0.0.1", node.port, decode_responses=True, username=ADMIN, password=cluster.passwords[ADMIN]
+    )
+
+
 def test_replicas_take_over_without_a_vote_and_have_what_was_confirmed(tmp_path: Path) -> None:
     written = {f"cp:wf:{{run-{number}}}:meta": str(number) for number in range(30)}
     with redis_cluster(tmp_path) as cluster:
         primaries, replicas = cluster.nodes[:3], cluster.nodes[3:]
-        with redis.RedisCluster("127.0.0.1", primaries[0].port, decode_responses=True) as client:
+        with connected(cluster, primaries[0]) as client:
             for key, value in written.items():
                 client.set(key, value)
             for primary in primaries:
@@ -27,7 +33,7 @@ def test_replicas_take_over_without_a_vote_and_have_what_was_confirmed(tmp_path:
         for replica in replicas:
             replica.ask("CLUSTER", "FAILOVER", "TAKEOVER")
         wait_until(lambda: cluster.is_whole() and ports(cluster.primaries()) == ports(replicas), 30)
-        with redis.RedisCluster("127.0.0.1", replicas[0].port, decode_responses=True) as client:
+        with connected(cluster, replicas[0]) as client:
             assert {key: client.get(key) for key in written} == written
 
         old = primaries[0]

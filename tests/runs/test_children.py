@@ -12,12 +12,14 @@ from dcf.core.children import child_id
 from dcf.core.definition import read_definition
 from dcf.core.findings import Cause
 from dcf.core.model import RunStatus
+from dcf.core.notices import NoticeKind
 from dcf.core.operations import RunAnswer
 from dcf.core.parents import MOST_DEPTH
 from dcf.core.resolving import wish_of
 from dcf.core.starting import Start
 from dcf.runs.catalog import RunList
 from dcf.store.catalog import Catalog
+from dcf.store.outbox import OutboxEntry
 from tests.support.ahead import let_pass
 from tests.support.machines import Document, chain, workflow
 from tests.support.scopes import each, parallel, task
@@ -388,6 +390,20 @@ def test_a_child_that_was_deleted_fails_the_state(timely: World) -> None:
     timely.plane.look(run, "Inner")
     settle(timely)
     assert timely.meta(run)["error"] == "DCF.ChildLost"
+
+
+def test_who_is_late_to_stop_a_child_that_is_waited_for_again_leaves_it_alone(world: World) -> None:
+    """A failover takes back what ended the state, but not the entry that a process had read before."""
+    run = begin(world, workflow({"Inner": starts(keep(world))}))
+    child, epoch = only_child(world, run), world.doc(run, "Inner").lease.epoch
+    read_before = OutboxEntry(
+        entry_id="1-1", type=NoticeKind.CHILD_STOP, state="Inner", epoch=epoch, source=None, reason="cancelled"
+    )
+    world.children.handle(run, read_before)
+    assert world.run_status(child) is RunStatus.RUNNING
+    world.do(child, "Do")
+    settle(world)
+    assert world.run_status(run) is RunStatus.SUCCEEDED
 
 
 def test_a_child_that_is_started_while_its_parent_is_cancelled_is_cancelled_too(world: World) -> None:

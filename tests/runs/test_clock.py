@@ -112,14 +112,14 @@ def test_a_run_that_is_listed_and_not_yet_created_keeps_its_clock(world: World) 
 
 def test_a_run_that_was_listed_long_ago_and_never_created_is_forgotten(world: World) -> None:
     name = world.name()
-    world.ask("ZADD", keys.LIVE, 1, name)
+    world.ask("ZADD", world.list_of(keys.LIVE, name), 1, name)
     world.notifications.pulse()
     assert not world.is_live(name)
 
 
 def test_a_run_that_was_listed_long_ago_and_is_created_now_keeps_its_clock(world: World) -> None:
     name = world.name()
-    world.ask("ZADD", keys.LIVE, 1, name)
+    world.ask("ZADD", world.list_of(keys.LIVE, name), 1, name)
     world.plane.create(world.wish(chain("A"), name, agents={"A": "a"}))
     world.plane.kick_off(name, "go")
     world.make_due(name, "A")

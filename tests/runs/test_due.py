@@ -1,7 +1,10 @@
 """The clock finds every run that needs it by an index of due times, and what it costs follows what is due."""
 
+import pytest
+
 from dcf.core.answers import Leased
-from dcf.store import keys, schedule_keys
+from dcf.errors import DcfError
+from dcf.store import due, index, keys, schedule_keys
 from dcf.store.connection import Connections, exchange
 from dcf.store.writing import due_command
 from dcf.values.instants import SECOND
@@ -136,6 +139,24 @@ def test_a_look_asks_the_same_however_many_runs_wait(counting: CountingPool, onl
     world.close()
 
 
+def test_a_look_takes_so_many_due_runs_and_those_that_cannot_be_looked_at_keep_no_others_waiting(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(due, "_MOST_RUNS", 1)
+    world.forget_others()
+    runs = [started(world) for _ in range(30)]
+    damaged, well = runs[:10], runs[10:]
+    for run in damaged:
+        world.ask("SET", world.store.keys(run).meta, "text")
+        world.ask("ZADD", keys.due(run), 1, run)
+    clock = world.relay()
+    clock.pulse()
+    assert told(world) <= len(keys.every_due())
+    for _ in range(len(runs)):
+        clock.pulse()
+    assert told(world) == len(well)
+
+
 def test_after_the_server_clock_stepped_back_what_is_owed_is_delivered_at_once(
     real_connections: Connections,
 ) -> None:
@@ -161,6 +182,42 @@ def test_runs_that_an_older_version_left_noted_too_late_are_found_by_the_first_l
     world.ask("ZADD", keys.due(run), world.outbox.attention(run).now + 3600 * SECOND, run)
     world.relay().pulse()
     assert [event["target_state"] for event in world.messages("a")] == ["A"]
+
+
+@pytest.fixture
+def late(world: World, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Seven runs that owe something and are noted an hour too late; three are a page."""
+    monkeypatch.setattr(index, "_PAGE", 3)
+    world.forget_others()
+    runs = [started(world) for _ in range(7)]
+    for run in runs:
+        world.ask("ZADD", keys.due(run), world.outbox.attention(run).now + 3600 * SECOND, run)
+    return runs
+
+
+def told(world: World) -> int:
+    return len(world.messages("a"))
+
+
+def test_the_looks_of_a_new_process_check_all_live_runs_a_page_at_each(world: World, late: list[str]) -> None:
+    """So the first one costs the same however many runs are alive."""
+    clock = world.relay()
+    for checked in (3, 6, len(late), len(late)):
+        clock.pulse()
+        assert told(world) == checked
+
+
+def test_a_check_of_all_live_runs_that_breaks_off_begins_again(world: World, late: list[str]) -> None:
+    clock = world.relay()
+    clock.pulse()
+    world.ask("RENAME", keys.LIVE, "kept")
+    world.ask("SET", keys.LIVE, "damaged by hand")
+    with pytest.raises(DcfError):
+        clock.pulse()
+    world.ask("RENAME", "kept", keys.LIVE)
+    for _ in range(3):
+        clock.pulse()
+    assert told(world) == len(late)
 
 
 def test_the_first_look_of_a_process_leaves_runs_alone_that_are_noted_in_time(

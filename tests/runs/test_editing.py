@@ -11,7 +11,7 @@ from dcf.core.answers import Leased
 from dcf.core.run_edits import Hand
 from dcf.errors import Forbidden, StoreUnavailable
 from dcf.runs.editing import Changed, JsonDocuments, Operation, Wish
-from dcf.store import keys
+from dcf.store import companion_keys, keys
 from dcf.store.edits import Edits
 from dcf.store.run_documents import RunDocument, document_of
 from dcf.values import json_edits
@@ -221,7 +221,7 @@ def test_every_document_is_recognised_by_its_key_and_no_other_key_is(state: str)
     for kind, make in (("state", run.state), ("input", run.input), ("output", run.output), ("items", run.items)):
         found = document_of(make(state))
         assert found == RunDocument(run=run, kind=kind, state=state)
-        assert keys.edit(make(state), "r").startswith("cp:idx:edit:{")
+        assert companion_keys.edit(make(state), "r").startswith("cp:idx:edit:{")
     for kind, key in (("meta", run.meta), ("definition", run.definition), ("audit", run.audit)):
         assert document_of(key) == RunDocument(run=run, kind=kind)
         assert document_of(f"{key}:{state}") is None
@@ -242,4 +242,4 @@ def test_a_receipt_lies_in_the_slot_of_its_document() -> None:
     from redis.crc import key_slot  # noqa: PLC0415
 
     for key in ("doc:a", "doc:{tag}:a", keys.RunKeys("r").meta, keys.RunKeys("r").state("A")):
-        assert key_slot(keys.edit(key, "x").encode()) == key_slot(key.encode())
+        assert key_slot(companion_keys.edit(key, "x").encode()) == key_slot(key.encode())

@@ -45,7 +45,7 @@ def step_back(world: World) -> None:
 
 def listed_ahead(world: World, run: str) -> None:
     """As if the server itself had the early time when it listed this run."""
-    for index in (keys.LIVE, keys.due(run)):
+    for index in (world.list_of(keys.LIVE, run), keys.due(run)):
         world.ask("ZADD", index, now(world), run)
 
 

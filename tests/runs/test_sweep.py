@@ -186,6 +186,16 @@ def test_a_long_sweep_goes_on_step_by_step(site: World) -> None:
     assert set(site.index.live()) == set(runs)
 
 
+def test_a_sweep_that_takes_longer_than_an_hour_is_left_to_the_process_that_goes_on_with_it(site: World) -> None:
+    for _ in range(30):
+        site.create(chain("A"))
+    one = sweep(site, page=1)
+    one.step()
+    site.ask("EXPIRE", keys.SWEEP, 5)
+    one.step()
+    assert site.ask("TTL", keys.SWEEP) > 3500
+
+
 def test_a_step_of_a_sweep_looks_at_some_pages_however_much_there_is(site: World) -> None:
     for _ in range(200):
         site.create(chain("A"))

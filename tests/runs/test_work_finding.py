@@ -1,15 +1,19 @@
 """find_work: what is mine and what is ready, across runs; and the claim of the next piece, with one winner."""
 
 import uuid
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from dcf.core.catalog import FOR_ANYBODY
 from dcf.core.lease import Acquire
 from dcf.core.work_list import LONGEST_PAGE, WorkQuery, WorkStatus, read_work_place
 from dcf.errors import InvalidArgument
+from dcf.runs import work_finding
 from dcf.runs.work_finding import FoundWork
+from dcf.store import keys, work_search
 from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
 from tests.support.machines import chain, workflow
@@ -181,6 +185,68 @@ def test_a_page_takes_one_round_trip_however_many_runs_have_ended(worlds: Any, c
         page = world.work.find_work(WorkQuery(limit=5, agent=me, workflow=name))
     assert [one.workflow_id for one in page.items] == [live]
     assert len(packets) == 1
+
+
+@pytest.fixture
+def crowded(real: World) -> Iterator[World]:
+    """More running runs of other agents than a page passes over, all older than those of a test; none for anybody."""
+    anybody = keys.runs_by("agent", FOR_ANYBODY)
+    has_any = real.ask("EXISTS", anybody)
+    if has_any:
+        real.ask("RENAME", anybody, "kept")
+    others = [f"other-{number}" for number in range(11_000)]
+    listed = keys.runs_by("status", "running")
+    real.ask("ZADD", listed, *(part for other in others for part in (1, other)))
+    yield real
+    real.ask("ZREM", listed, *others)
+    real.ask("DEL", anybody)
+    if has_any:
+        real.ask("RENAME", "kept", anybody)
+
+
+def test_what_is_for_an_agent_of_few_runs_is_on_its_first_page_however_many_others_are_live(crowded: World) -> None:
+    me = agent()
+    run = crowded.create(chain("A"), agents={"A": me})
+    page = crowded.work.find_work(WorkQuery(limit=50, agent=me))
+    assert run in [one.workflow_id for one in page.items]
+    assert page.next_place is None
+    taken = claim(crowded, me)
+    assert isinstance(taken, FoundWork)
+
+
+@pytest.mark.parametrize("limit", [1, 3, 50])
+def test_what_is_for_an_agent_and_what_is_for_anybody_are_listed_once_and_the_oldest_run_first(
+    crowded: World, limit: int
+) -> None:
+    me = agent()
+    assigned = [{"A": me, "B": me}, {}, {"A": me}, {"B": me}]
+    runs = [crowded.create(chain("A", "B"), agents=assigned[number % 4]) for number in range(8)]
+    ended = [part for number in range(497) for part in (number // 2, f"ended-{number}")]
+    for one in (me, FOR_ANYBODY):
+        crowded.ask("ZADD", keys.runs_by("agent", one), *ended)
+    assert [run for run, _, _ in found(crowded, me, limit=limit)] == runs
+
+
+def test_claims_get_to_what_is_ready_behind_more_runs_than_one_of_them_looks_through(
+    real: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work_search, "_MOST_READ", 2)
+    monkeypatch.setattr(work_finding, "_PAGES", 1)
+    monkeypatch.setattr(work_finding, "_TRIES", 1)
+    me, name = agent(), flow()
+    held = [real.create(chain("A") | {"workflow_name": name}, agents={"A": me}) for _ in range(12)]
+    for run in held:
+        real.acquire(run, "A", me)
+    ready = [real.create(chain("A") | {"workflow_name": name}, agents={"A": me}) for _ in range(2)]
+
+    answers = [claim(real, me, workflow=name) for _ in range(10)]
+    assert [one.workflow_id for one in answers if isinstance(one, FoundWork)] == ready
+
+    real.expire_lease(held[0], "A")
+    again = [claim(real, me, workflow=name) for _ in range(10)]
+    assert [one.workflow_id for one in again if isinstance(one, FoundWork)] == [held[0]], (
+        "and begin again at the oldest"
+    )
 
 
 def test_what_is_no_page_of_work_is_refused() -> None:

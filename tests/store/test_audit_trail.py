@@ -10,6 +10,7 @@ from dcf.store import keys
 from dcf.store.audit_trail import AuditFilter, AuditTrail
 from dcf.store.authors import authored_by
 from dcf.store.connection import Connections
+from tests.support.counting import CountingPool
 
 
 @pytest.fixture
@@ -139,3 +140,30 @@ def test_entries_are_chosen_by_type_and_by_time(trail: AuditTrail, connections: 
     for wanted in (AuditFilter(by=key, since=now + 60_000), AuditFilter(by=key, until=now - 60_000)):
         assert trail.newest(9, wanted) == []
         assert list(trail.each(None, wanted)) == []
+
+
+def test_entries_of_one_author_are_found_without_reading_those_of_others(
+    counting: CountingPool, onlooker: Connections, key: str
+) -> None:
+    trail = AuditTrail(Connections(counting))
+    made(trail, key, 3, "json_del")
+    made(trail, f"{key[:-1]}!", 40)
+    trail.note_refusal(key, "json_set", {})
+    trail.note_login(key, "revoked", {})
+    asked: list[list[str]] = []
+    for others in (0, 400):
+        made(trail, f"{key[:-1]}!", others)
+        with counting.counted() as packets:
+            found = trail.newest(50, AuditFilter(by=key))
+        asked.append([name for packet in packets for name in packet])
+        assert [entry.kind for entry in found] == ["login", "refusal", "change", "change", "change"]
+        assert {entry.outcome for entry in found if entry.kind == "change"} == {"ok"}
+    assert asked[0] == asked[1]
+
+
+def test_a_page_of_one_author_goes_on_where_its_first_entries_are_not_wanted(trail: AuditTrail, key: str) -> None:
+    made(trail, key, 30, "json_del")
+    made(trail, key, 30)
+    wanted = AuditFilter(by=key, type="json_del")
+    assert [entry.about["n"] for entry in trail.newest(3, wanted)] == ["29", "28", "27"]
+    assert len(trail.newest(100, wanted)) == 30

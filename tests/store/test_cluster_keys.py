@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from dcf.store import keys, project_keys, schedule_keys, text_keys, webhook_keys
 from dcf.store.artifact_keys import artifact_quota
 from dcf.store.cluster_keys import cluster_key, key_places, on_cluster, plain_key, slot_of
+from dcf.store.companion_keys import barrier, edit, register
 from dcf.store.guards import Unchanged, guarded
 from dcf.store.key_kinds import KEY_KINDS
 from dcf.store.key_parts import AGENT_SHARDS, KeyText
@@ -48,7 +49,11 @@ def keys_of_owner(owner: str) -> list[str]:
 def test_all_keys_of_a_run_share_a_slot_and_with_them_its_receipts(run_id: str, path: str) -> None:
     run = RunKeys(run_id)
     found = keys_of_run(run, path)
-    beside = [keys.edit(key, "q1") for key in found] + [keys.barrier(run.meta), asked_in(run_id), keys.workers(run_id)]
+    beside = [edit(key, "q1") for key in found] + [
+        barrier(run.meta),
+        asked_in(run_id),
+        keys.workers(run_id),
+    ]
     assert {slot(key) for key in (*found, *beside)} == {slot(run.meta)}
     assert len({cluster_key(key) for key in (*found, *beside)}) == len({*found, *beside})
 
@@ -76,8 +81,12 @@ def test_a_key_of_a_cluster_gives_back_the_key_that_it_was_made_from(name: str, 
         ),
         *(keys.definition("ab", name), keys.definitions_named(path), schedule_keys.schedule(name)),
         *(schedule_keys.SCHEDULES, project_keys.project(name), keys.AUDIT_TRAIL, keys.audit_share(f"key:{name}")),
-        *(keys.agents_tagged(path), f"doc:{name}", f"doc:{{{name}}}:x", keys.counted(f"doc:{name}", 2)),
-        *(keys.edit(run.state(path), "q1"), keys.edit(f"doc:{name}", "q1"), f"cp:idx:usage:agent:{name}:2026-01-01"),
+        *(keys.agents_tagged(path), f"doc:{name}", f"doc:{{{name}}}:x", register(f"doc:{name}", 2)),
+        *(
+            edit(run.state(path), "q1"),
+            edit(f"doc:{name}", "q1"),
+            f"cp:idx:usage:agent:{name}:2026-01-01",
+        ),
     ]
     own = [one for one in keys_of_agent(name) if not one.endswith(":news")]
     for key in (*keys_of_run(run, path), *own, *keys_of_owner("0123456789ab"), *others):
@@ -87,13 +96,17 @@ def test_a_key_of_a_cluster_gives_back_the_key_that_it_was_made_from(name: str, 
 
 
 def test_a_receipt_of_one_document_is_not_that_of_another_of_the_same_run() -> None:
-    receipts = {cluster_key(keys.edit(key, "q1")) for key in (RUN.meta, RUN.state("A"), RUN.state("B"))}
+    receipts = {cluster_key(edit(key, "q1")) for key in (RUN.meta, RUN.state("A"), RUN.state("B"))}
     assert len(receipts) == 3
 
 
 def test_the_receipt_and_the_register_of_a_document_are_where_it_is() -> None:
     for document in ("doc:notes", "doc:{mine}:notes", keys.definition("ab"), text_keys.entry("notes", "e1")):
-        beside = (keys.edit(document, "q1"), keys.barrier(document), keys.counted(document, 2))
+        beside = (
+            edit(document, "q1"),
+            barrier(document),
+            register(document, 2),
+        )
         assert {slot(key) for key in beside} == {slot(document)}
 
 

@@ -12,7 +12,7 @@ from dcf.core.starting import Reference
 from dcf.store import keys
 from dcf.store.authors import authored_by
 from dcf.store.connection import Command, Connections, Pool
-from dcf.store.counting import Holding, hold, new_mark, owned, settle
+from dcf.store.counting import CountedDocument, hold, new_mark, owned, settle
 from dcf.store.definitions import KeptDefinitions
 from dcf.store.edits import EditedDocument, EditOutcome, Edits
 from dcf.store.key_parts import encode_state
@@ -122,7 +122,7 @@ def test_who_writes_a_document_owns_it(split: Connections) -> None:
 def test_after_a_crash_a_key_seems_to_hold_more_and_the_next_write_mends_it(split: Connections) -> None:
     owner, key = new_token()[:12], f"doc:{new_token()}"
     write(split, key, {"n": 1}, account(owner))
-    wanted = Holding(key=key, owner=owner, size=500, life_s=60)
+    wanted = CountedDocument(key=key, owner=owner, size=500, life_s=60)
     assert hold(split, wanted, account(owner), new_mark()) is None  # and then its process died
     assert bytes_of(split, owner) == 500
     write(split, key, {"n": 2}, account(owner))
@@ -132,8 +132,8 @@ def test_after_a_crash_a_key_seems_to_hold_more_and_the_next_write_mends_it(spli
 def test_of_two_writers_at_once_the_later_one_decides_what_is_counted(split: Connections) -> None:
     owner, key = new_token()[:12], f"doc:{new_token()}"
     first, second = new_mark(), new_mark()
-    hold(split, Holding(key=key, owner=owner, size=30, life_s=0), None, first)
-    hold(split, Holding(key=key, owner=owner, size=20, life_s=0), None, second)
+    hold(split, CountedDocument(key=key, owner=owner, size=30, life_s=0), None, first)
+    hold(split, CountedDocument(key=key, owner=owner, size=20, life_s=0), None, second)
     settle(split, key, owner, 30, first)
     assert bytes_of(split, owner) == 30
     settle(split, key, owner, 20, second)

@@ -96,7 +96,7 @@ def test_a_run_created_while_its_redis_is_replaced_is_one_that_the_clock_looks_a
 def test_the_start_signal_lists_a_run_that_no_list_has(world: World) -> None:
     run = world.create(chain("A"))
     for index in (keys.RUNS, keys.LIVE):
-        world.ask("ZREM", index, run)
+        world.ask("ZREM", world.list_of(index, run), run)
     world.plane.kick_off(run, "go")
     assert is_listed(world, run)
 

