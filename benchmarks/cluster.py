@@ -9,7 +9,7 @@ import argparse
 import os
 import platform
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,7 @@ from pydantic import SecretStr
 
 from benchmarks import cluster_tables, workloads
 from benchmarks.cluster_costs import STEPS_OF_RUN, Cost, claims, cost_of, hand_overs, looks, steps
-from benchmarks.cluster_load import Turn, at_places, take_turns
+from benchmarks.cluster_load import PLACES, Turn, at_places, take_turns
 from benchmarks.peers.redis_cluster import ClusterProbe, redis_cluster
 from dcf.application import Application, open_application
 from dcf.settings import Settings
@@ -27,7 +27,6 @@ DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "scaling.md"
 BEGIN: Final = "<!-- figures: written by python -m benchmarks.cluster -->"
 END: Final = "<!-- end of figures -->"
 _CLAIMS: Final = 4
-_KEPT: Final = 100
 
 Costs = dict[str, dict[str, Cost]]
 
@@ -54,27 +53,29 @@ def measure_costs(folder: Path, rounds: int, runs: int) -> tuple[Costs, float]:
             cluster_tables.LOOK: (looks(_CLAIMS), settled),
         }
         costs = {name: cost_of(app, probe, work, rounds, prepare) for name, (work, prepare) in asked.items()}
-        return costs, _bytes_of_run(app, probe)
+        return costs, _bytes_of_run(app, probe, 10 * runs)
 
 
-def _bytes_of_run(app: Application, probe: ClusterProbe) -> float:
+def _bytes_of_run(app: Application, probe: ClusterProbe, count: int) -> float:
     """Return the bytes of memory of a run half of whose steps are done."""
     before = probe.used_memory()
-    for _ in range(_KEPT):
+    for _ in range(count):
         run = workloads.create(app.control_plane, workloads.chain(STEPS_OF_RUN))
         held = workloads.claim(app.control_plane, run)
         for _ in range(STEPS_OF_RUN // 2):
             claimed = workloads.complete(app.control_plane, run, held, {"way": 7}, claim_next=True).claimed
             assert claimed is not None, "only half of the run is done"
             held = claimed
-    return (probe.used_memory() - before) / _KEPT
+    return (probe.used_memory() - before) / count
 
 
-def measure_throughput(folder: Path, *, rounds: int, workers: int, length: int) -> list[list[Turn]]:
+def measure_throughput(
+    folder: Path, *, rounds: int, workers: int, length: int, places: Iterable[str] = PLACES
+) -> list[list[Turn]]:
     """Return the turns of each round: of each place, a chain and a dag."""
     shapes = {"chain": workloads.chain(length), "dag": workloads.parallel_diamonds(max(1, length // 22), 20, 10)}
-    with at_places(folder, workers) as places:
-        return [list(take_turns(places, shapes)) for _ in range(rounds)]
+    with at_places(folder, workers, places) as found:
+        return [list(take_turns(found, shapes)) for _ in range(rounds)]
 
 
 def heading(load: Sequence[float]) -> str:

@@ -1,11 +1,11 @@
 """Turns of work on one server and on clusters: processes that each carry out runs of their own, at the same time."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
@@ -47,17 +47,20 @@ class _Place:
     url: str
 
 
+PLACES: Final[Mapping[str, Callable[[Path], AbstractContextManager[str]]]] = {
+    ONE: redis_server,
+    CLUSTER: redis_cluster,
+    REPLICATED: partial(redis_cluster, has_replicas=True),
+}
+
+
 @contextmanager
-def at_places(folder: Path, workers: int) -> Iterator[list[_Place]]:
-    """Start one server, a cluster and one with replicas, and so many workers of each."""
+def at_places(folder: Path, workers: int, names: Iterable[str] = PLACES) -> Iterator[list[_Place]]:
+    """Start one server, a cluster and one with replicas, or what is named of these, and so many workers of each."""
     with ExitStack() as started:
-        urls = {
-            ONE: started.enter_context(redis_server(folder / "one")),
-            CLUSTER: started.enter_context(redis_cluster(folder / "three")),
-            REPLICATED: started.enter_context(redis_cluster(folder / "six", has_replicas=True)),
-        }
         places = []
-        for name, url in urls.items():
+        for number, name in enumerate(names):
+            url = started.enter_context(PLACES[name](folder / str(number)))
             pools = [
                 started.enter_context(ProcessPoolExecutor(1, mp_context=get_context("spawn"))) for _ in range(workers)
             ]

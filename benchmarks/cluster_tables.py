@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from benchmarks.cluster_costs import STEPS_OF_RUN, Cost
-from benchmarks.cluster_load import CLUSTER, ONE, REPLICATED, Turn
+from benchmarks.cluster_load import ONE, Turn
 from benchmarks.shards import SIZES, Load, Parts, load
 
 CLAIMED = "a run of 20 steps, each claimed with the completion before"
 HANDED = "a run of 20 steps, each handed to another agent by its inbox"
 SOUGHT = "a claim among all runs, and the completion"
 LOOK = "a look of the clock, nothing due"
-_PLACES: Final = (ONE, CLUSTER, REPLICATED)
 _AGENTS: Final = 1000
 _MORE: Final = Parts(lists=256, due=256, agents=256)
 _GIB: Final = 1 << 30
@@ -35,7 +34,7 @@ def throughput(rounds: Sequence[Sequence[Turn]], workers: int) -> Iterator[str]:
         lambda turn: turn.cpu_of_workers * 1e6,
     )
     for shape in dict.fromkeys(turn.shape for turn in rounds[0]):
-        for place in _PLACES:
+        for place in dict.fromkeys(turn.place for turn in rounds[0]):
             own = [_of(turns, place, shape) for turns in rounds]
             cells = [f"{statistics.median(turn.steps / turn.seconds for turn in own):,.0f}", _ratio(rounds, own, shape)]
             cells += [_number(statistics.median(what(turn) / turn.steps for turn in own)) for what in asked]
