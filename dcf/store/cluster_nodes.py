@@ -151,5 +151,5 @@ class ClusterNodes:
             )
         except RedisClusterException as error:
             cause = error.__cause__
-            raise cause if isinstance(cause, redis.ConnectionError) else redis.ConnectionError() from error
+            raise cause if isinstance(cause, redis.ConnectionError) else redis.ConnectionError() from None
         return found

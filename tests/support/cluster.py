@@ -152,11 +152,16 @@ class Cluster:
         wait_until(lambda: replica.ask("ROLE")[0] == "master")
 
     def is_whole(self) -> bool:
-        """Whether every slot is served, and every node that is alive says so."""
+        """Whether every slot is served by a primary that is alive, and every node that is alive says so."""
         try:
-            return all("cluster_state:ok" in node.ask("CLUSTER", "INFO") for node in self.alive())
+            return all(self._sees_all(node) for node in self.alive())
         except redis.RedisError:
             return False
+
+    def _sees_all(self, node: Node) -> bool:
+        leading = {one.port for one in self.alive() if one.ask("ROLE")[0] == "master"}
+        ranges: Sequence[Any] = node.ask("CLUSTER", "SLOTS")
+        return sum(last - first + 1 for first, last, found, *_ in ranges if found[1] in leading) == SLOTS
 
     def restart(self, node: Node) -> None:
         node.start()

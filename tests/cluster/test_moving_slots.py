@@ -1,0 +1,152 @@
+"""Runs and inboxes on a cluster whose slots move and whose nodes die, with a real cluster of six nodes."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from redis.crc import key_slot
+
+from dcf.errors import DcfError, StoreUnavailable, UnknownRun
+from dcf.store import keys
+from dcf.store.cluster_keys import cluster_key, slot_of
+from dcf.store.inbox import Inbox
+from dcf.store.inbox_waits import InboxReader
+from dcf.store.opening import connect
+from dcf.store.waiting_clients import WaitingClients
+from tests.support.cluster import Cluster, Node, redis_cluster
+from tests.support.machines import chain
+from tests.support.waiting import wait_until
+from tests.support.world import World
+
+NAMES = tuple(f"S{number}" for number in range(8))
+PATIENCE_S = 30.0
+
+
+@pytest.fixture(scope="module")
+def cluster(short_directory: Path) -> Iterator[Cluster]:
+    """A cluster of its own, since its nodes are killed."""
+    with redis_cluster(short_directory / "moving") as found:
+        yield found
+
+
+@pytest.fixture
+def world(cluster: Cluster) -> Iterator[World]:
+    wait_until(cluster.is_whole, PATIENCE_S)
+    connections = connect(cluster.url)
+    yield World(connections=connections, deadline_s=PATIENCE_S)
+    connections.close()
+
+
+def slot(run: str) -> int:
+    return key_slot(run.encode())
+
+
+def other_than(cluster: Cluster, owner: Node) -> Node:
+    return next(node for node in cluster.primaries() if node is not owner)
+
+
+def test_a_run_is_worked_on_while_its_slot_moves_to_and_fro_key_by_key(cluster: Cluster, world: World) -> None:
+    run = world.create(chain(*NAMES), agents=dict.fromkeys(NAMES, "ann"))
+    is_over = threading.Event()
+
+    def move() -> None:
+        while not is_over.is_set():
+            cluster.move(slot(run), other_than(cluster, cluster.owner(slot(run))), at_once=1)
+
+    mover = threading.Thread(target=move)
+    mover.start()
+    try:
+        for name in NAMES:
+            world.do(run, name, "ann")
+    finally:
+        is_over.set()
+        mover.join()
+    world.finalize(run)
+    assert world.run_status(run) == "succeeded"
+    assert world.event_types(run).count("StateSucceeded") == len(NAMES)
+    assert {world.doc(run, name).attempts for name in NAMES} == {1}
+
+
+@contextmanager
+def half_moved(cluster: Cluster, moving: int) -> Iterator[None]:
+    """Have some keys of a slot at one node and the others at another, until the block ends."""
+    source = cluster.owner(moving)
+    target = other_than(cluster, source)
+    target.ask("CLUSTER", "SETSLOT", moving, "IMPORTING", source.node_id)
+    source.ask("CLUSTER", "SETSLOT", moving, "MIGRATING", target.node_id)
+    first, *_ = source.ask("CLUSTER", "GETKEYSINSLOT", moving, 1)
+    login = ("AUTH2", "admin", cluster.passwords["admin"])
+    source.ask("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, *login, "KEYS", first)
+    try:
+        yield
+    finally:
+        cluster.move(moving, target)
+
+
+def test_what_is_half_moved_is_neither_taken_for_absent_nor_written(cluster: Cluster, world: World) -> None:
+    run = world.create(chain("A", "B"), agents={"A": "ann", "B": "ann"})
+    token = world.acquire(run, "A", "ann")
+    hasty = World(connections=world.connections, deadline_s=0.3)
+    with half_moved(cluster, slot(run)):
+        with pytest.raises(DcfError) as told:
+            hasty.complete(run, "A", token)
+        assert not isinstance(told.value, UnknownRun)
+    assert world.doc(run, "A").status == "running"
+    world.complete(run, "A", token)
+    world.do(run, "B", "ann")
+    assert world.run_status(run) == "succeeded"
+
+
+def test_a_primary_that_is_killed_is_replaced_and_what_was_answered_is_there(cluster: Cluster) -> None:
+    wait_until(cluster.is_whole, PATIENCE_S)
+    connections = connect(cluster.url)
+    world = World(connections=connections, deadline_s=PATIENCE_S, wait_replicas=1)
+    runs = [world.create(chain("A", "B"), agents={"A": "ann", "B": "ann"}) for _ in range(6)]
+    tokens = {run: world.acquire(run, "A", "ann") for run in runs}
+    killed = cluster.owner(slot(runs[0]))
+    killed.kill()
+    wait_until(cluster.is_whole, PATIENCE_S)
+    unconfirmed = World(connections=connections, deadline_s=PATIENCE_S)
+    for run in runs:
+        unconfirmed.complete(run, "A", tokens[run])
+        unconfirmed.do(run, "B", "ann")
+    cluster.restart(killed)
+    connections.close()
+
+
+def test_nobody_answers_is_told_when_all_nodes_of_the_url_are_gone() -> None:
+    connections = connect("redis+cluster://user:secret@127.0.0.1:9,127.0.0.1:10")
+    with pytest.raises(StoreUnavailable) as told:
+        connections.send(("GET", "cp:idx:probe"))
+    assert "the cluster of 127.0.0.1:9, 127.0.0.1:10" in str(told.value.place)
+    assert "secret" not in f"{told.value} {told.value.place} {told.value.hint}"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_who_waits_is_woken_also_after_the_news_moved_to_another_node(cluster: Cluster, world: World) -> None:
+    inbox, agent = Inbox(world.connections), "waits-long"
+    reader = InboxReader(inbox, WaitingClients(world.connections, cluster.url).open)
+    stream = slot_of(cluster_key(keys.news(agent, world.connections.shards)))
+
+    async def heard(number: int) -> str:
+        waiting = asyncio.create_task(reader.next(agent, PATIENCE_S))
+        await asyncio.to_thread(wait_until, lambda: reader.waiting == 1)
+        await asyncio.to_thread(inbox.put, agent, f"run:S:{number}:ready", {"number": number})
+        message = await waiting
+        assert message is not None
+        await asyncio.to_thread(inbox.acknowledge, agent, message.message_id)
+        return str(message.event)
+
+    try:
+        assert await heard(1) == "{'number': 1}"
+        owner = await asyncio.to_thread(cluster.owner, stream)
+        await asyncio.to_thread(cluster.move, stream, other_than(cluster, owner))
+        assert await heard(2) == "{'number': 2}"
+    finally:
+        await reader.close()
+        with suppress(DcfError):
+            await asyncio.to_thread(world.connections.recover)
