@@ -4,6 +4,7 @@ import os
 import secrets
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -118,8 +119,8 @@ class Cluster:
     def replica_of(self, node: Node) -> Node:
         return next(one for one in self.alive() if one is not node and f"slave {node.node_id}" in _myself(one))
 
-    def move(self, slot: int, to: Node, *, at_once: int = 10) -> None:
-        """Move a slot and its keys to another primary, as resharding does."""
+    def move(self, slot: int, to: Node, *, at_once: int = 10, pause_s: float = 0.0) -> None:
+        """Move a slot and its keys to another primary, as resharding does: so many keys at once, and then a pause."""
         source = self.owner(slot)
         if source is to:
             return
@@ -128,6 +129,7 @@ class Cluster:
         while keys := source.ask("CLUSTER", "GETKEYSINSLOT", slot, at_once):
             login = ("AUTH2", ADMIN, self.passwords[ADMIN])
             source.ask("MIGRATE", "127.0.0.1", to.port, "", 0, 5000, *login, "KEYS", *keys)
+            time.sleep(pause_s)
         to.ask("CLUSTER", "SETSLOT", slot, "NODE", to.node_id)
         source.ask("CLUSTER", "SETSLOT", slot, "NODE", to.node_id)
         for node in self.primaries():
@@ -142,6 +144,14 @@ class Cluster:
         """Whether every slot is served, and every node that is alive says so."""
         try:
             return all("cluster_state:ok" in node.ask("CLUSTER", "INFO") for node in self.alive())
+        except redis.RedisError:
+            return False
+
+    def is_in_step(self) -> bool:
+        """Whether every slot is served, and every replica has all that its primary has."""
+        try:
+            lagging = [node for node in self.alive() if not _has_all(node, self.nodes)]
+            return self.is_whole() and not lagging and len(self.primaries()) * 2 == len(self.alive())
         except redis.RedisError:
             return False
 
@@ -231,6 +241,16 @@ def _replicates(replica: Node, primary: Node) -> bool:
 def _is_in_step(replica: Node) -> bool:
     kind, *role = replica.ask("ROLE")
     return kind == "slave" and "connected" in role
+
+
+def _has_all(node: Node, nodes: Sequence[Node]) -> bool:
+    """Whether a node is a primary, or a replica that has what its primary had when it was asked."""
+    kind, *role = node.ask("ROLE")
+    if kind == "master":
+        return True
+    primary = next(one for one in nodes if one.port == role[1])
+    reached = primary.ask("ROLE")[1]
+    return role[2] == "connected" and node.ask("ROLE")[-1] >= reached
 
 
 def free_port_of_node() -> int:
