@@ -22,7 +22,7 @@ class ClusterClient:
 
     def __init__(self, cluster: Cluster) -> None:
         make: Any = redis.RedisCluster  # redis-py leaves it untyped
-        nodes = [ClusterNode("127.0.0.1", node.port) for node in cluster.alive()]  # type: ignore[no-untyped-call]
+        nodes = [ClusterNode(node.address, node.port) for node in cluster.alive()]  # type: ignore[no-untyped-call]
         login = {"username": ADMIN, "password": cluster.passwords[ADMIN]}
         self._client: Any = make(startup_nodes=nodes, protocol=2, socket_timeout=5, **login)
 

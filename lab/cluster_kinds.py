@@ -6,6 +6,7 @@ replicas have everything again: what is lost with a node and its replica togethe
 
 import random
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,28 +17,35 @@ from dcf.store import keys
 from dcf.store.cluster_keys import cluster_key
 from lab.cluster_client import ClusterClient
 from lab.crews import Crew
+from lab.halves import Halves
 from lab.kind import Kind, kill_clock, kill_worker
 from lab.process import Place
-from tests.support.cluster import Cluster, Node, redis_cluster
+from lab.regions import why_not
+from tests.support.cluster import HERE, Cluster, Host, Node, redis_cluster
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _PATIENCE_S: Final = 60
-_MOST_SLOTS: Final = 3
+_MOST_SLOTS: Final = 6
+_OTHERS: Final = 0.4
 
 
 class FailingCluster(Kind):
     """Slots move key by key; primaries are killed, frozen and relieved. `DCF_WAIT_REPLICAS` is 1."""
 
     name = "cluster"
-    pause_s = (0.1, 0.5)
+    pause_s = (0.05, 0.2)
 
     def open(self) -> None:
         """Start three primaries with a replica each."""
-        self.cluster: Cluster = self.stack.enter_context(redis_cluster(self.home / "nodes"))
+        self.cluster: Cluster = self.stack.enter_context(redis_cluster(self.home / "nodes", hosts=self.hosts()))
         self.stack.callback(self.servers.end)
+
+    def hosts(self) -> tuple[Host, ...]:
+        """Return where the nodes run, in turn."""
+        return (HERE,)
 
     def place(self) -> Place:
         """Let everybody find the cluster by some of its nodes, and answer only what replicas have."""
@@ -63,19 +71,27 @@ class FailingCluster(Kind):
         ]
         (one,) = luck.choices([do for _, do in strikes], [weight for weight, _ in strikes])
         told = one()
-        wait_until(self.cluster.is_in_step, _PATIENCE_S)
+        self.settle()
         return told
 
+    def settle(self) -> None:
+        """Wait until every replica has everything again."""
+        wait_until(self.cluster.is_in_step, _PATIENCE_S)
+
     def _move(self, luck: random.Random) -> str:
-        """Move slots of what is worked on, in pieces."""
-        cluster, moved = self.cluster, []
-        for _ in range(luck.randint(1, _MOST_SLOTS)):
-            slot = self._slot(luck)
-            owner = cluster.owner(slot)
-            target = luck.choice([node for node in cluster.primaries() if node is not owner])
-            cluster.move(slot, target, at_once=luck.choice((1, 1, 5)), pause_s=luck.choice((0.0, 0.005, 0.02)))
-            moved.append(str(slot))
-        return f"moved slots {', '.join(moved)}"
+        """Move slots of what is worked on, several at the same time, in pieces."""
+        cluster = self.cluster
+        slots = sorted({self._slot(luck) for _ in range(luck.randint(1, _MOST_SLOTS))})
+        moves: list[Future[None]] = []
+        with ThreadPoolExecutor(_MOST_SLOTS) as moving:
+            for slot in slots:
+                owner = cluster.owner(slot)
+                target = luck.choice([node for node in cluster.primaries() if node is not owner])
+                at_once, pause_s = luck.choice((1, 1, 5)), luck.choice((0.0, 0.005, 0.02))
+                moves.append(moving.submit(cluster.move, slot, target, at_once=at_once, pause_s=pause_s))
+        for move in moves:
+            move.result()
+        return f"moved slots {', '.join(map(str, slots))}"
 
     def _slot(self, luck: random.Random) -> int:
         """Return the slot of a live run, or of anything."""
@@ -110,6 +126,38 @@ class FailingCluster(Kind):
     def _pair(self, luck: random.Random) -> tuple[Node, Node]:
         primary = luck.choice(self.cluster.primaries())
         return primary, self.cluster.replica_of(primary)
+
+
+class SplitCluster(FailingCluster):
+    """A primary and the replica of another are cut off from the other nodes, but not from dcf."""
+
+    name = "cluster-partition"
+
+    @classmethod
+    def why_not(cls) -> str | None:
+        """Return why networks cannot be made here; None if they can."""
+        return why_not()
+
+    def open(self) -> None:
+        """Make the networks, then start the nodes in them."""
+        self.halves = self.stack.enter_context(Halves())
+        super().open()
+
+    def hosts(self) -> tuple[Host, ...]:
+        """Give the first and the fifth node, no primary and its own replica, to the minority."""
+        many, few = self.halves.hosts
+        return (few, many, many, many, few, many)
+
+    def strike(self, luck: random.Random, crew: Crew) -> str:
+        """Cut off the minority for a while, with or without time to replace it; or do what is done to any cluster."""
+        if luck.random() < _OTHERS:
+            return super().strike(luck, crew)
+        length = luck.choice((0.5, 2.0, 4.0))
+        self.halves.cut()
+        time.sleep(length)
+        self.halves.mend()
+        self.settle()
+        return f"cut off two nodes for {length} s"
 
 
 def _leads(node: Node) -> bool:

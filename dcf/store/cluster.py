@@ -2,9 +2,10 @@
 
 Each command goes to the node of its keys, in the order that `cluster_stages` keeps. A redirected command is sent again:
 to another node after MOVED, asked for by name after ASK. What must be of one piece is not: commands from MULTI to EXEC,
-and what was read together with a WATCH. Those come back as errors after which the whole attempt begins anew. A
-transaction must not follow ASK: while a slot moves, one node has some documents of a run and the other the rest, and
-what is written at the new node as if it were not there would be in the way of the one that still comes.
+what was read together with a WATCH, and a script that builds keys, of which Redis knows only some before it runs. Those
+come back as errors after which the whole attempt begins anew. A transaction must not follow ASK: while a slot moves, one
+node has some documents of a run and the other the rest, and what is written at the new node as if it were not there
+would be in the way of the one that still comes.
 
 Nodes fail over one by one. An index entry that is lost with its node, after the run that it lists was committed on
 another, would never be missed. So with `DCF_WAIT_REPLICAS` each packet of writes to a node ends with a WAIT: replicas
@@ -22,8 +23,9 @@ from redis.exceptions import AskError, MovedError, TryAgainError
 from dcf.errors import StoreUnavailable
 from dcf.jitter import JITTER
 from dcf.store import faults
-from dcf.store.cluster_keys import cluster_key, on_cluster, plain_key, slot_of
+from dcf.store.cluster_keys import builds_keys, cluster_key, on_cluster, plain_key, slot_of
 from dcf.store.cluster_nodes import ClusterNodes
+from dcf.store.cluster_reads import joined, parts
 from dcf.store.cluster_stages import Node, Stage, has_written, in_transaction, may_write, owners, stages
 from dcf.store.connection import (
     Command,
@@ -126,10 +128,14 @@ class _Packets:
             self._unwatch_later()
         if self._only is not None:
             return exchange(self._connection(self._only), commands)
+        replies = self._exchanged([part for command in commands for part in parts(command)])
+        return [*joined(commands, iter(replies))]
+
+    def _exchanged(self, commands: Sequence[Command]) -> list[Reply]:
         placed = [on_cluster(command) for command in commands]
         named = [command for command, _ in placed]
         packet = _Packet(named, owners(named, [slot for _, slot in placed]))
-        is_firm = in_transaction(named)
+        is_firm = in_transaction(named) | {at for at, command in enumerate(commands) if builds_keys(command)}
         if any(command[0] == "WATCH" for command in named):
             watched = {packet.slots[at] for at, command in enumerate(named) if command[0] == "WATCH"}
             is_firm |= {at for at, slot in enumerate(packet.slots) if slot in watched}
@@ -206,16 +212,17 @@ class _Packets:
             if not redirected:
                 return
             for at in redirected:
-                packet.replies[at] = self._sent_again(packet, at, packet.replies[at])
+                again = packet.with_its_wait(at)
+                packet.note(again, self._sent_again(packet, again, packet.replies[at]))
             time.sleep(JITTER.uniform(0, min(0.001 * 2**attempt, 0.05)))
 
-    def _sent_again(self, packet: "_Packet", at: int, error: AskError | TryAgainError) -> Reply:
-        command, slot = packet.commands[at], packet.slots[at]
+    def _sent_again(self, packet: "_Packet", places: Sequence[int], error: AskError | TryAgainError) -> list[Reply]:
+        commands, slot = [packet.commands[at] for at in places], packet.slots[places[0]]
         if isinstance(error, AskError) and not isinstance(error, MovedError):
-            return self._answered(f"{error.host}:{error.port}", [command], [("ASKING",)])[0]
+            return self._answered(f"{error.host}:{error.port}", commands, [("ASKING",)])
         if isinstance(error, MovedError):
             self._nodes.moved(error)
-        return self._answered(self._node(slot), [command])[0]
+        return self._answered(self._node(slot), commands)
 
     def _note_watches(self, node: Node, commands: Sequence[Command]) -> None:
         for name, *_ in commands:
@@ -237,6 +244,11 @@ class _Packet:
         self.commands = commands
         self.slots = slots
         self.replies: list[Reply] = [None] * len(commands)
+
+    def with_its_wait(self, at: int) -> list[int]:
+        """Return the place of a command, and of the WAIT for replicas right after it: it is for the same node."""
+        is_waited_for = at + 1 < len(self.commands) and self.commands[at + 1][0] == "WAIT"
+        return [at, at + 1] if is_waited_for else [at]
 
     def note(self, places: Sequence[int], replies: Sequence[Reply]) -> None:
         """Note the replies to the commands at these places."""
