@@ -3,8 +3,8 @@
 Each command goes to the node of its keys, in the order that `cluster_stages` keeps. A redirected command is sent again:
 to another node after MOVED, asked for by name after ASK. What must be of one piece is not: commands from MULTI to EXEC,
 what was read together with a WATCH, and a script that builds keys, of which Redis knows only some before it runs. Those
-come back as errors after which the whole attempt begins anew. A transaction must not follow ASK: while a slot moves, one
-node has some documents of a run and the other the rest, and what is written at the new node as if it were not there
+come back as errors after which the whole attempt begins anew. A transaction must not follow ASK: while a slot moves,
+one node has some documents of a run and the other the rest, and what is written at the new node as if it were not there
 would be in the way of the one that still comes.
 
 Nodes fail over one by one. An index entry that is lost with its node, after the run that it lists was committed on
