@@ -77,7 +77,7 @@ class Kind(ABC):
     def place(self) -> Place:
         """Return where clocks and workers find dcf's Redis."""
         login = "" if self.users is None else self.users.login()
-        return Place(url=f"redis://{login}127.0.0.1:{self.way_in()}?socket_timeout=0.5", time_file=self.time_file)
+        return Place(url=f"redis://{login}127.0.0.1:{self.way_in()}", time_file=self.time_file)
 
     def way_in(self) -> int:
         """Return the port that dcf connects to."""

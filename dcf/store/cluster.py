@@ -2,9 +2,14 @@
 
 Each command goes to the node of its keys, in the order that `cluster_stages` keeps. A redirected command is sent again:
 to another node after MOVED, asked for by name after ASK. What must be of one piece is not: commands from MULTI to EXEC,
-and what was read together with a WATCH. Those come back as errors after which the whole attempt begins anew. A
-transaction must not follow ASK: while a slot moves, one node has some documents of a run and the other the rest, and
-what is written at the new node as if it were not there would be in the way of the one that still comes.
+what was read together with a WATCH, and a script that builds keys, of which Redis knows only some before it runs. Those
+come back as errors after which the whole attempt begins anew. A transaction must not follow ASK: while a slot moves,
+one node has some documents of a run and the other the rest, and what is written at the new node as if it were not there
+would be in the way of the one that still comes.
+
+Nodes fail over one by one. An index entry that is lost with its node, after the run that it lists was committed on
+another, would never be missed. So with `DCF_WAIT_REPLICAS` each packet of writes to a node ends with a WAIT: replicas
+have what was written there before another node is sent what relies on it.
 """
 
 import time
@@ -18,9 +23,10 @@ from redis.exceptions import AskError, MovedError, TryAgainError
 from dcf.errors import StoreUnavailable
 from dcf.jitter import JITTER
 from dcf.store import faults
-from dcf.store.cluster_keys import cluster_key, on_cluster, plain_key, slot_of
+from dcf.store.cluster_keys import builds_keys, cluster_key, on_cluster, plain_key, slot_of
 from dcf.store.cluster_nodes import ClusterNodes
-from dcf.store.cluster_stages import Node, Stage, in_transaction, owners, stages
+from dcf.store.cluster_reads import joined, parts
+from dcf.store.cluster_stages import Node, Stage, has_written, in_transaction, may_write, owners, stages
 from dcf.store.connection import (
     Command,
     Connection,
@@ -40,17 +46,22 @@ _REDIRECTS: Final = 8
 """Times that a command is sent again within one packet. Then the caller's attempt begins anew."""
 
 
+_CONFIRM_MS: Final = 1000
+"""Milliseconds in which replicas must have what was written."""
+
+
 class ClusterConnections(Connections):
-    """Connections to the nodes of one cluster."""
+    """Connections to the nodes of one cluster. So many replicas must have what is written to a node."""
 
     shards = SHARDS
 
-    def __init__(self, nodes: ClusterNodes) -> None:
+    def __init__(self, nodes: ClusterNodes, *, wait_replicas: int = 0) -> None:
         self._nodes = nodes
+        self._wait_replicas = wait_replicas
 
     def take(self) -> Connection:
         """Return what sends to every node, with connections of its own."""
-        return cast("Connection", RoutedConnection(_Packets(self._nodes)))
+        return cast("Connection", RoutedConnection(_Packets(self._nodes, wait_replicas=self._wait_replicas)))
 
     def give_back(self, connection: Connection, *, is_broken: bool) -> None:
         """Keep the connections for the next caller; close them if one of them broke."""
@@ -104,9 +115,10 @@ class _Packets:
     It keeps its connections until `leave`, since a WATCH belongs to one.
     """
 
-    def __init__(self, nodes: ClusterNodes, node: Node | None = None) -> None:
+    def __init__(self, nodes: ClusterNodes, node: Node | None = None, *, wait_replicas: int = 0) -> None:
         self._nodes = nodes
         self._only = node
+        self._wait_replicas = wait_replicas
         self._open: dict[Node, Connection] = {}
         self._watching: set[Node] = set()
 
@@ -116,10 +128,19 @@ class _Packets:
             self._unwatch_later()
         if self._only is not None:
             return exchange(self._connection(self._only), commands)
+        replies = self._exchanged([part for command in commands for part in parts(command)])
+        return [*joined(commands, iter(replies))]
+
+    def _exchanged(self, commands: Sequence[Command]) -> list[Reply]:
         placed = [on_cluster(command) for command in commands]
         named = [command for command, _ in placed]
+<<<<<<< HEAD
         packet = _Exchanged(named, owners(named, [slot for _, slot in placed]))
         is_firm = in_transaction(named)
+=======
+        packet = _Packet(named, owners(named, [slot for _, slot in placed]))
+        is_firm = in_transaction(named) | {at for at, command in enumerate(commands) if builds_keys(command)}
+>>>>>>> labcluster
         if any(command[0] == "WATCH" for command in named):
             watched = {packet.slots[at] for at, command in enumerate(named) if command[0] == "WATCH"}
             is_firm |= {at for at, slot in enumerate(packet.slots) if slot in watched}
@@ -149,18 +170,37 @@ class _Packets:
 
     def _carry_out(self, packet: "_Exchanged", stage: Stage) -> None:
         """Send what is for each node, then read the replies of each."""
-        sent: list[tuple[Connection, list[int], int]] = []
-        *others, (last, its_places) = stage.items()
-        for node, places in others:
-            commands = [packet.commands[at] for at in places]
-            sent.append((self._connection(node), places, self._post(node, commands)))
-        packet.note(its_places, self._answered(last, [packet.commands[at] for at in its_places]))
-        for connection, places, more in sent:
-            packet.note(places, [_read(connection) for _ in range(more + len(places))][more:])
+        sent: list[tuple[Connection, list[Command], int]] = []
+        given = {node: [packet.commands[at] for at in places] for node, places in stage.items()}
+        *others, last = given
+        for node in others:
+            commands = self._to_confirm(given[node])
+            sent.append((self._connection(node), commands, self._post(node, commands)))
+        packet.note(stage[last], self._answered(last, given[last]))
+        for node, (connection, commands, more) in zip(others, sent, strict=True):
+            replies = [_read(connection) for _ in range(more + len(commands))][more:]
+            packet.note(stage[node], self._confirmed(given[node], replies))
 
-    def _answered(self, node: Node, commands: Sequence[Command]) -> list[Reply]:
+    def _answered(self, node: Node, commands: Sequence[Command], before: Sequence[Command] = ()) -> list[Reply]:
+        """Send a node commands and what goes before them; return the replies to the commands."""
         self._note_watches(node, commands)
-        return exchange(self._connection(node), commands)
+        replies = exchange(self._connection(node), [*before, *self._to_confirm(commands)])
+        return self._confirmed(commands, replies[len(before) :])
+
+    def _to_confirm(self, commands: Sequence[Command]) -> list[Command]:
+        """Return the commands, with a WAIT after them if they may write, and do not wait themselves."""
+        must_wait = self._wait_replicas and may_write(commands)
+        return [*commands, ("WAIT", self._wait_replicas, _CONFIRM_MS)] if must_wait else [*commands]
+
+    def _confirmed(self, commands: Sequence[Command], replies: list[Reply]) -> list[Reply]:
+        """Return the replies to the commands. Raise PassingError if too few replicas have what they wrote."""
+        if len(replies) == len(commands):
+            return replies
+        *found, acknowledged = replies
+        is_confirmed = not isinstance(acknowledged, Exception) and acknowledged >= self._wait_replicas
+        if not is_confirmed and any(map(has_written, commands, found)):
+            raise faults.PassingError("NOREPLICAS")
+        return found
 
     def _post(self, node: Node, commands: Sequence[Command]) -> int:
         """Send commands without waiting. Return how many replies come before theirs."""
@@ -177,16 +217,22 @@ class _Packets:
             if not redirected:
                 return
             for at in redirected:
-                packet.replies[at] = self._sent_again(packet, at, packet.replies[at])
+                again = packet.with_its_wait(at)
+                packet.note(again, self._sent_again(packet, again, packet.replies[at]))
             time.sleep(JITTER.uniform(0, min(0.001 * 2**attempt, 0.05)))
 
+<<<<<<< HEAD
     def _sent_again(self, packet: "_Exchanged", at: int, error: AskError | TryAgainError) -> Reply:
         command, slot = packet.commands[at], packet.slots[at]
+=======
+    def _sent_again(self, packet: "_Packet", places: Sequence[int], error: AskError | TryAgainError) -> list[Reply]:
+        commands, slot = [packet.commands[at] for at in places], packet.slots[places[0]]
+>>>>>>> labcluster
         if isinstance(error, AskError) and not isinstance(error, MovedError):
-            return exchange(self._connection(f"{error.host}:{error.port}"), [("ASKING",), command])[1]
+            return self._answered(f"{error.host}:{error.port}", commands, [("ASKING",)])
         if isinstance(error, MovedError):
             self._nodes.moved(error)
-        return exchange(self._connection(self._node(slot)), [command])[0]
+        return self._answered(self._node(slot), commands)
 
     def _note_watches(self, node: Node, commands: Sequence[Command]) -> None:
         for name, *_ in commands:
@@ -208,6 +254,11 @@ class _Exchanged:
         self.commands = commands
         self.slots = slots
         self.replies: list[Reply] = [None] * len(commands)
+
+    def with_its_wait(self, at: int) -> list[int]:
+        """Return the place of a command, and of the WAIT for replicas right after it: it is for the same node."""
+        is_waited_for = at + 1 < len(self.commands) and self.commands[at + 1][0] == "WAIT"
+        return [at, at + 1] if is_waited_for else [at]
 
     def note(self, places: Sequence[int], replies: Sequence[Reply]) -> None:
         """Note the replies to the commands at these places."""

@@ -7,7 +7,7 @@ with the same options as those to a single server. It sends nothing else.
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from redis.exceptions import MovedError, RedisClusterException, SlotNotCoveredEr
 
 from dcf.store import faults
 from dcf.store.cluster_stages import Node
-from dcf.store.connection import Connection, Pool
+from dcf.store.connection import Connection, Pool, as_it_is
 
 _LEARNED_AGAIN_S: Final = 0.05
 """Seconds before which the slots are not asked for again, however many threads lost a node."""
@@ -30,7 +30,7 @@ class ClusterNodes:
     """The nodes of one cluster. `hosts` are some of its nodes; the others are learned from them.
 
     `login` are options of redis-py's cluster client, which learns them. Connections have `pool_options`, and
-    asynchronous ones `waiting_options`.
+    asynchronous ones `waiting_options`. `around` may put something around the pool of each node.
     """
 
     def __init__(
@@ -39,12 +39,14 @@ class ClusterNodes:
         login: Mapping[str, Any],
         pool_options: Mapping[str, Any],
         waiting_options: Mapping[str, Any],
+        around: Callable[[Pool], Pool] = as_it_is,
     ) -> None:
         self.place = "the cluster of " + ", ".join(f"{host}:{port}" for host, port in hosts)
         self._hosts = hosts
         self._login = dict(login)
         self._pool_options = dict(pool_options)
         self._waiting_options = dict(waiting_options)
+        self._around = around
         self._lock = threading.Lock()
         self._cluster: NodesManager | None = None
         self._learned_at = 0.0
@@ -120,7 +122,7 @@ class ClusterNodes:
         if pool is None:
             host, _, port = node.rpartition(":")
             made: Pool = redis.ConnectionPool(host=host, port=int(port), **self._pool_options)
-            pool = self._pools.setdefault(node, made)
+            pool = self._pools.setdefault(node, self._around(made))
         try:
             fresh: Connection = pool.get_connection()
         except redis.ResponseError as error:  # the handshake of a new connection was refused
