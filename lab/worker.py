@@ -20,7 +20,7 @@ from typing import Any
 from dcf.errors import DcfError
 from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
-from dcf.store.opening import waiting_opener
+from dcf.store.waiting_clients import WaitingClients
 from lab.expectation import CHECKED, FIX, GATED, NEVER, answer_of
 from lab.habits import Habit, habit_of
 from lab.http_verbs import HttpVerbs, connected
@@ -80,7 +80,7 @@ def main(duty: Duty) -> None:
         verbs = Recorded(OwnVerbs(dcf.plane, dcf.notifications), recorder, duty.agent)
         worker = Worker(duty=duty, verbs=verbs, inbox=dcf.inbox)
         worker.begin()
-        asyncio.run(worker.listen(InboxReader(dcf.inbox, waiting_opener(dcf.connections, duty.place.url))))
+        asyncio.run(worker.listen(InboxReader(dcf.inbox, WaitingClients(dcf.connections, duty.place.url).open)))
 
 
 @dataclass(kw_only=True)

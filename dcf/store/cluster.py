@@ -134,13 +134,8 @@ class _Packets:
     def _exchanged(self, commands: Sequence[Command]) -> list[Reply]:
         placed = [on_cluster(command) for command in commands]
         named = [command for command, _ in placed]
-<<<<<<< HEAD
         packet = _Exchanged(named, owners(named, [slot for _, slot in placed]))
-        is_firm = in_transaction(named)
-=======
-        packet = _Packet(named, owners(named, [slot for _, slot in placed]))
         is_firm = in_transaction(named) | {at for at, command in enumerate(commands) if builds_keys(command)}
->>>>>>> labcluster
         if any(command[0] == "WATCH" for command in named):
             watched = {packet.slots[at] for at, command in enumerate(named) if command[0] == "WATCH"}
             is_firm |= {at for at, slot in enumerate(packet.slots) if slot in watched}
@@ -221,13 +216,8 @@ class _Packets:
                 packet.note(again, self._sent_again(packet, again, packet.replies[at]))
             time.sleep(JITTER.uniform(0, min(0.001 * 2**attempt, 0.05)))
 
-<<<<<<< HEAD
-    def _sent_again(self, packet: "_Exchanged", at: int, error: AskError | TryAgainError) -> Reply:
-        command, slot = packet.commands[at], packet.slots[at]
-=======
-    def _sent_again(self, packet: "_Packet", places: Sequence[int], error: AskError | TryAgainError) -> list[Reply]:
+    def _sent_again(self, packet: "_Exchanged", places: Sequence[int], error: AskError | TryAgainError) -> list[Reply]:
         commands, slot = [packet.commands[at] for at in places], packet.slots[places[0]]
->>>>>>> labcluster
         if isinstance(error, AskError) and not isinstance(error, MovedError):
             return self._answered(f"{error.host}:{error.port}", commands, [("ASKING",)])
         if isinstance(error, MovedError):

@@ -3,17 +3,13 @@
 Apart from `application`, so that a command that only reads need not import what runs are made of.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from dcf.store import embedded
 from dcf.store.cluster_url import is_of_cluster, open_cluster
-<<<<<<< HEAD
-from dcf.store.connection import Connections, open_pool
-=======
-from dcf.store.connection import Connections, Pool, as_it_is, open_async_client, open_pool
->>>>>>> labcluster
+from dcf.store.connection import Connections, Pool, as_it_is, open_pool
 
 
 def connect(url: str, *, wait_replicas: int = 0, around: Callable[[Pool], Pool] = as_it_is) -> Connections:

@@ -71,8 +71,7 @@ class Node:
         module = ("--loadmodule", str(JSON_MODULE))
         command = [*self.host.within, str(get_redis_server()), *port, *cluster, *kept, *module, *self.options]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-<<<<<<< HEAD
-        wait_until(lambda: self.is_over() or listens(self.port))
+        wait_until(lambda: self.is_over() or listens(self.port, self.address))
 
     def is_over(self) -> bool:
         """Whether the process has ended by itself: another took one of its ports first."""
@@ -85,9 +84,6 @@ class Node:
         except redis.RedisError:
             return False
         return not self.is_over() and self.process is not None and found["process_id"] == self.process.pid
-=======
-        wait_until(lambda: listens(self.port, self.address))
->>>>>>> labcluster
 
     def kill(self) -> None:
         if self.process is not None:
@@ -206,12 +202,12 @@ class Cluster:
         except redis.RedisError:
             return False
 
-<<<<<<< HEAD
     def _sees_all(self, node: Node) -> bool:
         leading = {one.port for one in self.alive() if one.ask("ROLE")[0] == "master"}
         ranges: Sequence[Any] = node.ask("CLUSTER", "SLOTS")
-        return sum(last - first + 1 for first, last, found, *_ in ranges if found[1] in leading) == SLOTS
-=======
+        served: int = sum(last - first + 1 for first, last, found, *_ in ranges if found[1] in leading)
+        return served == SLOTS
+
     def is_in_step(self) -> bool:
         """Whether every slot is served, and every replica has all that its primary has."""
         try:
@@ -219,7 +215,6 @@ class Cluster:
             return self.is_whole() and not lagging and len(self.primaries()) * 2 == len(self.alive())
         except redis.RedisError:
             return False
->>>>>>> labcluster
 
     def restart(self, node: Node) -> None:
         node.start()
