@@ -203,6 +203,8 @@ class Cluster:
             return False
 
     def _sees_all(self, node: Node) -> bool:
+        if "cluster_state:ok" not in node.ask("CLUSTER", "INFO"):
+            return False
         leading = {one.port for one in self.alive() if one.ask("ROLE")[0] == "master"}
         ranges: Sequence[Any] = node.ask("CLUSTER", "SLOTS")
         served: int = sum(last - first + 1 for first, last, found, *_ in ranges if found[1] in leading)
