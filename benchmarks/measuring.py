@@ -50,6 +50,11 @@ class Probe:
         used = self._client.info("cpu")
         return float(used["used_cpu_user"]) + float(used["used_cpu_sys"])
 
+    def traffic(self) -> int:
+        """Return the bytes that the server has read from connections and written to them."""
+        stats = self._client.info("stats")
+        return int(stats["total_net_input_bytes"]) + int(stats["total_net_output_bytes"])
+
     def memory(self, workflow_id: str) -> int:
         """Return the bytes of a run's keys and what is in them, as MEMORY USAGE counts them.
 

@@ -36,7 +36,8 @@ class ClusterProbe(Probe):
     """Reads the counters of all primaries of a cluster that `redis_cluster` started, added up."""
 
     def __init__(self, url: str) -> None:
-        self.nodes = [Probe(f"redis://{place}") for place in url.partition("://")[2].split(",")]
+        self.urls = [f"redis://{place}" for place in url.partition("://")[2].split(",")]
+        self.nodes = [Probe(one) for one in self.urls]
         self.ping, self.version = self.nodes[0].ping, self.nodes[0].version  # type: ignore[method-assign]
 
     def empty(self) -> None:
@@ -56,6 +57,10 @@ class ClusterProbe(Probe):
     def cpu(self) -> float:
         """Seconds of CPU that the primaries have used."""
         return sum(node.cpu() for node in self.nodes)
+
+    def traffic(self) -> int:
+        """Return the bytes that the primaries have read and written."""
+        return sum(node.traffic() for node in self.nodes)
 
 
 def is_cluster(url: str) -> bool:
@@ -92,10 +97,9 @@ def _replicates(replica: Any, primary: Any) -> bool:
 
 
 def _is_well(node: Any) -> bool:
-    is_whole: bool = node.cluster("INFO").get("cluster_state") == "ok"
     role = node.info("replication")
-    is_in_step = role["role"] == "master" or role["master_link_status"] == "up"
-    return is_whole and bool(is_in_step)
+    is_in_step: bool = role["role"] == "master" or role["master_link_status"] == "up"
+    return is_in_step and node.cluster("INFO").get("cluster_state") == "ok"
 
 
 def _port_with_bus() -> int:

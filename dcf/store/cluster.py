@@ -14,6 +14,7 @@ have what was written there before another node is sent what relies on it.
 
 import time
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Final, cast
 
 import redis
@@ -135,14 +136,12 @@ class _Packets:
         placed = [on_cluster(command) for command in commands]
         named = [command for command, _ in placed]
         packet = _Exchanged(named, owners(named, [slot for _, slot in placed]))
-        is_firm = in_transaction(named) | {at for at, command in enumerate(commands) if builds_keys(command)}
-        if any(command[0] == "WATCH" for command in named):
-            watched = {packet.slots[at] for at, command in enumerate(named) if command[0] == "WATCH"}
-            is_firm |= {at for at, slot in enumerate(packet.slots) if slot in watched}
-        nodes = [self._node(slot) for slot in packet.slots]
-        for stage in stages(named, nodes):
+        serving = {slot: self._node(slot) for slot in set(packet.slots)}
+        for stage in stages(named, [serving[slot] for slot in packet.slots]):
             self._carry_out(packet, stage)
-            self._follow(packet, [at for places in stage.values() for at in places if at not in is_firm])
+            if any(isinstance(packet.replies[at], AskError | TryAgainError) for at in chain(*stage.values())):
+                firm = packet.firm() | {at for at, command in enumerate(commands) if builds_keys(command)}
+                self._follow(packet, [at for at in chain(*stage.values()) if at not in firm])
         return packet.replies
 
     def leave(self, *, is_broken: bool, must_unwatch: bool) -> None:
@@ -249,6 +248,11 @@ class _Exchanged:
         """Return the place of a command, and of the WAIT for replicas right after it: it is for the same node."""
         is_waited_for = at + 1 < len(self.commands) and self.commands[at + 1][0] == "WAIT"
         return [at, at + 1] if is_waited_for else [at]
+
+    def firm(self) -> set[int]:
+        """Return the places of what is not sent again by itself: in a transaction, or read together with a WATCH."""
+        watched = {slot for slot, command in zip(self.slots, self.commands, strict=True) if command[0] == "WATCH"}
+        return in_transaction(self.commands) | {at for at, slot in enumerate(self.slots) if slot in watched}
 
     def note(self, places: Sequence[int], replies: Sequence[Reply]) -> None:
         """Note the replies to the commands at these places."""

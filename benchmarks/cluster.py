@@ -1,0 +1,134 @@
+"""`python -m benchmarks.cluster`: dcf on a Redis Cluster beside one server, and what larger clusters carry.
+
+All on loopback, with the cores there are: workers, one server, a cluster of three primaries, and one whose primaries
+have replicas. They take turns, so that other load meets all alike; read ratios. The costs of a step by family of keys
+are measured on the cluster, and what larger ones carry is calculated from them (`shards`).
+"""
+
+import argparse
+import os
+import platform
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import SecretStr
+
+from benchmarks import cluster_tables, workloads
+from benchmarks.cluster_costs import STEPS_OF_RUN, Cost, claims, cost_of, hand_overs, looks, steps
+from benchmarks.cluster_load import PLACES, Turn, at_places, take_turns
+from benchmarks.peers.redis_cluster import ClusterProbe, redis_cluster
+from dcf.application import Application, open_application
+from dcf.settings import Settings
+
+DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "scaling.md"
+BEGIN: Final = "<!-- figures: written by python -m benchmarks.cluster -->"
+END: Final = "<!-- end of figures -->"
+_CLAIMS: Final = 4
+
+Costs = dict[str, dict[str, Cost]]
+
+
+def measure_costs(folder: Path, rounds: int, runs: int) -> tuple[Costs, float]:
+    """Return what each kind of work costs by family, and the bytes that a live run keeps."""
+    with redis_cluster(folder) as url, open_application(Settings(redis_url=SecretStr(url))) as app:
+        probe = ClusterProbe(url)
+
+        def settled() -> None:
+            for _ in range(3):
+                app.clock.pulse()
+
+        def ready() -> None:
+            settled()
+            for _ in range(_CLAIMS):
+                workloads.create(app.control_plane, workloads.chain(1))
+
+        steps(STEPS_OF_RUN, 1)(app)
+        asked: dict[str, tuple[Callable[[Application], int], Callable[[], None]]] = {
+            cluster_tables.CLAIMED: (steps(STEPS_OF_RUN, runs), settled),
+            cluster_tables.HANDED: (hand_overs(STEPS_OF_RUN, runs), settled),
+            cluster_tables.SOUGHT: (claims(_CLAIMS), ready),
+            cluster_tables.LOOK: (looks(_CLAIMS), settled),
+        }
+        costs = {name: cost_of(app, probe, work, rounds, prepare) for name, (work, prepare) in asked.items()}
+        return costs, _bytes_of_run(app, probe, 10 * runs)
+
+
+def _bytes_of_run(app: Application, probe: ClusterProbe, count: int) -> float:
+    """Return the bytes of memory of a run half of whose steps are done."""
+    before = probe.used_memory()
+    for _ in range(count):
+        run = workloads.create(app.control_plane, workloads.chain(STEPS_OF_RUN))
+        held = workloads.claim(app.control_plane, run)
+        for _ in range(STEPS_OF_RUN // 2):
+            claimed = workloads.complete(app.control_plane, run, held, {"way": 7}, claim_next=True).claimed
+            assert claimed is not None, "only half of the run is done"
+            held = claimed
+    return (probe.used_memory() - before) / count
+
+
+def measure_throughput(
+    folder: Path, *, rounds: int, workers: int, length: int, places: Iterable[str] = PLACES
+) -> list[list[Turn]]:
+    """Return the turns of each round: of each place, a chain and a dag."""
+    shapes = {"chain": workloads.chain(length), "dag": workloads.parallel_diamonds(max(1, length // 22), 20, 10)}
+    with at_places(folder, workers, places) as found:
+        return [list(take_turns(found, shapes)) for _ in range(rounds)]
+
+
+def heading(load: Sequence[float]) -> str:
+    """Return when, with what and where it was measured."""
+    loads = ", ".join(f"{one:.1f}" for one in load)
+    return (
+        f"{datetime.now(UTC).date().isoformat()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
+        f"Redis with AOF every second; load of the machine before and after: {loads}."
+    )
+
+
+def report(*, rounds: int, workers: int, length: int, runs: int, live: int) -> Iterator[str]:
+    """Measure, and yield the lines of the document."""
+    load = [os.getloadavg()[0]]
+    with tempfile.TemporaryDirectory(prefix="dcf-cluster-") as folder:
+        turns = measure_throughput(Path(folder), rounds=rounds, workers=workers, length=length)
+        costs, kept = measure_costs(Path(folder) / "costs", rounds, runs)
+    load.append(os.getloadavg()[0])
+    yield from (heading(load), "")
+    yield from cluster_tables.throughput(turns, workers)
+    yield from cluster_tables.costs(costs)
+    yield from cluster_tables.sizes(costs, kept, live)
+
+
+def write(document: Path, lines: Sequence[str]) -> None:
+    """Put the lines between the marks of a document."""
+    before, _, rest = document.read_text("utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    document.write_text("\n".join([f"{before}{BEGIN}", "", *lines, "", f"{END}{after}"]), "utf-8")
+
+
+def read_options() -> Any:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.cluster", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7, help="how often each place has its turn (default 7)")
+    parser.add_argument("--workers", type=int, default=4, help="processes that work at the same time (default 4)")
+    parser.add_argument("--length", type=int, default=200, help="steps of a chain (default 200)")
+    parser.add_argument("--runs", type=int, default=10, help="runs whose commands are counted (default 10)")
+    parser.add_argument("--live", type=int, default=100_000, help="runs of the calculation (default 100,000)")
+    parser.add_argument("--dry", action="store_true", help="print the tables, write no file")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure and write docs/scaling.md."""
+    given = read_options()
+    lines = list(
+        report(rounds=given.rounds, workers=given.workers, length=given.length, runs=given.runs, live=given.live)
+    )
+    print("\n".join(lines))
+    if not given.dry:
+        write(DOCUMENT, lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""The benchmark of a cluster works: one server and clusters take turns, and costs are told by family of keys."""
+
+from pathlib import Path
+
+from benchmarks import cluster, cluster_tables
+from benchmarks.cluster_costs import AGENTS, LISTS, RUN
+from benchmarks.cluster_load import CLUSTER, ONE
+
+
+def test_one_server_and_clusters_take_turns_at_the_same_work(tmp_path: Path) -> None:
+    places = (ONE, CLUSTER)
+    (turns,) = cluster.measure_throughput(tmp_path, rounds=1, workers=1, length=22, places=places)
+    assert [(turn.shape, turn.place) for turn in turns] == [
+        (shape, place) for shape in ("chain", "dag") for place in places
+    ]
+    assert [(turn.steps, len(turn.nodes)) for turn in turns] == [(22, 1), (22, 3), (32, 1), (32, 3)]
+    one, three = turns[:2]
+    assert three.commands < 1.5 * one.commands  # a cluster is asked for no more than one server is
+    heading, *_ = cluster_tables.throughput([turns], 1)
+    assert heading.startswith("### A cluster beside one server")
+
+
+def test_costs_are_told_by_family_of_keys_and_sizes_calculated_from_them(tmp_path: Path) -> None:
+    costs, kept = cluster.measure_costs(tmp_path, rounds=2, runs=1)
+    assert set(costs[cluster_tables.CLAIMED]) >= {RUN, LISTS}
+    assert costs[cluster_tables.HANDED][AGENTS].commands >= 40  # each of 20 events is put in and taken
+    assert kept > 1000
+    *_, last, end = cluster_tables.sizes(costs, kept, 1000)
+    assert last.startswith("| 1,000 |")
+    assert end == ""
+
+
+def test_figures_are_written_between_the_marks_of_the_document(tmp_path: Path) -> None:
+    document = tmp_path / "scaling.md"
+    document.write_text(f"before\n\n{cluster.BEGIN}\nold\n{cluster.END}\n\nafter\n")
+    cluster.write(document, ["new"])
+    assert document.read_text() == f"before\n\n{cluster.BEGIN}\n\nnew\n\n{cluster.END}\n\nafter\n"

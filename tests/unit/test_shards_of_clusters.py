@@ -1,0 +1,57 @@
+"""What clusters carry by calculation: keys are placed as dcf places them, and the busiest node decides."""
+
+import pytest
+
+from benchmarks.cluster_costs import AGENTS, DUE, LISTS, RUN, family_of
+from benchmarks.shards import Parts, load
+from dcf.store import keys
+from dcf.store.cluster import SHARDS
+from dcf.store.cluster_keys import cluster_key, slot_of
+from dcf.store.keys import RunKeys
+from dcf.store.run_lists import place_of
+
+
+def test_one_node_carries_what_a_core_does() -> None:
+    found = load({RUN: 90, LISTS: 10}, 1, runs=10, agents=1)
+    assert found.steps_per_s == pytest.approx(10_000)
+    assert found.skew == pytest.approx(1)
+
+
+def test_inboxes_in_sixteen_parts_are_on_sixteen_nodes_at_most() -> None:
+    found = load({AGENTS: 160}, 1000, runs=1, agents=2000)
+    assert found.wall == AGENTS
+    assert found.skew > 1000 / 16
+    parted = load({AGENTS: 160}, 1000, runs=1, agents=2000, parts=Parts(agents=256))
+    assert parted.steps_per_s > 4 * found.steps_per_s
+
+
+def test_what_has_one_slot_is_the_wall_of_a_large_cluster() -> None:
+    costs = {RUN: 99.0, "limits": 1.0}
+    assert load(costs, 3, runs=3000, agents=1).wall == RUN
+    assert load(costs, 1000, runs=3000, agents=1).wall == "limits"
+
+
+@pytest.mark.parametrize(
+    ("key", "family"),
+    [
+        (RunKeys("a").meta, RUN),
+        (place_of(keys.LIVE, "a", SHARDS), LISTS),
+        (keys.due("a"), DUE),
+        (keys.inbox("anna"), AGENTS),
+        (keys.news("anna", SHARDS), AGENTS),
+        ("cp:idx:limits", "limits"),
+        ("cp:idx:time", "time"),
+    ],
+)
+def test_every_key_has_its_family(key: str, family: str) -> None:
+    assert family_of(["EVAL", "a script", "1", cluster_key(key)]) == family
+
+
+def test_keys_are_drawn_where_dcf_has_them() -> None:
+    run = next(name for number in range(10**6) if _node(RunKeys(name := f"run-{number}").meta) == 0)
+    assert load({RUN: 1}, 10, runs=1, agents=1).skew == pytest.approx(10)
+    assert _node(RunKeys(run).outbox) == 0
+
+
+def _node(key: str) -> int:
+    return slot_of(cluster_key(key)) * 10 // 16384
