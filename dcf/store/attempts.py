@@ -52,13 +52,14 @@ class Attempts:
     def until_done(self, once: Callable[[Connection], Answer]) -> Answer:
         """Call `once` until it succeeds. Raise Conflict, StoreUnavailable or UnknownOutcome at the deadline."""
         deadline = time.monotonic() + self.deadline_s
-        attempt, in_doubt = 0, False
+        attempt, in_doubt, broken = 0, False, None
         while True:
             try:
                 with self.connections.one() as connection:
                     try:
                         return once(connection)
                     except Overtaken:
+                        broken = None
                         if metrics.current is not None:
                             metrics.current.overtaken()
             except Unsure:
@@ -67,12 +68,15 @@ class Attempts:
             except CONNECTION_ERRORS as error:
                 if not in_doubt and (is_refused_login(error) or time.monotonic() >= deadline):
                     raise self.connections.unavailable(error) from None
+                broken = error
                 self._recover(in_doubt=in_doubt)
             except StoreUnavailable:
                 if not in_doubt:
                     raise
             attempt += 1
             if time.monotonic() >= deadline:
+                if broken is not None and not in_doubt:
+                    raise self.connections.unavailable(broken)
                 raise _gave_up(in_doubt=in_doubt)
             _pause(attempt)
 
