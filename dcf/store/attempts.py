@@ -66,7 +66,7 @@ class Attempts:
                 in_doubt = True
                 self._recover(in_doubt=True)
             except CONNECTION_ERRORS as error:
-                if not in_doubt and (is_refused_login(error) or time.monotonic() >= deadline):
+                if not in_doubt and is_refused_login(error):
                     raise self.connections.unavailable(error) from None
                 broken = error
                 self._recover(in_doubt=in_doubt)
@@ -75,9 +75,7 @@ class Attempts:
                     raise
             attempt += 1
             if time.monotonic() >= deadline:
-                if broken is not None and not in_doubt:
-                    raise self.connections.unavailable(broken)
-                raise _gave_up(in_doubt=in_doubt)
+                raise self._gave_up(broken, in_doubt=in_doubt)
             _pause(attempt)
 
     def confirm(self, connection: Connection, barrier: str) -> None:
@@ -127,6 +125,14 @@ class Attempts:
             raise Unsure from error
         if not is_confirmed:
             raise Unsure
+
+    def _gave_up(self, broken: Exception | None, *, in_doubt: bool) -> DcfError:
+        """Return the error to raise at the deadline; `broken` is what the last attempt ended with."""
+        if in_doubt:
+            return UnknownOutcome("It is not known whether the write took effect.")
+        if broken is not None:
+            return self.connections.unavailable(broken)
+        return Conflict("Others kept changing the same documents until the deadline passed; nothing was written.")
 
     def _recover(self, *, in_doubt: bool) -> None:
         """Drop the broken connections. While a commit is in doubt, no other error may be raised in its place."""
@@ -228,12 +234,6 @@ def _sent(connection: Connection, commands: Sequence[Command]) -> list[Reply]:
         return exchange(connection, commands)
     except CONNECTION_ERRORS as error:
         raise Unsure from error
-
-
-def _gave_up(*, in_doubt: bool) -> DcfError:
-    if in_doubt:
-        return UnknownOutcome("It is not known whether the write took effect.")
-    return Conflict("Others kept changing the same documents until the deadline passed; nothing was written.")
 
 
 def _pause(attempt: int) -> None:
