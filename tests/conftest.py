@@ -81,7 +81,8 @@ def onlooker(server: RestrictedRedis) -> Iterator[Connections]:
 
 @pytest.fixture(scope="session")
 def cluster(short_directory: Path) -> Iterator[Cluster]:
-    with redis_cluster(short_directory / "cluster") as found:
+    """A cluster for all tests, whose nodes do not take each other for dead because the machine is busy."""
+    with redis_cluster(short_directory / "cluster", "--cluster-node-timeout", "15000") as found:
         yield found
 
 
