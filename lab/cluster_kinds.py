@@ -36,11 +36,14 @@ class FailingCluster(Kind):
     """Slots move key by key; primaries are killed, frozen and relieved. `DCF_WAIT_REPLICAS` is 1."""
 
     name = "cluster"
-    pause_s = (0.05, 0.2)
+    pause_s = (0.0, 0.1)
+    sweeps = True
 
     def open(self) -> None:
         """Start three primaries with a replica each."""
-        self.cluster: Cluster = self.stack.enter_context(redis_cluster(self.home / "nodes", hosts=self.hosts()))
+        self.cluster: Cluster = self.stack.enter_context(
+            redis_cluster(self.home / "nodes", "--cluster-node-timeout", "700", hosts=self.hosts())
+        )
         self.stack.callback(self.servers.end)
 
     def hosts(self) -> tuple[Host, ...]:

@@ -32,6 +32,8 @@ class Kind(ABC):
     name: str
     pause_s: tuple[float, float] = (0.05, 0.25)
     honest: bool = False
+    sweeps: bool = False
+    """Whether lists may keep entries that the sweep takes off: a command about another node may fail by itself."""
 
     @classmethod
     def why_not(cls) -> str | None:

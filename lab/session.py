@@ -22,6 +22,7 @@ from dcf.core.repeating import Rerun
 from dcf.errors import PASSING, DcfError, UnknownRun
 from dcf.store import keys
 from dcf.store.keys import RunKeys
+from dcf.store.listings import Listings
 from lab import calling_back, clock, growing, operating, people, reviewing, signalling, worker
 from lab.crews import AGENTS, Crew
 from lab.evidence import (
@@ -314,6 +315,8 @@ class Batch:
                 patiently(lambda run=run: dcf.retention.delete(run))  # type: ignore[misc]
         before = {run: read_documents(client, run) for run in runs}
         self._call_late(dcf)
+        if self._kind.sweeps:
+            patiently(lambda: [*Listings(dcf.connections).pages(repair=True)])
         by_run = defaultdict[str, list[Call]](list)
         for call in read_calls(self._folder):
             by_run[call.run].append(call)

@@ -9,7 +9,8 @@ would be in the way of the one that still comes.
 
 Nodes fail over one by one. An index entry that is lost with its node, after the run that it lists was committed on
 another, would never be missed. So with `DCF_WAIT_REPLICAS` each packet of writes to a node ends with a WAIT: replicas
-have what was written there before another node is sent what relies on it.
+have what was written there before another node is sent what relies on it. WAIT only counts what its own connection
+wrote, and what is written again may change nothing. So a small write goes before it.
 """
 
 import time
@@ -49,6 +50,8 @@ _REDIRECTS: Final = 8
 
 _CONFIRM_MS: Final = 1000
 """Milliseconds in which replicas must have what was written."""
+
+_BARRIER_LIFE_S: Final = 60
 
 
 class ClusterConnections(Connections):
@@ -135,13 +138,17 @@ class _Packets:
     def _exchanged(self, commands: Sequence[Command]) -> list[Reply]:
         placed = [on_cluster(command) for command in commands]
         named = [command for command, _ in placed]
-        packet = _Exchanged(named, owners(named, [slot for _, slot in placed]))
+        building = {at for at, command in enumerate(commands) if builds_keys(command)}
+        packet = _Exchanged(named, owners(named, [slot for _, slot in placed]), building)
         serving = {slot: self._node(slot) for slot in set(packet.slots)}
         for stage in stages(named, [serving[slot] for slot in packet.slots]):
             self._carry_out(packet, stage)
             if any(isinstance(packet.replies[at], AskError | TryAgainError) for at in chain(*stage.values())):
-                firm = packet.firm() | {at for at, command in enumerate(commands) if builds_keys(command)}
+                firm = packet.firm()
                 self._follow(packet, [at for at in chain(*stage.values()) if at not in firm])
+        for reply in packet.replies:
+            if isinstance(reply, MovedError):
+                self._nodes.moved(reply)  # for the next attempt
         return packet.replies
 
     def leave(self, *, is_broken: bool, must_unwatch: bool) -> None:
@@ -168,31 +175,36 @@ class _Packets:
         given = {node: [packet.commands[at] for at in places] for node, places in stage.items()}
         *others, last = given
         for node in others:
-            commands = self._to_confirm(given[node])
+            commands = self._to_confirm(node, given[node])
             sent.append((self._connection(node), commands, self._post(node, commands)))
         packet.note(stage[last], self._answered(last, given[last]))
         for node, (connection, commands, more) in zip(others, sent, strict=True):
             replies = [_read(connection) for _ in range(more + len(commands))][more:]
-            packet.note(stage[node], self._confirmed(given[node], replies))
+            packet.note(stage[node], self._confirmed(node, given[node], replies))
 
     def _answered(self, node: Node, commands: Sequence[Command], before: Sequence[Command] = ()) -> list[Reply]:
         """Send a node commands and what goes before them; return the replies to the commands."""
         self._note_watches(node, commands)
-        replies = exchange(self._connection(node), [*before, *self._to_confirm(commands)])
-        return self._confirmed(commands, replies[len(before) :])
+        replies = exchange(self._connection(node), [*before, *self._to_confirm(node, commands)])
+        return self._confirmed(node, commands, replies[len(before) :])
 
-    def _to_confirm(self, commands: Sequence[Command]) -> list[Command]:
+    def _to_confirm(self, node: Node, commands: Sequence[Command]) -> list[Command]:
         """Return the commands, with a WAIT after them if they may write, and do not wait themselves."""
-        must_wait = self._wait_replicas and may_write(commands)
-        return [*commands, ("WAIT", self._wait_replicas, _CONFIRM_MS)] if must_wait else [*commands]
+        if not (self._wait_replicas and may_write(commands)):
+            return [*commands]
+        barrier: Command = ("SET", self._nodes.barrier(node), "1", "EX", _BARRIER_LIFE_S)
+        return [*commands, barrier, ("WAIT", self._wait_replicas, _CONFIRM_MS)]
 
-    def _confirmed(self, commands: Sequence[Command], replies: list[Reply]) -> list[Reply]:
+    def _confirmed(self, node: Node, commands: Sequence[Command], replies: list[Reply]) -> list[Reply]:
         """Return the replies to the commands. Raise PassingError if too few replicas have what they wrote."""
         if len(replies) == len(commands):
             return replies
-        *found, acknowledged = replies
-        is_confirmed = not isinstance(acknowledged, Exception) and acknowledged >= self._wait_replicas
-        if not is_confirmed and any(map(has_written, commands, found)):
+        *found, written, acknowledged = replies
+        is_sure = not isinstance(written, Exception) and not isinstance(acknowledged, Exception)
+        if is_sure and acknowledged >= self._wait_replicas:
+            return found
+        self._nodes.change_barrier(node)
+        if any(map(has_written, commands, found)):
             raise faults.PassingError("NOREPLICAS")
         return found
 
@@ -207,7 +219,7 @@ class _Packets:
     def _follow(self, packet: "_Exchanged", places: Sequence[int]) -> None:
         """Send again what other nodes must answer."""
         for attempt in range(_REDIRECTS):
-            redirected = [at for at in places if isinstance(packet.replies[at], AskError | TryAgainError)]
+            redirected = [at for at in places if packet.is_to_be_sent_again(at)]
             if not redirected:
                 return
             for at in redirected:
@@ -237,12 +249,23 @@ class _Packets:
 
 
 class _Exchanged:
-    """The commands of one packet, their slots, and the replies as far as they have come."""
+    """The commands of one packet, their slots, and the replies as far as they have come.
 
-    def __init__(self, commands: Sequence[Command], slots: Sequence[int | None]) -> None:
+    `building` are the places of scripts that build keys. These do not follow ASK.
+    """
+
+    def __init__(self, commands: Sequence[Command], slots: Sequence[int | None], building: set[int]) -> None:
         self.commands = commands
         self.slots = slots
+        self._building = building
         self.replies: list[Reply] = [None] * len(commands)
+
+    def is_to_be_sent_again(self, at: int) -> bool:
+        """Return whether another node must answer this command, or the same one once more."""
+        error = self.replies[at]
+        if at in self._building:
+            return isinstance(error, MovedError | TryAgainError)
+        return isinstance(error, AskError | TryAgainError)
 
     def with_its_wait(self, at: int) -> list[int]:
         """Return the place of a command, and of the WAIT for replicas right after it: it is for the same node."""

@@ -17,11 +17,16 @@ from redis.cluster import ClusterNode, NodesManager
 from redis.exceptions import MovedError, RedisClusterException, SlotNotCoveredError
 
 from dcf.store import faults
+from dcf.store.cluster_keys import slot_of
 from dcf.store.cluster_stages import Node
 from dcf.store.connection import Connection, Pool, as_it_is
 
 _LEARNED_AGAIN_S: Final = 0.05
 """Seconds before which the slots are not asked for again, however many threads lost a node."""
+
+_BARRIER: Final = "cp:idx:barrier:"
+_MOST_BARRIERS: Final = 100_000
+"""Keys that are tried until one is found that a node has: about as many as there are nodes."""
 
 _ASK_TIMEOUT_S: Final = 1.0
 
@@ -48,6 +53,7 @@ class ClusterNodes:
         self._waiting_options = dict(waiting_options)
         self._around = around
         self._lock = threading.Lock()
+        self._barriers: dict[Node, int] = {}
         self._cluster: NodesManager | None = None
         self._learned_at = 0.0
         self._pools: dict[Node, Pool] = {}
@@ -77,6 +83,20 @@ class ClusterNodes:
                 with suppress(RedisClusterException, redis.RedisError, OSError):
                     self._cluster.initialize()
                 self._learned_at = time.monotonic()
+
+    def barrier(self, node: Node) -> str:
+        """Return a key that a node has, for the small write before WAIT."""
+        latest = self._barriers.get(node, 0)
+        for number in range(latest, latest + _MOST_BARRIERS):
+            key = f"{_BARRIER}{{{number}}}"
+            if self.serving(slot_of(key)) == node:
+                self._barriers[node] = number
+                return key
+        raise faults.PassingError("CLUSTERDOWN")
+
+    def change_barrier(self, node: Node) -> None:
+        """Use another key from now on: the slot of this one may be moving."""
+        self._barriers[node] = self._barriers.get(node, 0) + 1
 
     def take(self, node: Node) -> Connection:
         """Return an idle connection to a node, or open one."""
