@@ -9,7 +9,8 @@ import argparse
 import os
 import platform
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ from pydantic import SecretStr
 from benchmarks import cluster_tables, workloads
 from benchmarks.cluster_costs import STEPS_OF_RUN, Cost, claims, cost_of, hand_overs, looks, steps
 from benchmarks.cluster_load import PLACES, Turn, at_places, take_turns
+from benchmarks.measuring import commit
 from benchmarks.peers.redis_cluster import ClusterProbe, redis_cluster
 from dcf.application import Application, open_application
 from dcf.settings import Settings
@@ -28,11 +30,18 @@ BEGIN: Final = "<!-- figures: written by python -m benchmarks.cluster -->"
 END: Final = "<!-- end of figures -->"
 _CLAIMS: Final = 4
 
-Costs = dict[str, dict[str, Cost]]
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What each kind of work costs by family, the bytes that a live run keeps, and the version of Redis."""
+
+    costs: Mapping[str, Mapping[str, Cost]]
+    bytes_of_run: float
+    redis: str
 
 
-def measure_costs(folder: Path, rounds: int, runs: int) -> tuple[Costs, float]:
-    """Return what each kind of work costs by family, and the bytes that a live run keeps."""
+def measure_costs(folder: Path, rounds: int, runs: int) -> Measured:
+    """Measure on a cluster of three: so many runs for the count of commands, so many rounds for CPU."""
     with redis_cluster(folder) as url, open_application(Settings(redis_url=SecretStr(url))) as app:
         probe = ClusterProbe(url)
 
@@ -53,7 +62,7 @@ def measure_costs(folder: Path, rounds: int, runs: int) -> tuple[Costs, float]:
             cluster_tables.LOOK: (looks(_CLAIMS), settled),
         }
         costs = {name: cost_of(app, probe, work, rounds, prepare) for name, (work, prepare) in asked.items()}
-        return costs, _bytes_of_run(app, probe, 10 * runs)
+        return Measured(costs, _bytes_of_run(app, probe, 10 * runs), probe.version())
 
 
 def _bytes_of_run(app: Application, probe: ClusterProbe, count: int) -> float:
@@ -78,12 +87,13 @@ def measure_throughput(
         return [list(take_turns(found, shapes)) for _ in range(rounds)]
 
 
-def heading(load: Sequence[float]) -> str:
+def heading(version: str, load: Sequence[float]) -> str:
     """Return when, with what and where it was measured."""
     loads = ", ".join(f"{one:.1f}" for one in load)
     return (
-        f"{datetime.now(UTC).date().isoformat()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
-        f"Redis with AOF every second; load of the machine before and after: {loads}."
+        f"{datetime.now(UTC).date().isoformat()}, dcf {commit()}, {os.cpu_count()} cores, "
+        f"Python {platform.python_version()}, Redis {version} with AOF every second; "
+        f"load of the machine before and after: {loads}."
     )
 
 
@@ -92,12 +102,12 @@ def report(*, rounds: int, workers: int, length: int, runs: int, live: int) -> I
     load = [os.getloadavg()[0]]
     with tempfile.TemporaryDirectory(prefix="dcf-cluster-") as folder:
         turns = measure_throughput(Path(folder), rounds=rounds, workers=workers, length=length)
-        costs, kept = measure_costs(Path(folder) / "costs", rounds, runs)
+        found = measure_costs(Path(folder) / "costs", rounds, runs)
     load.append(os.getloadavg()[0])
-    yield from (heading(load), "")
+    yield from (heading(found.redis, load), "")
     yield from cluster_tables.throughput(turns, workers)
-    yield from cluster_tables.costs(costs)
-    yield from cluster_tables.sizes(costs, kept, live)
+    yield from cluster_tables.costs(found.costs)
+    yield from cluster_tables.sizes(found.costs, found.bytes_of_run, live)
 
 
 def write(document: Path, lines: Sequence[str]) -> None:

@@ -140,24 +140,24 @@ def _taken(clients: Iterable[Any]) -> dict[Kind, float]:
 
 
 def steps(length: int, runs: int) -> Work:
-    """Return the work of so many whole chains by one worker that claims with each completion; it counts runs."""
+    """Return the work of so many whole chains by one worker that claims with each completion; it counts steps."""
 
     def work(app: Application) -> int:
         for _ in range(runs):
             run = workloads.create(app.control_plane, workloads.chain(length))
             workloads.carry_out(app.control_plane, run, lambda _: {"way": 7})
-        return runs
+        return runs * length
 
     return work
 
 
 def hand_overs(length: int, runs: int) -> Work:
-    """Return the same with two agents in turn, who are told of each state by their inboxes; it counts runs."""
+    """Return the same with two agents in turn, who are told of each state by their inboxes; it counts steps."""
 
     def work(app: Application) -> int:
         for _ in range(runs):
             _hand_over(app, length)
-        return runs
+        return runs * length
 
     return work
 

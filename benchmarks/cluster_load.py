@@ -1,5 +1,6 @@
 """Turns of work on one server and on clusters: processes that each carry out runs of their own, at the same time."""
 
+import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, wait
@@ -109,5 +110,5 @@ def _opened(url: str) -> Application:
 def _carry_out(url: str, document: Any) -> tuple[int, float]:
     """Carry out a run in this process. Return its steps, and the seconds of CPU that they took here."""
     plane, began = _opened(url).control_plane, time.process_time()
-    run = workloads.create(plane, document)
+    run = workloads.create(plane, document, f"load-{secrets.token_hex(8)}")
     return workloads.carry_out(plane, run, lambda _: {"way": 7}), time.process_time() - began

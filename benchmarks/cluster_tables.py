@@ -8,8 +8,8 @@ from benchmarks.cluster_costs import STEPS_OF_RUN, Cost
 from benchmarks.cluster_load import ONE, Turn
 from benchmarks.shards import SIZES, Load, Parts, load
 
-CLAIMED = "a run of 20 steps, each claimed with the completion before"
-HANDED = "a run of 20 steps, each handed to another agent by its inbox"
+CLAIMED = "a step claimed with the completion before"
+HANDED = "a step handed to another agent by its inbox"
 SOUGHT = "a claim among all runs, and the completion"
 LOOK = "a look of the clock, nothing due"
 _AGENTS: Final = 1000
@@ -51,7 +51,9 @@ def costs(found: Mapping[str, Mapping[str, Cost]]) -> Iterator[str]:
     for what, families in found.items():
         for family, cost in sorted(families.items(), key=lambda one: -one[1].us):
             most = f"{1e6 / cost.us:,.0f}" if cost.us else ""
-            yield f"| {what} | {family} | {cost.commands:.1f} | {cost.us:,.0f} | {most} |"
+            yield f"| {what} | {family} | {cost.commands:.2f} | {cost.us:,.1f} | {most} |"
+    yield ""
+    yield f"Steps are those of chains of {STEPS_OF_RUN}; what a run's creation and end cost is divided among them."
     yield ""
 
 
@@ -62,8 +64,8 @@ def sizes(found: Mapping[str, Mapping[str, Cost]], bytes_of_run: float, live: in
     yield f"{bytes_of_run:,.0f} bytes. Each node uses one core wholly; plan with half of it."
     yield ""
     for what in (CLAIMED, HANDED):
-        per_step = {family: cost.us / STEPS_OF_RUN for family, cost in found[what].items()}
-        yield f"Steps of {what}:"
+        per_step = {family: cost.us for family, cost in found[what].items()}
+        yield f"For each {what.removeprefix('a ')}:"
         yield ""
         yield (
             "| primaries | steps a second, evenly | busiest : mean | steps a second | spent on by the busiest "

@@ -1,11 +1,24 @@
 """Timing against PING, and the server's own counters."""
 
 import statistics
+import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import redis
+
+
+def commit() -> str:
+    """Return which commit of dcf this is."""
+    words = ["git", "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.run(
+            words, capture_output=True, text=True, check=True, cwd=Path(__file__).parent
+        ).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "not in a repository"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

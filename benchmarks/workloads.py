@@ -120,9 +120,9 @@ def _machine(states: dict[str, Any]) -> dict[str, Any]:
     return {"workflow_name": "benchmark", "asl": {"StartAt": next(iter(states)), "States": states}}
 
 
-def create(plane: ControlPlane, document: dict[str, Any]) -> str:
-    """Create a new run of the workflow."""
-    workflow_id = f"bench-{next(_numbers):04d}-{secrets.token_hex(2)}"
+def create(plane: ControlPlane, document: dict[str, Any], workflow_id: str = "") -> str:
+    """Create a new run of the workflow. Processes that create runs at the same time name them themselves."""
+    workflow_id = workflow_id or f"bench-{next(_numbers):04d}-{secrets.token_hex(2)}"
     request = Create(
         workflow_id=workflow_id,
         definition=read_definition(document),

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measuring import Probe
+from benchmarks.measuring import Probe, commit
 from benchmarks.peers import picture, report
 from benchmarks.peers.environments import Environments, default_folder
 from benchmarks.peers.figures import Figures
@@ -114,7 +114,7 @@ def _heading(found: Found, ping_us: float, url: str) -> str:
     versions = ", ".join(f"{system.title} {system.version}" for system in SYSTEMS if not system.name.startswith("dcf"))
     load = ", ".join(f"{one:.1f}" for one in found.load)
     return (
-        f"{_today()}, dcf {SYSTEMS[0].version} ({_commit()}), {os.cpu_count()} cores, "
+        f"{_today()}, dcf {SYSTEMS[0].version} ({commit()}), {os.cpu_count()} cores, "
         f"Python {platform.python_version()}, Node {_first_line(['node', '--version'])}, "
         f"Redis {Probe(url).version()} with AOF every second; {versions}. "
         f"Rounds: {len(found.rounds)}; load of the machine when each began: {load}. "
@@ -123,15 +123,11 @@ def _heading(found: Found, ping_us: float, url: str) -> str:
 
 
 def _note() -> str:
-    return f"{_today()}, dcf {_commit()}, {os.cpu_count()} cores. From the submission of a run to its end."
+    return f"{_today()}, dcf {commit()}, {os.cpu_count()} cores. From the submission of a run to its end."
 
 
 def _today() -> str:
     return datetime.now(UTC).date().isoformat()
-
-
-def _commit() -> str:
-    return _first_line(["git", "rev-parse", "--short", "HEAD"]) or "not in a repository"
 
 
 def _first_line(command: list[str]) -> str:
