@@ -252,7 +252,13 @@ class Application:
 def open_application(settings: Settings) -> Iterator[Application]:
     """Connect to the configured Redis, or start or join the embedded one, for the duration of the `with` block."""
     fsync, most = settings.appendfsync, settings.maxmemory
-    with opened(settings.redis_address, settings.data_dir, appendfsync=fsync, maxmemory=most) as (found, connections):
+    with opened(
+        settings.redis_address,
+        settings.data_dir,
+        appendfsync=fsync,
+        maxmemory=most,
+        wait_replicas=settings.wait_replicas,
+    ) as (found, connections):
         yield from _connected(settings, found, connections)
 
 

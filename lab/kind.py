@@ -32,6 +32,8 @@ class Kind(ABC):
     name: str
     pause_s: tuple[float, float] = (0.05, 0.25)
     honest: bool = False
+    sweeps: bool = False
+    """Whether lists may keep entries that the sweep takes off: a command about another node may fail by itself."""
 
     @classmethod
     def why_not(cls) -> str | None:
@@ -77,7 +79,7 @@ class Kind(ABC):
     def place(self) -> Place:
         """Return where clocks and workers find dcf's Redis."""
         login = "" if self.users is None else self.users.login()
-        return Place(url=f"redis://{login}127.0.0.1:{self.way_in()}?socket_timeout=0.5", time_file=self.time_file)
+        return Place(url=f"redis://{login}127.0.0.1:{self.way_in()}", time_file=self.time_file)
 
     def way_in(self) -> int:
         """Return the port that dcf connects to."""

@@ -13,6 +13,7 @@ from typing import Final
 
 import redis
 
+from lab.cluster_kinds import FailingCluster, SplitCluster
 from lab.crews import Crew
 from lab.kind import BehindProxy, Kind, freeze_worker, kill_clock, kill_worker
 from lab.process import Place
@@ -284,4 +285,6 @@ class Sentinel(Kind):
 
 _ON_ONE_MACHINE = (Workers, Servers, Packets, RedisServers, Disks, Memory, Clocks, Failover, Sentinel)
 
-KINDS: Mapping[str, type[Kind]] = {kind.name: kind for kind in (*_ON_ONE_MACHINE, FailingRegion, UnconfirmedRegion)}
+_FARTHER = (FailingCluster, SplitCluster, FailingRegion, UnconfirmedRegion)
+
+KINDS: Mapping[str, type[Kind]] = {kind.name: kind for kind in (*_ON_ONE_MACHINE, *_FARTHER)}

@@ -22,20 +22,21 @@ from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.store.access_keys import AccessKeys
 from dcf.store.agents import AgentRecords
-from dcf.store.connection import Connections, open_pool
+from dcf.store.connection import Connections
 from dcf.store.definitions import KeptDefinitions
 from dcf.store.deletion import Deletion
 from dcf.store.due import DueRuns
 from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
 from dcf.store.journal import JournalReader
+from dcf.store.opening import connect
 from dcf.store.outbox import Outbox
 from dcf.store.run_texts import RunTexts
 from dcf.store.runs import RunStore
 from dcf.store.schedules import ScheduleStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
-from lab.server_time import SharedTime, TimedPool, quicken
+from lab.server_time import SharedTime, quicken, timed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +75,7 @@ class Dcf:
 def opened(place: Place) -> Iterator[Dcf]:
     """Connect, for the duration of the block."""
     quicken()
-    connections = Connections(TimedPool(open_pool(place.url), SharedTime(place.time_file)))
+    connections = connect(place.url, wait_replicas=place.wait_replicas, around=timed(SharedTime(place.time_file)))
     # Half of the processes complete in one packet what they claimed with a completion.
     one_packet_from_s = 0.0 if os.getpid() % 2 else math.inf
     store = RunStore(

@@ -52,14 +52,14 @@ class Regions:
     def __enter__(self) -> Self:
         with ExitStack() as made:
             for one in self._both:
-                _ip("netns", "add", one.name)
-                made.callback(_ip, "netns", "del", one.name)
+                ip("netns", "add", one.name)
+                made.callback(ip, "netns", "del", one.name)
             peer = ("peer", "name", _LINK, "netns", self.there.name)
-            _ip("link", "add", _LINK, "netns", self.here.name, "type", "veth", *peer)
+            ip("link", "add", _LINK, "netns", self.here.name, "type", "veth", *peer)
             for one in self._both:
-                _ip("-n", one.name, "addr", "add", f"{one.address}/{_PREFIX_LENGTH}", "dev", _LINK)
-                _ip("-n", one.name, "link", "set", "lo", "up")
-                _ip("-n", one.name, "link", "set", _LINK, "up")
+                ip("-n", one.name, "addr", "add", f"{one.address}/{_PREFIX_LENGTH}", "dev", _LINK)
+                ip("-n", one.name, "link", "set", "lo", "up")
+                ip("-n", one.name, "link", "set", _LINK, "up")
             self._stack = made.pop_all()
         return self
 
@@ -82,11 +82,11 @@ class Regions:
 
     def cut(self) -> None:
         """Let nothing pass between the two any more; who is connected hears nothing."""
-        _ip("-n", self.here.name, "link", "set", _LINK, "down")
+        ip("-n", self.here.name, "link", "set", _LINK, "down")
 
     def mend(self) -> None:
         """Let everything pass again."""
-        _ip("-n", self.here.name, "link", "set", _LINK, "up")
+        ip("-n", self.here.name, "link", "set", _LINK, "up")
 
 
 @cache
@@ -105,7 +105,8 @@ def _is_open(region: Region, port: int) -> bool:
     return bool(_told(region.command("ss", "-Hltn", f"sport = :{port}")))
 
 
-def _ip(*words: str) -> None:
+def ip(*words: str) -> None:
+    """Tell the kernel about networks. Raise CalledProcessError if it refuses."""
     _told(["ip", *words])
 
 

@@ -11,11 +11,12 @@ import mmap
 import re
 import struct
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from dcf.runs import notifications
-from dcf.store import attempts, inbox, prefetched
+from dcf.store import attempts, cluster, inbox, prefetched
 from dcf.store.connection import Pool
 from tests.support.between import PoolBetween, Replied, Sending
 
@@ -25,6 +26,7 @@ _SECOND: Final = 1_000_000
 _TIME: Final = b"\r\n$4\r\nTIME\r\n"
 _DECIDED: Final = re.compile(rb"\bat=(\d{16})")
 _PARTS: Final = 2
+_TIMEOUT_S: Final = 0.5
 _DIGITS: Final = 10
 
 
@@ -62,16 +64,16 @@ class TimedPool(PoolBetween):
 
     def between(self) -> tuple[Sending, Replied]:
         """Change the replies to TIME, and turn back the time of a decision."""
-        asked = [False]
+        asked = [0]
 
         def noting(packet: bytes) -> bytes:
-            asked[0] = _TIME in packet
+            asked[0] = packet.count(_TIME)
             return _DECIDED.sub(self._real, packet)
 
         def stretched(reply: Any) -> Any:
             if not asked[0] or not _is_time(reply):
                 return reply
-            asked[0] = False
+            asked[0] -= 1
             micros = self._shared.of(int(reply[0]) * _SECOND + int(reply[1]))
             return [str(micros // _SECOND).encode(), str(micros % _SECOND).encode()]
 
@@ -82,11 +84,22 @@ class TimedPool(PoolBetween):
         return b"at=%d" % self._shared.real(int(decided[1]))
 
 
+def timed(shared: SharedTime) -> Callable[[Pool], Pool]:
+    """Return what puts stretched time around a pool, and has its connections give up soon."""
+
+    def around(pool: Any) -> Pool:
+        pool.connection_kwargs["socket_timeout"] = _TIMEOUT_S
+        return TimedPool(pool, shared)
+
+    return around
+
+
 def quicken() -> None:
     """Shorten, in this process, what Redis measures in its own seconds and what callers wait for a dead server."""
     notifications.STALLED_S = 3.0  # type: ignore[misc]
     inbox.VISIBILITY_S = 1
     prefetched._PACE = FACTOR  # type: ignore[misc]  # noqa: SLF001 - the lab changes what no setting does
+    cluster._CONFIRM_MS = 200  # type: ignore[misc]  # noqa: SLF001 - the lab changes what no setting does
     attempts._WAIT_MS = 200  # type: ignore[misc]  # noqa: SLF001 - the lab changes what no setting does
 
 

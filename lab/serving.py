@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from pydantic import SecretStr
 
 from dcf.cli import serving
 from dcf.settings import Settings
 from dcf.store import opening
-from dcf.store.connection import Pool, open_pool
 from lab.process import Place
-from lab.server_time import SharedTime, TimedPool, quicken
+from lab.server_time import SharedTime, quicken, timed
 
 _ENOUGH = 100_000
 
@@ -26,14 +26,8 @@ class ServerDuty:
 def main(duty: ServerDuty) -> None:
     """Serve until killed."""
     quicken()
-    shared = SharedTime(duty.place.time_file)
-
-    def timed(url: str) -> Pool:
-        return TimedPool(open_pool(url), shared)
-
     names = vars(opening)
-    assert names["open_pool"] is open_pool, "what opens the connections of a server is there"
-    names["open_pool"] = timed
+    names["connect"] = partial(names["connect"], around=timed(SharedTime(duty.place.time_file)))
     settings = Settings(
         redis_url=SecretStr(duty.place.url),
         mcp_port=duty.port,

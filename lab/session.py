@@ -7,6 +7,7 @@ import random
 import shutil
 import threading
 import time
+import traceback
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -21,6 +22,7 @@ from dcf.core.repeating import Rerun
 from dcf.errors import PASSING, DcfError, UnknownRun
 from dcf.store import keys
 from dcf.store.keys import RunKeys
+from dcf.store.listings import Listings
 from lab import calling_back, clock, growing, operating, people, reviewing, signalling, worker
 from lab.crews import AGENTS, Crew
 from lab.evidence import (
@@ -108,6 +110,7 @@ class Batch:
             growing_run = grown_run(run, seed)
             self._grown |= {} if growing_run is None else {growing_run: seed}
         self._struck: list[tuple[float, str]] = []
+        self._missed: list[str] = []
         self._observed: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
         self._over = threading.Event()
         self._signals_over = threading.Event()
@@ -140,7 +143,7 @@ class Batch:
                 self._crew.end()
         outcome = Outcome(runs=len(stories), strikes=len(self._struck), seconds=time.monotonic() - began)
         outcome.broken = self._kind.struck
-        outcome.complaints = [*self._kind.complaints(), *self._crew.crashes(), *ticks]
+        outcome.complaints = [*self._kind.complaints(), *self._crew.crashes(), *ticks, *self._missed]
         for story in stories:
             outcome.calls += len(story.calls)
             found = [(rule, sentence) for rule, sentence in judge(story)]
@@ -252,7 +255,11 @@ class Batch:
         luck = random.Random(f"strikes {self._kind.name} {self._seeds.start}")
         while not self._over.wait(luck.uniform(*self._kind.pause_s)):
             began = time.monotonic()
-            self._struck.append((began, self._kind.strike(luck, self._crew)))
+            try:
+                self._struck.append((began, self._kind.strike(luck, self._crew)))
+            except Exception:  # noqa: BLE001 - what the batch then shows is no fault of dcf
+                self._missed.append(traceback.format_exc())
+                return
 
     def _wait_for_ends(self, dcf: Dcf, seconds: float) -> set[str]:
         """Wait until every run is over, but not much longer than this; those that are still open."""
@@ -308,6 +315,8 @@ class Batch:
                 patiently(lambda run=run: dcf.retention.delete(run))  # type: ignore[misc]
         before = {run: read_documents(client, run) for run in runs}
         self._call_late(dcf)
+        if self._kind.sweeps:
+            patiently(lambda: [*Listings(dcf.connections).pages(repair=True)])
         by_run = defaultdict[str, list[Call]](list)
         for call in read_calls(self._folder):
             by_run[call.run].append(call)

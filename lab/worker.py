@@ -18,9 +18,9 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from dcf.errors import DcfError
-from dcf.store.connection import open_async_client
 from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
+from dcf.store.waiting_clients import WaitingClients
 from lab.expectation import CHECKED, FIX, GATED, NEVER, answer_of
 from lab.habits import Habit, habit_of
 from lab.http_verbs import HttpVerbs, connected
@@ -80,7 +80,7 @@ def main(duty: Duty) -> None:
         verbs = Recorded(OwnVerbs(dcf.plane, dcf.notifications), recorder, duty.agent)
         worker = Worker(duty=duty, verbs=verbs, inbox=dcf.inbox)
         worker.begin()
-        asyncio.run(worker.listen(InboxReader(dcf.inbox, lambda _: open_async_client(duty.place.url))))
+        asyncio.run(worker.listen(InboxReader(dcf.inbox, WaitingClients(dcf.connections, duty.place.url).open)))
 
 
 @dataclass(kw_only=True)

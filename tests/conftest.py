@@ -17,6 +17,7 @@ if "DCF_CHECK_SLOTS" in os.environ:
 import pytest
 import redis
 from hypothesis import settings
+from redis.sentinel import SentinelConnectionPool
 
 from dcf.store import keys
 from dcf.store.cluster import ClusterConnections
@@ -30,7 +31,9 @@ from tests.support.fake_redis import FakePool
 from tests.support.mocks import Files
 from tests.support.proxy import Proxy
 from tests.support.restricted import RestrictedRedis, restricted_redis
+from tests.support.servers import free_port, listens, redis_server, running
 from tests.support.trouble import Killer
+from tests.support.waiting import wait_until
 from tests.support.world import World
 
 pytest_plugins = ("tests.letta.fixtures",)
@@ -78,7 +81,8 @@ def onlooker(server: RestrictedRedis) -> Iterator[Connections]:
 
 @pytest.fixture(scope="session")
 def cluster(short_directory: Path) -> Iterator[Cluster]:
-    with redis_cluster(short_directory / "cluster") as found:
+    """A cluster for all tests, whose nodes do not take each other for dead because the machine is busy."""
+    with redis_cluster(short_directory / "cluster", "--cluster-node-timeout", "15000") as found:
         yield found
 
 
@@ -97,10 +101,25 @@ def cluster_onlooker(cluster: Cluster) -> Iterator[Connections]:
     found.close()
 
 
+@pytest.fixture(scope="session")
+def sentinel_connections(short_directory: Path) -> Iterator[Connections]:
+    """dcf's connections to a Redis that it finds by asking a sentinel."""
+    folder, port = short_directory / "sentinel", free_port()
+    folder.mkdir()
+    with redis_server(folder) as master:
+        config = folder / "sentinel.conf"
+        config.write_text(f"port {port}\nbind 127.0.0.1\nsentinel monitor mymaster 127.0.0.1 {master} 1\n")
+        with running(str(config), "--sentinel"):
+            wait_until(lambda: listens(port))
+            found = connect(f"redis+sentinel://127.0.0.1:{port}/mymaster")
+            yield found
+            found.close()
+
+
 KINDS = ["fake", "real"]
 """Redis as most tests see it: fakeredis (logic only), and the real server."""
 
-EVERY_KIND = [*KINDS, "cluster"]
+EVERY_KIND = [*KINDS, "sentinel", "cluster"]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -127,7 +146,7 @@ def beside(request: pytest.FixtureRequest, connections: Connections) -> Connecti
     """An onlooker on the Redis of `connections`."""
     if isinstance(connections, ClusterConnections):
         return cast("Connections", request.getfixturevalue("cluster_onlooker"))
-    if isinstance(connections._pool, FakePool):
+    if isinstance(connections._pool, FakePool | SentinelConnectionPool):
         return connections
     return cast("Connections", request.getfixturevalue("onlooker"))
 

@@ -100,7 +100,7 @@ class RunClock:
         if self._schedules is not None:
             for name in self._schedules.names():
                 self._try(partial(self._schedules.look, has_stepped_back=True), name, "schedule")
-        self._time.begin_anew(now)
+        self._time.begin_anew()
 
     def finish(self, timeout_s: float) -> int:
         """Wait for the deliveries handed over, at most `timeout_s`. Return how many notifications were handled."""

@@ -52,28 +52,30 @@ class Attempts:
     def until_done(self, once: Callable[[Connection], Answer]) -> Answer:
         """Call `once` until it succeeds. Raise Conflict, StoreUnavailable or UnknownOutcome at the deadline."""
         deadline = time.monotonic() + self.deadline_s
-        attempt, in_doubt = 0, False
+        attempt, in_doubt, broken = 0, False, None
         while True:
             try:
                 with self.connections.one() as connection:
                     try:
                         return once(connection)
                     except Overtaken:
+                        broken = None
                         if metrics.current is not None:
                             metrics.current.overtaken()
             except Unsure:
                 in_doubt = True
                 self._recover(in_doubt=True)
             except CONNECTION_ERRORS as error:
-                if not in_doubt and (is_refused_login(error) or time.monotonic() >= deadline):
+                if not in_doubt and is_refused_login(error):
                     raise self.connections.unavailable(error) from None
+                broken = error
                 self._recover(in_doubt=in_doubt)
             except StoreUnavailable:
                 if not in_doubt:
                     raise
             attempt += 1
             if time.monotonic() >= deadline:
-                raise _gave_up(in_doubt=in_doubt)
+                raise self._gave_up(broken, in_doubt=in_doubt)
             _pause(attempt)
 
     def confirm(self, connection: Connection, barrier: str) -> None:
@@ -123,6 +125,14 @@ class Attempts:
             raise Unsure from error
         if not is_confirmed:
             raise Unsure
+
+    def _gave_up(self, broken: Exception | None, *, in_doubt: bool) -> DcfError:
+        """Return the error to raise at the deadline; `broken` is what the last attempt ended with."""
+        if in_doubt:
+            return UnknownOutcome("It is not known whether the write took effect.")
+        if broken is not None:
+            return self.connections.unavailable(broken)
+        return Conflict("Others kept changing the same documents until the deadline passed; nothing was written.")
 
     def _recover(self, *, in_doubt: bool) -> None:
         """Drop the broken connections. While a commit is in doubt, no other error may be raised in its place."""
@@ -224,12 +234,6 @@ def _sent(connection: Connection, commands: Sequence[Command]) -> list[Reply]:
         return exchange(connection, commands)
     except CONNECTION_ERRORS as error:
         raise Unsure from error
-
-
-def _gave_up(*, in_doubt: bool) -> DcfError:
-    if in_doubt:
-        return UnknownOutcome("It is not known whether the write took effect.")
-    return Conflict("Others kept changing the same documents until the deadline passed; nothing was written.")
 
 
 def _pause(attempt: int) -> None:

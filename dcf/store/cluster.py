@@ -2,9 +2,15 @@
 
 Each command goes to the node of its keys, in the order that `cluster_stages` keeps. A redirected command is sent again:
 to another node after MOVED, asked for by name after ASK. What must be of one piece is not: commands from MULTI to EXEC,
-and what was read together with a WATCH. Those come back as errors after which the whole attempt begins anew. A
-transaction must not follow ASK: while a slot moves, one node has some documents of a run and the other the rest, and
-what is written at the new node as if it were not there would be in the way of the one that still comes.
+what was read together with a WATCH, and a script that builds keys, of which Redis knows only some before it runs. Those
+come back as errors after which the whole attempt begins anew. A transaction must not follow ASK: while a slot moves,
+one node has some documents of a run and the other the rest, and what is written at the new node as if it were not there
+would be in the way of the one that still comes.
+
+Nodes fail over one by one. An index entry that is lost with its node, after the run that it lists was committed on
+another, would never be missed. So with `DCF_WAIT_REPLICAS` each packet of writes to a node ends with a WAIT: replicas
+have what was written there before another node is sent what relies on it. WAIT only counts what its own connection
+wrote, and what is written again may change nothing. So a small write goes before it.
 """
 
 import time
@@ -19,9 +25,10 @@ from redis.exceptions import AskError, MovedError, TryAgainError
 from dcf.errors import StoreUnavailable
 from dcf.jitter import JITTER
 from dcf.store import faults
-from dcf.store.cluster_keys import cluster_key, on_cluster, plain_key, slot_of
+from dcf.store.cluster_keys import builds_keys, cluster_key, on_cluster, plain_key, slot_of
 from dcf.store.cluster_nodes import ClusterNodes
-from dcf.store.cluster_stages import Node, Stage, in_transaction, owners, stages
+from dcf.store.cluster_reads import joined, parts
+from dcf.store.cluster_stages import Node, Stage, has_written, in_transaction, may_write, owners, stages
 from dcf.store.connection import (
     Command,
     Connection,
@@ -41,17 +48,24 @@ _REDIRECTS: Final = 8
 """Times that a command is sent again within one packet. Then the caller's attempt begins anew."""
 
 
+_CONFIRM_MS: Final = 1000
+"""Milliseconds in which replicas must have what was written."""
+
+_BARRIER_LIFE_S: Final = 60
+
+
 class ClusterConnections(Connections):
-    """Connections to the nodes of one cluster."""
+    """Connections to the nodes of one cluster. So many replicas must have what is written to a node."""
 
     shards = SHARDS
 
-    def __init__(self, nodes: ClusterNodes) -> None:
+    def __init__(self, nodes: ClusterNodes, *, wait_replicas: int = 0) -> None:
         self._nodes = nodes
+        self._wait_replicas = wait_replicas
 
     def take(self) -> Connection:
         """Return what sends to every node, with connections of its own."""
-        return cast("Connection", RoutedConnection(_Packets(self._nodes)))
+        return cast("Connection", RoutedConnection(_Packets(self._nodes, wait_replicas=self._wait_replicas)))
 
     def give_back(self, connection: Connection, *, is_broken: bool) -> None:
         """Keep the connections for the next caller; close them if one of them broke."""
@@ -105,9 +119,10 @@ class _Packets:
     It keeps its connections until `leave`, since a WATCH belongs to one.
     """
 
-    def __init__(self, nodes: ClusterNodes, node: Node | None = None) -> None:
+    def __init__(self, nodes: ClusterNodes, node: Node | None = None, *, wait_replicas: int = 0) -> None:
         self._nodes = nodes
         self._only = node
+        self._wait_replicas = wait_replicas
         self._open: dict[Node, Connection] = {}
         self._watching: set[Node] = set()
 
@@ -117,15 +132,23 @@ class _Packets:
             self._unwatch_later()
         if self._only is not None:
             return exchange(self._connection(self._only), commands)
+        replies = self._exchanged([part for command in commands for part in parts(command)])
+        return [*joined(commands, iter(replies))]
+
+    def _exchanged(self, commands: Sequence[Command]) -> list[Reply]:
         placed = [on_cluster(command) for command in commands]
         named = [command for command, _ in placed]
-        packet = _Exchanged(named, owners(named, [slot for _, slot in placed]))
+        building = {at for at, command in enumerate(commands) if builds_keys(command)}
+        packet = _Exchanged(named, owners(named, [slot for _, slot in placed]), building)
         serving = {slot: self._node(slot) for slot in set(packet.slots)}
         for stage in stages(named, [serving[slot] for slot in packet.slots]):
             self._carry_out(packet, stage)
             if any(isinstance(packet.replies[at], AskError | TryAgainError) for at in chain(*stage.values())):
                 firm = packet.firm()
                 self._follow(packet, [at for at in chain(*stage.values()) if at not in firm])
+        for reply in packet.replies:
+            if isinstance(reply, MovedError):
+                self._nodes.moved(reply)  # for the next attempt
         return packet.replies
 
     def leave(self, *, is_broken: bool, must_unwatch: bool) -> None:
@@ -148,18 +171,42 @@ class _Packets:
 
     def _carry_out(self, packet: "_Exchanged", stage: Stage) -> None:
         """Send what is for each node, then read the replies of each."""
-        sent: list[tuple[Connection, list[int], int]] = []
-        *others, (last, its_places) = stage.items()
-        for node, places in others:
-            commands = [packet.commands[at] for at in places]
-            sent.append((self._connection(node), places, self._post(node, commands)))
-        packet.note(its_places, self._answered(last, [packet.commands[at] for at in its_places]))
-        for connection, places, more in sent:
-            packet.note(places, [_read(connection) for _ in range(more + len(places))][more:])
+        sent: list[tuple[Connection, list[Command], int]] = []
+        given = {node: [packet.commands[at] for at in places] for node, places in stage.items()}
+        *others, last = given
+        for node in others:
+            commands = self._to_confirm(node, given[node])
+            sent.append((self._connection(node), commands, self._post(node, commands)))
+        packet.note(stage[last], self._answered(last, given[last]))
+        for node, (connection, commands, more) in zip(others, sent, strict=True):
+            replies = [_read(connection) for _ in range(more + len(commands))][more:]
+            packet.note(stage[node], self._confirmed(node, given[node], replies))
 
-    def _answered(self, node: Node, commands: Sequence[Command]) -> list[Reply]:
+    def _answered(self, node: Node, commands: Sequence[Command], before: Sequence[Command] = ()) -> list[Reply]:
+        """Send a node commands and what goes before them; return the replies to the commands."""
         self._note_watches(node, commands)
-        return exchange(self._connection(node), commands)
+        replies = exchange(self._connection(node), [*before, *self._to_confirm(node, commands)])
+        return self._confirmed(node, commands, replies[len(before) :])
+
+    def _to_confirm(self, node: Node, commands: Sequence[Command]) -> list[Command]:
+        """Return the commands, with a WAIT after them if they may write, and do not wait themselves."""
+        if not (self._wait_replicas and may_write(commands)):
+            return [*commands]
+        barrier: Command = ("SET", self._nodes.barrier(node), "1", "EX", _BARRIER_LIFE_S)
+        return [*commands, barrier, ("WAIT", self._wait_replicas, _CONFIRM_MS)]
+
+    def _confirmed(self, node: Node, commands: Sequence[Command], replies: list[Reply]) -> list[Reply]:
+        """Return the replies to the commands. Raise PassingError if too few replicas have what they wrote."""
+        if len(replies) == len(commands):
+            return replies
+        *found, written, acknowledged = replies
+        is_sure = not isinstance(written, Exception) and not isinstance(acknowledged, Exception)
+        if is_sure and acknowledged >= self._wait_replicas:
+            return found
+        self._nodes.change_barrier(node)
+        if any(map(has_written, commands, found)):
+            raise faults.PassingError("NOREPLICAS")
+        return found
 
     def _post(self, node: Node, commands: Sequence[Command]) -> int:
         """Send commands without waiting. Return how many replies come before theirs."""
@@ -172,20 +219,21 @@ class _Packets:
     def _follow(self, packet: "_Exchanged", places: Sequence[int]) -> None:
         """Send again what other nodes must answer."""
         for attempt in range(_REDIRECTS):
-            redirected = [at for at in places if isinstance(packet.replies[at], AskError | TryAgainError)]
+            redirected = [at for at in places if packet.is_to_be_sent_again(at)]
             if not redirected:
                 return
             for at in redirected:
-                packet.replies[at] = self._sent_again(packet, at, packet.replies[at])
+                again = packet.with_its_wait(at)
+                packet.note(again, self._sent_again(packet, again, packet.replies[at]))
             time.sleep(JITTER.uniform(0, min(0.001 * 2**attempt, 0.05)))
 
-    def _sent_again(self, packet: "_Exchanged", at: int, error: AskError | TryAgainError) -> Reply:
-        command, slot = packet.commands[at], packet.slots[at]
+    def _sent_again(self, packet: "_Exchanged", places: Sequence[int], error: AskError | TryAgainError) -> list[Reply]:
+        commands, slot = [packet.commands[at] for at in places], packet.slots[places[0]]
         if isinstance(error, AskError) and not isinstance(error, MovedError):
-            return exchange(self._connection(f"{error.host}:{error.port}"), [("ASKING",), command])[1]
+            return self._answered(f"{error.host}:{error.port}", commands, [("ASKING",)])
         if isinstance(error, MovedError):
             self._nodes.moved(error)
-        return exchange(self._connection(self._node(slot)), [command])[0]
+        return self._answered(self._node(slot), commands)
 
     def _note_watches(self, node: Node, commands: Sequence[Command]) -> None:
         for name, *_ in commands:
@@ -201,12 +249,28 @@ class _Packets:
 
 
 class _Exchanged:
-    """The commands of one packet, their slots, and the replies as far as they have come."""
+    """The commands of one packet, their slots, and the replies as far as they have come.
 
-    def __init__(self, commands: Sequence[Command], slots: Sequence[int | None]) -> None:
+    `building` are the places of scripts that build keys. These do not follow ASK.
+    """
+
+    def __init__(self, commands: Sequence[Command], slots: Sequence[int | None], building: set[int]) -> None:
         self.commands = commands
         self.slots = slots
+        self._building = building
         self.replies: list[Reply] = [None] * len(commands)
+
+    def is_to_be_sent_again(self, at: int) -> bool:
+        """Return whether another node must answer this command, or the same one once more."""
+        error = self.replies[at]
+        if at in self._building:
+            return isinstance(error, MovedError | TryAgainError)
+        return isinstance(error, AskError | TryAgainError)
+
+    def with_its_wait(self, at: int) -> list[int]:
+        """Return the place of a command, and of the WAIT for replicas right after it: it is for the same node."""
+        is_waited_for = at + 1 < len(self.commands) and self.commands[at + 1][0] == "WAIT"
+        return [at, at + 1] if is_waited_for else [at]
 
     def firm(self) -> set[int]:
         """Return the places of what is not sent again by itself: in a transaction, or read together with a WATCH."""

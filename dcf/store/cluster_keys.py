@@ -217,6 +217,11 @@ def on_cluster(command: Command) -> tuple[Command, int | None]:
     return tuple(words), slots.pop() if slots else None
 
 
+def builds_keys(command: Command) -> bool:
+    """Return whether a command is a script that builds keys from its arguments."""
+    return command[0] == "EVAL" and any(isinstance(word, KeyText) for word in command)
+
+
 def _arguments_on_cluster(words: list[Word], first: int) -> set[int]:
     """Write the tags into what a script is given beside its keys, in place. Return the slots of these."""
     if words[1] == GUARDED:

@@ -7,7 +7,7 @@ with the same options as those to a single server. It sends nothing else.
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -17,11 +17,16 @@ from redis.cluster import ClusterNode, NodesManager
 from redis.exceptions import MovedError, RedisClusterException, SlotNotCoveredError
 
 from dcf.store import faults
+from dcf.store.cluster_keys import slot_of
 from dcf.store.cluster_stages import Node
-from dcf.store.connection import Connection, Pool
+from dcf.store.connection import Connection, Pool, as_it_is
 
 _LEARNED_AGAIN_S: Final = 0.05
 """Seconds before which the slots are not asked for again, however many threads lost a node."""
+
+_BARRIER: Final = "cp:idx:barrier:"
+_MOST_BARRIERS: Final = 100_000
+"""Keys that are tried until one is found that a node has: about as many as there are nodes."""
 
 _ASK_TIMEOUT_S: Final = 1.0
 
@@ -30,7 +35,7 @@ class ClusterNodes:
     """The nodes of one cluster. `hosts` are some of its nodes; the others are learned from them.
 
     `login` are options of redis-py's cluster client, which learns them. Connections have `pool_options`, and
-    asynchronous ones `waiting_options`.
+    asynchronous ones `waiting_options`. `around` may put something around the pool of each node.
     """
 
     def __init__(
@@ -39,13 +44,16 @@ class ClusterNodes:
         login: Mapping[str, Any],
         pool_options: Mapping[str, Any],
         waiting_options: Mapping[str, Any],
+        around: Callable[[Pool], Pool] = as_it_is,
     ) -> None:
         self.place = "the cluster of " + ", ".join(f"{host}:{port}" for host, port in hosts)
         self._hosts = hosts
         self._login = dict(login)
         self._pool_options = dict(pool_options)
         self._waiting_options = dict(waiting_options)
+        self._around = around
         self._lock = threading.Lock()
+        self._barriers: dict[Node, int] = {}
         self._cluster: NodesManager | None = None
         self._learned_at = 0.0
         self._pools: dict[Node, Pool] = {}
@@ -75,6 +83,20 @@ class ClusterNodes:
                 with suppress(RedisClusterException, redis.RedisError, OSError):
                     self._cluster.initialize()
                 self._learned_at = time.monotonic()
+
+    def barrier(self, node: Node) -> str:
+        """Return a key that a node has, for the small write before WAIT."""
+        latest = self._barriers.get(node, 0)
+        for number in range(latest, latest + _MOST_BARRIERS):
+            key = f"{_BARRIER}{{{number}}}"
+            if self.serving(slot_of(key)) == node:
+                self._barriers[node] = number
+                return key
+        raise faults.PassingError("CLUSTERDOWN")
+
+    def change_barrier(self, node: Node) -> None:
+        """Use another key from now on: the slot of this one may be moving."""
+        self._barriers[node] = self._barriers.get(node, 0) + 1
 
     def take(self, node: Node) -> Connection:
         """Return an idle connection to a node, or open one."""
@@ -120,7 +142,7 @@ class ClusterNodes:
         if pool is None:
             host, _, port = node.rpartition(":")
             made: Pool = redis.ConnectionPool(host=host, port=int(port), **self._pool_options)
-            pool = self._pools.setdefault(node, made)
+            pool = self._pools.setdefault(node, self._around(made))
         try:
             fresh: Connection = pool.get_connection()
         except redis.ResponseError as error:  # the handshake of a new connection was refused

@@ -9,7 +9,7 @@ entries of lists, and the same script for several lists.
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
-from dcf.store.connection import Command
+from dcf.store.connection import Command, Reply
 
 Node: TypeAlias = str
 """Address of a node, as HOST:PORT."""
@@ -25,6 +25,9 @@ _READS: Final = frozenset(
         *("MEMORY", "JSON.DEBUG", "EVAL_RO", "SCAN"),
     }
 )
+_SILENT: Final = _READS | {"MULTI", "WATCH", "UNWATCH", "ASKING", "WAIT", "PING", "INFO", "XREAD"}
+"""Commands that write nothing by themselves."""
+
 _ENTRIES: Final = frozenset({"ZADD", "ZREM"})
 _INDEPENDENT: Final = "independent"
 
@@ -70,6 +73,18 @@ def stages(commands: Sequence[Command], nodes: Sequence[Node]) -> Iterator[Stage
 def in_transaction(commands: Sequence[Command]) -> set[int]:
     """Return the places of the commands from MULTI to EXEC."""
     return {place for unit in _units(commands) if len(unit) > 1 for place in unit}
+
+
+def may_write(commands: Sequence[Command]) -> bool:
+    """Return whether commands may write, and do not end with waiting for replicas."""
+    return commands[-1][0] != "WAIT" and any(command[0] not in _SILENT for command in commands)
+
+
+def has_written(command: Command, reply: Reply) -> bool:
+    """Return whether a command may have written, by its reply. What MULTI put off is written by EXEC."""
+    if command[0] in _SILENT or isinstance(reply, Exception) or reply == b"QUEUED":
+        return False
+    return command[0] != "EXEC" or reply is not None
 
 
 def _units(commands: Sequence[Command]) -> Iterator[range]:

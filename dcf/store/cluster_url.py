@@ -4,7 +4,7 @@ Some of the nodes are enough, since they tell of the others. A cluster has one d
 query may say how to log in and what certificates to trust; the other options are those of dcf.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -13,7 +13,7 @@ import redis
 from dcf.errors import InvalidArgument
 from dcf.store.cluster import ClusterConnections
 from dcf.store.cluster_nodes import ClusterNodes
-from dcf.store.connection import pool_options, waiting_options
+from dcf.store.connection import Pool, as_it_is, pool_options, waiting_options
 from dcf.store.packets import IN_PACKETS
 from dcf.store.redis_url import host_port, options_in, unquoted, url_errors, use_files
 
@@ -27,8 +27,11 @@ def is_of_cluster(url: str) -> bool:
     return url.partition("://")[0] in _SCHEMES
 
 
-def open_cluster(url: str) -> ClusterConnections:
-    """Return connections to a cluster. Nothing is opened before it is needed. Raise InvalidArgument."""
+def open_cluster(url: str, *, wait_replicas: int = 0, around: Callable[[Pool], Pool] = as_it_is) -> ClusterConnections:
+    """Return connections to a cluster. Nothing is opened before it is needed. Raise InvalidArgument.
+
+    So many replicas must confirm what is written. `around` may put something around the pool of each node.
+    """
     parts = urlsplit(url)
     try:
         hosts = [host_port(host, _PORT) for host in parts.netloc.rpartition("@")[2].split(",") if host]
@@ -48,7 +51,8 @@ def open_cluster(url: str) -> ClusterConnections:
     secure: dict[str, Any] = {"connection_class": redis.SSLConnection} if is_secure else {}
     encrypted = login | ({"ssl": True} if is_secure else {})
     waiting = waiting_options() | encrypted
-    return ClusterConnections(ClusterNodes(hosts, encrypted, pool_options() | IN_PACKETS | login | secure, waiting))
+    options = pool_options() | IN_PACKETS | login | secure
+    return ClusterConnections(ClusterNodes(hosts, encrypted, options, waiting, around), wait_replicas=wait_replicas)
 
 
 def _check(login: Mapping[str, Any], *, is_secure: bool) -> None:

@@ -72,6 +72,11 @@ class Pool(Protocol):
         """Close every connection."""
 
 
+def as_it_is(pool: Pool) -> Pool:
+    """Return a pool with nothing around it."""
+    return pool
+
+
 class Connections:
     """Connections to one Redis. `revive` is called after a connection error, to restart an embedded server.
 

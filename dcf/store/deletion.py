@@ -2,7 +2,8 @@
 
 The order makes a crash harmless: the states first, then what tells which states there are, meta last of the run's keys,
 and the index entries after it. Until meta is gone, the clock finds the run by its mark and goes on; afterwards a sweep
-finds the entries that name nothing. Safe to repeat. Decides nothing: `core/retention.py` does.
+finds the entries that name nothing. On a cluster the lists are on other nodes, one of which may not answer. So entries
+that only meta tells of are removed before it as well. Safe to repeat. Decides nothing: `core/retention.py` does.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,7 +52,10 @@ class Deletion:
         found = [key for key in run.every(states, scopes, branches) if key != run.meta]
         own, inside = _parted(run, found)
         commands: list[Command] = [("DEL", *page) for page in _pages(inside)]
-        commands += [("DEL", *own), ("DEL", run.meta)]
+        commands.append(("DEL", *own))
+        if self._connections.shards > 1:
+            commands += self._told_of(workflow_id, meta)
+        commands.append(("DEL", run.meta))
         # A delivery that was under way may have written into the history once more.
         commands += [("DEL", run.events, run.told, run.outbox), *self._unlisted(workflow_id, meta)]
         for start in range(0, len(commands), _AT_ONCE):
@@ -68,16 +72,23 @@ class Deletion:
 
     def _unlisted(self, workflow_id: str, meta: Mapping[str, Json]) -> Iterator[Command]:
         shard = shard_of(workflow_id, self._connections.shards)
-        for index in lists_of(meta, shard):
-            yield ("ZREM", index, workflow_id)
-        for agent in agents_ever(meta):
-            yield ("ZREM", keys.assigned(agent), workflow_id)
+        yield ("ZREM", in_shard(keys.LIVE, shard), workflow_id)
+        yield from self._told_of(workflow_id, meta)
         yield ("ZREM", keys.due(workflow_id), workflow_id)
         yield ("DEL", keys.workers(workflow_id), asked_in(workflow_id))
         yield forgotten(workflow_id, meta, shard)
         creator = meta.get("created_by")
         if isinstance(creator, str) and creator.startswith(KEY_CALLER):
             yield forget_run(creator.removeprefix(KEY_CALLER), workflow_id)
+
+    def _told_of(self, workflow_id: str, meta: Mapping[str, Json]) -> Iterator[Command]:
+        """Yield what takes a run off the lists that its meta tells of. The list of live runs is not one of them."""
+        shard = shard_of(workflow_id, self._connections.shards)
+        for index in lists_of(meta, shard):
+            if index != in_shard(keys.LIVE, shard):
+                yield ("ZREM", index, workflow_id)
+        for agent in agents_ever(meta):
+            yield ("ZREM", keys.assigned(agent), workflow_id)
 
 
 def _parted(run: RunKeys, found: Sequence[str]) -> tuple[list[str], list[str]]:

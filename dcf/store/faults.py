@@ -48,6 +48,13 @@ _SOON: Final = frozenset({"READONLY", "UNBLOCKED", "MASTERDOWN", "CLUSTERDOWN", 
 """Codes during a failover, or while a slot moves: a retry over a new connection may reach another server."""
 
 _ABORTED: Final = "because of: "
+_REDIRECTED: Final[Mapping[str, str]] = {
+    "Script attempted to access a non local key": "TRYAGAIN",
+    "Script attempted to execute a write command while the cluster is down": "CLUSTERDOWN",
+    "Script attempted to execute a command while the cluster is down": "CLUSTERDOWN",
+}
+"""Codes for what a script is refused with that met a key which is not there now."""
+
 _UNKNOWN: Final = re.compile(r"unknown (?:sub)?command '?([a-z.|]{1,40})", re.IGNORECASE)
 
 
@@ -83,6 +90,7 @@ def reply_error(error: redis.ResponseError) -> PassingError | StoreUnavailable |
         return _refused_login()
     if (unknown := _UNKNOWN.match(str(error))) is not None:
         return _lacking(unknown[1].upper())
+
     return StoreUnsuitable(
         "Redis refused a command of dcf; one of its keys may have been changed by hand.",
         "Look at the keys of the call with TYPE and JSON.GET, and repair or delete the foreign one.",
@@ -137,6 +145,9 @@ def is_refused_login(error: Exception) -> bool:
 def _code(error: redis.ResponseError) -> str:
     """Return the code of an error reply; for an aborted transaction, the code of its cause."""
     text = str(error)
+    for beginning, meant in _REDIRECTED.items():
+        if text.startswith(beginning):
+            return meant
     code = error.status_code or text
     if code == "EXECABORT" and _ABORTED in text:
         code = text.partition(_ABORTED)[2]

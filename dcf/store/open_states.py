@@ -24,7 +24,8 @@ from dcf.values.records import replace
 # fields of the claim, how many, the owner, the mark, its life, how many states to pass over, these, and states that are
 # read anyway. Replies: the states found, each with document, assignment, input, and whether another is about to take
 # it; the scopes around; the length of the page; leased states, each with the time at which the clock looks at it, or 0
-# if it has reminded of it: then the lease has ended, and the clock looks again much later.
+# if it has reminded of it: then the lease has ended, and the clock looks again much later. Where a slot of a cluster
+# moves, JSON.MGET says nothing of a document that is at the other node already, but EXISTS is refused there.
 _OPEN_STATES = r"""
 local first, last, states, inputs, marks, claim = unpack(ARGV, 1, 6)
 local most, owner, mark, life = tonumber(ARGV[7]), ARGV[8], ARGV[9], ARGV[10]
@@ -56,6 +57,9 @@ local function document(i)
     keys[#keys + 1] = '$'
     for j, text in ipairs(redis.call('JSON.MGET', unpack(keys))) do
       docs[i + j - 1] = text
+      if not text then
+        redis.call('EXISTS', keys[j])
+      end
     end
   end
   return docs[i]

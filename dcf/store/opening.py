@@ -3,27 +3,38 @@
 Apart from `application`, so that a command that only reads need not import what runs are made of.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from dcf.store import embedded
 from dcf.store.cluster_url import is_of_cluster, open_cluster
-from dcf.store.connection import Connections, open_pool
+from dcf.store.connection import Connections, Pool, as_it_is, open_pool
 
 
-def connect(url: str) -> Connections:
-    """Return connections to the Redis of a URL: one server, the primary that sentinels know, or a cluster."""
-    return open_cluster(url) if is_of_cluster(url) else Connections(open_pool(url))
+def connect(url: str, *, wait_replicas: int = 0, around: Callable[[Pool], Pool] = as_it_is) -> Connections:
+    """Return connections to the Redis of a URL: one server, the primary that sentinels know, or a cluster.
+
+    On a cluster so many replicas must confirm what is written to a node before another hears of it. `around` may put
+    something around each pool.
+    """
+    if is_of_cluster(url):
+        return open_cluster(url, wait_replicas=wait_replicas, around=around)
+    return Connections(around(open_pool(url)))
 
 
 @contextmanager
 def opened(
-    url: str | None, data_dir: Path, *, appendfsync: embedded.Appendfsync, maxmemory: int | None
+    url: str | None,
+    data_dir: Path,
+    *,
+    appendfsync: embedded.Appendfsync,
+    maxmemory: int | None,
+    wait_replicas: int = 0,
 ) -> Iterator[tuple[str, Connections]]:
     """Connect for the duration of the `with` block; return the URL as well."""
     if url is not None:
-        with closing(connect(url)) as connections:
+        with closing(connect(url, wait_replicas=wait_replicas)) as connections:
             yield url, connections
         return
     with (

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from dcf.runs import notifications
-from dcf.store import attempts, inbox, prefetched
+from dcf.store import attempts, cluster, inbox, prefetched
 
 _QUICKENED = (
     (notifications, "STALLED_S"),
     (inbox, "VISIBILITY_S"),
     (prefetched, "_PACE"),
     (attempts, "_WAIT_MS"),
+    (cluster, "_CONFIRM_MS"),
 )
 
 

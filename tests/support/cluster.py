@@ -4,10 +4,12 @@ import os
 import secrets
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,18 @@ from tests.support.waiting import wait_until
 
 SLOTS = 16384
 ADMIN = "admin"
+_MOST_TRIES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Where a node runs: its address, and the words before its command that bring it there."""
+
+    address: str = "127.0.0.1"
+    within: tuple[str, ...] = ()
+
+
+HERE = Host()
 
 
 @dataclass(slots=True)
@@ -36,10 +50,15 @@ class Node:
     options: tuple[str, ...] = ()
     process: subprocess.Popen[bytes] | None = None
     node_id: str = ""
+    host: Host = HERE
+
+    @property
+    def address(self) -> str:
+        return self.host.address
 
     def start(self) -> None:
         self.directory.mkdir(exist_ok=True)
-        port = ("--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.directory))
+        port = ("--port", str(self.port), "--bind", self.address, "--dir", str(self.directory))
         cluster = (
             "--cluster-enabled",
             "yes",
@@ -50,9 +69,9 @@ class Node:
         )
         kept = ("--appendonly", "yes", "--save", "", "--repl-diskless-sync-delay", "0")
         module = ("--loadmodule", str(JSON_MODULE))
-        command = [str(get_redis_server()), *port, *cluster, *kept, *module, *self.options]
+        command = [*self.host.within, str(get_redis_server()), *port, *cluster, *kept, *module, *self.options]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_until(lambda: self.is_over() or listens(self.port))
+        wait_until(lambda: self.is_over() or listens(self.port, self.address))
 
     def is_over(self) -> bool:
         """Whether the process has ended by itself: another took one of its ports first."""
@@ -84,7 +103,7 @@ class Node:
                 os.kill(self.process.pid, signal.SIGCONT)
 
     def ask(self, *command: str | int) -> Any:
-        where: dict[str, Any] = {"port": self.port, "username": ADMIN, "password": self.password}
+        where: dict[str, Any] = {"host": self.address, "port": self.port, "username": ADMIN, "password": self.password}
         options: dict[str, Any] = {"protocol": 2, "decode_responses": True, "socket_timeout": 10}
         with redis.Redis(**where, **options) as client:
             return client.execute_command(*command)
@@ -108,7 +127,7 @@ class Cluster:
         return self.url_of(ADMIN)
 
     def url_of(self, user: str) -> str:
-        hosts = ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:3])
+        hosts = ",".join(f"{node.address}:{node.port}" for node in self.nodes[:3])
         return f"redis+cluster://{user}:{self.passwords[user]}@{hosts}"
 
     def refusals(self) -> list[str]:
@@ -131,20 +150,45 @@ class Cluster:
     def replica_of(self, node: Node) -> Node:
         return next(one for one in self.alive() if one is not node and f"slave {node.node_id}" in _myself(one))
 
-    def move(self, slot: int, to: Node, *, at_once: int = 10) -> None:
-        """Move a slot and its keys to another primary, as resharding does."""
+    def move(self, slot: int, to: Node, *, at_once: int = 10, pause_s: float = 0.0) -> None:
+        """Move a slot and its keys to another primary, as resharding does: so many keys at once, and then a pause."""
         source = self.owner(slot)
         if source is to:
             return
+        self.begin_to_move(slot, to)
+        while keys := source.ask("CLUSTER", "GETKEYSINSLOT", slot, at_once):
+            self.migrate(keys, source, to)
+            time.sleep(pause_s)
+        assert source.ask("ROLE")[0] == "master", "a failover took the move's place: nobody knows of it"
+        self.end_move(slot, source, to)
+
+    def begin_to_move(self, slot: int, to: Node) -> None:
+        source = self.owner(slot)
         to.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", source.node_id)
         source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", to.node_id)
-        while keys := source.ask("CLUSTER", "GETKEYSINSLOT", slot, at_once):
-            login = ("AUTH2", ADMIN, self.passwords[ADMIN])
-            source.ask("MIGRATE", "127.0.0.1", to.port, "", 0, 5000, *login, "KEYS", *keys)
+
+    def end_move(self, slot: int, source: Node, to: Node) -> None:
         to.ask("CLUSTER", "SETSLOT", slot, "NODE", to.node_id)
         source.ask("CLUSTER", "SETSLOT", slot, "NODE", to.node_id)
         for node in self.primaries():
             node.ask("CLUSTER", "SETSLOT", slot, "NODE", to.node_id)
+
+    def migrate(self, keys: Sequence[str], source: Node, to: Node) -> None:
+        """Move keys. That some are at both nodes is an error, but for those whose move was not answered."""
+        login = ("AUTH2", ADMIN, self.passwords[ADMIN], "KEYS", *keys)
+        again: tuple[str, ...] = ()
+        for _ in range(_MOST_TRIES):
+            try:
+                source.ask("MIGRATE", to.address, to.port, "", 0, 5000, *again, *login)
+            except redis.ResponseError as error:
+                if "IOERR" in str(error):
+                    again = ("REPLACE",)
+                elif "CLUSTERDOWN" not in str(error):
+                    raise
+                wait_until(self.is_whole, 30)
+            else:
+                return
+        raise AssertionError("the keys cannot be moved")
 
     def fail_over(self, replica: Node) -> None:
         """Have a replica take its primary's place, in agreement with it."""
@@ -159,9 +203,20 @@ class Cluster:
             return False
 
     def _sees_all(self, node: Node) -> bool:
+        if "cluster_state:ok" not in node.ask("CLUSTER", "INFO"):
+            return False
         leading = {one.port for one in self.alive() if one.ask("ROLE")[0] == "master"}
         ranges: Sequence[Any] = node.ask("CLUSTER", "SLOTS")
-        return sum(last - first + 1 for first, last, found, *_ in ranges if found[1] in leading) == SLOTS
+        served: int = sum(last - first + 1 for first, last, found, *_ in ranges if found[1] in leading)
+        return served == SLOTS
+
+    def is_in_step(self) -> bool:
+        """Whether every slot is served, and every replica has all that its primary has."""
+        try:
+            lagging = [node for node in self.alive() if not _has_all(node, self.nodes)]
+            return self.is_whole() and not lagging and len(self.primaries()) * 2 == len(self.alive())
+        except redis.RedisError:
+            return False
 
     def restart(self, node: Node) -> None:
         node.start()
@@ -199,8 +254,8 @@ def _myself(node: Node) -> str:
 
 
 @contextmanager
-def redis_cluster(directory: Path, *options: str, size: int = 3) -> Iterator[Cluster]:
-    """Run a cluster until the block ends: so many primaries, and a replica of each.
+def redis_cluster(directory: Path, *options: str, size: int = 3, hosts: Sequence[Host] = (HERE,)) -> Iterator[Cluster]:
+    """Run a cluster until the block ends: so many primaries, and a replica of each, on these hosts in turn.
 
     Its users are those of a deployment (`deploy/redis/users.acl`). That dcf tried what they forbid is an error.
     """
@@ -210,7 +265,10 @@ def redis_cluster(directory: Path, *options: str, size: int = 3) -> Iterator[Clu
     users = ("--aclfile", str(acl_file(directory, passwords)), "--acllog-max-len", "1000")
     given = (*login, *users, *options)
     folders = [directory / f"node-{number}" for number in range(2 * size)]
-    nodes = [Node(free_port_of_node(), folder, passwords[ADMIN], given) for folder in folders]
+    nodes = [
+        Node(free_port_of_node(), folder, passwords[ADMIN], given, host=host)
+        for folder, host in zip(folders, cycle(hosts), strict=False)
+    ]
     found = Cluster(nodes, passwords)
     try:
         for node in nodes:
@@ -242,7 +300,7 @@ def _introduce(nodes: Sequence[Node], size: int) -> None:
             share = -(-SLOTS // size)
             node.ask("CLUSTER", "ADDSLOTSRANGE", number * share, min(SLOTS, (number + 1) * share) - 1)
         if number:
-            node.ask("CLUSTER", "MEET", "127.0.0.1", nodes[0].port)
+            node.ask("CLUSTER", "MEET", nodes[0].address, nodes[0].port)
     wait_until(lambda: all(len(node.ask("CLUSTER", "NODES").splitlines()) == len(nodes) for node in nodes))
     for primary, replica in zip(nodes[:size], nodes[size:], strict=True):
         wait_until(partial(_replicates, replica, primary))
@@ -259,6 +317,16 @@ def _replicates(replica: Node, primary: Node) -> bool:
 def _is_in_step(replica: Node) -> bool:
     kind, *role = replica.ask("ROLE")
     return kind == "slave" and "connected" in role
+
+
+def _has_all(node: Node, nodes: Sequence[Node]) -> bool:
+    """Whether a node is a primary, or a replica that has what its primary had when it was asked."""
+    kind, *role = node.ask("ROLE")
+    if kind == "master":
+        return True
+    primary = next(one for one in nodes if one.port == role[1])
+    reached = primary.ask("ROLE")[1]
+    return role[2] == "connected" and bool(node.ask("ROLE")[-1] >= reached)
 
 
 def free_port_of_node() -> int:

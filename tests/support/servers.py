@@ -41,13 +41,13 @@ def running(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-def listens(place: int | Path) -> bool:
-    """Whether something on this loopback port or unix socket answers, be it only with an error.
+def listens(place: int | Path, address: str = "127.0.0.1") -> bool:
+    """Whether something on this port or unix socket answers, be it only with an error.
 
     That the file of a socket is there does not say so: a server makes it before it listens.
     """
     try:
-        with _connected(place) as connection:
+        with _connected(place, address) as connection:
             connection.sendall(b"PING\r\n")
             reply = connection.recv(100)
     except OSError:
@@ -65,9 +65,9 @@ def listens_http(port: int) -> bool:
         return False
 
 
-def _connected(place: int | Path) -> socket.socket:
+def _connected(place: int | Path, address: str) -> socket.socket:
     if isinstance(place, int):
-        return socket.create_connection(("127.0.0.1", place), timeout=1)
+        return socket.create_connection((address, place), timeout=1)
     connection = socket.socket(socket.AF_UNIX)
     connection.settimeout(1)
     try:

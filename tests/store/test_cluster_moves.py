@@ -1,0 +1,98 @@
+"""A run whose slot is moving, with some of its keys at one node and the others at another."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from redis.exceptions import ExecAbortError
+
+from dcf.core.answers import Leased
+from dcf.core.decision import Reads
+from dcf.core.lease import Acquire
+from dcf.errors import StoreUnavailable
+from dcf.runs.control_plane import ControlPlane
+from dcf.store.cluster_keys import cluster_key, slot_of
+from dcf.store.connection import Connections, exchange
+from dcf.store.index import RunIndex
+from dcf.store.key_parts import KeyText
+from dcf.store.keys import RunKeys
+from dcf.store.runs import RunStore
+from tests.support.cluster import Cluster
+from tests.support.machines import chain
+from tests.support.world import World
+
+_BUILT = "return redis.call('GET', ARGV[1] .. 'absent')"
+
+
+@contextmanager
+def half_moved(cluster: Cluster, *there: str) -> Iterator[None]:
+    """These keys, all of one slot, are at the new node already, while the block goes on; then the others follow."""
+    moved = [cluster_key(key) for key in there]
+    slot = slot_of(moved[0])
+    source = cluster.owner(slot)
+    target = next(node for node in cluster.primaries() if node is not source)
+    cluster.begin_to_move(slot, target)
+    cluster.migrate(moved, source, target)
+    try:
+        yield
+    finally:
+        while keys := source.ask("CLUSTER", "GETKEYSINSLOT", slot, 100):
+            cluster.migrate(keys, source, target)
+        cluster.end_move(slot, source, target)
+
+
+@pytest.fixture
+def world(cluster_connections: Connections) -> World:
+    return World(connections=cluster_connections)
+
+
+def test_its_documents_are_all_found(cluster: Cluster, world: World, cluster_connections: Connections) -> None:
+    run = world.create(chain("a", "b"))
+    store = RunStore(cluster_connections)
+    whole = store.read(run, Reads(states=("a", "b"), whole_meta=True))
+    with half_moved(cluster, RunKeys(run).state("a")):
+        half = store.read(run, Reads(states=("a", "b"), whole_meta=True))
+    assert (half.meta, half.states) == (whole.meta, whole.states)
+
+
+def test_all_states_that_may_be_claimed_are_found(
+    cluster: Cluster, world: World, cluster_connections: Connections
+) -> None:
+    run = world.create(chain("a", "b"))
+    plane = ControlPlane(RunStore(cluster_connections, deadline_s=0.1), RunIndex(cluster_connections))
+    wish = Acquire(state="", owner="ann", token="of-ann", ttl_s=60)
+    with half_moved(cluster, RunKeys(run).state("a")), pytest.raises(StoreUnavailable):
+        plane.claim(run, wish)
+    assert isinstance(plane.claim(run, wish), Leased)
+
+
+def test_a_change_waits_until_it_has_moved(cluster: Cluster, world: World) -> None:
+    run = world.create(chain("a", "b"))
+    with ThreadPoolExecutor() as others:
+        with half_moved(cluster, RunKeys(run).state("a")):
+            taken = others.submit(world.try_acquire, run, "a")
+        assert isinstance(taken.result(), Leased)
+
+
+def test_a_transaction_writes_nothing_at_the_new_node(cluster: Cluster, cluster_connections: Connections) -> None:
+    run = RunKeys("of-two-nodes")
+    cluster_connections.send(("SET", run.barrier, "1"), ("SET", run.secret, "before"))
+    with half_moved(cluster, run.barrier), cluster_connections.one() as connection:
+        *_, done = exchange(
+            connection, [("MULTI",), ("SET", run.barrier, "2"), ("SET", run.secret, "after"), ("EXEC",)]
+        )
+    assert isinstance(done, ExecAbortError)
+    assert cluster_connections.send(("GET", run.barrier), ("GET", run.secret)) == [b"1", b"before"]
+
+
+def test_a_script_that_misses_a_key_there_may_be_called_again(
+    cluster: Cluster, cluster_connections: Connections
+) -> None:
+    run = RunKeys("of-a-script")
+    beginning = KeyText(run.barrier.removesuffix("barrier"))
+    cluster_connections.send(("SET", run.barrier, "1"), ("SET", run.secret, "1"))
+    call = ("EVAL", _BUILT, 1, run.secret, beginning)
+    with half_moved(cluster, run.barrier), pytest.raises(StoreUnavailable):
+        cluster_connections.send(call)
+    assert cluster_connections.send(call) == [None]

@@ -1,0 +1,88 @@
+"""On a cluster too, an answer waits for replicas: those of each node that something was written to."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from dcf.errors import StoreUnavailable
+from dcf.store import cluster as waiting
+from dcf.store.cluster_keys import cluster_key, slot_of
+from dcf.store.connection import Connection, Connections, exchange
+from dcf.store.deletion import Deletion
+from dcf.store.faults import PassingError
+from dcf.store.keys import RunKeys, assigned
+from dcf.store.opening import connect
+from dcf.values.json_text import dump
+from tests.support.cluster import Cluster, Node
+from tests.support.waiting import wait_until
+
+
+@pytest.fixture
+def confirmed(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connections]:
+    """Connections that wait for a replica of each node."""
+    monkeypatch.setattr(waiting, "_CONFIRM_MS", 200)
+    found = connect(cluster.url, wait_replicas=1)
+    yield found
+    found.close()
+
+
+@contextmanager
+def without_its_replica(cluster: Cluster, primary: Node) -> Iterator[None]:
+    """The replica of a primary does nothing for a while."""
+    with cluster.replica_of(primary).stopped():
+        yield
+    wait_until(cluster.is_in_step, 30)
+
+
+def a_run_of(cluster: Cluster, node: Node) -> RunKeys:
+    """A run whose keys this node has."""
+    runs = (RunKeys(f"of-{number}") for number in range(1000))
+    return next(run for run in runs if cluster.owner(slot_of(cluster_key(run.meta))) is node)
+
+
+def test_what_no_replica_has_is_not_answered(cluster: Cluster, confirmed: Connections) -> None:
+    first, second, _ = cluster.primaries()
+    with without_its_replica(cluster, first):
+        confirmed.send(("SET", a_run_of(cluster, second).barrier, "1"))
+        with pytest.raises(StoreUnavailable, match="NOREPLICAS"):
+            confirmed.send(("SET", a_run_of(cluster, first).barrier, "1"))
+        assert confirmed.send(("GET", a_run_of(cluster, first).barrier)) == [b"1"]
+
+
+def test_a_run_is_not_changed_before_replicas_have_the_entries_of_lists(
+    cluster: Cluster, confirmed: Connections
+) -> None:
+    first, second, _ = cluster.primaries()
+    listed, changed = a_run_of(cluster, first).timers, a_run_of(cluster, second).secret
+    with without_its_replica(cluster, first), pytest.raises(PassingError), confirmed.one() as connection:
+        exchange(connection, [("ZADD", listed, 1, "a"), ("MULTI",), ("SET", changed, "1"), ("EXEC",)])
+    assert confirmed.send(("GET", changed)) == [None]
+
+
+def test_a_wait_goes_with_its_write_to_where_a_slot_has_moved(cluster: Cluster) -> None:
+    found = connect(cluster.url)
+    first, second, _ = cluster.primaries()
+    key = a_run_of(cluster, first).barrier
+
+    def replicas_that_have_it(connection: Connection) -> object:
+        return exchange(connection, [("SET", key, "1"), ("WAIT", 1, 200)])[1]
+
+    assert found.over_one(replicas_that_have_it) == 1
+    cluster.move(slot_of(cluster_key(key)), second)
+    with without_its_replica(cluster, second):
+        assert found.over_one(replicas_that_have_it) == 0
+    found.close()
+
+
+def test_a_run_is_there_until_it_is_off_the_lists_that_it_tells_of(cluster: Cluster, confirmed: Connections) -> None:
+    elsewhere = cluster.owner(slot_of(cluster_key(assigned("ann"))))
+    run = a_run_of(cluster, next(node for node in cluster.primaries() if node is not elsewhere))
+    name = run.workflow_id
+    document = {"status": "succeeded", "agents": {"a": ["ann"]}}
+    confirmed.send(("JSON.SET", run.meta, "$", dump(document)), ("ZADD", assigned("ann"), 1, name))
+    with without_its_replica(cluster, elsewhere), pytest.raises(StoreUnavailable):
+        Deletion(confirmed).remove(name, (), (), (), document)
+    assert confirmed.send(("EXISTS", run.meta)) == [1]
+    Deletion(confirmed).remove(name, (), (), (), document)
+    assert confirmed.send(("EXISTS", run.meta), ("ZSCORE", assigned("ann"), name)) == [0, None]
