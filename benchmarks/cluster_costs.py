@@ -41,6 +41,7 @@ _FAMILIES: Final = (
     (re.compile(r"cp:idx:\{a[0-9]+\}"), AGENTS),
 )
 _TAG: Final = re.compile(r"cp:idx:\{([^}]*)\}")
+_PATIENCE_S: Final = 10.0
 _MOST_ENTRIES: Final = 1_000_000
 
 Kind: TypeAlias = tuple[str, str]
@@ -180,6 +181,7 @@ def _hand_over(app: Application, length: int) -> None:
     plane.kick_off(run, "initial")
     app.notifications.notify_next(run, None, reason=None, payload=None)
     for state, (agent,) in agents.items():
+        app.clock.finish(_PATIENCE_S)  # until the agent was told
         taken = app.inbox.take(agent)
         wish = Acquire(state=state, owner=agent, token=secrets.token_hex(16), ttl_s=workloads.LEASE_S)
         held = plane.acquire(run, wish)
