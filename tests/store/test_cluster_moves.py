@@ -96,3 +96,15 @@ def test_a_script_that_misses_a_key_there_may_be_called_again(
     with half_moved(cluster, run.barrier), pytest.raises(StoreUnavailable):
         cluster_connections.send(call)
     assert cluster_connections.send(call) == [None]
+
+
+def test_nor_does_a_script_look_for_keys_where_they_have_not_come(
+    cluster: Cluster, cluster_connections: Connections
+) -> None:
+    run = RunKeys("of-a-script-too")
+    beginning = KeyText(run.barrier.removesuffix("barrier"))
+    cluster_connections.send(("SET", run.barrier, "1"), ("SET", run.secret, "1"))
+    call = ("EVAL", "return redis.call('GET', ARGV[1] .. 'barrier')", 1, run.secret, beginning)
+    with half_moved(cluster, run.secret), pytest.raises(StoreUnavailable):
+        cluster_connections.send(call)
+    assert cluster_connections.send(call) == [b"1"]
