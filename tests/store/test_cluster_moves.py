@@ -19,7 +19,7 @@ from dcf.store.key_parts import KeyText
 from dcf.store.keys import RunKeys
 from dcf.store.runs import RunStore
 from tests.support.cluster import Cluster
-from tests.support.machines import chain
+from tests.support.machines import chain, workflow
 from tests.support.world import World
 
 _BUILT = "return redis.call('GET', ARGV[1] .. 'absent')"
@@ -56,13 +56,15 @@ def test_its_documents_are_all_found(cluster: Cluster, world: World, cluster_con
     assert (half.meta, half.states) == (whole.meta, whole.states)
 
 
-def test_all_states_that_may_be_claimed_are_found(
+def test_that_nothing_may_be_claimed_is_told_only_of_all_states(
     cluster: Cluster, world: World, cluster_connections: Connections
 ) -> None:
-    run = world.create(chain("a", "b"))
+    branches = [{"StartAt": name, "States": {name: {"Type": "Task", "End": True}}} for name in ("Bobs", "Anns")]
+    both = workflow({"Both": {"Type": "Parallel", "Branches": branches, "End": True}})
+    run = world.create(both, agents={"Bobs": "bob"})
     plane = ControlPlane(RunStore(cluster_connections, deadline_s=0.1), RunIndex(cluster_connections))
     wish = Acquire(state="", owner="ann", token="of-ann", ttl_s=60)
-    with half_moved(cluster, RunKeys(run).state("a")), pytest.raises(StoreUnavailable):
+    with half_moved(cluster, RunKeys(run).state("Both/1/Anns")), pytest.raises(StoreUnavailable):
         plane.claim(run, wish)
     assert isinstance(plane.claim(run, wish), Leased)
 
