@@ -122,6 +122,11 @@ KINDS = ["fake", "real"]
 EVERY_KIND = [*KINDS, "sentinel", "cluster"]
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many again as there are cores: many tests wait for processes of their own."""
+    return (os.cpu_count() or 1) * 3 // 2
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """What the store promises is true of every kind of Redis."""
     if "connections" in metafunc.fixturenames:

@@ -119,7 +119,7 @@ class WorkFinding:
         """Look through the list once. Return None if others are about to take all that fits.
 
         An agent may have more live runs in which nothing is ready than one claim looks through. The next claim of this
-        process then goes on where it left off, and those after it stay there until the end of the list.
+        process then goes on where it left off, and looks at what lies before that last; those after it stay there.
         """
         is_contested, begun = False, self._left_at.pop(query, None)
         asked = replace(query, place=begun)
@@ -141,8 +141,9 @@ class WorkFinding:
                 if len(passed) >= _TRIES:
                     return nothing_found(query.agent or "", [refusal.message for refusal in reasons])
             if not found.states:
-                if found.next_place is None:
+                if found.next_place is None and begun is None:
                     break
+                begun = None if found.next_place is None else begun  # what lies before it comes last
                 asked = replace(query, place=found.next_place)
         else:
             self._leave(query, asked.place)

@@ -30,6 +30,7 @@ from dcf.store.cluster_nodes import ClusterNodes
 from dcf.store.cluster_reads import joined, parts
 from dcf.store.cluster_stages import Node, Stage, has_written, in_transaction, may_write, owners, stages
 from dcf.store.connection import (
+    CONNECTION_ERRORS,
     Command,
     Connection,
     Connections,
@@ -70,7 +71,7 @@ class ClusterConnections(Connections):
     def give_back(self, connection: Connection, *, is_broken: bool) -> None:
         """Keep the connections for the next caller; close them if one of them broke."""
         routed = cast("RoutedConnection", connection)
-        routed.route.leave(is_broken=is_broken, must_unwatch=is_to_unwatch(connection))
+        routed.route.leave(is_broken=is_broken)
 
     def recover(self) -> None:
         """After a connection error: close the idle connections, and ask again which node serves which slot."""
@@ -83,7 +84,10 @@ class ClusterConnections(Connections):
 
     def servers(self) -> Sequence[Connections]:
         """Return the connections to each primary, which send there whatever keys a command has, as they are."""
-        return [_NodeConnections(self._nodes, node) for node in self._nodes.primaries()]
+        try:
+            return [_NodeConnections(self._nodes, node) for node in self._nodes.primaries()]
+        except CONNECTION_ERRORS as error:
+            raise self.unavailable(error) from None
 
     def named(self, key: bytes) -> str:
         """Return a key that SCAN told of, as dcf writes it."""
@@ -116,7 +120,8 @@ class _NodeConnections(ClusterConnections):
 class _Packets:
     """The route of one caller's packets: to the nodes of their keys, or all to one node.
 
-    It keeps its connections until `leave`, since a WATCH belongs to one.
+    It keeps its connections until `leave`, since a WATCH belongs to one. The EXEC that relies on it goes there too,
+    even if the slot has moved by then: the new node would carry it out whatever others changed meanwhile.
     """
 
     def __init__(self, nodes: ClusterNodes, node: Node | None = None, *, wait_replicas: int = 0) -> None:
@@ -124,7 +129,7 @@ class _Packets:
         self._only = node
         self._wait_replicas = wait_replicas
         self._open: dict[Node, Connection] = {}
-        self._watching: set[Node] = set()
+        self._watching: dict[int, Node] = {}
 
     def exchange(self, commands: Sequence[Command], *, must_unwatch: bool) -> list[Reply]:
         """Send a packet and return all replies, error replies among them."""
@@ -140,7 +145,7 @@ class _Packets:
         named = [command for command, _ in placed]
         building = {at for at, command in enumerate(commands) if builds_keys(command)}
         packet = _Exchanged(named, owners(named, [slot for _, slot in placed]), building)
-        serving = {slot: self._node(slot) for slot in set(packet.slots)}
+        serving = {slot: self._watching_or_serving(slot) for slot in set(packet.slots)}
         for stage in stages(named, [serving[slot] for slot in packet.slots]):
             self._carry_out(packet, stage)
             if any(isinstance(packet.replies[at], AskError | TryAgainError) for at in chain(*stage.values())):
@@ -151,9 +156,9 @@ class _Packets:
                 self._nodes.moved(reply)  # for the next attempt
         return packet.replies
 
-    def leave(self, *, is_broken: bool, must_unwatch: bool) -> None:
-        """Give the connections to the next caller; close them if one of them broke."""
-        if must_unwatch:
+    def leave(self, *, is_broken: bool) -> None:
+        """Give the connections to the next caller, who must not inherit a WATCH; close them if one of them broke."""
+        if not is_broken:
             self._unwatch_later()
         end = self._nodes.discard if is_broken else self._nodes.give_back
         for node, connection in self._open.items():
@@ -162,6 +167,10 @@ class _Packets:
 
     def _node(self, slot: int | None) -> Node:
         return self._nodes.primaries()[0] if slot is None else self._nodes.serving(slot)
+
+    def _watching_or_serving(self, slot: int | None) -> Node:
+        watching = None if slot is None else self._watching.get(slot)
+        return self._node(slot) if watching is None else watching
 
     def _connection(self, node: Node) -> Connection:
         found = self._open.get(node)
@@ -236,14 +245,14 @@ class _Packets:
         return self._answered(self._node(slot), commands)
 
     def _note_watches(self, node: Node, commands: Sequence[Command]) -> None:
-        for name, *_ in commands:
+        for name, *words in commands:
             if name == "WATCH":
-                self._watching.add(node)
+                self._watching[slot_of(str(words[0]))] = node
             elif name in {"EXEC", "UNWATCH"}:
-                self._watching.discard(node)
+                self._watching = {slot: watching for slot, watching in self._watching.items() if watching != node}
 
     def _unwatch_later(self) -> None:
-        for node in self._watching:
+        for node in self._watching.values():
             unwatch_later(self._open[node])
         self._watching.clear()
 

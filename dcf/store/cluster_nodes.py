@@ -30,6 +30,9 @@ _MOST_BARRIERS: Final = 100_000
 
 _ASK_TIMEOUT_S: Final = 1.0
 
+_NO_SLOTS: Final = IndexError
+"""What redis-py raises where no node that it asked serves any slot (8.1)."""
+
 
 class ClusterNodes:
     """The nodes of one cluster. `hosts` are some of its nodes; the others are learned from them.
@@ -70,6 +73,8 @@ class ClusterNodes:
     def primaries(self) -> list[Node]:
         """Return the nodes that serve slots, in a fixed order."""
         nodes = self._known().get_nodes_by_server_type("primary")
+        if not nodes:
+            raise faults.PassingError("CLUSTERDOWN")
         return sorted(str(node.name) for node in nodes)
 
     def moved(self, error: MovedError) -> None:
@@ -80,18 +85,24 @@ class ClusterNodes:
         """Ask which node serves which slot, unless it was asked a moment ago. If none answers, all stays as it was."""
         with self._lock:
             if self._cluster is not None and time.monotonic() >= self._learned_at + _LEARNED_AGAIN_S:
-                with suppress(RedisClusterException, redis.RedisError, OSError):
-                    self._cluster.initialize()
+                with suppress(RedisClusterException, redis.RedisError, OSError, _NO_SLOTS):
+                    # The URL's hosts too, since none of those that it knew may be left.
+                    self._cluster.initialize(additional_startup_nodes_info=[*self._hosts])
                 self._learned_at = time.monotonic()
 
     def barrier(self, node: Node) -> str:
-        """Return a key that a node has, for the small write before WAIT."""
+        """Return a key that a node has, for the small write before WAIT.
+
+        Raise PassingError for one that serves no slot: its first is just moving there, or its last has moved away.
+        """
         latest = self._barriers.get(node, 0)
         for number in range(latest, latest + _MOST_BARRIERS):
             key = f"{_BARRIER}{{{number}}}"
             if self.serving(slot_of(key)) == node:
                 self._barriers[node] = number
                 return key
+            if number == latest and node not in self.primaries():
+                break
         raise faults.PassingError("CLUSTERDOWN")
 
     def change_barrier(self, node: Node) -> None:
@@ -171,7 +182,11 @@ class ClusterNodes:
                 socket_connect_timeout=_ASK_TIMEOUT_S,
                 **self._login,
             )
+        except _NO_SLOTS:
+            raise faults.PassingError("CLUSTERDOWN") from None
         except RedisClusterException as error:
             cause = error.__cause__
-            raise cause if isinstance(cause, redis.ConnectionError) else redis.ConnectionError() from None
-        return found
+        else:
+            return found
+        # Not raised while the other is handled: that would hide why nobody could be reached.
+        raise cause if isinstance(cause, redis.ConnectionError) else redis.ConnectionError()

@@ -32,7 +32,8 @@ def open_cluster(url: str, *, wait_replicas: int = 0, around: Callable[[Pool], P
 
     So many replicas must confirm what is written. `around` may put something around the pool of each node.
     """
-    parts = urlsplit(url)
+    with url_errors():
+        parts = urlsplit(url)
     try:
         hosts = [host_port(host, _PORT) for host in parts.netloc.rpartition("@")[2].split(",") if host]
     except ValueError:

@@ -17,8 +17,8 @@ class Route(Protocol):
     def exchange(self, commands: "Sequence[Command]", *, must_unwatch: bool) -> "list[Reply]":
         """Send a packet and return all replies, error replies among them."""
 
-    def leave(self, *, is_broken: bool, must_unwatch: bool) -> None:
-        """Give the connections to the next caller; close them if one of them broke."""
+    def leave(self, *, is_broken: bool) -> None:
+        """Give the connections to the next caller, who must not inherit a WATCH; close them if one of them broke."""
 
 
 class RoutedConnection:

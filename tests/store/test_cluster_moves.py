@@ -12,8 +12,10 @@ from dcf.core.decision import Reads
 from dcf.core.lease import Acquire
 from dcf.errors import StoreUnavailable
 from dcf.runs.control_plane import ControlPlane
+from dcf.store.attempts import Overtaken, commit
 from dcf.store.cluster_keys import cluster_key, slot_of
 from dcf.store.connection import Connections, exchange
+from dcf.store.faults import PassingError
 from dcf.store.index import RunIndex
 from dcf.store.key_parts import KeyText
 from dcf.store.keys import RunKeys
@@ -110,3 +112,19 @@ def test_nor_does_a_script_look_for_keys_where_they_have_not_come(
     with half_moved(cluster, run.secret), pytest.raises(StoreUnavailable):
         cluster_connections.send(call)
     assert cluster_connections.send(call) == [b"1"]
+
+
+def test_what_others_wrote_after_the_slot_moved_is_not_overwritten(
+    cluster: Cluster, cluster_connections: Connections
+) -> None:
+    run = RunKeys("of-a-moved-slot")
+    cluster_connections.send(("SET", run.secret, "before"))
+    slot = slot_of(cluster_key(run.secret))
+    source = cluster.owner(slot)
+    with cluster_connections.one() as connection:
+        assert exchange(connection, [("WATCH", run.secret), ("GET", run.secret)]) == [b"OK", b"before"]
+        cluster.move(slot, next(node for node in cluster.primaries() if node is not source))
+        cluster_connections.send(("SET", run.secret, "theirs"))
+        with pytest.raises((PassingError, Overtaken)):
+            commit(connection, [("SET", run.secret, "mine")])
+    assert cluster_connections.send(("GET", run.secret)) == [b"theirs"]

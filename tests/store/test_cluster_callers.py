@@ -1,0 +1,85 @@
+"""What a caller of a cluster's connections leaves to the next one, and what it is told where there is no cluster."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.cluster import ClusterNode
+
+from dcf.errors import InvalidArgument, StoreUnavailable
+from dcf.store.attempts import Overtaken, commit, watch_if
+from dcf.store.cluster import ClusterConnections
+from dcf.store.cluster_keys import slot_of
+from dcf.store.cluster_url import open_cluster
+from dcf.store.connection import Connections, exchange
+from dcf.store.faults import PassingError
+from dcf.store.guards import Unchanged
+from dcf.store.inspection import inspect_server
+from dcf.store.keys import RunKeys
+from tests.support.cluster import Cluster
+from tests.support.servers import free_port, redis_server
+from tests.support.waiting import wait_until
+
+RUN = RunKeys("of-callers")
+
+
+@pytest.fixture
+def connections_of_one(cluster: Cluster) -> Iterator[ClusterConnections]:
+    """Connections that only one caller at a time uses, so that each has those of the one before."""
+    found = open_cluster(cluster.url)
+    yield found
+    found.close()
+
+
+def test_what_a_caller_watched_in_vain_does_not_fail_the_next_one(connections_of_one: Connections) -> None:
+    with connections_of_one.one() as connection, pytest.raises(Overtaken):
+        watch_if(connection, Unchanged(replies={("GET", RUN.barrier): b"never"}))
+    with connections_of_one.one() as connection:
+        exchange(connection, [("SET", RUN.barrier, "changed")])
+        commit(connection, [("SET", RUN.secret, "written")])
+    assert connections_of_one.send(("GET", RUN.secret)) == [b"written"]
+
+
+def test_where_nobody_listens_this_is_said_and_why() -> None:
+    with pytest.raises(StoreUnavailable, match="nobody listens there"):
+        inspect_server(open_cluster(f"redis+cluster://127.0.0.1:{free_port()}"))
+
+
+def test_of_a_node_without_slots_it_is_said_that_it_serves_nothing(tmp_path: Path) -> None:
+    with redis_server(tmp_path, "--cluster-enabled", "yes", "--cluster-port", str(free_port())) as port:
+        empty = open_cluster(f"redis+cluster://127.0.0.1:{port}")
+        with pytest.raises(StoreUnavailable, match="CLUSTERDOWN"):
+            inspect_server(empty)
+        with pytest.raises(StoreUnavailable, match="CLUSTERDOWN"):
+            empty.send(("TIME",))
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidArgument):
+        open_cluster("redis+cluster://[::1")
+
+
+def test_a_node_without_slots_is_not_searched_for_a_key_to_confirm_writes_with(cluster: Cluster) -> None:
+    nodes = open_cluster(cluster.url)._nodes
+    searched = slot_of.cache_info()
+    with pytest.raises(PassingError):
+        nodes.barrier("127.0.0.1:9")
+    found = slot_of.cache_info()
+    assert found.hits + found.misses == searched.hits + searched.misses + 1
+    nodes.close()
+
+
+def test_when_all_known_nodes_are_gone_those_of_the_url_are_asked(connections_of_one: ClusterConnections) -> None:
+    connections_of_one.send(("SET", RUN.secret, "there"))
+    known = connections_of_one._nodes._known()
+    gone: Any = ClusterNode
+    known.startup_nodes, known.slots_cache = {"gone": gone("127.0.0.1", free_port())}, {}
+
+    def is_found() -> bool:
+        try:
+            return connections_of_one.send(("GET", RUN.secret)) == [b"there"]
+        except StoreUnavailable:
+            return False
+
+    wait_until(is_found)
