@@ -67,8 +67,7 @@ def local(
         raise typer.Exit(exit_codes.OK if told["server_error"] is None else exit_codes.UNAVAILABLE)
 
     def end(number: int, _: object) -> None:
-        end_all()
-        os._exit(128 + number)  # a thread waits for standard input, which cannot be interrupted
+        end_all(lambda: os._exit(128 + number))  # a thread waits for standard input, which cannot be interrupted
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, end)

@@ -9,7 +9,7 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -32,6 +32,12 @@ _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "USER", "LOGNA
 
 _running: Final[set[int]] = set()
 """Process groups of the commands that run now."""
+
+_starting: Final[list[str]] = []
+"""Programs of the commands that are just being started."""
+
+_ending: Final[list[Callable[[], object]]] = []
+"""What ends this process, once these are."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -100,6 +106,7 @@ async def run(command: str | Sequence[str], root: Path, allowed: Allowed, timeou
     if program is None:
         return Outcome(verdict="unavailable", why=f"There is no program '{words[0][:100]}' on this machine.")
     limit_s = min(timeout_s or USUAL_S, LONGEST_S)
+    _starting.append(program)
     try:
         process = await anyio.open_process(
             [program, *words[1:]],
@@ -109,15 +116,27 @@ async def run(command: str | Sequence[str], root: Path, allowed: Allowed, timeou
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        _running.add(process.pid)
     except (OSError, ValueError):
         return Outcome(verdict="unavailable", why=f"'{words[0][:100]}' cannot be started.")
+    finally:
+        _starting.remove(program)
+        if _ending:
+            end_all(_ending.pop())
     return await _outcome(process, limit_s)
 
 
-def end_all() -> None:
-    """End every command that runs, for a process that ends at once."""
+def end_all(then: Callable[[], object]) -> None:
+    """End every command that runs, and call `then`, which ends this process at once.
+
+    A command that is just being started has no group yet that could be ended: then both are done once it has one.
+    """
+    if _starting:
+        _ending[:] = [then]
+        return
     for group in tuple(_running):
         _end(group)
+    then()
 
 
 def _end(group: int) -> None:
@@ -128,7 +147,6 @@ def _end(group: int) -> None:
 
 async def _outcome(process: Process, limit_s: float) -> Outcome:
     tail = _Tail()
-    _running.add(process.pid)
     try:
         with anyio.move_on_after(limit_s) as timed:
             async with anyio.create_task_group() as tasks:

@@ -1,16 +1,19 @@
 """Commands of gates: which may run here, without a shell, with what environment, and how they end."""
 
 import os
+import signal
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
 import pytest
+from anyio.abc import Process
 
 from dcf.errors import InvalidArgument
-from dcf.local.commands import TAIL_BYTES, Allowed, allowed_by, run, words_of
+from dcf.local.commands import TAIL_BYTES, Allowed, allowed_by, end_all, run, words_of
 from tests.processes.site import is_alive
 from tests.support.waiting import wait_until
 
@@ -47,6 +50,23 @@ async def test_children_end_with_the_command(tmp_path: Path) -> None:
     for lasts, limit in (("60", 1.0), ("0", 30.0)):
         found = await run(python(code % lasts), tmp_path, ANY, limit)
         wait_until(partial(_has_ended, int(found.tail)))
+
+
+async def test_a_command_that_is_just_being_started_ends_with_this_process_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[str] = []
+    spawn = anyio.open_process
+
+    async def interrupted(*arguments: Any, **options: Any) -> Process:
+        process = await spawn(*arguments, **options)
+        end_all(lambda: ended.append("here"))
+        assert not ended, "nobody knows its group yet"
+        return process
+
+    monkeypatch.setattr("anyio.open_process", interrupted)
+    found = await run(["sleep", "60"], tmp_path, ANY, None)
+    assert (ended, found.exit_code) == (["here"], -signal.SIGKILL)
 
 
 def _begun(folder: Path) -> list[Path]:
