@@ -10,18 +10,17 @@ from typing import Any
 import pytest
 
 from dcf.core import refusals
-from dcf.store import cluster
 from lab import worker
 from lab.kind import Kind
 from lab.kinds import KINDS
 from lab.session import Batch, Outcome
 from lab.telling import story_of
 
-RUNS = 24
+RUNS = 16
 OVER_HTTP = 10
-FEWER = {"servers": OVER_HTTP, "region": 8, "cluster": 10, "cluster-partition": 8}
-BY_HAND = {"region-unconfirmed"}
-"""Kinds that break a rule once in some hundred runs, for a reason that lab/README.md tells."""
+FEWER = {"servers": OVER_HTTP, "region": 8, "cluster": 10}
+BY_HAND = {"region-unconfirmed", "cluster-partition"}
+"""Kinds that are tried by hand: one breaks a rule once in some hundred runs (lab/README.md), one takes long."""
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
 
@@ -75,22 +74,5 @@ def accept_everybody(*_: Any) -> None:
 
 def test_a_dcf_without_fencing_breaks_rules(home: Path) -> None:
     with KINDS["workers"](home) as kind:
-        outcome = Batch(kind, range(RUNS), work=unfenced).run()
+        outcome = Batch(kind, range(24), work=unfenced).run()
     assert "no_stale_write" in {found.rule for found in outcome.violations}
-
-
-def unwatched(duty: worker.Duty) -> None:
-    """A worker whose dcf does not watch what it decides on, on a cluster."""
-    exchange = cluster._Packets.exchange
-
-    def unwatching(self: Any, commands: Any, **more: Any) -> Any:
-        return exchange(self, [("UNWATCH",) if one[0] == "WATCH" else one for one in commands], **more)
-
-    vars(cluster)["_Packets"] = type("_Packets", (cluster._Packets,), {"exchange": unwatching})
-    worker.main(duty)
-
-
-def test_a_dcf_that_watches_nothing_on_a_cluster_breaks_rules(home: Path) -> None:
-    with KINDS["cluster"](home) as kind:
-        outcome = Batch(kind, range(16), work=unwatched).run()
-    assert "one_effective_completion_per_attempt" in {found.rule for found in outcome.violations}
