@@ -8,23 +8,18 @@ the moment at which the page has read it. CPU is that of the process of `dcf web
 import argparse
 import asyncio
 import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.runs import Held
-from benchmarks.waiting import Served
+from benchmarks.waiting import Served, serving
 from dcf.application import Application, open_application
 from dcf.settings import Settings
 
@@ -94,27 +89,11 @@ def _request(served: Served, path: str, version: str = "") -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n{more}\r\n".encode()
 
 
-@contextmanager
-def serving(app: Application) -> Iterator[Served]:
-    """Run `dcf web` without keys."""
-    command = [sys.executable, "-m", "dcf", "web", "--port", "0", "--auth", "off", "--json"]
-    environment = {**os.environ, "REDIS_URL": app.redis_url}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            url = urlsplit(json.loads(process.stdout.readline())["url"])
-            assert url.hostname is not None
-            assert url.port is not None
-            yield Served(pid=process.pid, host=url.hostname, port=url.port)
-        finally:
-            process.terminate()
-
-
 def measure_live(app: Application, pages: int, runs: int, rate: int, seconds: float) -> list[Row]:
     """Delays of events on a quiet server, and with so many pages of so many runs open at so many events a second."""
     if not Path("/proc/self/status").exists():
         return []
-    with serving(app) as served:
+    with serving(app, "web") as served:
         return [
             *asyncio.run(_quiet(app, served)),
             *asyncio.run(_busy(app, served, pages, runs, rate, seconds)),

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from playwright.sync_api import Page
 
-from benchmarks.live import serving
+from benchmarks.waiting import serving
 from dcf.application import open_application
 from dcf.settings import Settings
 from tests.support.restricted import restricted_redis
@@ -43,7 +43,7 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dcf-")))
         redis = stack.enter_context(restricted_redis(folder / "redis"))
         opened = stack.enter_context(open_application(Settings.model_validate({"redis_url": redis.url, "auth": "off"})))
-        served = stack.enter_context(serving(opened))
+        served = stack.enter_context(serving(opened, "web"))
         browser = stack.enter_context(opened_browser())
         crew = Crew(opened)
         run = crew.start(_chain(_EVENTS + 1))

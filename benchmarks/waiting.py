@@ -42,7 +42,7 @@ _BOUND_CONNECTIONS: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """A running `dcf serve`."""
+    """A running server of dcf."""
 
     pid: int
     host: str
@@ -112,12 +112,11 @@ class Crowd:
 
 
 @contextmanager
-def serving(app: Application, agents: int) -> Iterator[Served]:
-    """Run `dcf serve` for so many connections, without keys."""
-    command = [sys.executable, "-m", "dcf", "serve", "--transport", "http", "--port", "0", "--auth", "off", "--json"]
-    most = str(agents + _OWN_FILES)
-    chosen = {"DCF_MAX_CONNECTIONS": most, "DCF_MAX_CONNECTIONS_PER_PEER": most, "REDIS_URL": app.redis_url}
-    with subprocess.Popen(command, env={**os.environ, **chosen}, stdout=subprocess.PIPE) as process:
+def serving(app: Application, *arguments: str, **chosen: str) -> Iterator[Served]:
+    """Run `dcf` with these arguments of a server, without keys, and with these variables beside those of here."""
+    command = [sys.executable, "-m", "dcf", *arguments, "--port", "0", "--auth", "off", "--json"]
+    environment = {**os.environ, **chosen, "REDIS_URL": app.redis_url}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
             url = urlsplit(json.loads(process.stdout.readline())["url"])
@@ -133,7 +132,9 @@ def measure_waiting(app: Application, agents: int) -> list[Row]:
     if not Path("/proc/self/status").exists():
         return []
     assert files_for(agents + _OWN_FILES) >= agents + _OWN_FILES, "this process may not open so many files"
-    with serving(app, agents) as served:
+    most = str(agents + _OWN_FILES)
+    limits = {"DCF_MAX_CONNECTIONS": most, "DCF_MAX_CONNECTIONS_PER_PEER": most}
+    with serving(app, "serve", "--transport", "http", **limits) as served:
         return asyncio.run(_measured(app, served, agents))
 
 

@@ -7,7 +7,6 @@ from functools import partial
 
 import redis.asyncio
 
-from dcf.store import keys
 from dcf.store.cluster import ClusterConnections
 from dcf.store.cluster_tails import ClusterTails
 from dcf.store.connection import Connections, open_async_client
@@ -29,6 +28,6 @@ class WaitingClients:
 
     def tails(self, heard: Heard, lost: Lost) -> AnyTails:
         """Return what follows the histories of runs in the event loop that it is used in."""
-        if self._connections.shards > 1:
-            return ClusterTails(self.open, heard, lost)
-        return Tails(partial(self.open, keys.LIVE), heard, lost)
+        if isinstance(self._connections, ClusterConnections):
+            return ClusterTails(self._connections.open_waiting, heard, lost)
+        return Tails(partial(open_async_client, self.url), heard, lost)

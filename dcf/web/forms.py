@@ -15,7 +15,8 @@ NEXT_DEFAULT: Final = "/ui/runs"
 
 _TYPE: Final = "application/x-www-form-urlencoded"
 _MOST_FIELDS: Final = 1_000
-_IN_LINKS: Final = "/%:@!$&'()*+,;=~?"
+_IN_PATH: Final = "/%:@!$&'()*+,;=~"
+_IN_QUERY: Final = f"{_IN_PATH}?"
 _LONGEST_LINK: Final = 2_000
 _NOT_TO: Final = ("/ui/login", "/ui/logout", "/ui/act", "/ui/static")
 
@@ -71,9 +72,5 @@ def own_path(link: str | None) -> str:
     is_page = parts.path.startswith("/ui/") and "//" not in parts.path and ".." not in parts.path.split("/")
     if parts.scheme or parts.netloc or not is_page or parts.path.startswith(_NOT_TO):
         return NEXT_DEFAULT
-    return quote(parts.path, safe="/%:@!$&'()*+,;=~") + (
-        f"?{quote(parts.query, safe=_IN_QUERY)}" if parts.query else ""
-    )
-
-
-_IN_QUERY: Final = "/%:@!$&'()*+,;=~?"
+    query = f"?{quote(parts.query, safe=_IN_QUERY)}" if parts.query else ""
+    return quote(parts.path, safe=_IN_PATH) + query

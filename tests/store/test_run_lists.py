@@ -361,16 +361,21 @@ class Meddling(PoolBetween):
         return packet
 
 
+def due_in_four(four: World, server: RestrictedRedis, mine: str) -> tuple[Meddling, Connections, str]:
+    """A run that is due, and connections with four shards, between whose packets a test may meddle."""
+    pool = Meddling(server.url)
+    through, run = Connections(pool), four.create(document(mine), agents={"A": mine})
+    through.shards = FOUR
+    four.notifications.pulse()
+    four.ask("ZADD", keys.due(run), 1, run)
+    return pool, through, run
+
+
 @pytest.mark.parametrize("packets", range(6))
 def test_a_run_that_changes_while_the_clock_settles_it_in_steps_is_never_noted_too_late(
     four: World, server: RestrictedRedis, mine: str, packets: int
 ) -> None:
-    pool = Meddling(server.url)
-    through = Connections(pool)
-    through.shards = FOUR
-    run = four.create(document(mine), agents={"A": mine})
-    four.notifications.pulse()
-    four.ask("ZADD", keys.due(run), 1, run)
+    pool, through, run = due_in_four(four, server, mine)
     pool.meddle = lambda: four.acquire(run, "A", mine, ttl_s=30)
     pool.left = packets
     DueRuns(through).settle(run)
@@ -387,11 +392,7 @@ def test_a_commit_that_announced_itself_while_the_clock_settles_in_steps_is_repe
     four: World, server: RestrictedRedis, mine: str, packets: int
 ) -> None:
     """It enters its time in vain before the clock writes its own, and commits after the clock has finished."""
-    pool = Meddling(server.url)
-    through, run = Connections(pool), four.create(document(mine), agents={"A": mine})
-    through.shards = FOUR
-    four.notifications.pulse()
-    four.ask("ZADD", keys.due(run), 1, run)
+    pool, through, run = due_in_four(four, server, mine)
     own = four.store.keys(run)
     soon = four.outbox.attention(run).now + 5_000_000
     with four.connections.one() as connection:
@@ -410,11 +411,7 @@ def test_a_commit_that_announced_itself_while_the_clock_settles_in_steps_is_repe
 def test_a_clock_that_dies_while_it_settles_in_steps_leaves_nothing_that_is_noted_too_late(
     four: World, server: RestrictedRedis, mine: str, packets: int
 ) -> None:
-    pool = Meddling(server.url)
-    through, run = Connections(pool), four.create(document(mine), agents={"A": mine})
-    through.shards = FOUR
-    four.notifications.pulse()
-    four.ask("ZADD", keys.due(run), 1, run)
+    pool, through, run = due_in_four(four, server, mine)
 
     def die() -> None:
         raise ConnectionError
