@@ -187,6 +187,14 @@ def test_branches_are_worked_on_at_the_same_time_by_one_process(site: Site, opti
     assert len(set(result["output"])) == 1
 
 
+@pytest.mark.parametrize("options", [(), ("--direct",)])
+def test_a_run_that_has_ended_counts_as_ended_although_no_clock_is_left(site: Site, options: tuple[str, ...]) -> None:
+    functions = "task('Only')(lambda given: given)\n"
+    assert result_of(started(site, "only", one_task("Only"), functions, *options))[1] == 0
+    finish(listing := site.dcf("ls"))
+    assert "1 of 1 run; in all 1 succeeded." in site.said(listing)
+
+
 def test_one_worker_process_serves_all_tasks_of_a_run(site: Site) -> None:
     site.hook("GenerateInvoice.hold")
     run = site.run("--workers", str(HOOKED))
