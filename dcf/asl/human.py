@@ -131,7 +131,11 @@ def flaws_of(template: Template | None) -> list[tuple[str, str]]:
 def _read(document: Mapping[str, Json], unknown: frozenset[str]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Return the values of the fields by the names of HumanTask, and what is wrong with the description."""
     found: dict[str, Any] = {}
-    flaws = [(name, f"the human task needs {name}") for name in ("to", "title") if name not in {*document, *unknown}]
+    flaws = [
+        (name, f"the human task needs the field '{name}'")
+        for name in ("to", "title")
+        if name not in {*document, *unknown}
+    ]
     for name, value in document.items():
         if name not in _FIELDS:
             flaws.append((name, f"a human task has no field '{clip(name)}'; it has {', '.join(_FIELDS)}"))

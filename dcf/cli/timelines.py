@@ -16,11 +16,12 @@ from dcf.cli.notes import seconds
 from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say
-from dcf.errors import InvalidArgument
+from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.values.instants import SECOND, from_text
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
+    from dcf.asl.machine import Machine
     from dcf.drawing.timeline import StateTimes, Timeline
 
 MOST_EVENTS: Final = 50_000
@@ -75,11 +76,12 @@ def made(
     head: Mapping[str, Json], states: Iterable[tuple[str, Any]], events: Iterable[Mapping[str, Json]]
 ) -> "Timeline":
     """Fold the history of an export; raise InvalidArgument where there is none."""
-    from dcf.drawing.timeline import timeline
+    from dcf.drawing.timeline import kind_in, timeline
 
+    machine = _machine(head.get("definition"))
     now, kinds, expired = from_text(head.get("exported_at")), dict[str, str | None](), dict[str, int]()
     for path, state in states:
-        kinds[path] = state.get("kind")
+        kinds[path] = state.get("kind") if machine is None else kind_in(machine, path)
         ended = _lease_end(state)
         if ended is not None and now is not None and ended <= now:
             expired[path] = ended
@@ -90,6 +92,16 @@ def made(
     if found is None:
         raise InvalidArgument("The run has no history.", "Name a run that has one: `dcf ls`.")
     return found
+
+
+def _machine(document: Json) -> "Machine | None":
+    """Return the workflow of the run; None for one that cannot be read, in a file that somebody changed."""
+    from dcf.core.definition import read_definition
+
+    try:
+        return read_definition(document).machine
+    except InvalidDefinition:
+        return None
 
 
 def _lease_end(state: Mapping[str, Any]) -> int | None:

@@ -11,6 +11,9 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final
 
+from dcf.asl.machine import Machine
+from dcf.asl.places import resolve
+from dcf.asl.states import Task
 from dcf.values.instants import SECOND, from_text, seconds, to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -88,7 +91,7 @@ class Timeline:
         return {"start": to_text(self.start), **ends, "states": rows}
 
 
-_WORKED: Final = frozenset({None, "Task", "Callback"})
+_WORKED: Final = frozenset({None, "Task"})
 """Kinds of states that agents take; all others wait by themselves."""
 
 _OVER: Final = frozenset({"RunSucceeded", "RunFailed", "RunCancelled", "RunTimedOut", "RunClosed", "RunFinalized"})
@@ -120,7 +123,7 @@ def timeline(
 ) -> Timeline | None:
     """Return the timeline of a run by its events, oldest first; None if there are none.
 
-    `kinds` are those of the state documents, by path: they tell states that agents take from Wait, Map and others.
+    `kinds` are those of the states by path (`kind_in`): they tell states that agents take from Wait, Map and others.
     `expired` says when the leases ended that are over now, by the path of their state.
     """
     fold = _TimelineFold(kinds or {})
@@ -131,6 +134,19 @@ def timeline(
     for state, ended in (expired or {}).items():
         fold.lose(state, ended)
     return fold.result()
+
+
+def kind_in(machine: Machine, path: str) -> str | None:
+    """Return the Type of a state, or what a Task waits for that no agent takes; None if the workflow has no such state.
+
+    The document of a state tells it only while the state waits.
+    """
+    try:
+        state = resolve(machine, path).state
+    except (KeyError, ValueError, IndexError):
+        return None
+    waits_as = None if not isinstance(state, Task) or state.served_by.is_worked else state.served_by.waits_as
+    return waits_as or state.kind()
 
 
 class _Track:

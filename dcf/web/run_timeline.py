@@ -7,10 +7,9 @@ apart as well as colours do, and each bar says in words what it is.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from dcf.core import needs
 from dcf.drawing.statuses import MARKS
 from dcf.drawing.time_scale import WIDTH, Scale, idle_spans, scale
-from dcf.drawing.timeline import Phase, Segment, StateTimes, Timeline, timeline
+from dcf.drawing.timeline import Phase, Segment, StateTimes, Timeline, kind_in, timeline
 from dcf.runs.glance import Glance
 from dcf.store.history import History
 from dcf.values.instants import to_text
@@ -38,7 +37,8 @@ def timeline_tab(history: History, seen: Glance, address: RunAddress) -> dict[st
     """Return a page of rows, the axis, and the links that fold idle time."""
     events, is_whole = _events(history, seen.workflow_id)
     named = {state for one in events if isinstance(state := one.get("state"), str)}
-    found = timeline(events, {path: _kind(seen, path) for path in named}, _expired(seen))
+    machine = seen.definition.machine
+    found = timeline(events, {path: kind_in(machine, path) for path in named}, _expired(seen))
     if found is None:
         return {"rows": [], "is_whole": is_whole}
     end = seen.now if found.end is None else found.end
@@ -61,13 +61,6 @@ def timeline_tab(history: History, seen: Glance, address: RunAddress) -> dict[st
         ],
         "start": to_text(found.start),
     }
-
-
-def _kind(seen: Glance, path: str) -> str | None:
-    """Return the kind of a state: as its workflow says, and of a Task as its document does."""
-    place, one = needs.place_of(seen.definition, path), seen.states.get(path)
-    kind = None if place is None else place.state.kind()
-    return kind if one is None or kind != "Task" else one.doc.kind
 
 
 def _expired(seen: Glance) -> dict[str, int]:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from dcf.drawing.timeline import Timeline, timeline
+from dcf.asl.parsing import parse_machine
+from dcf.drawing.timeline import Timeline, kind_in, timeline
 from dcf.drawing.trace import chrome_trace
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
@@ -244,7 +245,6 @@ def test_a_state_that_handed_its_token_on_waits_until_that_comes_back() -> None:
         at(3, "LeaseAcquired", "A", epoch=2, owner="ann", attempt=1),
         at(4, "CallbackAwaited", "A", epoch=2),
         at(9, "StateConcluded", "A", epoch=2, how="output"),
-        kinds={"A": "Callback"},
     )
     assert spans(found, "A")[2:] == [("working", 3, 4, "handed_on"), ("waiting", 4, 9, None)]
     assert found.rows[0].outcome == "succeeded"
@@ -253,6 +253,31 @@ def test_a_state_that_handed_its_token_on_waits_until_that_comes_back() -> None:
 def test_states_that_no_agent_takes_wait() -> None:
     found = folded(*STARTED, at(3, "StateEntered", "W"), at(8, "StateSucceeded", "W"), kinds={"W": "Wait"})
     assert spans(found, "W") == [("waiting", 3, 8, None)]
+
+
+def test_the_workflow_tells_which_states_wait_by_themselves() -> None:
+    def task(resource: str, **more: Json) -> Json:
+        return {"Type": "Task", "Resource": resource, "Next": "Each", **more}
+
+    inner: Json = {"StartAt": "In", "States": {"In": {"Type": "Task", "End": True}}}
+    machine, _ = parse_machine(
+        {
+            "StartAt": "Worked",
+            "States": {
+                "Worked": task("queue:work") | {"Next": "Handed"},
+                "Handed": task("queue:work.waitForTaskToken") | {"Next": "Outside"},
+                "Outside": task("dcf:callback.waitForTaskToken") | {"Next": "Person"},
+                "Person": task("dcf:human", Parameters={"to": ["ann"], "title": "Well?"}) | {"Next": "Paid"},
+                "Paid": task("dcf:signal", Parameters={"name": "paid"}),
+                "Each": {"Type": "Map", "ItemProcessor": inner, "End": True},
+            },
+        }
+    )
+    assert machine is not None
+    paths = ["Worked", "Handed", "Outside", "Person", "Paid", "Each", "Each/3/In", "Gone", "Each/x/In"]
+    assert [kind_in(machine, path) for path in paths] == [
+        *("Task", "Task", "Callback", "Human", "Signal", "Map", "Task", None, None)
+    ]
 
 
 def test_what_an_ended_run_left_is_over_and_skipped_states_have_a_row() -> None:
