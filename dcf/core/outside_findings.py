@@ -60,7 +60,7 @@ def _about_people(path: str, doc: StateDoc, asked: Asking, facts: Facts) -> RunF
     then = "" if asked.default is None or doc.deadline is None else f"; then '{asked.default}' is taken"
     return RunFinding(
         cause=Cause.WAITING_FOR_PERSON,
-        sentence=f"State '{path}' waits for {whom(asked)} since {moment(asked.since)}{until}{then}: {asked.title}.",
+        sentence=f"State '{path}' waits for {whom(asked)} since {moment(asked.since)}{until}{then}: '{asked.title}'.",
         remedy=remedies.answer(facts.workflow_id, path, asked),
         stuck=False,
         state=path,
