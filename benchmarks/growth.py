@@ -2,6 +2,7 @@
 
 Two embedded servers: a small one stays as it is, another is filled step by step (`packed_runs`). Each operation is
 timed on both in turns, so that what else the machine does slows both; read the ratios. Neither server writes files.
+With `--cluster` they are two clusters of three primaries each.
 """
 
 import argparse
@@ -16,13 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pydantic import SecretStr
+
 from benchmarks.growth_cases import CASES, Case
 from benchmarks.growth_site import Site
 from benchmarks.packed_runs import free_gib
+from benchmarks.peers.redis_cluster import redis_cluster
 from benchmarks.startup import time_serving
 from dcf.application import open_application
 from dcf.settings import Settings
-from dcf.store.connection import Connections, open_pool
+from dcf.store.opening import connect
 
 _SMALLEST: Final = 500
 _STEPS: Final = (1000, 100, 10, 1)
@@ -33,7 +37,7 @@ _LEAST: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """What an operation costs on the filled server: ms (lower quartile), commands, and the ratio of both."""
+    """What an operation costs where it is full: ms (lower quartile), commands, and the ratio of both."""
 
     ms: float
     commands: int
@@ -45,12 +49,14 @@ def sizes(ended: int, live: int) -> list[tuple[int, int]]:
     return sorted({(max(_SMALLEST, ended // part), max(_SMALLEST, live // part)) for part in _STEPS})
 
 
-def measure(ended: int, live: int, *, rounds: int = _ROUNDS, serve: bool = True) -> Iterator[tuple[str, list[str]]]:
+def measure(
+    ended: int, live: int, *, on_cluster: bool = False, rounds: int = _ROUNDS, serve: bool = True
+) -> Iterator[tuple[str, list[str]]]:
     """Yield lines of a table: a heading, then each operation with its figures at all steps."""
     steps = sizes(ended, live)
     found: dict[str, list[Figure]] = {case.name: [] for case in CASES}
     starts: list[float] = []
-    with _site() as small, _site() as large:
+    with open_site(on_cluster=on_cluster) as small, open_site(on_cluster=on_cluster) as large:
         small.grow(*steps[0])
         for step in steps:
             _fill(large, *step)
@@ -74,7 +80,7 @@ def measure(ended: int, live: int, *, rounds: int = _ROUNDS, serve: bool = True)
 
 
 def _fill(site: Site, ended: int, live: int) -> None:
-    """Fill a server up to so many runs, and say on standard error how long that took."""
+    """Fill one up to so many runs, and say on standard error how long that took."""
     began = time.perf_counter()
     site.grow(ended, live)
     took, left = time.perf_counter() - began, free_gib()
@@ -88,17 +94,20 @@ def say(what: str) -> None:
 
 
 @contextmanager
-def _site() -> Iterator[Site]:
+def open_site(*, on_cluster: bool) -> Iterator[Site]:
+    """Start a server or a cluster that writes no files, with dcf on it, for the duration of the `with` block."""
     with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dcf-bench-"))
-        app = stack.enter_context(open_application(Settings(data_dir=Path(folder), redis_url=None)))
-        connections = stack.enter_context(closing(Connections(open_pool(app.redis_url))))
-        connections.send(("CONFIG", "SET", "save", ""), ("CONFIG", "SET", "appendonly", "no"))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dcf-bench-")))
+        url = SecretStr(stack.enter_context(redis_cluster(folder / "nodes"))) if on_cluster else None
+        app = stack.enter_context(open_application(Settings(data_dir=folder, redis_url=url)))
+        connections = stack.enter_context(closing(connect(app.redis_url)))
+        for server in connections.servers():
+            server.send(("CONFIG", "SET", "save", ""), ("CONFIG", "SET", "appendonly", "no"))
         yield Site(app, connections)
 
 
 def _compared(case: Case, small: Site, large: Site, rounds: int) -> Figure:
-    """Time an operation on both servers in turns."""
+    """Time an operation on both in turns."""
     for site in (small, large):
         case.prepare(site)
         case.work(site)
@@ -137,8 +146,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--ended", type=int, default=1_000_000, help="most ended runs")
     parser.add_argument("--live", type=int, default=100_000, help="most live runs")
+    parser.add_argument("--cluster", action="store_true", help="on clusters of three primaries")
     options = parser.parse_args()
-    for line in table(measure(options.ended, options.live)):
+    for line in table(measure(options.ended, options.live, on_cluster=options.cluster)):
         print(line, flush=True)
 
 

@@ -100,13 +100,11 @@ def _begin(site: Site) -> None:
 
 def _expire(site: Site) -> None:
     """Let Redis have removed the keys of so many runs a moment ago."""
-    gone = site.copy(EXPIRING, _DUE)
-    for listing in site.models[EXPIRING].listings:
-        if listing.key == LIST_OF_EXPIRING:
-            texts = [f"{listing.before}{name}{listing.after}" for name in gone]
-            site.connections.send(*(("ZADD", LIST_OF_EXPIRING, site.created, text) for text in texts))
-    documents = site.models[EXPIRING].documents
-    site.connections.send(*(("DEL", *(f"{before}{name}{after}" for before, after in documents)) for name in gone))
+    gone, model = site.copy(EXPIRING, _DUE), site.models[EXPIRING]
+    (listing,) = (one for one in model.listings if one.index == LIST_OF_EXPIRING)
+    places = ((listing.place(name, site.connections.shards), listing.entry(name)) for name in gone)
+    site.connections.send(*(("ZADD", place, site.created, entry) for place, entry in places))
+    site.connections.send(*(("DEL", *model.keys_of(name)) for name in gone))
 
 
 def _take_off(site: Site) -> None:

@@ -1,12 +1,12 @@
-"""One server of `benchmarks.growth`: packed runs of every kind, inboxes, an audit trail, and more of all."""
+"""One server or cluster of `benchmarks.growth`: packed runs of every kind, inboxes, an audit trail, and more of all."""
 
 import secrets
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from benchmarks import packed_runs
-from benchmarks.measuring import Probe
 from benchmarks.packed_runs import Model
+from benchmarks.peers.redis_cluster import probe_of
 from dcf.application import Application
 from dcf.core.answers import Leased
 from dcf.core.creation import Create
@@ -19,6 +19,7 @@ from dcf.store import audit_trail, keys
 from dcf.store.connection import Command, Connections
 from dcf.store.inbox import Letter
 from dcf.store.keys import RunKeys
+from dcf.store.run_lists import place_of
 from dcf.values.instants import SECOND
 
 CREW: Final = "crew"
@@ -55,7 +56,7 @@ _PACKET: Final = 1000
 
 @dataclass(eq=False)
 class Site:
-    """One server. `names` are the copies of each kind, `memory` the bytes that one more run took at the last growth."""
+    """One server or cluster. `names` are the copies of each kind, `memory` the bytes of one more run."""
 
     app: Application
     connections: Connections
@@ -67,14 +68,14 @@ class Site:
     live: int = 0
 
     def __post_init__(self) -> None:
-        self.probe = Probe(self.app.redis_url)
+        self.probe = probe_of(self.app.redis_url)
         ((seconds, _),) = self.connections.send(("TIME",))
         self.began = (int(seconds) - _MONTH_S) * SECOND
         self.created = self.began
         self.models = self._models()
 
     def grow(self, ended: int, live: int) -> None:
-        """Fill the server up to so many runs; a few rare ones are always the newest."""
+        """Fill it up to so many runs; a few rare ones are always the newest."""
         for number, kinds, what in (
             (ended - self.ended, _ENDED, "an ended run"),
             (live - self.live, _LIVE, "a live run"),
@@ -125,7 +126,8 @@ class Site:
         assert self.app.clock.pulse() == 0, "the models need nothing of the clock"
         made |= ended
         models = dict(zip(made, packed_runs.read_models(self.connections, list(made.values())), strict=True))
-        return models | {_STUCK: models["ready"].listed_too(keys.STUCK)}
+        stuck = place_of(keys.STUCK, ready, self.connections.shards)
+        return models | {_STUCK: models["ready"].listed_too(stuck)}
 
     def _create(self, state: dict[str, Any], agent: str, retention_s: int | None = None) -> str:
         workflow_id = f"model-{secrets.token_hex(6)}"

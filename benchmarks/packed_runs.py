@@ -1,4 +1,4 @@
-"""Fills a Redis with many runs in minutes: copies of a few that dcf made, in the lists that dcf wrote them to.
+"""Fills a Redis or a cluster with many runs in minutes: copies of a few that dcf made, in all lists of their models.
 
 A copy has every key of its model, under another id and with another creation time, and stands in the same lists. What
 dcf itself never wrote is in no copy.
@@ -6,55 +6,47 @@ dcf itself never wrote is in no copy.
 
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from dcf.store import keys
 from dcf.store.connection import Command, Connections
 from dcf.store.keys import RunKeys
+from dcf.store.run_lists import place_of, plain_list
 from dcf.values.instants import to_text
 
 _DATED: Final = (keys.RUNS, keys.LIVE)
 """What the lists begin with in which runs stand by the time at which they were created, or nearly so."""
 
-_PACKET: Final = 500
-_PACKETS: Final = 4
+_PACKET: Final = 1000
 _FREE_GIB: Final = 6
 
-# ARGV: of the model's keys how many, then each: what stands before and after the id. Of its lists how many, then each:
-# the key, what stands before and after the id in the entry, and the score ("" for the creation time). The model's id;
-# its meta key before and after the id. Then of each copy: id, list of due times, creation time, the same as JSON.
-_COPY: Final = """
-local at = 1
-local function pieces(of_one)
-  local all, count = {}, tonumber(ARGV[at])
-  at = at + 1
-  for i = 1, count do
-    all[i] = {unpack(ARGV, at, at + of_one - 1)}
-    at = at + of_one
-  end
-  return all
+_READ: Final = "return {redis.call('DUMP', KEYS[1]), redis.call('PTTL', KEYS[1])}"
+
+# KEYS: those of a copy, meta first. ARGV: its id and creation time as JSON, then of each key the milliseconds until it
+# expires (0: never), and what DUMP told of the model's.
+_RESTORE: Final = """
+for i, key in ipairs(KEYS) do
+  redis.call('RESTORE', key, ARGV[1 + 2 * i], ARGV[2 + 2 * i])
 end
-local documents, lists = pieces(2), pieces(4)
-local model, before, after, due = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-for i = at + 4, #ARGV, 4 do
-  local name, own_due, score, created = unpack(ARGV, i, i + 3)
-  for _, one in ipairs(documents) do
-    redis.call('COPY', 'model:' .. one[1] .. model .. one[2], one[1] .. name .. one[2])
-  end
-  redis.call('JSON.SET', before .. name .. after, '$.workflow_id', '"' .. name .. '"')
-  redis.call('JSON.SET', before .. name .. after, '$.created_at', created)
-  for _, one in ipairs(lists) do
-    local key = one[1]:sub(1, #due) == due and own_due or one[1]
-    redis.call('ZADD', key, one[4] == '' and score or one[4], one[2] .. name .. one[3])
-  end
-end
+redis.call('JSON.SET', KEYS[1], '$.workflow_id', ARGV[1])
+redis.call('JSON.SET', KEYS[1], '$.created_at', ARGV[2])
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Listing:
+class _Document:
+    """A key of the model: what stands before and after the id, the milliseconds until it expires, and its content."""
+
+    before: str
+    after: str
+    expires_ms: int
+    dump: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
     """An entry of a list that names the model. `score` None: the time at which the run was created."""
 
     key: str
@@ -62,19 +54,37 @@ class _Listing:
     after: str
     score: str | None
 
+    @property
+    def index(self) -> str:
+        """The plain key of the list."""
+        return plain_list(self.key)
+
+    def place(self, name: str, shards: int) -> str:
+        """Return the key of the list that has the entry of a copy."""
+        if self.key.startswith(keys.DUE):
+            return keys.due(name)
+        return self.key if self.key == self.index else place_of(self.index, name, shards)
+
+    def entry(self, name: str) -> str:
+        """Return what stands in the list for a copy."""
+        return f"{self.before}{name}{self.after}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A run as it is stored: what its keys begin and end with, and the entries that name it."""
+    """A run as it is stored: its keys, and the entries that name it."""
 
     run: str
-    documents: tuple[tuple[str, str], ...]
-    listings: tuple[_Listing, ...]
+    documents: tuple[_Document, ...]
+    listings: tuple[Listing, ...]
 
     def listed_too(self, key: str) -> "Model":
         """Return the model with an entry, by creation time, in one more list."""
-        more = _Listing(key=key, before="", after="", score=None)
-        return Model(run=self.run, documents=self.documents, listings=(*self.listings, more))
+        return replace(self, listings=(*self.listings, Listing(key=key, before="", after="", score=None)))
+
+    def keys_of(self, name: str) -> list[str]:
+        """Return the keys of a copy, meta first."""
+        return [f"{one.before}{name}{one.after}" for one in self.documents]
 
 
 def read_models(connections: Connections, runs: Sequence[str]) -> list[Model]:
@@ -82,68 +92,72 @@ def read_models(connections: Connections, runs: Sequence[str]) -> list[Model]:
 
     The Redis has few others as yet, since all lists are looked through.
     """
-    (found,) = connections.send(("KEYS", "cp:idx:*"))
+    found = _keys(connections, "cp:idx:*")
     kinds = connections.send(*(("TYPE", key) for key in found))
     lists = [key for key, kind in zip(found, kinds, strict=True) if kind == b"zset"]
     entries = connections.send(*(("ZRANGE", key, 0, -1, "WITHSCORES") for key in lists))
     told = [
-        (key.decode(), member.decode(), score.decode())
+        (key, member.decode(), score.decode())
         for key, listed in zip(lists, entries, strict=True)
         for member, score in zip(listed[::2], listed[1::2], strict=True)
     ]
     models = [_model(connections, run, told) for run in runs]
     for model in models:
-        connections.send(*_away(model))
+        taken: list[Command] = [("ZREM", one.key, one.entry(model.run)) for one in model.listings]
+        connections.send(*taken, ("DEL", *model.keys_of(model.run)))
     return models
 
 
+def _keys(connections: Connections, pattern: str) -> list[str]:
+    """Return the keys of all servers that a pattern matches, as dcf writes them."""
+    replies = [server.send(("KEYS", pattern)) for server in connections.servers()]
+    return [connections.named(key) for (found,) in replies for key in found]
+
+
 def _model(connections: Connections, run: str, told: Sequence[tuple[str, str, str]]) -> Model:
-    (found,) = connections.send(("KEYS", f"?p:wf:{run}:*"))
-    documents = [key.decode().partition(run) for key in found]
+    found = sorted(_keys(connections, f"?p:wf:*{run}*"), key=lambda key: key != RunKeys(run).meta)
+    contents = connections.send(*(("EVAL", _READ, 1, key) for key in found))
+    documents = [
+        _Document(before=before, after=after, expires_ms=max(0, millis), dump=dump)
+        for key, (dump, millis) in zip(found, contents, strict=True)
+        for before, _, after in (key.partition(run),)
+        if dump is not None
+    ]
     listings = [
-        _Listing(key=key, before=before, after=after, score=None if key.startswith(_DATED) else score)
+        Listing(key=key, before=before, after=after, score=None if plain_list(key).startswith(_DATED) else score)
         for key, member, score in told
         for before, name, after in (member.partition(run),)
         if name
     ]
-    pieces = tuple((before, after) for before, _, after in documents)
-    return Model(run=run, documents=pieces, listings=tuple(listings))
-
-
-def _away(model: Model) -> Iterator[Command]:
-    for one in model.listings:
-        yield ("ZREM", one.key, f"{one.before}{model.run}{one.after}")
-    for before, after in model.documents:
-        yield ("RENAME", f"{before}{model.run}{after}", f"model:{before}{model.run}{after}")
+    return Model(run=run, documents=tuple(documents), listings=tuple(listings))
 
 
 def copy(connections: Connections, model: Model, number: int, created: int) -> list[str]:
     """Make so many copies of a model, created one microsecond apart from then on. Return their ids."""
     names = [f"packed-{secrets.token_hex(6)}" for _ in range(number)]
-    packets = [_command(model, names[at : at + _PACKET], created + at) for at in range(0, number, _PACKET)]
-    for at in range(0, len(packets), _PACKETS):
+    for start in range(0, number, _PACKET):
         assert free_gib() > _FREE_GIB, "the machine is about to run out of memory"
-        connections.send(*packets[at : at + _PACKETS])
+        page = names[start : start + _PACKET]
+        connections.send(*_restored(model, page, created + start))
+        connections.send(*_listed(model, page, created + start, connections.shards))
     return names
 
 
-def _command(model: Model, names: Sequence[str], created: int) -> Command:
-    before, _, after = RunKeys(model.run).meta.partition(model.run)
-    return ("EVAL", _COPY, 0, *_pieces(model), model.run, before, after, keys.DUE, *_copies(names, created))
-
-
-def _pieces(model: Model) -> Iterator[str | int]:
-    yield len(model.documents)
-    for before, after in model.documents:
-        yield from (before, after)
-    yield len(model.listings)
-    for one in model.listings:
-        yield from (one.key, one.before, one.after, one.score or "")
-
-
-def _copies(names: Sequence[str], created: int) -> Iterator[str | int]:
+def _restored(model: Model, names: Sequence[str], created: int) -> Iterator[Command]:
+    contents = [word for one in model.documents for word in (one.expires_ms, one.dump)]
     for at, name in enumerate(names, created):
-        yield from (name, keys.due(name), at, f'"{to_text(at)}"')
+        own = model.keys_of(name)
+        yield ("EVAL", _RESTORE, len(own), *own, f'"{name}"', f'"{to_text(at)}"', *contents)
+
+
+def _listed(model: Model, names: Sequence[str], created: int, shards: int) -> Iterator[Command]:
+    for listing in model.listings:
+        entries: dict[str, list[str | int]] = {}
+        for at, name in enumerate(names, created):
+            score = at if listing.score is None else listing.score
+            entries.setdefault(listing.place(name, shards), []).extend((score, listing.entry(name)))
+        for key, words in entries.items():
+            yield ("ZADD", key, *words)
 
 
 def free_gib() -> float:

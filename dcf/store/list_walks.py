@@ -39,13 +39,15 @@ local function first_of(lists)
 end
 
 local function next_chunk()
+  local most = chunk
+  chunk = math.min(2 * chunk, 500)
   for _, list in ipairs(walked) do
-    list.found = redis.call('ZRANGE', KEYS[list.at], score, '+inf', 'BYSCORE', 'LIMIT', list.upto, 500, 'WITHSCORES')
+    list.found = redis.call('ZRANGE', KEYS[list.at], score, '+inf', 'BYSCORE', 'LIMIT', list.upto, most, 'WITHSCORES')
     list.next = 1
   end
   local names, scores = {}, {}
   local list, run = first_of(walked)
-  while list and (#names < 500 or run == names[#names]) do
+  while list and (#names < most or run == names[#names]) do
     if run ~= names[#names] then
       names[#names + 1] = run
       scores[#scores + 1] = list.found[list.next + 1]
@@ -53,11 +55,12 @@ local function next_chunk()
     list.next, list.upto = list.next + 2, list.upto + 1
     list, run = first_of(walked)
   end
-  return names, scores
+  return names, scores, #names < most
 end
 """
-"""Uses KEYS: `all` lists, then `any` lists; and `score`, where to begin. Makes `next_chunk`, `chosen` and `is_by_any`.
+"""Uses KEYS: `all` lists, then `any` lists; `score`, where to begin; and `chunk`, how many runs the first chunk has.
 
-`next_chunk` returns the next 500 runs or fewer, each once, and their scores; fewer than 500 are the last. All are
-on the list `chosen`, or each is on one of the `any` lists.
+Makes `next_chunk`, `chosen` and `is_by_any`. `next_chunk` returns the next runs, each once, their scores, and whether
+they are the last. All are on the list `chosen`, or each is on one of the `any` lists. A chunk has twice as many runs as
+the one before, and at most 500.
 """

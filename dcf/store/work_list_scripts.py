@@ -6,11 +6,11 @@ the lists of a shard, and another looks at one run. They send nothing themselves
 KEYS: lists that a run must all be on, then those of which it must be on one. ARGV: how many of the former and of the
 latter; the place: score, run, states to pass over; most runs to pass over, most documents to read, states of a run at
 a time, how many states are wanted (of `LIST`, runs); what is wanted (open, ready, claim, running, review, done), the
-agent, the skill, the mark and its life; what the keys of timers, meta, states and marks look like; one run instead of
-lists; the type of a state whose output is judged; then states to pass over, as run and part.
+agent, the skill, the mark and its life; what the keys of timers, meta, states and marks look like; the run (`VISIT`);
+the type of a state whose output is judged; then states to pass over, as run and part.
 
 Replies: whether another is about to take some, the place where it stopped or nothing, and of each run its id, the
-fields of its meta, and the states with document, assignment and skills. `LIST`: of each run its place. Of one run: also
+fields of its meta, and the states with document, assignment and skills. `LIST`: of each run its place. `VISIT`: also
 how many documents were read.
 """
 
@@ -29,6 +29,7 @@ local wanted, mode, agent, skill = tonumber(ARGV[9]), ARGV[10], ARGV[11], ARGV[1
 local mark, life = ARGV[13], ARGV[14]
 local timers, metas, states, marks = ARGV[15], ARGV[16], ARGV[17], ARGV[18]
 local found, read, shown, contested = {}, 0, 0, 0
+local chunk = 500
 """
 
 _LOOK: Final = r"""
@@ -168,13 +169,12 @@ end
 """
 
 _ONE_RUN: Final = r"""
-if ARGV[19] ~= '' then
-  local stopped = visit(ARGV[19], '0', skip)
-  return {contested, stopped or {}, found, read}
-end
+local stopped = visit(ARGV[19], '0', skip)
+return {contested, stopped or {}, found, read}
 """
 
 _COLLECT: Final = r"""
+chunk = 2 * wanted
 local function visit(run, at)
   found[#found + 1] = {at, run}
   return #found == wanted and {at, run, 9999999} or nil
@@ -184,10 +184,10 @@ end
 _WALK: Final = (
     WALK
     + r"""
-local looked, names, scores = 0, nil, nil
+local looked, names, scores, is_last = 0, nil, nil, nil
 local is_done = mode == 'done'
 repeat
-  names, scores = next_chunk()
+  names, scores, is_last = next_chunk()
   local on = {}
   for at = 1, #names > 0 and all + any or 0 do
     on[at] = at ~= chosen and not (is_by_any and at > all) and redis.call('ZMSCORE', KEYS[at], unpack(names))
@@ -216,13 +216,16 @@ repeat
     end
   end
   looked = looked + #names
-until #names < 500
+until is_last
 return {contested, {}, found}
 """
 )
 
-FIND: Final = _GIVEN + _LOOK + _ONE_RUN + _WALK
-"""Finds work in the runs on some lists, or in one run."""
+FIND: Final = _GIVEN + _LOOK + _WALK
+"""Finds work in the runs on some lists."""
+
+VISIT: Final = _GIVEN + _LOOK + _ONE_RUN
+"""Finds work in one run."""
 
 LIST: Final = _GIVEN + _COLLECT + _WALK
 """Finds the runs on some lists, the oldest first."""

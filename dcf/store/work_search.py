@@ -19,7 +19,7 @@ from dcf.store.connection import Command, Connections, Reply
 from dcf.store.key_parts import KeyText, encode_state
 from dcf.store.keys import RunKeys
 from dcf.store.run_lists import every_shard, in_shard
-from dcf.store.work_list_scripts import FIND, LIST, PAST
+from dcf.store.work_list_scripts import FIND, LIST, PAST, VISIT
 from dcf.values.json_text import dump
 from dcf.values.records import record, replace
 
@@ -178,7 +178,7 @@ def _visit(sought: WorkSought, place: WorkPlace, wanted: int) -> Command:
     run, bounds = RunKeys(place.workflow_id), (_MOST_RUNS, _MOST_READ, _PAGE_OF_RUN, wanted)
     passed = [one for one in sought.passed if one.workflow_id == run.workflow_id]
     given = (*_from(place), *bounds, *_asked(sought), *_looking(run.workflow_id, run, passed))
-    return ("EVAL", FIND, 1, run.meta, 0, 0, *given)
+    return ("EVAL", VISIT, 1, run.meta, 0, 0, *given)
 
 
 def _from(place: WorkPlace | None) -> tuple[str | int, ...]:

@@ -241,6 +241,41 @@ def test_work_of_all_shards_is_paged_the_oldest_run_first(parted: World, mine: s
         assert work(parted, limit, agent=mine, workflow=mine) == found
 
 
+@pytest.fixture
+def crowded(parted: World, mine: str) -> Iterator[World]:
+    """dcf where each shard lists many live runs, and many of a workflow that are not live, older than a test's."""
+    indexes = (keys.runs_by("status", "running"), keys.runs_by("workflow", mine))
+    listed = [key for index in indexes for key in in_every_shard(index, parted.connections.shards)]
+    for key in listed:
+        parted.ask("ZADD", key, *(part for one in range(200) for part in (one, f"{key}-{one}")))
+    yield parted
+    for key in listed:
+        parted.ask("ZREM", key, *(f"{key}-{one}" for one in range(200)))
+
+
+def test_work_is_found_behind_many_runs_that_are_passed_over(crowded: World, mine: str) -> None:
+    runs = [crowded.create(document(mine)) for _ in range(20)]
+    for limit in (1, 50):
+        assert work(crowded, limit, workflow=mine) == [(run, "A") for run in runs]
+
+
+def test_a_search_that_wants_few_runs_reads_few_entries_of_each_list(four: World, redis_client: Any, mine: str) -> None:
+    for _ in range(8):
+        four.create(document(mine))
+    with redis_client.monitor() as seen:
+        page = four.work.find_work(WorkQuery(limit=5, workflow=mine))
+        redis_client.echo(mine)
+        read = [int(words[-2]) for words in told_until(["ECHO", mine], seen) if "BYSCORE" in words]
+    assert len(page.items) == 5
+    assert read == [32] * FOUR
+
+
+def told_until(last: list[str], seen: Any) -> Iterator[list[str]]:
+    """The commands that a server carried out, as its monitor tells of them, up to the last one."""
+    while (words := seen.next_command()["command"].split()) != last:
+        yield words
+
+
 def test_what_is_done_is_paged_over_all_shards(parted: World, mine: str) -> None:
     runs = [parted.create(document(mine), agents={"A": mine}) for _ in range(9)]
     for run in runs:
