@@ -12,7 +12,7 @@ asked whenever a node was silent for a while.
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -48,7 +48,7 @@ class ClusterNews:
     """
 
     def __init__(
-        self, connections: ClusterConnections, waiting: Iterable[str], heard: NewsHeard, lost: NewsLost
+        self, connections: ClusterConnections, waiting: Collection[str], heard: NewsHeard, lost: NewsLost
     ) -> None:
         """Follow for the agents that `waiting` has at any moment."""
         self._connections = connections
@@ -76,13 +76,13 @@ class ClusterNews:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._placing = None
-        self._followed.clear()
-        self._unplaced.clear()
+        for kept in (self._listeners, self._followed, self._unplaced):
+            kept.clear()
 
     def _channel(self, agent_id: str) -> str:
         return keys.news(agent_id, self._connections.shards)
 
-    def _agents(self, channels: Iterable[str]) -> Sequence[str]:
+    def _agents(self, channels: Collection[str]) -> Sequence[str]:
         """Return who is waited for of the agents of these channels."""
         return [agent_id for agent_id in self._waiting if self._channel(agent_id) in channels]
 
@@ -141,7 +141,7 @@ class ClusterNews:
         try:
             await listener.listen()
         except MovedError:
-            error = None
+            pass
         except redis.ResponseError as refused:
             found = reply_error(refused)
             error = connection_error(found, node) if isinstance(found, PassingError) else found
@@ -205,7 +205,7 @@ class _Listener:
         await close_async_client(self._client)
 
     async def _subscribe(self, channels: Iterable[str]) -> None:
-        """Subscribe to each by a command of its own, and ask for a key of that name: only who serves it says no."""
+        """Subscribe to each by a command of its own, and ask for a key of that name: only who serves it answers."""
         self._unsure.update(channels)
         await self._send([(name, channel) for channel in channels for name in ("SSUBSCRIBE", "EXISTS")])
 
@@ -261,7 +261,7 @@ class _Listener:
         return await self._connection.read_response(disconnect_on_error=False, push_request=True)
 
     def _be_sure(self, channel: str) -> None:
-        if channel in self._unsure & self.channels:
+        if channel in self._unsure and channel in self.channels:
             self._unsure.discard(channel)
             self._sure.add(channel)
 

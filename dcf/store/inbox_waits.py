@@ -9,7 +9,7 @@ wake on, and one that was cancelled gives back what was taken for it.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -120,7 +120,7 @@ Heard: TypeAlias = Callable[[bool], object]
 """Function that is told whether the message that was acknowledged was still there."""
 
 
-OpenNews: TypeAlias = Callable[[Iterable[str], NewsHeard, NewsLost], AnyNews]
+OpenNews: TypeAlias = Callable[[Collection[str], NewsHeard, NewsLost], AnyNews]
 """Opens what follows news for agents, who come and go; it hears the news, or that they are lost."""
 
 

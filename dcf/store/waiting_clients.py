@@ -3,7 +3,7 @@
 They are for waiting only. All else goes over `Connections`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from functools import partial
 
 from dcf.store.cluster import ClusterConnections
@@ -21,7 +21,7 @@ class WaitingClients:
         self._connections = connections
         self.url = url
 
-    def news(self, waiting: Iterable[str], heard: NewsHeard, lost: NewsLost) -> AnyNews:
+    def news(self, waiting: Collection[str], heard: NewsHeard, lost: NewsLost) -> AnyNews:
         """Return what follows the news of inboxes in the event loop that it is used in.
 
         `waiting` has the agents that are waited for at any moment.

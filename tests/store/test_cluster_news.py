@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
 import pytest
 
+from dcf.errors import StoreUnavailable
 from dcf.store import keys
 from dcf.store.cluster import SHARDS, ClusterConnections
 from dcf.store.connection import Connections
@@ -139,6 +140,17 @@ async def test_waits_go_on_over_a_new_connection_and_miss_nothing(
     for name in names:
         await asyncio.to_thread(inbox.put, name, "e", {"for": name})
     assert [await event_of(task) for task in tasks] == [{"for": name} for name in names]
+
+
+async def test_waits_end_when_no_node_serves_their_part(
+    cluster: Cluster, reader: InboxReader, agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dcf.store.cluster_news._MOST_IN_VAIN", 2)
+    replica = cluster.replica_of(cluster.primaries()[0])
+    elsewhere = f"{replica.address}:{replica.port}"
+    monkeypatch.setattr(ClusterConnections, "nodes_of", lambda _, names: {elsewhere: set(names)})
+    with pytest.raises(StoreUnavailable, match=r"has moved this key \(MOVED\)"):
+        await event_of(waiting(reader, agent))
 
 
 async def test_what_a_replica_tells_is_not_relied_on(
