@@ -309,7 +309,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             inbox=inbox,
             work=work,
             records=found.records,
-            reader=InboxReader(inbox, (waiting := WaitingClients(connections, url)).open),
+            reader=InboxReader(inbox, (waiting := WaitingClients(connections, url)).news),
             server=facts,
             waiting=waiting,
         )

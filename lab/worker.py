@@ -80,7 +80,7 @@ def main(duty: Duty) -> None:
         verbs = Recorded(OwnVerbs(dcf.plane, dcf.notifications), recorder, duty.agent)
         worker = Worker(duty=duty, verbs=verbs, inbox=dcf.inbox)
         worker.begin()
-        asyncio.run(worker.listen(InboxReader(dcf.inbox, WaitingClients(dcf.connections, duty.place.url).open)))
+        asyncio.run(worker.listen(InboxReader(dcf.inbox, WaitingClients(dcf.connections, duty.place.url).news)))
 
 
 @dataclass(kw_only=True)

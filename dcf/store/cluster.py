@@ -14,7 +14,8 @@ wrote, and what is written again may change nothing. So a small write goes befor
 """
 
 import time
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, cast
 
@@ -97,6 +98,18 @@ class ClusterConnections(Connections):
         """Open an asynchronous client of the node that has a key, for waiting only. It is asked anew which that is."""
         self._nodes.learn()
         return self._nodes.open_waiting(self._nodes.serving(slot_of(cluster_key(key))))
+
+    def nodes_of(self, keys: Iterable[str]) -> Mapping[Node, set[str]]:
+        """Return which of these keys or channels each node has. It is asked anew which that is."""
+        self._nodes.learn()
+        found: defaultdict[Node, set[str]] = defaultdict(set)
+        for key in keys:
+            found[self._nodes.serving(slot_of(cluster_key(key)))].add(key)
+        return found
+
+    def open_listening(self, node: Node) -> redis.asyncio.Redis:
+        """Open an asynchronous client of a node, for channels only."""
+        return self._nodes.open_listening(node)
 
     def close(self) -> None:
         """Close every connection."""

@@ -15,6 +15,7 @@ import redis
 import redis.asyncio
 from redis.cluster import ClusterNode, NodesManager
 from redis.exceptions import MovedError, RedisClusterException, SlotNotCoveredError
+from redis.maint_notifications import MaintNotificationsConfig
 
 from dcf.store import faults
 from dcf.store.cluster_keys import slot_of
@@ -32,6 +33,10 @@ _ASK_TIMEOUT_S: Final = 1.0
 
 _NO_SLOTS: Final = IndexError
 """What redis-py raises where no node that it asked serves any slot (8.1)."""
+
+
+_NO_MAINTENANCE: Final = MaintNotificationsConfig(enabled=False)
+"""Keeps redis-py from asking for notes of a service's maintenance, which `deploy/redis/users.acl` does not allow."""
 
 
 class ClusterNodes:
@@ -118,9 +123,12 @@ class ClusterNodes:
 
     def open_waiting(self, node: Node) -> redis.asyncio.Redis:
         """Open an asynchronous client of a node, for waiting only."""
-        host, _, port = node.rpartition(":")
-        client: redis.asyncio.Redis = redis.asyncio.Redis(host=host, port=int(port), **self._waiting_options)
-        return client
+        return _client(node, self._waiting_options)
+
+    def open_listening(self, node: Node) -> redis.asyncio.Redis:
+        """Open an asynchronous client of a node, whose connections may be pushed messages between replies (RESP3)."""
+        told: dict[str, Any] = {"protocol": 3, "maint_notifications_config": _NO_MAINTENANCE}
+        return _client(node, self._waiting_options | told)
 
     def give_back(self, node: Node, connection: Connection) -> None:
         """Keep a connection for the next caller."""
@@ -190,3 +198,8 @@ class ClusterNodes:
             return found
         # Not raised while the other is handled: that would hide why nobody could be reached.
         raise cause if isinstance(cause, redis.ConnectionError) else redis.ConnectionError()
+
+
+def _client(node: Node, options: Mapping[str, Any]) -> redis.asyncio.Redis:
+    host, _, port = node.rpartition(":")
+    return redis.asyncio.Redis(host=host, port=int(port), **options)

@@ -83,8 +83,8 @@ def reply_error(error: redis.ResponseError) -> PassingError | StoreUnavailable |
         return _passing(code)
     if code == "NOPERM":
         return StoreUnsuitable(
-            "Redis does not allow this user a command or key that dcf needs (NOPERM).",
-            "Give the user of REDIS_URL the keys and commands that deploy/redis/users.acl gives to dcf.",
+            "Redis does not allow this user a command, key or channel that dcf needs (NOPERM).",
+            "Give the user of REDIS_URL the keys, channels and commands that deploy/redis/users.acl gives to dcf.",
         )
     if isinstance(error, AuthenticationWrongNumberOfArgsError):
         return _refused_login()

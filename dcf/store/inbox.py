@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from dcf.store import keys
 from dcf.store.connection import Command, Connections
-from dcf.store.inbox_scripts import GIVE_BACK, PUT, REMOVE, TAKE
+from dcf.store.inbox_scripts import ON_A_CLUSTER, ON_ONE_SERVER, REMOVE, TAKE
 from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record
 
@@ -79,6 +79,7 @@ class Inbox:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
+        self._telling = ON_ONE_SERVER if connections.shards == 1 else ON_A_CLUSTER
 
     def put(self, agent_id: str, event_id: str, event: Json, *, run: str = "", sender: str = "") -> Posted:
         """Put an event of a run in; it replaces an unread one about the same state. `sender` is the run's creator."""
@@ -131,25 +132,25 @@ class Inbox:
 
     def give_back(self, agent_id: str, message_id: str) -> None:
         """Make a message that was taken for nobody the next that is handed out again. Idempotent."""
-        script_keys = (*keys.inbox_parts(agent_id), self.news_of(agent_id))
-        self._connections.send(("EVAL", GIVE_BACK, len(script_keys), *script_keys, message_id, agent_id, MOST_NEWS))
+        script_keys = (*keys.inbox_parts(agent_id), self._news_of(agent_id))
+        given = (message_id, agent_id, MOST_NEWS)
+        self._connections.send(("EVAL", self._telling.give_back, len(script_keys), *script_keys, *given))
 
     def acknowledge(self, agent_id: str, message_id: str) -> bool:
         """Remove the message. Return False if it was gone already."""
         (removed,) = self._connections.send(_removal(agent_id, message_id))
         return bool(removed)
 
-    def news_of(self, agent_id: str) -> str:
-        """Return the key of the stream that tells of this agent's inbox."""
+    def _news_of(self, agent_id: str) -> str:
         return keys.news(agent_id, self._connections.shards)
 
     def _put(self, letter: Letter) -> Command:
         agent_id, event_id, sender = letter.agent_id, letter.event_id, letter.sender
-        told = (_sent(agent_id, event_id), keys.gone(agent_id), self.news_of(agent_id))
+        told = (_sent(agent_id, event_id), keys.gone(agent_id), self._news_of(agent_id))
         script_keys = (*keys.inbox_parts(agent_id), *told)
         lane, lives = dump([sender, letter.run]), (_INBOX_LIFE_S, _SENT_LIFE_S)
         given = (event_id, sender, lane, dump(letter.event), MOST_UNREAD, *lives, agent_id, MOST_NEWS)
-        return ("EVAL", PUT, len(script_keys), *script_keys, *given)
+        return ("EVAL", self._telling.put, len(script_keys), *script_keys, *given)
 
 
 def _removal(agent_id: str, message_id: str) -> Command:

@@ -13,6 +13,8 @@ for one of another.
 
 from typing import Final
 
+from dcf.values.records import record
+
 _FORGET: Final = """
 local stream, waiting, taken, book = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
@@ -55,7 +57,19 @@ end
 """
 """Removes an event and its counts. Part of every script."""
 
-PUT: Final = (
+_TELL: Final = """
+local function tell(news, agent, most_news)
+  redis.pcall('XADD', news, 'MAXLEN', '~', most_news, '*', 'agent', agent)
+end
+"""
+_TELL_IN_CLUSTER: Final = """
+local function tell(news, agent)
+  redis.pcall('SPUBLISH', news, agent)
+end
+"""
+"""Tell who follows the news that an agent got something. An event that nobody can be told of is put in all the same."""
+
+_PUT: Final = (
     _FORGET
     + """
 local sent, gone, news = KEYS[5], KEYS[6], KEYS[7]
@@ -103,11 +117,11 @@ for at = 1, 4 do
   redis.call('EXPIRE', KEYS[at], life_s)
 end
 redis.call('SET', sent, id .. ' ' .. event_id, 'EX', sent_life_s)
-redis.pcall('XADD', news, 'MAXLEN', '~', most_news, '*', 'agent', agent)
+tell(news, agent, most_news)
 return {'put', id}
 """
 )
-"""KEYS: the inbox's four, what was sent last about the same thing, whether the agent is gone, the news of all inboxes.
+"""KEYS: the inbox's four, what was sent last about the same thing, whether the agent is gone, the news.
 
 ARGV: the event's id, its sender, its lane (the sender's run), the event, the most events of one sender, seconds that
 an event is kept, seconds that it is remembered, the agent, the most entries of the news. Returns put, duplicate, full
@@ -177,15 +191,27 @@ ARGV: the visibility timeout in ms, seconds that an inbox is kept without events
 of the message; or an empty id and in how many ms an event is handed out again, -1 if there is none; or `gone`.
 """
 
-GIVE_BACK: Final = """
+_GIVE_BACK: Final = """
 if redis.call('ZADD', KEYS[3], 'XX', 'CH', 0, ARGV[1]) == 1 then
-  redis.pcall('XADD', KEYS[5], 'MAXLEN', '~', ARGV[3], '*', 'agent', ARGV[2])
+  tell(KEYS[5], ARGV[2], ARGV[3])
 end
 """
 """Makes an event that was taken for nobody the next that is handed out again.
 
-KEYS: the inbox's four, the news of all inboxes. ARGV: the id of the message, the agent, the most entries of the news.
+KEYS: the inbox's four, the news. ARGV: the id of the message, the agent, the most entries of the news.
 """
 
 REMOVE: Final = _FORGET + "return forget(ARGV[1])"
 """KEYS: the inbox's four. ARGV: the id of the message. Returns 1 if it was there."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class TellingScripts:
+    """The scripts that tell the news: in a stream, or on a cluster in a channel. One connection hears many channels."""
+
+    put: str
+    give_back: str
+
+
+ON_ONE_SERVER: Final = TellingScripts(put=_TELL + _PUT, give_back=_TELL + _GIVE_BACK)
+ON_A_CLUSTER: Final = TellingScripts(put=_TELL_IN_CLUSTER + _PUT, give_back=_TELL_IN_CLUSTER + _GIVE_BACK)

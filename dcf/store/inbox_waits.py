@@ -1,6 +1,6 @@
 """Waits for the next event of an agent (long poll). All waits of a process share one connection to Redis (`news`).
 
-On a cluster they share one for each shard of agents.
+On a cluster they share one to each node (`cluster_news`).
 
 Those who wait for one agent stand in a queue. What the news tells of that agent wakes the first, who looks into the
 inbox; looking decides who gets the event, in this process or another. A wait that was woken and then ended passes the
@@ -9,7 +9,7 @@ wake on, and one that was cancelled gives back what was taken for it.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,11 +17,10 @@ from typing import Final, TypeAlias
 
 import anyio
 import anyio.to_thread
-import redis.asyncio
 
 from dcf.errors import AgentUnknown, DcfError
 from dcf.store.inbox import Inbox, Message
-from dcf.store.news import News
+from dcf.store.news import AnyNews, NewsHeard, NewsLost
 
 _THREADS: Final = 8
 """Looks into inboxes at once. Apart from the threads of tools, which must not wait when many are woken."""
@@ -121,6 +120,10 @@ Heard: TypeAlias = Callable[[bool], object]
 """Function that is told whether the message that was acknowledged was still there."""
 
 
+OpenNews: TypeAlias = Callable[[Collection[str], NewsHeard, NewsLost], AnyNews]
+"""Opens what follows news for agents, who come and go; it hears the news, or that they are lost."""
+
+
 def _nobody(_: bool) -> None:
     """Tell nobody."""
 
@@ -130,16 +133,12 @@ def _any_message(messages: Sequence[Message]) -> Sequence[bool]:
 
 
 class InboxReader:
-    """The waits of one process for events, in one event loop.
+    """The waits of one process for events, in one event loop."""
 
-    `connect` opens a client of the server that has a key: the stream of news that is to be followed.
-    """
-
-    def __init__(self, inbox: Inbox, connect: Callable[[str], redis.asyncio.Redis]) -> None:
+    def __init__(self, inbox: Inbox, open_news: OpenNews) -> None:
         self._inbox = inbox
         self._queues: dict[str, _Queue] = {}
-        self._connect = connect
-        self._news: dict[str, News] = {}
+        self._news = open_news(self._queues, self._heard, self._lost)
         self._threads = anyio.CapacityLimiter(_THREADS)
 
     @property
@@ -177,7 +176,7 @@ class InboxReader:
                 left = until - time.monotonic()
                 if left <= 0 and not (waiter.is_woken and left > -_LONGEST_CLEANING_S):
                     return None
-                self._follow(self._inbox.news_of(agent_id))
+                self._news.follow(agent_id)
                 if not await waiter.woken_within(left):
                     return None
         finally:
@@ -187,9 +186,8 @@ class InboxReader:
                     await anyio.to_thread.run_sync(self._give_back, agent_id, waiter.taken, limiter=self._threads)
 
     async def close(self) -> None:
-        """Close the connection, before the event loop that it belongs to ends."""
-        for news in self._news.values():
-            await news.close()
+        """Close the connections, before the event loop that they belong to ends."""
+        await self._news.close()
 
     def _look(
         self, agent_id: str, waiter: _Waiter, acknowledged: str | None, are_wanted: Judge, heard: Heard
@@ -223,12 +221,6 @@ class InboxReader:
         judged = zip(following, are_wanted(following), strict=True)
         self._inbox.remove(agent_id, [message.message_id for message, is_wanted in judged if not is_wanted])
 
-    def _follow(self, stream: str) -> None:
-        news = self._news.get(stream)
-        if news is None:
-            news = self._news[stream] = News(stream, self._connect, self._heard, self._lost)
-        news.follow()
-
     def _give_back(self, agent_id: str, message: Message) -> None:
         with suppress(DcfError):  # then it is handed out again a little later
             self._inbox.give_back(agent_id, message.message_id)
@@ -243,12 +235,15 @@ class InboxReader:
             queue.wake_first()  # there may be something for the next one too
 
     def _heard(self, agent_ids: Iterable[str] | None) -> None:
-        for agent_id in self._queues if agent_ids is None else agent_ids:
-            queue = self._queues.get(agent_id)
-            if queue is not None:
-                queue.wake_first()
+        for queue in self._queues_of(agent_ids):
+            queue.wake_first()
 
-    def _lost(self, error: DcfError) -> None:
-        for queue in self._queues.values():
+    def _lost(self, error: DcfError, agent_ids: Iterable[str] | None) -> None:
+        for queue in self._queues_of(agent_ids):
             for waiter in queue.waiters:
                 waiter.fail(error)
+
+    def _queues_of(self, agent_ids: Iterable[str] | None) -> Iterable[_Queue]:
+        if agent_ids is None:
+            return self._queues.values()
+        return [self._queues[agent_id] for agent_id in agent_ids if agent_id in self._queues]

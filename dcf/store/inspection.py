@@ -23,6 +23,12 @@ _NEEDED: Final[Mapping[str, Command]] = {
 They are tried, not looked up: services have JSON under other module names, and refuse COMMAND and MODULE.
 """
 
+_NEEDED_IN_CLUSTER: Final[Mapping[str, Command]] = {
+    "SPUBLISH": ("SPUBLISH", keys.PROBE, ""),
+    "SSUBSCRIBE": ("SSUBSCRIBE", keys.news("a", 2), keys.PROBE),
+}
+"""The same of a cluster. Nobody listens to that channel, and one SSUBSCRIBE may not name two of different slots."""
+
 _ACKNOWLEDGED: Final[Command] = ("WAIT", 0, 0)
 """Waits for nobody."""
 
@@ -46,6 +52,8 @@ def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFa
     Raise StoreUnsuitable if dcf cannot use it, or cannot wait for replicas there.
     """
     needed = dict(_NEEDED) | ({"WAIT": _ACKNOWLEDGED} if wait_replicas else {})
+    if connections.shards > 1:
+        needed |= _NEEDED_IN_CLUSTER
     lines: list[str] = []
     for server in connections.servers():
         info, *replies = server.ask(("INFO", "everything"), *needed.values())
@@ -69,7 +77,7 @@ def _check(name: str, reply: Reply) -> None:
     if not faults.is_unknown(reply):
         raise StoreUnsuitable(
             f"Redis does not allow this user {name}, which dcf needs (NOPERM).",
-            "Give the user of REDIS_URL the keys and commands that deploy/redis/users.acl gives to dcf.",
+            "Give the user of REDIS_URL the keys, channels and commands that deploy/redis/users.acl gives to dcf.",
         )
     if name.startswith("JSON."):
         raise StoreUnsuitable("This Redis has no RedisJSON module, which dcf keeps its documents in.", _REMEDY)

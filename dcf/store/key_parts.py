@@ -11,8 +11,8 @@ _UNSAFE = re.compile(r"[:/%{}*?\[\]\x00-\x1f\x7f]")
 _ENCODED = re.compile(r"%([0-9A-F]{2})")
 
 
-AGENT_SHARDS: Final = 16
-"""Slots that the inboxes of all agents have on a Redis Cluster. Fixed, since an inbox is in the same one for ever."""
+AGENT_SHARDS: Final = 256
+"""Parts of the inboxes of all agents on a Redis Cluster, a slot each. Fixed: an inbox is in the same one for ever."""
 
 
 class KeyText(str):

@@ -30,7 +30,7 @@
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications, and reading them; trimmed by acknowledging | an event a week, an inbox a week after the last event, one without events 15 minutes after it was looked into |
 | `cp:idx:inbox:<agent>:waiting`, `:taken` | sorted set | delivery and reading: unread events by their turn, the others by when they were handed out | with the inbox |
 | `cp:idx:inbox:<agent>:book` | hash | delivery and reading: how many events of each run and each creator of runs are unread, and whose turn it is | with the inbox |
-| `cp:idx:news`, on a cluster one for each shard of agents | stream | delivery of notifications: which inboxes got something, for the processes whose agents wait | the last 1000 or so |
+| `cp:idx:news` | stream; on a cluster channels of this name, one for each part of the agents | delivery of notifications: which inboxes got something, for the processes whose agents wait | the last 1000 or so |
 | `cp:idx:gone:<agent>` | string | deleting an agent of ours, so that it does not come back as an inbox | a week |
 | `cp:idx:asked:<list>` | sorted set | opening a human task (before the run's keys), ending it: open ones by person, group and run (`people_keys`) | until the task is over, or a sweep finds it so |
 | `cp:idx:handed:<agent>:<digest>` | string | waiting with a request id (before the lease): which state this call was given, by the digest of the id | an hour |
@@ -118,7 +118,7 @@ def runs_by(facet: str, value: str) -> str:
 
 
 def news(agent_id: str, shards: int) -> str:
-    """Return the key of the stream that tells of this agent's inbox: one for all, or on a cluster one of its shard."""
+    """Return where it is told that this agent got something: in one stream, on a cluster in the channel of its part."""
     return NEWS if shards == 1 else f"cp:idx:{{a{agent_shard(agent_id)}}}:news"
 
 

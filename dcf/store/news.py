@@ -1,21 +1,21 @@
 """Follows the news of inboxes for a process: one blocking read on one connection, however many agents wait.
 
-Whoever puts an event in adds an entry to one short stream, in the same script; on a Redis Cluster each shard of agents
-has one of its own. This module reads that stream and tells which agents got something; it takes no event and knows
-nobody who waits (`inbox_waits`). After its connection broke, or when it was too slow to see every entry, it tells that
-any agent may have got something.
+Whoever puts an event in adds an entry to one short stream, in the same script. This module reads that stream and tells
+which agents got something; it takes no event and knows nobody who waits (`inbox_waits`). After its connection broke,
+or when it was too slow to see every entry, it tells that any agent may have got something. On a Redis Cluster
+`cluster_news` does the same.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeAlias
 
 import redis
 import redis.asyncio
-from redis.exceptions import AskError, TryAgainError
 
 from dcf.errors import StoreUnavailable, StoreUnsuitable
+from dcf.store import keys
 from dcf.store.connection import CONNECTION_ERRORS, close_async_client, place_of
 from dcf.store.faults import PassingError, connection_error, reply_error
 from dcf.store.inbox import MOST_NEWS
@@ -27,40 +27,38 @@ _PATIENCE_S: Final = 5.0
 _SOON_S: Final = 1.0
 """A connection that breaks earlier than this is not replaced, so that nobody tries again and again."""
 
-_REDIRECTED: Final = (AskError, TryAgainError)
-"""Errors of a cluster while the stream moves to another node; MOVED is one of the first."""
-_REDIRECTED_S: Final = 0.05
-_MOST_REDIRECTED: Final = 100
-"""Redirected so many times in a row, at intervals of `_REDIRECTED_S`, following ends."""
-
 ANYBODY: Final = None
 """Told instead of agents: any of them may have got something."""
 
+NewsHeard: TypeAlias = Callable[[Iterable[str] | None], object]
+"""Is called with the agents that got something or may have got something, or with ANYBODY."""
+NewsLost: TypeAlias = Callable[[StoreUnavailable | StoreUnsuitable, Iterable[str] | None], object]
+"""Is called with an error and the agents, or ANYBODY, of whom nothing is told any more until they are followed anew."""
+
+
+class AnyNews(Protocol):
+    """What follows news, on one server or on a cluster."""
+
+    def follow(self, agent_id: str) -> None:
+        """Tell from now on what this agent gets. Idempotent."""
+
+    async def close(self) -> None:
+        """Close the connections, before the event loop that they belong to ends."""
+
 
 class News:
-    """Follows a stream of news until `close`, or until Redis cannot be reached; belongs to one event loop.
+    """Follows the stream of news until `close`, or until Redis cannot be reached; belongs to one event loop."""
 
-    `heard` is called with the agents that got something or with ANYBODY, `lost` with the error when following ends.
-    """
-
-    def __init__(
-        self,
-        stream: str,
-        connect: Callable[[str], redis.asyncio.Redis],
-        heard: Callable[[Iterable[str] | None], None],
-        lost: Callable[[StoreUnavailable | StoreUnsuitable], None],
-    ) -> None:
-        self._stream = stream
+    def __init__(self, connect: Callable[[], redis.asyncio.Redis], heard: NewsHeard, lost: NewsLost) -> None:
         self._connect = connect
         self._heard = heard
         self._lost = lost
         self._task: asyncio.Task[None] | None = None
-        self._redirected = 0
 
-    def follow(self) -> None:
-        """Begin to follow, unless it does already."""
+    def follow(self, _: str) -> None:
+        """Begin to follow, unless it does already: the news are those of all agents."""
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._follow())
+            self._task = asyncio.create_task(self._follow(self._connect()))
 
     async def close(self) -> None:
         """Close the connection, before the event loop that it belongs to ends."""
@@ -70,40 +68,31 @@ class News:
             with suppress(asyncio.CancelledError):
                 await task
 
-    async def _follow(self) -> None:
-        error, self._redirected = None, 0
-        while error is None:
-            error = await self._read_with_one_client()
-        self._task = None  # who waits from here on begins anew; who waited until here is told
-        self._lost(error)
-
-    async def _read_with_one_client(self) -> StoreUnavailable | StoreUnsuitable | None:
-        """Read until the connection breaks. Return why following ends; None: it goes on with another client."""
-        place = None
+    async def _follow(self, client: redis.asyncio.Redis) -> None:
         try:
-            client = await asyncio.to_thread(self._connect, self._stream)
-            place = place_of(client.connection_pool)
-            try:
+            error = await self._read_until_lost(client)
+        finally:
+            await close_async_client(client)
+        self._task = None  # who waits from here on begins anew; who waited until here is told
+        self._lost(error, ANYBODY)
+
+    async def _read_until_lost(self, client: redis.asyncio.Redis) -> StoreUnavailable | StoreUnsuitable:
+        place = place_of(client.connection_pool)
+        try:
+            while True:
                 await self._read_until_it_breaks(client)
-            finally:
-                await close_async_client(client)
+                await client.connection_pool.disconnect()
         except redis.ResponseError as error:
-            if isinstance(error, _REDIRECTED) and self._redirected < _MOST_REDIRECTED:
-                self._redirected += 1
-                await asyncio.sleep(_REDIRECTED_S)
-                return None
             found = reply_error(error)
             return connection_error(found, place) if isinstance(found, PassingError) else found
         except CONNECTION_ERRORS as error:
             return connection_error(error, place)
-        return None
 
     async def _read_until_it_breaks(self, client: redis.asyncio.Redis) -> None:
         """Read over one connection until it breaks; raise if it does so at once."""
         loop = asyncio.get_running_loop()
-        last = await _in_time(client.xrevrange(self._stream, count=1))
+        last = await _in_time(client.xrevrange(keys.NEWS, count=1))
         position = last[0][0] if last else b"0-0"
-        self._redirected = 0
         self._heard(ANYBODY)  # nobody followed until now
         began = loop.time()
         try:
@@ -118,7 +107,7 @@ class News:
 
     async def _read(self, client: redis.asyncio.Redis, position: bytes) -> bytes:
         """Wait for entries after a position and tell of them. Return the position of the last."""
-        reply: Any = await _in_time(client.xread({self._stream: position}, block=int(_BLOCK_S * 1000)))
+        reply: Any = await _in_time(client.xread({keys.NEWS: position}, block=int(_BLOCK_S * 1000)))
         if not reply:
             return position
         ((_, entries),) = reply

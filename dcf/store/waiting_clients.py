@@ -1,30 +1,34 @@
-"""Opens asynchronous clients, to wait with: of the one server, or of the node of a cluster that has a key.
+"""Opens what a process waits with: asynchronous clients of the one server, or of the nodes of a cluster.
 
 They are for waiting only. All else goes over `Connections`.
 """
 
+from collections.abc import Collection
 from functools import partial
 
-import redis.asyncio
-
 from dcf.store.cluster import ClusterConnections
+from dcf.store.cluster_news import ClusterNews
 from dcf.store.cluster_tails import ClusterTails
 from dcf.store.connection import Connections, open_async_client
+from dcf.store.news import AnyNews, News, NewsHeard, NewsLost
 from dcf.store.tails import AnyTails, Heard, Lost, Tails
 
 
 class WaitingClients:
-    """Asynchronous clients of the Redis that has this URL, and to which there are these connections."""
+    """What waits at the Redis that has this URL, and to which there are these connections."""
 
     def __init__(self, connections: Connections, url: str) -> None:
         self._connections = connections
         self.url = url
 
-    def open(self, key: str) -> redis.asyncio.Redis:
-        """Open a client of the server that has a key. A cluster is asked which that is, so call it in a thread."""
+    def news(self, waiting: Collection[str], heard: NewsHeard, lost: NewsLost) -> AnyNews:
+        """Return what follows the news of inboxes in the event loop that it is used in.
+
+        `waiting` has the agents that are waited for at any moment.
+        """
         if isinstance(self._connections, ClusterConnections):
-            return self._connections.open_waiting(key)
-        return open_async_client(self.url)
+            return ClusterNews(self._connections, waiting, heard, lost)
+        return News(partial(open_async_client, self.url), heard, lost)
 
     def tails(self, heard: Heard, lost: Lost) -> AnyTails:
         """Return what follows the histories of runs in the event loop that it is used in."""

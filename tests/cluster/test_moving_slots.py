@@ -1,21 +1,15 @@
-"""Runs and inboxes on a cluster whose slots move and whose nodes die, with a real cluster of six nodes."""
+"""Runs on a cluster whose slots move and whose nodes die, with a real cluster of six nodes."""
 
-import asyncio
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from redis.crc import key_slot
 
 from dcf.errors import DcfError, StoreUnavailable, UnknownRun
-from dcf.store import keys
-from dcf.store.cluster_keys import cluster_key, slot_of
-from dcf.store.inbox import Inbox
-from dcf.store.inbox_waits import InboxReader
 from dcf.store.opening import connect
-from dcf.store.waiting_clients import WaitingClients
 from tests.support.cluster import Cluster, Node, redis_cluster
 from tests.support.machines import chain
 from tests.support.waiting import wait_until
@@ -123,30 +117,3 @@ def test_nobody_answers_is_told_when_all_nodes_of_the_url_are_gone() -> None:
         connections.send(("GET", "cp:idx:probe"))
     assert "the cluster of 127.0.0.1:9, 127.0.0.1:10" in str(told.value.place)
     assert "secret" not in f"{told.value} {told.value.place} {told.value.hint}"
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_who_waits_is_woken_also_after_the_news_moved_to_another_node(cluster: Cluster, world: World) -> None:
-    inbox, agent = Inbox(world.connections), "waits-long"
-    reader = InboxReader(inbox, WaitingClients(world.connections, cluster.url).open)
-    stream = slot_of(cluster_key(keys.news(agent, world.connections.shards)))
-
-    async def heard(number: int) -> str:
-        waiting = asyncio.create_task(reader.next(agent, PATIENCE_S))
-        await asyncio.to_thread(wait_until, lambda: reader.waiting == 1)
-        await asyncio.to_thread(inbox.put, agent, f"run:S:{number}:ready", {"number": number})
-        message = await waiting
-        assert message is not None
-        await asyncio.to_thread(inbox.acknowledge, agent, message.message_id)
-        return str(message.event)
-
-    try:
-        assert await heard(1) == "{'number': 1}"
-        owner = await asyncio.to_thread(cluster.owner, stream)
-        await asyncio.to_thread(cluster.move, stream, other_than(cluster, owner))
-        assert await heard(2) == "{'number': 2}"
-    finally:
-        await reader.close()
-        with suppress(DcfError):
-            await asyncio.to_thread(world.connections.recover)

@@ -23,6 +23,8 @@ from dcf.settings import Settings
 from dcf.store.connection import Connections, open_pool
 from dcf.web.site import build_site
 from tests.deployment.files import ROOT
+from tests.support.cluster import Cluster
+from tests.support.inboxes import reading
 from tests.support.machines import chain
 from tests.support.restricted import USERS, rendered
 from tests.support.servers import redis_server
@@ -266,6 +268,35 @@ def test_replicas_that_confirm_are_enough_where_info_is_refused(tmp_path: Path) 
         run_an_order(application, world)
         (found,) = [one for one in application.health.report().findings if one.topic is Topic.REPLICAS]
     assert (found.level, found.sentence.endswith("1 confirm writes.")) == (Level.OK, True)
+
+
+def url_on(cluster: Cluster, rules: str) -> str:
+    """The URL of a cluster for a user with these rights."""
+    for node in cluster.alive():
+        node.ask("ACL", "SETUSER", "it", "reset", "on", ">pw", *rules.split())
+    return f"redis+cluster://it:pw@{cluster.url.rpartition('@')[2]}"
+
+
+@pytest.mark.parametrize(
+    ("rule", "named"), [("-ssubscribe", "SSUBSCRIBE"), ("-spublish", "SPUBLISH"), ("resetchannels", "SPUBLISH")]
+)
+def test_a_cluster_that_refuses_channels_is_refused_at_the_start(cluster: Cluster, rule: str, named: str) -> None:
+    with pytest.raises(StoreUnsuitable) as raised, opened(url_on(cluster, f"{DCF} {rule}")):
+        pass
+    assert raised.value.message == f"Redis does not allow this user {named}, which dcf needs (NOPERM)."
+    assert "the keys, channels and commands" in raised.value.hint
+
+
+async def test_where_channels_are_refused_later_an_event_is_put_in_and_waiting_says_why_it_ends(
+    cluster: Cluster,
+) -> None:
+    async with reading(url_on(cluster, f"{DCF} -ssubscribe -spublish")) as reader:
+        with pytest.raises(StoreUnsuitable, match="a command, key or channel that dcf needs"):
+            await reader.next("ann-of-a-service", 30)
+        assert reader._inbox.put("ann-of-a-service", "e", {"n": 1}).outcome == "put"
+        found = await reader.next("ann-of-a-service", 30)
+    assert found is not None
+    assert found.event == {"n": 1}
 
 
 def test_another_database_needs_select(site: Site) -> None:

@@ -35,12 +35,14 @@ NEVER = [
     f"MIGRATE 127.0.0.1 1 {KEY} 0 1", f"RESTORE {KEY} 0 x", f"DUMP {KEY}", f"RENAME {KEY} {KEY}2",
     f"COPY {KEY} {KEY}2", f"MOVE {KEY} 1", f"SORT {KEY} BY other:* GET other:*", f"OBJECT ENCODING {KEY}",
     "FUNCTION LOAD x", "FUNCTION LIST", "FCALL f 0", "SCRIPT LOAD x", "SCRIPT FLUSH", "SCRIPT KILL", "EVALSHA x 0",
-    "SUBSCRIBE c", "PSUBSCRIBE *", "PUBLISH c m", f"JSON.DEBUG MEMORY {KEY}",
+    "SUBSCRIBE c", "PSUBSCRIBE *", "PUBLISH c m", "SSUBSCRIBE c", "SPUBLISH c m", f"JSON.DEBUG MEMORY {KEY}",
 ]  # fmt: skip
 NOT_FOR_EVERYONE = {
     "EVAL x 0": "dcf",
     "CONFIG GET appendfsync": "dcf",
     f"JSON.SET {KEY} $ 1": "dcf",
+    "SSUBSCRIBE cp:idx:{a1}:news": "dcf",
+    "SPUBLISH cp:idx:{a1}:news m": "dcf",
     "DBSIZE": "operator",
 }
 STRANGE = ["other:x", "x", "cp:", "cp:w", "cp:other:x", "dp:idx:x", "docs:x", " cp:wf:r1:meta", "CP:wf:r1:meta"]

@@ -1,5 +1,7 @@
 """Keys on a Redis Cluster: each has its hash tag, gives it back, and shares a slot with what it is written with."""
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -111,9 +113,9 @@ def test_the_receipt_and_the_register_of_a_document_are_where_it_is() -> None:
 
 
 def test_agents_are_spread_over_all_shards() -> None:
-    slots = [slot(keys.inbox(f"agent-{number}")) for number in range(3200)]
-    assert len(set(slots)) == AGENT_SHARDS
-    assert min(slots.count(one) for one in set(slots)) > 120
+    spread = Counter(slot(keys.inbox(f"agent-{number}")) for number in range(20 * AGENT_SHARDS))
+    assert len(spread) == AGENT_SHARDS
+    assert min(spread.values()) > 10
 
 
 def test_what_a_family_writes_together_shares_a_slot() -> None:

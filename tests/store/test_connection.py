@@ -110,7 +110,7 @@ def test_a_user_without_the_rights_is_told_so_and_may_still_lack_config(tmp_path
         limited.connections.close()
         reader.connections.close()
     assert isinstance(error, StoreUnsuitable)
-    assert error.message == "Redis does not allow this user a command or key that dcf needs (NOPERM)."
+    assert error.message == "Redis does not allow this user a command, key or channel that dcf needs (NOPERM)."
 
 
 def test_a_server_that_is_still_loading_is_named_so(real: World, proxy: Proxy) -> None:

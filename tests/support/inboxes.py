@@ -3,16 +3,19 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from dcf.store.connection import Connections, open_async_client, open_pool
+from dcf.store.connection import Connections
 from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
+from dcf.store.opening import connect
+from dcf.store.waiting_clients import WaitingClients
+from tests.support.cluster import Node
 
 
 @asynccontextmanager
 async def reading(url: str) -> AsyncIterator[InboxReader]:
     """Wait for events in the Redis of a URL."""
-    connections = Connections(open_pool(url))
-    reader = InboxReader(Inbox(connections), lambda _: open_async_client(url))
+    connections = connect(url)
+    reader = InboxReader(Inbox(connections), WaitingClients(connections, url).news)
     try:
         yield reader
     finally:
@@ -25,8 +28,17 @@ def is_followed(onlooker: Connections) -> bool:
     return bool(follower_ids(onlooker))
 
 
+def listener_ids(node: Node) -> list[str]:
+    """The clients of a node of a cluster that listen to channels."""
+    return [line["id"] for line in _clients(str(node.ask("CLIENT", "LIST"))) if line["ssub"] != "0"]
+
+
 def follower_ids(onlooker: Connections) -> list[str]:
     """The clients of the server that wait for news."""
     (clients,) = onlooker.send(("CLIENT", "LIST"))
-    lines = [dict(word.partition("=")[::2] for word in line.split()) for line in clients.decode().splitlines()]
+    lines = _clients(clients.decode())
     return [line["id"] for line in lines if line["cmd"].startswith("xread") and "b" in line["flags"]]
+
+
+def _clients(listed: str) -> list[dict[str, str]]:
+    return [dict(word.partition("=")[::2] for word in line.split()) for line in listed.splitlines()]
