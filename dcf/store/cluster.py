@@ -25,7 +25,7 @@ from redis.exceptions import AskError, MovedError, TryAgainError
 from dcf.errors import StoreUnavailable
 from dcf.jitter import JITTER
 from dcf.store import faults
-from dcf.store.cluster_keys import builds_keys, cluster_key, on_cluster, plain_key, slot_of
+from dcf.store.cluster_keys import barrier_beside, builds_keys, cluster_key, on_cluster, plain_key, slot_of
 from dcf.store.cluster_nodes import ClusterNodes
 from dcf.store.cluster_reads import joined, parts
 from dcf.store.cluster_stages import Node, Stage, has_written, in_transaction, may_write, owners, stages
@@ -191,15 +191,33 @@ class _Packets:
             replies = [_read(connection) for _ in range(more + len(commands))][more:]
             packet.note(stage[node], self._confirmed(node, given[node], replies))
 
-    def _answered(self, node: Node, commands: Sequence[Command], before: Sequence[Command] = ()) -> list[Reply]:
-        """Send a node commands and what goes before them; return the replies to the commands."""
+    def _answered(self, node: Node, commands: Sequence[Command]) -> list[Reply]:
+        """Send a node commands; return the replies to them."""
         self._note_watches(node, commands)
-        replies = exchange(self._connection(node), [*before, *self._to_confirm(node, commands)])
-        return self._confirmed(node, commands, replies[len(before) :])
+        replies = exchange(self._connection(node), self._to_confirm(node, commands))
+        return self._confirmed(node, commands, replies)
+
+    def _asked(self, node: Node, commands: Sequence[Command]) -> list[Reply]:
+        """Send a node commands for keys whose slot is just moving there; return the replies to them.
+
+        It may be its first slot. So the small write before WAIT is in this slot too. It is gone at once: a key that
+        both nodes have would end the move.
+        """
+        sent: list[Command] = [("ASKING",), *commands]
+        if self._must_confirm(commands):
+            barrier: Command = ("SET", barrier_beside(commands[0]), "1", "PX", 1)
+            sent += [("ASKING",), barrier, ("WAIT", self._wait_replicas, _CONFIRM_MS)]
+        _, *replies = exchange(self._connection(node), sent)
+        del replies[len(commands) : len(commands) + 1]  # that to the second ASKING
+        return self._confirmed(node, commands, replies)
+
+    def _must_confirm(self, commands: Sequence[Command]) -> bool:
+        """Return whether replicas must have what is sent: commands that may write, and do not wait themselves."""
+        return self._wait_replicas > 0 and may_write(commands)
 
     def _to_confirm(self, node: Node, commands: Sequence[Command]) -> list[Command]:
-        """Return the commands, with a WAIT after them if they may write, and do not wait themselves."""
-        if not (self._wait_replicas and may_write(commands)):
+        """Return the commands, with a small write and a WAIT after them if replicas must have what they write."""
+        if not self._must_confirm(commands):
             return [*commands]
         barrier: Command = ("SET", self._nodes.barrier(node), "1", "EX", _BARRIER_LIFE_S)
         return [*commands, barrier, ("WAIT", self._wait_replicas, _CONFIRM_MS)]
@@ -239,7 +257,7 @@ class _Packets:
     def _sent_again(self, packet: "_Exchanged", places: Sequence[int], error: AskError | TryAgainError) -> list[Reply]:
         commands, slot = [packet.commands[at] for at in places], packet.slots[places[0]]
         if isinstance(error, AskError) and not isinstance(error, MovedError):
-            return self._answered(f"{error.host}:{error.port}", commands, [("ASKING",)])
+            return self._asked(f"{error.host}:{error.port}", commands)
         if isinstance(error, MovedError):
             self._nodes.moved(error)
         return self._answered(self._node(slot), commands)

@@ -93,7 +93,7 @@ class ClusterNodes:
     def barrier(self, node: Node) -> str:
         """Return a key that a node has, for the small write before WAIT.
 
-        Raise PassingError for one that serves no slot: its first is just moving there, or its last has moved away.
+        Raise PassingError for one that serves no slot: its last has moved away.
         """
         latest = self._barriers.get(node, 0)
         for number in range(latest, latest + _MOST_BARRIERS):
