@@ -189,4 +189,7 @@ class ClusterNodes:
         else:
             return found
         # Not raised while the other is handled: that would hide why nobody could be reached.
-        raise cause if isinstance(cause, redis.ConnectionError) else redis.ConnectionError()
+        if isinstance(cause, redis.ConnectionError):
+            raise cause
+        refused = None if cause is None else cause.__context__
+        raise faults.reply_error(refused) if isinstance(refused, redis.ResponseError) else redis.ConnectionError()

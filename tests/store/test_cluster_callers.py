@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from redis.cluster import ClusterNode
 
-from dcf.errors import InvalidArgument, StoreUnavailable
+from dcf.errors import InvalidArgument, StoreUnavailable, StoreUnsuitable
 from dcf.store.attempts import Overtaken, commit, watch_if
 from dcf.store.cluster import ClusterConnections
 from dcf.store.cluster_keys import slot_of
@@ -17,6 +17,7 @@ from dcf.store.faults import PassingError
 from dcf.store.guards import Unchanged
 from dcf.store.inspection import inspect_server
 from dcf.store.keys import RunKeys
+from dcf.store.opening import connect
 from tests.support.cluster import Cluster
 from tests.support.servers import free_port, redis_server
 from tests.support.waiting import wait_until
@@ -53,6 +54,34 @@ def test_of_a_node_without_slots_it_is_said_that_it_serves_nothing(tmp_path: Pat
             inspect_server(empty)
         with pytest.raises(StoreUnavailable, match="CLUSTERDOWN"):
             empty.send(("TIME",))
+
+
+def test_a_server_that_is_no_cluster_is_named_so_and_how_its_url_begins(tmp_path: Path) -> None:
+    with redis_server(tmp_path) as port:
+        alone = open_cluster(f"redis+cluster://127.0.0.1:{port}")
+        for call in (lambda: inspect_server(alone), lambda: alone.send(("TIME",))):
+            with pytest.raises(StoreUnsuitable, match="is not a cluster") as told:
+                call()
+            assert "redis://" in told.value.hint
+
+
+def test_a_node_of_a_cluster_is_named_so_at_the_start_and_how_its_url_begins(cluster: Cluster) -> None:
+    node = connect(f"redis://dcf:{cluster.passwords['dcf']}@127.0.0.1:{cluster.nodes[0].port}")
+    with pytest.raises(StoreUnsuitable, match="is a node of a cluster") as told:
+        inspect_server(node)
+    assert "redis+cluster://" in told.value.hint
+    node.close()
+
+
+def test_where_it_was_not_seen_at_the_start_its_refusals_say_so(cluster: Cluster) -> None:
+    node = connect(f"redis://dcf:{cluster.passwords['dcf']}@127.0.0.1:{cluster.nodes[0].port}")
+    with pytest.raises(StoreUnsuitable, match="is a node of a cluster") as several:
+        node.send(("EXISTS", RUN.secret, RUN.meta))
+    with pytest.raises(StoreUnavailable, match="MOVED") as elsewhere:
+        node.send(*(("EXISTS", RunKeys(f"of-{number}").meta) for number in range(50)))
+    for told in (several, elsewhere):
+        assert "redis+cluster://" in told.value.hint
+    node.close()
 
 
 def test_an_address_that_is_none_is_refused() -> None:
