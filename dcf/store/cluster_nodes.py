@@ -7,7 +7,7 @@ with the same options as those to a single server. It sends nothing else.
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -82,13 +82,18 @@ class ClusterNodes:
         self._known().move_slot(error)
 
     def learn(self) -> None:
-        """Ask which node serves which slot, unless it was asked a moment ago. If none answers, all stays as it was."""
+        """Ask which node serves which slot, unless it was asked a moment ago. If none answers, all stays as it was.
+
+        Idle connections to nodes that serve none any more are closed.
+        """
         with self._lock:
-            if self._cluster is not None and time.monotonic() >= self._learned_at + _LEARNED_AGAIN_S:
-                with suppress(RedisClusterException, redis.RedisError, OSError, _NO_SLOTS):
-                    # The URL's hosts too, since none of those that it knew may be left.
-                    self._cluster.initialize(additional_startup_nodes_info=[*self._hosts])
-                self._learned_at = time.monotonic()
+            if self._cluster is None or time.monotonic() < self._learned_at + _LEARNED_AGAIN_S:
+                return
+            with suppress(RedisClusterException, redis.RedisError, OSError, _NO_SLOTS):
+                # The URL's hosts too, since none of those that it knew may be left.
+                self._cluster.initialize(additional_startup_nodes_info=[*self._hosts])
+                self.drop_idle(but=self.primaries())
+            self._learned_at = time.monotonic()
 
     def barrier(self, node: Node) -> str:
         """Return a key that a node has, for the small write before WAIT.
@@ -131,9 +136,11 @@ class ClusterNodes:
         connection.disconnect()
         self._pools[node].release(connection)
 
-    def drop_idle(self) -> None:
-        """Close all connections that nobody uses."""
+    def drop_idle(self, but: Collection[Node] = ()) -> None:
+        """Close all connections that nobody uses, but for those to some nodes."""
         for node, idle in list(self._idle.items()):
+            if node in but:
+                continue
             with suppress(IndexError):  # other threads may empty it at the same time
                 while True:
                     self.discard(node, idle.pop())

@@ -12,8 +12,10 @@ from redis.crc import key_slot
 from dcf.errors import DcfError, StoreUnavailable, UnknownRun
 from dcf.store import keys
 from dcf.store.cluster_keys import cluster_key, slot_of
+from dcf.store.cluster_url import open_cluster
 from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
+from dcf.store.keys import RunKeys
 from dcf.store.opening import connect
 from dcf.store.waiting_clients import WaitingClients
 from tests.support.cluster import Cluster, Node, redis_cluster
@@ -114,6 +116,28 @@ def test_a_primary_that_is_killed_is_replaced_and_what_was_answered_is_there(clu
         unconfirmed.complete(run, "A", tokens[run])
         unconfirmed.do(run, "B", "ann")
     cluster.restart(killed)
+    connections.close()
+
+
+def test_connections_to_a_node_that_serves_no_slots_any_more_are_closed(cluster: Cluster) -> None:
+    wait_until(cluster.is_whole, PATIENCE_S)
+    node, connections = cluster.primaries()[0], open_cluster(cluster.url)
+
+    def of_dcf() -> set[str]:
+        clients = str(node.ask("CLIENT", "LIST")).splitlines()
+        return {one.partition(" ")[0] for one in clients if " user=dcf " in one}
+
+    others = of_dcf()
+    connections.send(*(("GET", RunKeys(f"of-{number}").barrier) for number in range(50)))
+    assert of_dcf() - others
+    cluster.fail_over(cluster.replica_of(node))
+    wait_until(cluster.is_in_step, PATIENCE_S)
+
+    def are_closed() -> bool:
+        connections.open_waiting(keys.RUNS)  # asks which nodes there are
+        return not of_dcf() - others
+
+    wait_until(are_closed, PATIENCE_S)
     connections.close()
 
 
