@@ -83,7 +83,11 @@ class ClusterConnections(Connections):
         return faults.connection_error(error, self._nodes.place)
 
     def servers(self) -> Sequence[Connections]:
-        """Return the connections to each primary, which send there whatever keys a command has, as they are."""
+        """Return the connections to each primary, which send there whatever keys a command has, as they are.
+
+        It is asked anew which there are.
+        """
+        self._nodes.learn()
         try:
             return [_NodeConnections(self._nodes, node) for node in self._nodes.primaries()]
         except CONNECTION_ERRORS as error:
@@ -106,12 +110,23 @@ class ClusterConnections(Connections):
 class _NodeConnections(ClusterConnections):
     """Connections to one primary; those of the cluster, which closes them."""
 
+    node: Node
+
     def __init__(self, nodes: ClusterNodes, node: Node) -> None:
         super().__init__(nodes)
-        self._node = node
+        self.node = node
 
     def take(self) -> Connection:
-        return cast("Connection", RoutedConnection(_Packets(self._nodes, self._node)))
+        return cast("Connection", RoutedConnection(_Packets(self._nodes, self.node)))
+
+    def unavailable(self, error: Exception) -> StoreUnavailable:
+        return faults.connection_error(error, self.node)
+
+    def own_key(self, key: str) -> str:
+        try:
+            return self._nodes.key_like(key, self.node)
+        except CONNECTION_ERRORS as error:
+            raise self.unavailable(error) from None
 
     def close(self) -> None:
         pass
@@ -136,9 +151,9 @@ class _Packets:
         if must_unwatch:
             self._unwatch_later()
         if self._only is not None:
-            return exchange(self._connection(self._only), commands)
+            return self._learned_from(exchange(self._connection(self._only), commands))
         replies = self._exchanged([part for command in commands for part in parts(command)])
-        return [*joined(commands, iter(replies))]
+        return [*joined(commands, iter(self._learned_from(replies)))]
 
     def _exchanged(self, commands: Sequence[Command]) -> list[Reply]:
         placed = [on_cluster(command) for command in commands]
@@ -151,10 +166,14 @@ class _Packets:
             if any(isinstance(packet.replies[at], AskError | TryAgainError) for at in chain(*stage.values())):
                 firm = packet.firm()
                 self._follow(packet, [at for at in chain(*stage.values()) if at not in firm])
-        for reply in packet.replies:
-            if isinstance(reply, MovedError):
-                self._nodes.moved(reply)  # for the next attempt
         return packet.replies
+
+    def _learned_from(self, replies: list[Reply]) -> list[Reply]:
+        """Return the replies. What they say about where slots are is noted, for the next attempt."""
+        for reply in replies:
+            if isinstance(reply, MovedError):
+                self._nodes.moved(reply)
+        return replies
 
     def leave(self, *, is_broken: bool) -> None:
         """Give the connections to the next caller, who must not inherit a WATCH; close them if one of them broke."""
@@ -230,7 +249,7 @@ class _Packets:
         is_sure = not isinstance(written, Exception) and not isinstance(acknowledged, Exception)
         if is_sure and acknowledged >= self._wait_replicas:
             return found
-        self._nodes.change_barrier(node)
+        self._nodes.change_tag(node)
         if any(map(has_written, commands, found)):
             raise faults.PassingError("NOREPLICAS")
         return found

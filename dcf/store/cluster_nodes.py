@@ -24,9 +24,9 @@ from dcf.store.connection import Connection, Pool, as_it_is
 _LEARNED_AGAIN_S: Final = 0.05
 """Seconds before which the slots are not asked for again, however many threads lost a node."""
 
-_BARRIER: Final = "cp:idx:barrier:"
-_MOST_BARRIERS: Final = 100_000
-"""Keys that are tried until one is found that a node has: about as many as there are nodes."""
+_BARRIER: Final = "cp:idx:barrier"
+_MOST_TAGS: Final = 100_000
+"""Hash tags that are tried until one is found of a slot that a node has: about as many as there are nodes."""
 
 _ASK_TIMEOUT_S: Final = 1.0
 
@@ -56,7 +56,7 @@ class ClusterNodes:
         self._waiting_options = dict(waiting_options)
         self._around = around
         self._lock = threading.Lock()
-        self._barriers: dict[Node, int] = {}
+        self._tags: dict[Node, int] = {}
         self._cluster: NodesManager | None = None
         self._learned_at = 0.0
         self._pools: dict[Node, Pool] = {}
@@ -96,23 +96,26 @@ class ClusterNodes:
             self._learned_at = time.monotonic()
 
     def barrier(self, node: Node) -> str:
-        """Return a key that a node has, for the small write before WAIT.
+        """Return a key that a node has, for the small write before WAIT. Raise PassingError as `key_like` does."""
+        return self.key_like(_BARRIER, node)
 
-        Raise PassingError for one that serves no slot: its last has moved away.
+    def key_like(self, key: str, node: Node) -> str:
+        """Return a key like this one that a node has.
+
+        Raise PassingError for a node that serves no slot: its last has moved away.
         """
-        latest = self._barriers.get(node, 0)
-        for number in range(latest, latest + _MOST_BARRIERS):
-            key = f"{_BARRIER}{{{number}}}"
-            if self.serving(slot_of(key)) == node:
-                self._barriers[node] = number
-                return key
-            if number == latest and node not in self.primaries():
+        latest = self._tags.get(node, 0)
+        for tag in range(latest, latest + _MOST_TAGS):
+            if self.serving(slot_of(str(tag))) == node:
+                self._tags[node] = tag
+                return f"{key}:{{{tag}}}"
+            if tag == latest and node not in self.primaries():
                 break
         raise faults.PassingError("CLUSTERDOWN")
 
-    def change_barrier(self, node: Node) -> None:
-        """Use another key from now on: the slot of this one may be moving."""
-        self._barriers[node] = self._barriers.get(node, 0) + 1
+    def change_tag(self, node: Node) -> None:
+        """Use another tag for keys of a node from now on: the slot of this one may be moving."""
+        self._tags[node] = self._tags.get(node, 0) + 1
 
     def take(self, node: Node) -> Connection:
         """Return an idle connection to a node, or open one."""

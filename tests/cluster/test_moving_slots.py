@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from redis.crc import key_slot
 
+from dcf.core.vitals import Expected
 from dcf.errors import DcfError, StoreUnavailable, UnknownRun
+from dcf.runs.health import Health
 from dcf.store import keys
 from dcf.store.cluster_keys import cluster_key, slot_of
 from dcf.store.cluster_url import open_cluster
@@ -17,6 +19,7 @@ from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
 from dcf.store.keys import RunKeys
 from dcf.store.opening import connect
+from dcf.store.vitals import VitalSigns
 from dcf.store.waiting_clients import WaitingClients
 from tests.support.cluster import Cluster, Node, redis_cluster
 from tests.support.machines import chain
@@ -139,6 +142,19 @@ def test_connections_to_a_node_that_serves_no_slots_any_more_are_closed(cluster:
 
     wait_until(are_closed, PATIENCE_S)
     connections.close()
+
+
+def test_a_health_report_names_the_primary_that_is_gone(cluster: Cluster, world: World) -> None:
+    gone = cluster.primaries()[0]
+    replica = cluster.replica_of(gone)
+    replica.ask("CONFIG", "SET", "cluster-replica-no-failover", "yes")
+    health = Health(VitalSigns(world.connections), Expected(fsync=None, wait_replicas=0, pulse_interval_s=1.0))
+    gone.kill()
+    (only,) = health.report().findings
+    assert only.sentence == f"Node 127.0.0.1:{gone.port} of the cluster: Redis cannot be reached: nobody listens there."
+    replica.ask("CONFIG", "SET", "cluster-replica-no-failover", "no")
+    cluster.restart(gone)
+    assert health.report().is_ready
 
 
 def test_nobody_answers_is_told_when_all_nodes_of_the_url_are_gone() -> None:

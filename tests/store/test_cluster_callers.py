@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from redis.cluster import ClusterNode
 
+from dcf.core.health import Topic
+from dcf.core.vitals import Expected
 from dcf.errors import InvalidArgument, StoreUnavailable, StoreUnsuitable
+from dcf.runs.health import Health
 from dcf.store.attempts import Overtaken, commit, watch_if
 from dcf.store.cluster import ClusterConnections
 from dcf.store.cluster_keys import slot_of
@@ -18,6 +21,7 @@ from dcf.store.guards import Unchanged
 from dcf.store.inspection import inspect_server
 from dcf.store.keys import RunKeys
 from dcf.store.opening import connect
+from dcf.store.vitals import VitalSigns
 from tests.support.cluster import Cluster
 from tests.support.servers import free_port, redis_server
 from tests.support.waiting import wait_until
@@ -112,3 +116,19 @@ def test_when_all_known_nodes_are_gone_those_of_the_url_are_asked(connections_of
             return False
 
     wait_until(is_found)
+
+
+def test_a_health_report_writes_at_each_primary_and_names_the_one_that_refuses(
+    cluster: Cluster, connections_of_one: ClusterConnections
+) -> None:
+    health = Health(VitalSigns(connections_of_one), Expected(fsync=None, wait_replicas=0, pulse_interval_s=1.0))
+    for node in cluster.primaries():
+        assert health.report().is_ready
+        node.ask("CONFIG", "SET", "maxmemory", 1)
+        try:
+            (writes,) = (one for one in health.report().findings if one.topic is Topic.WRITES)
+        finally:
+            node.ask("CONFIG", "SET", "maxmemory", 0)
+        assert writes.sentence.startswith(
+            f"Node 127.0.0.1:{node.port} of the cluster: Redis refuses writes: its memory"
+        )
