@@ -110,11 +110,11 @@ def report(*, rounds: int, workers: int, length: int, runs: int, live: int) -> I
     yield from cluster_tables.sizes(found.costs, found.bytes_of_run, live)
 
 
-def write(document: Path, lines: Sequence[str]) -> None:
+def write(document: Path, lines: Sequence[str], begin: str = BEGIN) -> None:
     """Put the lines between the marks of a document."""
-    before, _, rest = document.read_text("utf-8").partition(BEGIN)
+    before, _, rest = document.read_text("utf-8").partition(begin)
     after = rest.partition(END)[2]
-    document.write_text("\n".join([f"{before}{BEGIN}", "", *lines, "", f"{END}{after}"]), "utf-8")
+    document.write_text("\n".join([f"{before}{begin}", "", *lines, "", f"{END}{after}"]), "utf-8")
 
 
 def read_options() -> Any:

@@ -26,7 +26,7 @@ from redis.exceptions import AskError, MovedError, TryAgainError
 from dcf.errors import StoreUnavailable
 from dcf.jitter import JITTER
 from dcf.store import faults
-from dcf.store.cluster_keys import builds_keys, cluster_key, on_cluster, plain_key, slot_of
+from dcf.store.cluster_keys import barrier_beside, builds_keys, cluster_key, on_cluster, plain_key, slot_of
 from dcf.store.cluster_nodes import ClusterNodes
 from dcf.store.cluster_reads import joined, parts
 from dcf.store.cluster_stages import Node, Stage, has_written, in_transaction, may_write, owners, stages
@@ -84,7 +84,11 @@ class ClusterConnections(Connections):
         return faults.connection_error(error, self._nodes.place)
 
     def servers(self) -> Sequence[Connections]:
-        """Return the connections to each primary, which send there whatever keys a command has, as they are."""
+        """Return the connections to each primary, which send there whatever keys a command has, as they are.
+
+        It is asked anew which there are.
+        """
+        self._nodes.learn()
         try:
             return [_NodeConnections(self._nodes, node) for node in self._nodes.primaries()]
         except CONNECTION_ERRORS as error:
@@ -119,12 +123,23 @@ class ClusterConnections(Connections):
 class _NodeConnections(ClusterConnections):
     """Connections to one primary; those of the cluster, which closes them."""
 
+    node: Node
+
     def __init__(self, nodes: ClusterNodes, node: Node) -> None:
         super().__init__(nodes)
-        self._node = node
+        self.node = node
 
     def take(self) -> Connection:
-        return cast("Connection", RoutedConnection(_Packets(self._nodes, self._node)))
+        return cast("Connection", RoutedConnection(_Packets(self._nodes, self.node)))
+
+    def unavailable(self, error: Exception) -> StoreUnavailable:
+        return faults.connection_error(error, self.node)
+
+    def own_key(self, key: str) -> str:
+        try:
+            return self._nodes.key_like(key, self.node)
+        except CONNECTION_ERRORS as error:
+            raise self.unavailable(error) from None
 
     def close(self) -> None:
         pass
@@ -149,9 +164,9 @@ class _Packets:
         if must_unwatch:
             self._unwatch_later()
         if self._only is not None:
-            return exchange(self._connection(self._only), commands)
+            return self._learned_from(exchange(self._connection(self._only), commands))
         replies = self._exchanged([part for command in commands for part in parts(command)])
-        return [*joined(commands, iter(replies))]
+        return [*joined(commands, iter(self._learned_from(replies)))]
 
     def _exchanged(self, commands: Sequence[Command]) -> list[Reply]:
         placed = [on_cluster(command) for command in commands]
@@ -164,10 +179,14 @@ class _Packets:
             if any(isinstance(packet.replies[at], AskError | TryAgainError) for at in chain(*stage.values())):
                 firm = packet.firm()
                 self._follow(packet, [at for at in chain(*stage.values()) if at not in firm])
-        for reply in packet.replies:
-            if isinstance(reply, MovedError):
-                self._nodes.moved(reply)  # for the next attempt
         return packet.replies
+
+    def _learned_from(self, replies: list[Reply]) -> list[Reply]:
+        """Return the replies. What they say about where slots are is noted, for the next attempt."""
+        for reply in replies:
+            if isinstance(reply, MovedError):
+                self._nodes.moved(reply)
+        return replies
 
     def leave(self, *, is_broken: bool) -> None:
         """Give the connections to the next caller, who must not inherit a WATCH; close them if one of them broke."""
@@ -204,15 +223,33 @@ class _Packets:
             replies = [_read(connection) for _ in range(more + len(commands))][more:]
             packet.note(stage[node], self._confirmed(node, given[node], replies))
 
-    def _answered(self, node: Node, commands: Sequence[Command], before: Sequence[Command] = ()) -> list[Reply]:
-        """Send a node commands and what goes before them; return the replies to the commands."""
+    def _answered(self, node: Node, commands: Sequence[Command]) -> list[Reply]:
+        """Send a node commands; return the replies to them."""
         self._note_watches(node, commands)
-        replies = exchange(self._connection(node), [*before, *self._to_confirm(node, commands)])
-        return self._confirmed(node, commands, replies[len(before) :])
+        replies = exchange(self._connection(node), self._to_confirm(node, commands))
+        return self._confirmed(node, commands, replies)
+
+    def _asked(self, node: Node, commands: Sequence[Command]) -> list[Reply]:
+        """Send a node commands for keys whose slot is just moving there; return the replies to them.
+
+        It may be its first slot. So the small write before WAIT is in this slot too. It is gone at once: a key that
+        both nodes have would end the move.
+        """
+        sent: list[Command] = [("ASKING",), *commands]
+        if self._must_confirm(commands):
+            barrier: Command = ("SET", barrier_beside(commands[0]), "1", "PX", 1)
+            sent += [("ASKING",), barrier, ("WAIT", self._wait_replicas, _CONFIRM_MS)]
+        _, *replies = exchange(self._connection(node), sent)
+        del replies[len(commands) : len(commands) + 1]  # that to the second ASKING
+        return self._confirmed(node, commands, replies)
+
+    def _must_confirm(self, commands: Sequence[Command]) -> bool:
+        """Return whether replicas must have what is sent: commands that may write, and do not wait themselves."""
+        return self._wait_replicas > 0 and may_write(commands)
 
     def _to_confirm(self, node: Node, commands: Sequence[Command]) -> list[Command]:
-        """Return the commands, with a WAIT after them if they may write, and do not wait themselves."""
-        if not (self._wait_replicas and may_write(commands)):
+        """Return the commands, with a small write and a WAIT after them if replicas must have what they write."""
+        if not self._must_confirm(commands):
             return [*commands]
         barrier: Command = ("SET", self._nodes.barrier(node), "1", "EX", _BARRIER_LIFE_S)
         return [*commands, barrier, ("WAIT", self._wait_replicas, _CONFIRM_MS)]
@@ -225,7 +262,7 @@ class _Packets:
         is_sure = not isinstance(written, Exception) and not isinstance(acknowledged, Exception)
         if is_sure and acknowledged >= self._wait_replicas:
             return found
-        self._nodes.change_barrier(node)
+        self._nodes.change_tag(node)
         if any(map(has_written, commands, found)):
             raise faults.PassingError("NOREPLICAS")
         return found
@@ -252,7 +289,7 @@ class _Packets:
     def _sent_again(self, packet: "_Exchanged", places: Sequence[int], error: AskError | TryAgainError) -> list[Reply]:
         commands, slot = [packet.commands[at] for at in places], packet.slots[places[0]]
         if isinstance(error, AskError) and not isinstance(error, MovedError):
-            return self._answered(f"{error.host}:{error.port}", commands, [("ASKING",)])
+            return self._asked(f"{error.host}:{error.port}", commands)
         if isinstance(error, MovedError):
             self._nodes.moved(error)
         return self._answered(self._node(slot), commands)

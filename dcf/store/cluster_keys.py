@@ -37,6 +37,9 @@ _RUNS: Final = ("cp:wf:", "dp:wf:")
 _IN_SHARDS: Final = re.compile(rf"{_INDEX}\{{s[0-9]+\}}:")
 """How the keys of lists of runs begin: they have their tag already, since their readers name each shard."""
 
+_TAG: Final = re.compile(r"[^{]*\{([^}]+)\}")
+"""How a key begins that has a hash tag: as Redis finds it."""
+
 _OF_AGENT: Final = (
     *("inbox:", "sent:", "turn:", "handed:", "gone:", "agent:", "skills:", "assigned:"),
     *("webhook:rest:", "webhook:"),
@@ -215,6 +218,16 @@ def on_cluster(command: Command) -> tuple[Command, int | None]:
     if len(slots) > 1:
         raise AssertionError(f"{command[0]!s} has keys in {len(slots)} slots: {[words[at] for at in places]}")
     return tuple(words), slots.pop() if slots else None
+
+
+def barrier_beside(command: Command) -> str:
+    """Return a key in the slot of the first key of a command, as it is sent, for the small write before WAIT.
+
+    There is none for a key without a hash tag that has a `}`, as a document may be called.
+    """
+    key = _text(command[key_places(command)[0]])
+    tag = _TAG.match(key)
+    return f"{_INDEX}barrier:{{{tag[1] if tag else key}}}"
 
 
 def builds_keys(command: Command) -> bool:

@@ -7,7 +7,7 @@ with the same options as those to a single server. It sends nothing else.
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -25,9 +25,9 @@ from dcf.store.connection import Connection, Pool, as_it_is
 _LEARNED_AGAIN_S: Final = 0.05
 """Seconds before which the slots are not asked for again, however many threads lost a node."""
 
-_BARRIER: Final = "cp:idx:barrier:"
-_MOST_BARRIERS: Final = 100_000
-"""Keys that are tried until one is found that a node has: about as many as there are nodes."""
+_BARRIER: Final = "cp:idx:barrier"
+_MOST_TAGS: Final = 100_000
+"""Hash tags that are tried until one is found of a slot that a node has: about as many as there are nodes."""
 
 _ASK_TIMEOUT_S: Final = 1.0
 
@@ -61,7 +61,7 @@ class ClusterNodes:
         self._waiting_options = dict(waiting_options)
         self._around = around
         self._lock = threading.Lock()
-        self._barriers: dict[Node, int] = {}
+        self._tags: dict[Node, int] = {}
         self._cluster: NodesManager | None = None
         self._learned_at = 0.0
         self._pools: dict[Node, Pool] = {}
@@ -87,32 +87,40 @@ class ClusterNodes:
         self._known().move_slot(error)
 
     def learn(self) -> None:
-        """Ask which node serves which slot, unless it was asked a moment ago. If none answers, all stays as it was."""
+        """Ask which node serves which slot, unless it was asked a moment ago. If none answers, all stays as it was.
+
+        Idle connections to nodes that serve none any more are closed.
+        """
         with self._lock:
-            if self._cluster is not None and time.monotonic() >= self._learned_at + _LEARNED_AGAIN_S:
-                with suppress(RedisClusterException, redis.RedisError, OSError, _NO_SLOTS):
-                    # The URL's hosts too, since none of those that it knew may be left.
-                    self._cluster.initialize(additional_startup_nodes_info=[*self._hosts])
-                self._learned_at = time.monotonic()
+            if self._cluster is None or time.monotonic() < self._learned_at + _LEARNED_AGAIN_S:
+                return
+            with suppress(RedisClusterException, redis.RedisError, OSError, _NO_SLOTS):
+                # The URL's hosts too, since none of those that it knew may be left.
+                self._cluster.initialize(additional_startup_nodes_info=[*self._hosts])
+                self.drop_idle(but=self.primaries())
+            self._learned_at = time.monotonic()
 
     def barrier(self, node: Node) -> str:
-        """Return a key that a node has, for the small write before WAIT.
+        """Return a key that a node has, for the small write before WAIT. Raise PassingError as `key_like` does."""
+        return self.key_like(_BARRIER, node)
 
-        Raise PassingError for one that serves no slot: its first is just moving there, or its last has moved away.
+    def key_like(self, key: str, node: Node) -> str:
+        """Return a key like this one that a node has.
+
+        Raise PassingError for a node that serves no slot: its last has moved away.
         """
-        latest = self._barriers.get(node, 0)
-        for number in range(latest, latest + _MOST_BARRIERS):
-            key = f"{_BARRIER}{{{number}}}"
-            if self.serving(slot_of(key)) == node:
-                self._barriers[node] = number
-                return key
-            if number == latest and node not in self.primaries():
+        latest = self._tags.get(node, 0)
+        for tag in range(latest, latest + _MOST_TAGS):
+            if self.serving(slot_of(str(tag))) == node:
+                self._tags[node] = tag
+                return f"{key}:{{{tag}}}"
+            if tag == latest and node not in self.primaries():
                 break
         raise faults.PassingError("CLUSTERDOWN")
 
-    def change_barrier(self, node: Node) -> None:
-        """Use another key from now on: the slot of this one may be moving."""
-        self._barriers[node] = self._barriers.get(node, 0) + 1
+    def change_tag(self, node: Node) -> None:
+        """Use another tag for keys of a node from now on: the slot of this one may be moving."""
+        self._tags[node] = self._tags.get(node, 0) + 1
 
     def take(self, node: Node) -> Connection:
         """Return an idle connection to a node, or open one."""
@@ -139,9 +147,11 @@ class ClusterNodes:
         connection.disconnect()
         self._pools[node].release(connection)
 
-    def drop_idle(self) -> None:
-        """Close all connections that nobody uses."""
+    def drop_idle(self, but: Collection[Node] = ()) -> None:
+        """Close all connections that nobody uses, but for those to some nodes."""
         for node, idle in list(self._idle.items()):
+            if node in but:
+                continue
             with suppress(IndexError):  # other threads may empty it at the same time
                 while True:
                     self.discard(node, idle.pop())
@@ -197,7 +207,10 @@ class ClusterNodes:
         else:
             return found
         # Not raised while the other is handled: that would hide why nobody could be reached.
-        raise cause if isinstance(cause, redis.ConnectionError) else redis.ConnectionError()
+        if isinstance(cause, redis.ConnectionError):
+            raise cause
+        refused = None if cause is None else cause.__context__
+        raise faults.reply_error(refused) if isinstance(refused, redis.ResponseError) else redis.ConnectionError()
 
 
 def _client(node: Node, options: Mapping[str, Any]) -> redis.asyncio.Redis:

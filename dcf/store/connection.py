@@ -87,6 +87,9 @@ class Connections:
     shards: int = 1
     """In how many parts families of keys are: more than one on a Redis Cluster."""
 
+    node: str | None = None
+    """Address of the node of a cluster that these are connections to; None for a server alone, or a whole cluster."""
+
     def __init__(self, pool: Pool, revive: Callable[[], None] | None = None) -> None:
         self._pool = pool
         self._revive = revive
@@ -141,6 +144,10 @@ class Connections:
     def servers(self) -> "Sequence[Connections]":
         """Return the connections to each server that has keys, for commands about a server and not about keys."""
         return (self,)
+
+    def own_key(self, key: str) -> str:
+        """Return a key that this server has, for a small write: this one, or on a node of a cluster one like it."""
+        return key
 
     def named(self, key: bytes) -> str:
         """Return a key that SCAN told of, as dcf writes it."""

@@ -38,7 +38,10 @@ _PASSING: Final[Mapping[str, tuple[str, str]]] = {
     "CLUSTERDOWN": ("The Redis cluster does not serve this key now (CLUSTERDOWN).", _LATER),
     "TRYAGAIN": ("The Redis cluster is moving this key (TRYAGAIN).", _LATER),
     "ASK": ("The Redis cluster is moving this key (ASK).", _LATER),
-    "MOVED": ("The Redis cluster has moved this key (MOVED).", _LATER),
+    "MOVED": (
+        "The Redis cluster has moved this key (MOVED).",
+        f"{_LATER}, and see to it that REDIS_URL begins with redis+cluster://",
+    ),
     "LOADING": ("Redis is still loading its data (LOADING).", _LATER),
     "BUSY": ("Redis is busy with somebody's script (BUSY).", "Wait until it ends or end it"),
 }
@@ -47,13 +50,30 @@ _PASSING: Final[Mapping[str, tuple[str, str]]] = {
 _SOON: Final = frozenset({"READONLY", "UNBLOCKED", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "ASK", "MOVED"})
 """Codes during a failover, or while a slot moves: a retry over a new connection may reach another server."""
 
+_LASTING: Final[Mapping[str, tuple[str, str]]] = {
+    "NOPERM": (
+        "Redis does not allow this user a command, key or channel that dcf needs (NOPERM).",
+        "Give the user of REDIS_URL the keys, channels and commands that deploy/redis/users.acl gives to dcf.",
+    ),
+    "CROSSSLOT": (
+        "This Redis is a node of a cluster, and REDIS_URL does not say so.",
+        "Let REDIS_URL begin with redis+cluster://, or with rediss+cluster:// for TLS.",
+    ),
+    "NOCLUSTER": (
+        "This Redis is not a cluster, and REDIS_URL begins with redis+cluster://.",
+        "Let REDIS_URL begin with redis://, or with rediss:// for TLS, and name one server.",
+    ),
+}
+"""What is wrong and what to do, by the code of an error reply that does not pass. NOCLUSTER is dcf's own."""
+
 _ABORTED: Final = "because of: "
-_REDIRECTED: Final[Mapping[str, str]] = {
+_WITHOUT_CODE: Final[Mapping[str, str]] = {
+    "This instance has cluster support disabled": "NOCLUSTER",
     "Script attempted to access a non local key": "TRYAGAIN",
     "Script attempted to execute a write command while the cluster is down": "CLUSTERDOWN",
     "Script attempted to execute a command while the cluster is down": "CLUSTERDOWN",
 }
-"""Codes for what a script is refused with that met a key which is not there now."""
+"""Codes for replies that have none: of a server alone, and to a script that met a key which is not there now."""
 
 _UNKNOWN: Final = re.compile(r"unknown (?:sub)?command '?([a-z.|]{1,40})", re.IGNORECASE)
 
@@ -81,11 +101,8 @@ def reply_error(error: redis.ResponseError) -> PassingError | StoreUnavailable |
         return PassingError(code)
     if code in _PASSING:
         return _passing(code)
-    if code == "NOPERM":
-        return StoreUnsuitable(
-            "Redis does not allow this user a command, key or channel that dcf needs (NOPERM).",
-            "Give the user of REDIS_URL the keys, channels and commands that deploy/redis/users.acl gives to dcf.",
-        )
+    if code in _LASTING:
+        return StoreUnsuitable(*_LASTING[code])
     if isinstance(error, AuthenticationWrongNumberOfArgsError):
         return _refused_login()
     if (unknown := _UNKNOWN.match(str(error))) is not None:
@@ -95,6 +112,11 @@ def reply_error(error: redis.ResponseError) -> PassingError | StoreUnavailable |
         "Redis refused a command of dcf; one of its keys may have been changed by hand.",
         "Look at the keys of the call with TYPE and JSON.GET, and repair or delete the foreign one.",
     )
+
+
+def node_of_cluster() -> StoreUnsuitable:
+    """Return the error for a node of a cluster that is used as if it were alone."""
+    return StoreUnsuitable(*_LASTING["CROSSSLOT"])
 
 
 def refusal(error: redis.ResponseError) -> StoreUnavailable | StoreUnsuitable:
@@ -145,7 +167,7 @@ def is_refused_login(error: Exception) -> bool:
 def _code(error: redis.ResponseError) -> str:
     """Return the code of an error reply; for an aborted transaction, the code of its cause."""
     text = str(error)
-    for beginning, meant in _REDIRECTED.items():
+    for beginning, meant in _WITHOUT_CODE.items():
         if text.startswith(beginning):
             return meant
     code = error.status_code or text

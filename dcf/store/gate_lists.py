@@ -17,7 +17,7 @@ from dcf.store.connection import Command, Connections, Reply
 from dcf.store.documents import micros
 from dcf.store.key_parts import encode_state
 from dcf.store.keys import RunKeys
-from dcf.store.looks import LOOK, ask
+from dcf.store.looks import ask, take_off_unless
 from dcf.store.people_keys import member, read_member
 from dcf.store.state_texts import read_text
 from dcf.values.instants import SECOND
@@ -31,19 +31,12 @@ _SPARE: Final = 10
 _BEING_OPENED: Final = 60 * SECOND
 """An entry younger than this may be of a gate that is just being opened."""
 
-_TAKE_OFF: Final = f"""{LOOK}
-local listed = redis.call('ZSCORE', KEYS[1], ARGV[1])
-if not listed then
-  return 0
-end
-local status = look(listed, 'JSON.GET', ARGV[3], '$.status')
-local kind = look(listed, 'JSON.GET', ARGV[3], '$.type')
-local number = look(listed, 'JSON.GET', ARGV[3], '$.gated.number')
-if status == '["running"]' and kind == '["Gate"]' and number ~= ARGV[2] then
-  return 0
-end
-return unseen() or redis.call('ZREM', KEYS[1], ARGV[1])
-"""
+_TAKE_OFF: Final = take_off_unless(
+    """status == '["running"]' and kind == '["Gate"]' and number ~= ARGV[2]""",
+    status="$.status",
+    kind="$.type",
+    number="$.gated.number",
+)
 """Lua script that takes an entry off a list, unless its state waits again with another submission than ARGV[2]."""
 
 

@@ -23,7 +23,7 @@ from dcf.store.connection import Command, Connections, Reply
 from dcf.store.documents import micros
 from dcf.store.gate_lists import unlisted_commands
 from dcf.store.keys import RunKeys
-from dcf.store.looks import LOOK, ask
+from dcf.store.looks import ask, take_off_unless
 from dcf.store.people_keys import (
     ALL_ASKED,
     asked_in,
@@ -52,54 +52,31 @@ _LOOKED_AT: Final = 2_000
 _BEING_OPENED: Final = 60 * SECOND
 """An entry younger than this may be of a task that is just being opened."""
 
-_TAKE_OFF: Final = f"""{LOOK}
-local listed = redis.call('ZSCORE', KEYS[1], ARGV[1])
-if not listed or tonumber(listed) > tonumber(ARGV[2]) then
-  return 0
-end
-local status = look(listed, 'JSON.GET', ARGV[3], '$.status')
-local kind = look(listed, 'JSON.GET', ARGV[3], '$.type')
-if status == '["running"]' and kind == '["Human"]' then
-  return 0
-end
-return unseen() or redis.call('ZREM', KEYS[1], ARGV[1])
-"""
+_TAKE_OFF: Final = take_off_unless(
+    """tonumber(score) > tonumber(ARGV[2]) or (status == '["running"]' and kind == '["Human"]')""",
+    status="$.status",
+    kind="$.type",
+)
 """Lua script that takes the entry of a visit, or of an earlier one, off a list, unless the state waits for people.
 
-It looks itself, since a failover may have undone what its caller saw or committed: such a task must stay listed. On a
-Redis Cluster the list and the run are on different servers, so one case is left: the run's server fails over and loses
-the end of a task whose entry is gone already. Writes that wait for replicas (`DCF_WAIT_REPLICAS`) are not lost so. For
-others the task is open and not listed, until it is asked of others, or ends: the run's status still shows it.
+On a Redis Cluster the list and the run are on different servers, so one case is left: the run's server fails over and
+loses the end of a task whose entry is gone already. Writes that wait for replicas (`DCF_WAIT_REPLICAS`) are not lost
+so. For others the task is open and not listed, until it is asked of others, or ends: the run's status still shows it.
 """
 
-_TAKE_OFF_QUESTION: Final = f"""{LOOK}
-local listed = redis.call('ZSCORE', KEYS[1], ARGV[1])
-if not listed then
-  return 0
-end
-local waiting = look(listed, 'JSON.GET', ARGV[3], '$.questions.open[*].id')
-local status = look(listed, 'JSON.GET', ARGV[3], '$.status')
-if (status == '["running"]' or status == '["pending"]') and waiting and string.find(waiting, ARGV[2], 1, true) then
-  return 0
-end
-return unseen() or redis.call('ZREM', KEYS[1], ARGV[1])
-"""
+_TAKE_OFF_QUESTION: Final = take_off_unless(
+    """(status == '["running"]' or status == '["pending"]') and waiting and waiting:find(ARGV[2], 1, true)""",
+    status="$.status",
+    waiting="$.questions.open[*].id",
+)
 """Lua script that takes the entry of a question off a list, unless its state says that it waits for its answer."""
 
-
-_TAKE_OFF_GATE: Final = f"""{LOOK}
-local listed = redis.call('ZSCORE', KEYS[1], ARGV[1])
-if not listed then
-  return 0
-end
-local waiting = look(listed, 'JSON.GET', ARGV[3], '$.gated.open[*].gate')
-local status = look(listed, 'JSON.GET', ARGV[3], '$.status')
-local kind = look(listed, 'JSON.GET', ARGV[3], '$.type')
-if status == '["running"]' and kind == '["Gate"]' and waiting and string.find(waiting, ARGV[2], 1, true) then
-  return 0
-end
-return unseen() or redis.call('ZREM', KEYS[1], ARGV[1])
-"""
+_TAKE_OFF_GATE: Final = take_off_unless(
+    """status == '["running"]' and kind == '["Gate"]' and waiting and waiting:find(ARGV[2], 1, true)""",
+    status="$.status",
+    kind="$.type",
+    waiting="$.gated.open[*].gate",
+)
 """Lua script that takes the entry of a gate off a list, unless its state says that it waits for a verdict."""
 
 

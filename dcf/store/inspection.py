@@ -60,6 +60,8 @@ def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFa
         for name, reply in zip(needed, replies, strict=True):
             _check(name, reply)
         lines = _lines(info)
+    if "cluster_enabled:1" in lines and connections.shards == 1:
+        raise faults.node_of_cluster()
     version = next((line.partition(":")[2] for line in lines if line.startswith("redis_version:")), "unknown")
     return ServerFacts(version=version, modules=tuple(_module_names(lines)))
 

@@ -44,6 +44,26 @@ _UNSEEN: Final = b"unseen"
 _MOST_ROUNDS: Final = 20
 
 
+def take_off_unless(condition: str, **facts: str) -> str:
+    """Return a script that takes the entry ARGV[1] off the list KEYS[1], unless a condition holds of a state.
+
+    ARGV[3] is the key of the state's document, and ARGV[2] what the condition compares. It is Lua, about these `facts`
+    of the document, each a variable with its JSONPath, and `score`, that of the entry. The script looks itself, since a
+    failover may have undone what its caller saw or committed.
+    """
+    looks = "".join(f"local {name} = look(score, 'JSON.GET', ARGV[3], '{path}')\n" for name, path in facts.items())
+    return f"""{LOOK}
+local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not score then
+  return 0
+end
+{looks}if {condition} then
+  return 0
+end
+return unseen() or redis.call('ZREM', KEYS[1], ARGV[1])
+"""
+
+
 def ask(connections: Connections, *scripts: Command) -> list[Reply]:
     """Send scripts that look at keys of other slots, and other commands, in one packet on a single server.
 

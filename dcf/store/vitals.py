@@ -1,13 +1,15 @@
-"""Reads from Redis what a health report is made of, in two packets: a small write, its own figures, dcf's records.
+"""Reads from Redis what a health report is made of: a small write, its own figures, dcf's records.
 
 It judges nothing (`core.health` does). Whether writes are refused is found by writing: with a full memory, a full disk
-or too few replicas, everything that can be read still looks well.
+or too few replicas, everything that can be read still looks well. Of a cluster each primary is written to; its figures
+are those of one node.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import redis
+from redis.exceptions import AskError, TryAgainError
 
 from dcf.core.model import RunStatus
 from dcf.core.vitals import (
@@ -25,6 +27,7 @@ from dcf.core.vitals import (
     Vitals,
     WebhookFacts,
 )
+from dcf.errors import StoreUnavailable
 from dcf.store import faults, keys, schedule_keys, webhook_keys
 from dcf.store.activity import TROUBLE_LIFE_S
 from dcf.store.connection import Command, Connections, Reply
@@ -34,6 +37,7 @@ from dcf.store.keys import RunKeys
 from dcf.store.run_lists import in_every_shard, oldest, oldest_commands
 from dcf.values.instants import SECOND, from_text
 from dcf.values.json_text import Json, load
+from dcf.values.records import replace
 
 MOST_RUNS: Final = 500
 """Live runs whose earliest timer is read."""
@@ -70,13 +74,11 @@ class VitalSigns:
 
     def read(self) -> Vitals:
         """Return the facts of this moment. Raise StoreUnavailable if Redis cannot be reached."""
-        waiting: list[Command] = [("WAIT", self._wait_replicas, _CONFIRM_MS)] if self._wait_replicas else []
+        refusals, confirmed = zip(*map(self._written, self._connections.servers()), strict=True)
         sections: list[Command] = [("INFO", section) for section in _INFO]
         shards = self._connections.shards
-        clock, written, *replies = self._connections.ask(
+        clock, *replies = self._connections.ask(
             ("TIME",),
-            write_probe(),
-            *waiting,
             *sections,
             ("CONFIG", "GET", "appendfsync"),
             ("CONFIG", "GET", "save"),
@@ -91,7 +93,6 @@ class VitalSigns:
             ("ZRANGE", webhook_keys.WEBHOOKS, 0, MOST_WEBHOOKS - 1),
             *_OF_SCHEDULES,
         )
-        confirmed = replies.pop(0) if waiting else None
         infos, (fsync, save, *rest) = replies[: len(_INFO)], replies[len(_INFO) :]
         info = _fields(infos)
         looked_at, *listed = map(checked_sign, rest[: 1 + 2 * shards])
@@ -101,13 +102,13 @@ class VitalSigns:
         return Vitals(
             now=now,
             redis_version=(info or {}).get("redis_version", "unknown"),
-            refusal=refusal_of(written),
+            refusal=next((one for one in refusals if one is not None), None),
             memory=None if info is None else _memory(info),
             durability=None if info is None else _durability(info, _setting(fsync), _setting(save)),
             is_replica=(info or {}).get("role") == "slave",
             replicas=None if info is None else tuple(_replicas(info)),
-            confirmed=_number(confirmed) if waiting else None,
-            waits=not _is_refused(confirmed),
+            confirmed=min(map(_number, confirmed)) if self._wait_replicas else None,
+            waits=not any(map(_is_refused, confirmed)),
             clock=self._clock(looked_at, sum(listed[:shards]), oldest(listed[shards:], MOST_RUNS), now),
             seen=tuple(_sightings(seen or [])),
             seen_count=seen_count or 0,
@@ -116,6 +117,23 @@ class VitalSigns:
             swept=None if swept is None else _swept(load(swept)),
             schedules=_schedules(schedules, now),
         )
+
+    def _written(self, server: Connections) -> tuple[Trouble | None, Reply]:
+        """Write something small at a server. Return why that is refused, and how many replicas have it.
+
+        Raise StoreUnavailable if it does not answer, with the name of the node of a cluster.
+        """
+        waiting: list[Command] = [("WAIT", self._wait_replicas, _CONFIRM_MS)] if self._wait_replicas else []
+        try:
+            written, *confirmed = server.ask(write_probe(server.own_key(keys.PROBE)), *waiting)
+        except StoreUnavailable as error:
+            said = _of_node(server.node, error.message)
+            raise StoreUnavailable(said, error.hint, place=error.place, remedy=error.remedy) from None
+        if server.node is not None and isinstance(written, AskError | TryAgainError):
+            return None, self._wait_replicas  # the slot of this key moves to another node: that is no refusal
+        refusal = refusal_of(written)
+        found = None if refusal is None else replace(refusal, message=_of_node(server.node, refusal.message))
+        return found, confirmed[0] if confirmed else None
 
     def _webhooks(self, count: int, listed: list[str]) -> WebhookFacts:
         """Read which of these do not answer: what is known of one that answered is removed."""
@@ -162,9 +180,14 @@ def _is_refused(reply: Reply) -> bool:
     return isinstance(reply, redis.ResponseError) and faults.is_refused(reply)
 
 
-def write_probe() -> Command:
+def write_probe(key: str = keys.PROBE) -> Command:
     """Return the small write that shows whether Redis takes writes."""
-    return ("SET", keys.PROBE, "1", "EX", _PROBE_LIFE_S)
+    return ("SET", key, "1", "EX", _PROBE_LIFE_S)
+
+
+def _of_node(node: str | None, message: str) -> str:
+    """Return what is wrong with a server, with its address if it is a node of a cluster."""
+    return message if node is None else f"Node {node} of the cluster: {message}"
 
 
 def refusal_of(reply: Reply) -> Trouble | None:

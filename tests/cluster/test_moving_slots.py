@@ -8,8 +8,14 @@ from pathlib import Path
 import pytest
 from redis.crc import key_slot
 
+from dcf.core.vitals import Expected
 from dcf.errors import DcfError, StoreUnavailable, UnknownRun
+from dcf.runs.health import Health
+from dcf.store import keys
+from dcf.store.cluster_url import open_cluster
+from dcf.store.keys import RunKeys
 from dcf.store.opening import connect
+from dcf.store.vitals import VitalSigns
 from tests.support.cluster import Cluster, Node, redis_cluster
 from tests.support.machines import chain
 from tests.support.waiting import wait_until
@@ -109,6 +115,41 @@ def test_a_primary_that_is_killed_is_replaced_and_what_was_answered_is_there(clu
         unconfirmed.do(run, "B", "ann")
     cluster.restart(killed)
     connections.close()
+
+
+def test_connections_to_a_node_that_serves_no_slots_any_more_are_closed(cluster: Cluster) -> None:
+    wait_until(cluster.is_whole, PATIENCE_S)
+    node, connections = cluster.primaries()[0], open_cluster(cluster.url)
+
+    def of_dcf() -> set[str]:
+        clients = str(node.ask("CLIENT", "LIST")).splitlines()
+        return {one.partition(" ")[0] for one in clients if " user=dcf " in one}
+
+    others = of_dcf()
+    connections.send(*(("GET", RunKeys(f"of-{number}").barrier) for number in range(50)))
+    assert of_dcf() - others
+    cluster.fail_over(cluster.replica_of(node))
+    wait_until(cluster.is_in_step, PATIENCE_S)
+
+    def are_closed() -> bool:
+        connections.open_waiting(keys.RUNS)  # asks which nodes there are
+        return not of_dcf() - others
+
+    wait_until(are_closed, PATIENCE_S)
+    connections.close()
+
+
+def test_a_health_report_names_the_primary_that_is_gone(cluster: Cluster, world: World) -> None:
+    gone = cluster.primaries()[0]
+    replica = cluster.replica_of(gone)
+    replica.ask("CONFIG", "SET", "cluster-replica-no-failover", "yes")
+    health = Health(VitalSigns(world.connections), Expected(fsync=None, wait_replicas=0, pulse_interval_s=1.0))
+    gone.kill()
+    (only,) = health.report().findings
+    assert only.sentence == f"Node 127.0.0.1:{gone.port} of the cluster: Redis cannot be reached: nobody listens there."
+    replica.ask("CONFIG", "SET", "cluster-replica-no-failover", "no")
+    cluster.restart(gone)
+    assert health.report().is_ready
 
 
 def test_nobody_answers_is_told_when_all_nodes_of_the_url_are_gone() -> None:

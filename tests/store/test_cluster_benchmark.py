@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
-from benchmarks import cluster, cluster_tables
+import pytest
+
+from benchmarks import cluster, cluster_tables, cluster_transactions
 from benchmarks.cluster_costs import AGENTS, LISTS, RUN
 from benchmarks.cluster_load import CLUSTER, ONE
+from benchmarks.cluster_transactions import DCF, REDIS_PY
+from benchmarks.cluster_trials import BEFORE_READS, LOST
 
 
 def test_one_server_and_clusters_take_turns_at_the_same_work(tmp_path: Path) -> None:
@@ -35,3 +39,13 @@ def test_figures_are_written_between_the_marks_of_the_document(tmp_path: Path) -
     document.write_text(f"before\n\n{cluster.BEGIN}\nold\n{cluster.END}\n\nafter\n")
     cluster.write(document, ["new"])
     assert document.read_text() == f"before\n\n{cluster.BEGIN}\n\nnew\n\n{cluster.END}\n\nafter\n"
+
+
+def test_a_transaction_of_dcf_is_two_packets_and_loses_no_change_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(BEFORE_READS, "a watched key moves before it is read")  # redis-py tries for seconds
+    turns, _, tried = cluster_transactions.measure(tmp_path, rounds=1, times=20)
+    packets = {name: of[0].counters.reads / of[0].times for name, of in turns.items()}
+    assert packets[DCF] < 3 < packets[REDIS_PY]
+    assert not any(row.split("|")[-2].strip() == LOST for row in tried)

@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from redis.cluster import ClusterNode
 
-from dcf.errors import InvalidArgument, StoreUnavailable
+from dcf.core.health import Topic
+from dcf.core.vitals import Expected
+from dcf.errors import InvalidArgument, StoreUnavailable, StoreUnsuitable
+from dcf.runs.health import Health
 from dcf.store.attempts import Overtaken, commit, watch_if
 from dcf.store.cluster import ClusterConnections
 from dcf.store.cluster_keys import slot_of
@@ -17,6 +20,8 @@ from dcf.store.faults import PassingError
 from dcf.store.guards import Unchanged
 from dcf.store.inspection import inspect_server
 from dcf.store.keys import RunKeys
+from dcf.store.opening import connect
+from dcf.store.vitals import VitalSigns
 from tests.support.cluster import Cluster
 from tests.support.servers import free_port, redis_server
 from tests.support.waiting import wait_until
@@ -55,6 +60,34 @@ def test_of_a_node_without_slots_it_is_said_that_it_serves_nothing(tmp_path: Pat
             empty.send(("TIME",))
 
 
+def test_a_server_that_is_no_cluster_is_named_so_and_how_its_url_begins(tmp_path: Path) -> None:
+    with redis_server(tmp_path) as port:
+        alone = open_cluster(f"redis+cluster://127.0.0.1:{port}")
+        for call in (lambda: inspect_server(alone), lambda: alone.send(("TIME",))):
+            with pytest.raises(StoreUnsuitable, match="is not a cluster") as told:
+                call()
+            assert "redis://" in told.value.hint
+
+
+def test_a_node_of_a_cluster_is_named_so_at_the_start_and_how_its_url_begins(cluster: Cluster) -> None:
+    node = connect(f"redis://dcf:{cluster.passwords['dcf']}@127.0.0.1:{cluster.nodes[0].port}")
+    with pytest.raises(StoreUnsuitable, match="is a node of a cluster") as told:
+        inspect_server(node)
+    assert "redis+cluster://" in told.value.hint
+    node.close()
+
+
+def test_where_it_was_not_seen_at_the_start_its_refusals_say_so(cluster: Cluster) -> None:
+    node = connect(f"redis://dcf:{cluster.passwords['dcf']}@127.0.0.1:{cluster.nodes[0].port}")
+    with pytest.raises(StoreUnsuitable, match="is a node of a cluster") as several:
+        node.send(("EXISTS", RUN.secret, RUN.meta))
+    with pytest.raises(StoreUnavailable, match="MOVED") as elsewhere:
+        node.send(*(("EXISTS", RunKeys(f"of-{number}").meta) for number in range(50)))
+    for told in (several, elsewhere):
+        assert "redis+cluster://" in told.value.hint
+    node.close()
+
+
 def test_an_address_that_is_none_is_refused() -> None:
     with pytest.raises(InvalidArgument):
         open_cluster("redis+cluster://[::1")
@@ -83,3 +116,19 @@ def test_when_all_known_nodes_are_gone_those_of_the_url_are_asked(connections_of
             return False
 
     wait_until(is_found)
+
+
+def test_a_health_report_writes_at_each_primary_and_names_the_one_that_refuses(
+    cluster: Cluster, connections_of_one: ClusterConnections
+) -> None:
+    health = Health(VitalSigns(connections_of_one), Expected(fsync=None, wait_replicas=0, pulse_interval_s=1.0))
+    for node in cluster.primaries():
+        assert health.report().is_ready
+        node.ask("CONFIG", "SET", "maxmemory", 1)
+        try:
+            (writes,) = (one for one in health.report().findings if one.topic is Topic.WRITES)
+        finally:
+            node.ask("CONFIG", "SET", "maxmemory", 0)
+        assert writes.sentence.startswith(
+            f"Node 127.0.0.1:{node.port} of the cluster: Redis refuses writes: its memory"
+        )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dcf.store import keys, project_keys, schedule_keys, text_keys, webhook_keys
 from dcf.store.artifact_keys import artifact_quota
-from dcf.store.cluster_keys import cluster_key, key_places, on_cluster, plain_key, slot_of
+from dcf.store.cluster_keys import barrier_beside, cluster_key, key_places, on_cluster, plain_key, slot_of
 from dcf.store.companion_keys import barrier, edit, register
 from dcf.store.guards import Unchanged, guarded
 from dcf.store.key_kinds import KEY_KINDS
@@ -174,6 +174,13 @@ def test_the_commands_within_a_guarded_one_get_their_tags_too() -> None:
 def test_a_command_with_keys_of_two_slots_is_a_mistake() -> None:
     with pytest.raises(AssertionError, match="2 slots"):
         on_cluster(("DEL", RUN.meta, RunKeys("r2").meta))
+
+
+@pytest.mark.parametrize("key", [RUN.meta, keys.inbox_parts("ann")[0], "cp:idx:{s3}:runs", keys.SEEN, "doc:{a"])
+def test_the_small_write_before_a_wait_can_be_in_the_slot_of_any_key(key: str) -> None:
+    placed, its = on_cluster(("SET", key, "1"))
+    assert slot_of(barrier_beside(placed)) == its
+    assert barrier_beside(placed) != placed[1]
 
 
 def test_a_command_that_nobody_entered_is_a_mistake() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ from dcf.store.faults import PassingError
 from dcf.store.keys import RunKeys, assigned
 from dcf.store.opening import connect
 from dcf.values.json_text import dump
-from tests.support.cluster import Cluster, Node
+from tests.support.cluster import Cluster, Node, redis_cluster
 from tests.support.waiting import wait_until
 
 
@@ -73,6 +74,25 @@ def test_a_wait_goes_with_its_write_to_where_a_slot_has_moved(cluster: Cluster) 
     with without_its_replica(cluster, second):
         assert found.over_one(replicas_that_have_it) == 0
     found.close()
+
+
+def test_a_write_to_a_node_whose_first_slot_is_just_moving_there_waits_for_a_replica_of_it(
+    short_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "_CONFIRM_MS", 200)
+    with redis_cluster(short_directory / "growing", size=2, serving=1) as growing:
+        full, empty, *_ = growing.nodes
+        found, key = connect(growing.url, wait_replicas=1), RunKeys("of-a-new-node").barrier
+        found.send(("SET", key, "before"))
+        slot = slot_of(cluster_key(key))
+        growing.begin_to_move(slot, empty)
+        growing.migrate([cluster_key(key)], full, empty)
+        found.send(("SET", key, "after"))
+        with growing.replica_of(empty).stopped(), pytest.raises(StoreUnavailable, match="NOREPLICAS"):
+            found.send(("SET", key, "never answered"))
+        growing.end_move(slot, full, empty)
+        assert found.send(("GET", key)) == [b"never answered"]
+        found.close()
 
 
 def test_a_run_is_there_until_it_is_off_the_lists_that_it_tells_of(cluster: Cluster, confirmed: Connections) -> None:

@@ -254,10 +254,13 @@ def _myself(node: Node) -> str:
 
 
 @contextmanager
-def redis_cluster(directory: Path, *options: str, size: int = 3, hosts: Sequence[Host] = (HERE,)) -> Iterator[Cluster]:
+def redis_cluster(
+    directory: Path, *options: str, size: int = 3, serving: int | None = None, hosts: Sequence[Host] = (HERE,)
+) -> Iterator[Cluster]:
     """Run a cluster until the block ends: so many primaries, and a replica of each, on these hosts in turn.
 
-    Its users are those of a deployment (`deploy/redis/users.acl`). That dcf tried what they forbid is an error.
+    So many of the primaries serve slots, all if it is not said. The users are those of a deployment
+    (`deploy/redis/users.acl`). That dcf tried what they forbid is an error.
     """
     passwords = {user: secrets.token_hex(16) for user in ("dcf", "operator", ADMIN)}
     directory.mkdir(mode=0o700, exist_ok=True)
@@ -274,7 +277,7 @@ def redis_cluster(directory: Path, *options: str, size: int = 3, hosts: Sequence
         for node in nodes:
             _start(node)
             node.node_id = node.ask("CLUSTER", "MYID")
-        _introduce(nodes, size)
+        _introduce(nodes, size, serving or size)
         wait_until(lambda: found.is_whole() and all(_is_in_step(node) for node in nodes[size:]))
         yield found
         refused = found.refusals()
@@ -293,11 +296,11 @@ def _start(node: Node) -> None:
         node.start()
 
 
-def _introduce(nodes: Sequence[Node], size: int) -> None:
+def _introduce(nodes: Sequence[Node], size: int, serving: int) -> None:
     for number, node in enumerate(nodes):
         node.ask("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
-        if number < size:
-            share = -(-SLOTS // size)
+        if number < serving:
+            share = -(-SLOTS // serving)
             node.ask("CLUSTER", "ADDSLOTSRANGE", number * share, min(SLOTS, (number + 1) * share) - 1)
         if number:
             node.ask("CLUSTER", "MEET", nodes[0].address, nodes[0].port)

@@ -1,0 +1,184 @@
+"""`python -m benchmarks.cluster_transactions`: dcf's two packets beside the transactions of redis-py's cluster client.
+
+Both do what a step does: watch two keys, read three documents of one slot, decide, write four keys between MULTI and
+EXEC. They take turns on one cluster of three, so that other load meets both alike. Then both are tried where something
+happens in between (`cluster_trials`).
+"""
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import redis
+from redis.cluster import ClusterNode, RedisCluster
+
+from benchmarks.cluster import heading, write
+from benchmarks.cluster_trials import trials
+from benchmarks.measuring import Counters
+from benchmarks.peers.redis_cluster import ClusterProbe, redis_cluster
+from dcf.store.attempts import commit
+from dcf.store.cluster_keys import on_cluster
+from dcf.store.cluster_url import open_cluster
+from dcf.store.connection import Command, Connections, all_checked, exchange
+from dcf.store.keys import RunKeys
+from dcf.values.json_text import dump, load
+
+DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "decisions" / "cluster.md"
+BEGIN: Final = "<!-- figures: written by python -m benchmarks.cluster_transactions -->"
+DCF: Final = "dcf: `WATCH` with the reads, then `MULTI` … `EXEC`"
+REDIS_PY: Final = "redis-py: `WATCH`, three `JSON.GET`, `MULTI` … `EXEC`"
+REDIS_PY_MGET: Final = "redis-py: `WATCH`, one `JSON.MGET`, `MULTI` … `EXEC`"
+_FILLING: Final = "x" * 300
+_WARM: Final = 20
+
+Transaction = Callable[[RunKeys], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What a number of transactions took: seconds, of CPU in this process, and what the nodes counted."""
+
+    times: int
+    seconds: float
+    cpu: float
+    counters: Counters
+
+
+def of_dcf(connections: Connections, run: RunKeys) -> None:
+    """Carry out the transaction as dcf does."""
+    with connections.one() as connection:
+        _, *found = all_checked(exchange(connection, [("WATCH", run.meta, run.state("A")), *_reads(run)]))
+        commit(connection, _decided(run, found))
+
+
+def of_redis_py(client: Any, run: RunKeys, *, at_once: bool) -> None:
+    """Carry it out as a user of redis-py does; the reads are one command, or one each."""
+    reads = [on_cluster(one)[0] for one in _reads(run)]
+    with client.pipeline(transaction=True) as pipe:
+        pipe.watch(*(str(on_cluster(("GET", key))[0][1]) for key in (run.meta, run.state("A"))))
+        if at_once:
+            found = pipe.execute_command("JSON.MGET", *(key for _, key, _ in reads), "$")
+        else:
+            found = [pipe.execute_command(*one) for one in reads]
+        pipe.multi()
+        for command in _decided(run, found):
+            pipe.execute_command(*on_cluster(command)[0])
+        pipe.execute()
+
+
+def _reads(run: RunKeys) -> list[Command]:
+    return [("JSON.GET", key, "$") for key in (run.meta, run.state("A"), run.input("A"))]
+
+
+def _decided(run: RunKeys, found: Sequence[Any]) -> list[Command]:
+    meta, state, given = (load(one)[0] for one in found)
+    changed = state | {"number": state["number"] + given["by"]}
+    return [
+        ("JSON.SET", run.meta, "$", dump(meta | {"number": changed["number"]})),
+        ("JSON.SET", run.state("A"), "$", dump(changed)),
+        ("XADD", run.events, "MAXLEN", "~", 100, "*", "e", dump({"type": "Counted", "number": changed["number"]})),
+        ("ZADD", run.timers, changed["number"], "A"),
+    ]
+
+
+def _begun(connections: Connections, number: int) -> RunKeys:
+    run = RunKeys(f"transactions-{number}")
+    document = dump({"number": 0, "by": 1, "text": _FILLING})
+    connections.send(*(("JSON.SET", str(key), "$", document) for _, key, _ in _reads(run)))
+    return run
+
+
+def _turn(probe: ClusterProbe, transaction: Transaction, runs: Sequence[RunKeys]) -> Turn:
+    took: list[float] = []
+
+    def work() -> None:
+        began, cpu = time.perf_counter(), time.process_time()
+        for run in runs:
+            transaction(run)
+        took.extend((time.perf_counter() - began, time.process_time() - cpu))
+
+    counters = probe.spent(work)
+    return Turn(times=len(runs), seconds=took[0], cpu=took[1], counters=counters)
+
+
+def measure(folder: Path, *, rounds: int, times: int) -> tuple[dict[str, list[Turn]], str, list[str]]:
+    """Return the turns of each way, the version of Redis, and the lines about the trials."""
+    with redis_cluster(folder) as url:
+        places = [place.rpartition(":") for place in url.partition("://")[2].split(",")]
+        make: Any = ClusterNode  # redis-py leaves it untyped
+        client: Any = RedisCluster(startup_nodes=[make(host, int(port)) for host, _, port in places], protocol=2)
+        connections, probe = open_cluster(url), ClusterProbe(url)
+        ways: Mapping[str, Transaction] = {
+            DCF: lambda run: of_dcf(connections, run),
+            REDIS_PY: lambda run: of_redis_py(client, run, at_once=False),
+            REDIS_PY_MGET: lambda run: of_redis_py(client, run, at_once=True),
+        }
+        runs = [_begun(connections, number) for number in range(times)]
+        for transaction in ways.values():
+            _turn(probe, transaction, runs[:_WARM])
+        turns: dict[str, list[Turn]] = {name: [] for name in ways}
+        for _ in range(rounds):
+            for name, transaction in ways.items():
+                turns[name].append(_turn(probe, transaction, runs))
+        version, tried = probe.version(), [*trials(client, connections, probe.urls)]
+        client.close()
+        connections.close()
+    return turns, version, tried
+
+
+def table(turns: Mapping[str, Sequence[Turn]]) -> Iterator[str]:
+    """Yield the table: medians, and ratios within a round."""
+    yield "| way | a transaction, µs | : dcf | CPU of the client, µs | : dcf | packets | commands |"
+    yield f"|---|{'---:|' * 6}"
+    ours = turns[DCF]
+    for name, own in turns.items():
+        cells = [
+            *_beside([one.seconds / one.times for one in own], [one.seconds / one.times for one in ours]),
+            *_beside([one.cpu / one.times for one in own], [one.cpu / one.times for one in ours]),
+            f"{statistics.median(one.counters.reads / one.times for one in own):.1f}",
+            f"{statistics.median(one.counters.commands / one.times for one in own):.1f}",
+        ]
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
+def _beside(own: Sequence[float], ours: Sequence[float]) -> tuple[str, str]:
+    ratio = statistics.median(one / other for one, other in zip(own, ours, strict=True))
+    return f"{statistics.median(own) * 1e6:,.0f}", f"{ratio:.2f}"
+
+
+def report(*, rounds: int, times: int) -> Iterator[str]:
+    """Measure, and yield the lines of the document."""
+    load_before = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory(prefix="dcf-transactions-") as folder:
+        turns, version, tried = measure(Path(folder), rounds=rounds, times=times)
+    yield from (f"{heading(version, (load_before, os.getloadavg()[0]))} redis-py {redis.__version__}.", "")
+    yield from table(turns)
+    yield from ("", f"Medians of {rounds} rounds of {times} transactions each, one at a time.", "", *tried)
+
+
+def read_options() -> Any:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.cluster_transactions", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15, help="how often each way has its turn (default 15)")
+    parser.add_argument("--times", type=int, default=300, help="transactions of a turn (default 300)")
+    parser.add_argument("--dry", action="store_true", help="print the tables, write no file")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure and write docs/decisions/cluster.md."""
+    given = read_options()
+    lines = list(report(rounds=given.rounds, times=given.times))
+    print("\n".join(lines))
+    if not given.dry:
+        write(DOCUMENT, lines, BEGIN)
+
+
+if __name__ == "__main__":
+    main()
