@@ -92,7 +92,7 @@ def opened(place: Place) -> Iterator[Dcf]:
         ToldRecords(connections),
         platform,
         platform.deliver_all,
-        to_run=Children(plane, starting).handle,
+        to_run=Children(plane, starting, outbox).handle,
     )
     retention = Retention(plane, store, outbox, Deletion(connections))
     deliveries = DeliveryThreads(notifications.deliver_all)

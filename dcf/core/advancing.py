@@ -11,6 +11,7 @@ from dcf.asl.state_paths import split_scope
 from dcf.asl.steps import Advance, BranchFailed, Visit, exceeds, next_item
 from dcf.core.decision import More, Snapshot, Tally
 from dcf.core.definition import Definition
+from dcf.core.notices import stop_notices
 from dcf.core.scopes import NOTHING_KEPT, missing, opened_scope, visits_of
 from dcf.core.transition import Claimant, Transition, clock_of
 from dcf.values.json_text import Json
@@ -53,6 +54,9 @@ def take(
             for failed in found.steps
             if isinstance(failed, BranchFailed) and _is_counted(step, snapshot, failed)
         ]
+    if snapshot.void:  # states that are entered again before anybody has closed their earlier visit
+        again = {path: doc for path, doc in snapshot.void.items() if path in step.writes.states}
+        step.writes.notices.extend(stop_notices(again))
     return None
 
 

@@ -5,22 +5,26 @@ again finds it, and a state that is entered anew starts another. The obligations
 outboxes (`notices`), in the commit that causes them, and `runs/children.py` meets them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dcf.asl.child_input import ChildInput
 from dcf.asl.limits import bounded
 from dcf.core.creation import Create
-from dcf.core.decision import Changes, Decision, Event, Snapshot
+from dcf.core.decision import Changes, Decision, Event, OtherRun, Reads, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.outside import Conclusion, why_not
 from dcf.core.parents import MOST_DEPTH, Parent, read_parent
+from dcf.core.premises import Premise
+from dcf.core.scopes import fenced, with_scopes
 from dcf.core.starting import check_tags, new_id
 from dcf.errors import InvalidArgument, StateError
+from dcf.values.digest import fingerprint
 from dcf.values.identifiers import check_agents
 from dcf.values.json_text import Json, dump
+from dcf.values.records import replace
 
 CHILD: Final = "child"
 """What ends the state, in the history."""
@@ -91,15 +95,16 @@ def started(link: Parent, child: str, meta: Mapping[str, Json]) -> Conclusion:
 
 
 def over(link: Parent, child: str, meta: Mapping[str, Json]) -> Conclusion:
-    """Return the end of a state whose child is over: its output, or its failure as AWS gives it."""
+    """Return the end of a state whose child is over: its output, or its failure as AWS gives it.
+
+    A child that goes on again, since somebody retries it or a power loss took its end back, is not stopped by that.
+    """
     status = str(meta.get("status"))
     told: dict[str, Json] = {"run": child, "run_status": status}
+    end = Conclusion(state=link.state, epoch=link.epoch, by=CHILD, told=told, stops=False)
     if status == RunStatus.SUCCEEDED:
-        output = _output(child, meta, as_json=link.how == ".sync:2")
-        return Conclusion(state=link.state, epoch=link.epoch, by=CHILD, output=output, told=told)
-    return Conclusion(
-        state=link.state, epoch=link.epoch, by=CHILD, failed=True, error=FAILED, cause=_cause(child, meta), told=told
-    )
+        return replace(end, output=_output(child, meta, as_json=link.how == ".sync:2"))
+    return replace(end, failed=True, error=FAILED, cause=_cause(child, meta))
 
 
 def note_started(snapshot: Snapshot, request: RunRequest, link: Parent, child: str) -> RunDecision:
@@ -124,6 +129,72 @@ def _note_started(snapshot: Snapshot, link: Parent, child: str) -> RunDecision:
 def failed(link: Parent, error: str, cause: str) -> Conclusion:
     """Return the end of a state whose child could not be started."""
     return Conclusion(state=link.state, epoch=link.epoch, by=CHILD, failed=True, error=error, cause=cause)
+
+
+def ended_so(child: str, found: Mapping[str, Json]) -> Premise:
+    """Return the premise that this child is over, and ended as this meta document says."""
+
+    def holds(meta: Mapping[str, Json]) -> bool:
+        return all(meta.get(name) == found.get(name) for name in ("status", "finished_at", "parent"))
+
+    return _of_meta(child, holds)
+
+
+def is_there(child: str, link: Parent) -> Premise:
+    """Return the premise that this child exists."""
+    return _of_meta(child, lambda meta: read_parent(meta.get("parent")) == link)
+
+
+def is_gone(child: str, noted: RunRequest) -> Premise:
+    """Return the premise that this child does not exist, though its start was noted in its parent."""
+
+    def holds(snapshot: Snapshot) -> bool:
+        return _other(snapshot).meta is None and snapshot.run_receipts.get(noted.key) is not None
+
+    return Premise(other=OtherRun(run=child, reads=Reads()), holds=holds, receipts=(noted.key,))
+
+
+def is_forsaken(link: Parent) -> Premise:
+    """Return the premise that the parent's state does not wait for this child (any more)."""
+
+    def holds(snapshot: Snapshot) -> bool:
+        parent = fenced(_other(snapshot))
+        is_there = parent.meta is not None and link.state in parent.states
+        return not is_there or why_not(parent, link.state, link.epoch) is not None
+
+    return Premise(other=OtherRun(run=link.run, reads=Reads(states=with_scopes([link.state]))), holds=holds)
+
+
+def request_to_stop(parent: str) -> str:
+    """Return the id by which a parent's request to cancel its child is known."""
+    return f"by its parent {parent}"
+
+
+def was_stopped(child: str, parent: str) -> Premise:
+    """Return the premise that this child is over or gone, or was cancelled by its parent and retried since."""
+    known_by = fingerprint(request_to_stop(parent))
+
+    def holds(snapshot: Snapshot) -> bool:
+        found = _other(snapshot)
+        goes_on = found.meta is not None and found.meta.status is RunStatus.RUNNING
+        return not goes_on or found.run_receipts.get(known_by) is not None
+
+    return Premise(other=OtherRun(run=child, reads=Reads(run_receipts=(known_by,))), holds=holds)
+
+
+def _of_meta(run: str, holds: Callable[[Mapping[str, Json]], bool]) -> Premise:
+    """Return the premise that there is such a run, and that this is true of its meta document."""
+
+    def of(snapshot: Snapshot) -> bool:
+        document = _other(snapshot).meta_document
+        return document is not None and holds(document)
+
+    return Premise(other=OtherRun(run=run, reads=Reads(whole_meta=True)), holds=of)
+
+
+def _other(snapshot: Snapshot) -> Snapshot:
+    assert snapshot.other is not None, "a premise has the other run read"
+    return snapshot.other
 
 
 def _output(child: str, meta: Mapping[str, Json], *, as_json: bool) -> Json:

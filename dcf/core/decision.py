@@ -53,6 +53,7 @@ class Reads:
     requests about the whole run; the snapshot has each, None if there is none. `signals` and `talk`, which are watched
     too, are those of the run; so are the sums of `usage`, the journal, of which these entries are read (`journal.TAIL`:
     none of them), and its `growth`. `gates` are states whose record of verdicts is needed; their documents are watched.
+    `other` is what the decision rests on of another run, which is not watched.
     """
 
     states: tuple[str, ...] = ()
@@ -77,6 +78,15 @@ class Reads:
     growth: bool = False
     whole_meta: bool = False
     audit: bool = False
+    other: "OtherRun | None" = None
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class OtherRun:
+    """Another run, and what is read of it."""
+
+    run: str
+    reads: Reads
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -105,7 +115,7 @@ class Snapshot:
     path and index. `void` are the states that are shown as cancelled because the scope around them has ended, as they
     stand. `page` is the number of open states that were looked at, `taken` are those that others are about to take, and
     `held` those that are leased, by when the clock looks at them, or 0 once it has reminded of them. `signals`, `talk`,
-    `usage`, `journal` and `growth` are None if they were not read.
+    `usage`, `journal` and `growth` are None if they were not read; so is `other`, what was read of another run.
     """
 
     now: int
@@ -132,6 +142,7 @@ class Snapshot:
     gates: Mapping[str, GateRecord | None] = field(default_factory=dict)
     journal: JournalSeen | None = None
     growth: Growth | None = None
+    other: "Snapshot | None" = None
 
 
 @record(frozen=True, slots=True, kw_only=True)

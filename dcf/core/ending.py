@@ -34,7 +34,8 @@ _MOST_NAMED: Final = 20
 class End:
     """How to end which state. `handled`: a failure is retried and caught as if its holder had failed, not final.
 
-    `event` says it in the history; `meta` are fields of the meta document to write with it.
+    `event` says it in the history; `meta` are fields of the meta document to write with it. `stops`: who works for the
+    state is told to stop, its holder or its child run.
     """
 
     state: str
@@ -44,6 +45,7 @@ class End:
     error: str | None = None
     cause: str | None = None
     handled: bool = False
+    stops: bool = True
     meta: Mapping[str, Json] = field(default_factory=dict)
 
 
@@ -73,7 +75,8 @@ def end(
         more = unit_progress.settle(step, snapshot, definition.units, (state,))
     if more is not None:
         return more
-    writes.notices.extend(stop_notices({state: doc}))  # only now: closing a scope drops the notices of what is inside
+    if wish.stops:  # only now: closing a scope drops the notices of what is inside
+        writes.notices.extend(stop_notices({state: doc}))
     return step
 
 

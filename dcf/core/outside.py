@@ -24,7 +24,8 @@ class Conclusion:
     """What has come for the visit of a state that has this epoch: `output`, or a failure if there is an `error`.
 
     `failed` says which; an ASL failure may have neither name nor cause. Retry and Catch apply to it. `by` says in the
-    history what ended the state ("callback", "person", "signal", "child"), and `told` adds to that.
+    history what ended the state ("callback", "person", "signal", "child"), and `told` adds to that. `stops`: the child
+    run of the state, if it has one, is told to stop.
     """
 
     state: str
@@ -35,6 +36,7 @@ class Conclusion:
     error: str | None = None
     cause: str | None = None
     told: Mapping[str, Json] = field(default_factory=dict)
+    stops: bool = True
 
     def arguments(self) -> dict[str, Json]:
         """Return what is asked for, for its fingerprint."""
@@ -85,6 +87,7 @@ def ended(
         error=wish.error,
         cause=wish.cause,
         handled=True,
+        stops=wish.stops,
     )
     step = end(snapshot, ending, epoch, definition, context)
     if isinstance(step, More):

@@ -4,7 +4,7 @@
     not_waiting          no_longer_waits               the state waits for nothing outside
     unknown_signal       no_such_signal                no state of the workflow waits for it
     signals_full         signals_full, too_large_signal  the run keeps as many signals as it may
-    conflict             states_moved                  states began and ceased to wait all the time
+    conflict             states_moved, run_moved       states began and ceased to wait all the time; another run moved
     forbidden            starts_nothing                the key of who created the run may start no others
     task_token_unknown   task_token_unknown            no task token, or of no run that exists
     task_token_outdated  task_token_outdated           its visit of the state is over, or the run is
@@ -86,6 +86,15 @@ def states_moved() -> Refusal:
         code="conflict",
         message="States kept beginning and ceasing to wait for the signal; nothing was written.",
         hint="Send it again with the same request_id.",
+    )
+
+
+def run_moved(run: str) -> Refusal:
+    """Refuse what was to be done because of how another run stood: it stands otherwise."""
+    return Refusal(
+        code="conflict",
+        message=f"Run '{run}' does not stand as it did when this was asked for; nothing was written.",
+        hint="Read that run again, and repeat the call if it is still wanted.",
     )
 
 

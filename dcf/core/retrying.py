@@ -99,7 +99,7 @@ def _retry(
         return Decision(answer=refusal)
     now, epoch = snapshot.now, max(snapshot.now, halt.epoch + 1)
     reopened = {path: _reopened(snapshot.states[path], epoch, done) for path, done in plan.scopes.items()}
-    seen = replace(snapshot, states={**snapshot.states, **reopened}, tallies={})
+    seen = replace(snapshot, states={**snapshot.states, **reopened}, tallies={}, void={})
     step = Transition(
         now=now,
         epoch=epoch,

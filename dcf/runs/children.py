@@ -6,7 +6,8 @@ started in the name of who created its parent, whoever let the parent come that 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Final, TypeAlias
 
 from dcf.asl.child_input import read_child_input
@@ -21,6 +22,7 @@ from dcf.core.notices import NoticeKind
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.outside import Conclusion, why_not
 from dcf.core.parents import Parent, read_parent
+from dcf.core.premises import Premise, resting_on, with_premise
 from dcf.core.quotas import Account
 from dcf.core.scopes import fenced, with_scopes
 from dcf.core.starting import Start
@@ -30,7 +32,7 @@ from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.outside import Outside
 from dcf.runs.starting import Starting
 from dcf.store.authors import authored_by
-from dcf.store.outbox import OutboxEntry
+from dcf.store.outbox import NOTHING_TOLD, Outbox, OutboxEntry
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 
@@ -48,27 +50,37 @@ def without_quotas(_: str) -> None:
 class Children:
     """Meets what runs owe their children, and children their parents."""
 
-    def __init__(self, plane: ControlPlane, starting: Starting, account_of: AccountOf = without_quotas) -> None:
+    def __init__(
+        self, plane: ControlPlane, starting: Starting, outbox: Outbox, account_of: AccountOf = without_quotas
+    ) -> None:
         self._plane = plane
         self._store = plane.transactions.store
         self._starting = starting
+        self._outbox = outbox
         self._account_of = account_of
         self._lifecycle = Lifecycle(plane)
         self._outside = Outside(plane)
 
     def handle(self, workflow_id: str, entry: OutboxEntry) -> None:
-        """Do what an entry of this run's outbox says."""
+        """Do what an entry of this run's outbox says, and remove it.
+
+        The clock finds out if what was done is lost, but not that a child goes on which nobody waits for. So an entry
+        by which one was stopped is removed only where it is seen to be.
+        """
+        stopped: Premise | None = None
         match entry.type:
             case NoticeKind.CHILD_START:
                 self._begin(workflow_id, entry.state or "", entry.epoch)
             case NoticeKind.CHILD_STOP:
-                # A failover may have taken back what the entry was written for, while this process had it in hand.
-                if not self._waits(workflow_id, entry.state or "", entry.epoch):
-                    self._stop(workflow_id, entry.state or "", entry.epoch)
+                stopped = self._stop(workflow_id, entry.state or "", entry.epoch)
             case NoticeKind.CHILD_STARTED:
-                self._tell_started(workflow_id)
+                stopped = self._tell_started(workflow_id)
             case NoticeKind.CHILD_OVER:
                 self._tell_over(workflow_id)
+        if stopped is None:
+            self._outbox.settle(workflow_id, [(entry, NOTHING_TOLD)])
+        else:
+            self._outbox.settle_if(workflow_id, entry, stopped)
 
     def _begin(self, workflow_id: str, path: str, epoch: int) -> None:
         """Start the child of a state that waits for one; see to one that was started before."""
@@ -85,21 +97,23 @@ class Children:
         if found is not None:
             self._begin_again(link, child, found, waits=waits)
         elif waits and snapshot.run_receipts.get(request.key) is not None:
-            self._conclude(link, document, children.failed(link, children.LOST, f"The child run '{child}' is gone."))
+            lost = children.failed(link, children.LOST, f"The child run '{child}' is gone.")
+            self._conclude(link, document, lost, premise=children.is_gone(child, request))
         elif waits:
             self._start(document, snapshot.inputs.get(path), link)
 
     def _begin_again(self, link: Parent, child: str, found: Mapping[str, Json], *, waits: bool) -> None:
-        """See to a child that is there: another process started it, or the clock asks how it stands."""
+        """See to a child that is there: another process started it, or the clock asks how it stands.
+
+        Whoever ended the state that waited for it owes that it is stopped, if it is to be.
+        """
         if read_parent(found.get("parent")) != link:
             if waits:
                 taken = f"A run with the id of the child, '{child}', exists."
                 self._conclude(link, found, children.failed(link, children.REFUSED, taken))
-        elif not waits:
-            self._stop(link.run, link.state, link.epoch)
-        elif link.awaits_end:
+        elif waits and link.awaits_end:
             self._tell_over(child)
-        else:
+        elif waits:
             self._tell_started(child)
 
     def _start(self, document: Mapping[str, Json], given: Json, link: Parent) -> None:
@@ -122,52 +136,61 @@ class Children:
         if isinstance(answer, Refusal):
             self._conclude(link, document, children.failed(link, children.REFUSED, f"{answer.code}: {answer.message}"))
 
-    def _waits(self, workflow_id: str, path: str, epoch: int) -> bool:
-        snapshot = fenced(self._store.read(workflow_id, Reads(states=with_scopes([path]))))
-        return snapshot.meta is not None and path in snapshot.states and why_not(snapshot, path, epoch) is None
+    def _stop(self, workflow_id: str, path: str, epoch: int) -> Premise | None:
+        """Cancel a child whose parent does not wait for it any more. One that nobody waited for goes on.
 
-    def _stop(self, workflow_id: str, path: str, epoch: int) -> None:
-        """Cancel a child whose parent does not wait for it any more. One that nobody waited for goes on."""
+        Return by what it is seen that it does not go on, if it may not.
+        """
         child = children.child_id(workflow_id, path, epoch)
-        found = self._meta(child)
-        link = None if found is None else read_parent(found.get("parent"))
-        if found is not None and link is not None and link.awaits_end and link.run == workflow_id:
-            self._cancel(child, found, link)
+        found, link = self._linked(child)
+        if found is None:
+            return children.was_stopped(child, workflow_id)
+        if link is None or not link.awaits_end or link.run != workflow_id:
+            return None
+        return self._cancel(child, found, link)
 
-    def _cancel(self, child: str, found: Mapping[str, Json], link: Parent) -> None:
-        if found.get("status") != RunStatus.RUNNING:
-            return
-        why = f"State '{name_of(link.state)}' of run '{link.run}', which started it, waits for it no longer."
-        with authored_by(_creator(found)):
-            self._lifecycle.cancel(child, reason=why, request_id=f"by its parent {link.run}")
+    def _cancel(self, child: str, found: Mapping[str, Json], link: Parent) -> Premise:
+        if found.get("status") == RunStatus.RUNNING:
+            why = f"State '{name_of(link.state)}' of run '{link.run}', which started it, waits for it no longer."
+            premise, known_by = children.is_forsaken(link), children.request_to_stop(link.run)
+            with authored_by(_creator(found)), suppress(NotFound):
+                self._lifecycle.cancel(child, reason=why, request_id=known_by, premise=premise)
+        return children.was_stopped(child, link.run)
 
-    def _tell_started(self, child: str) -> None:
-        """Tell the parent that its child was started. If it does not wait any more, the child is cancelled."""
+    def _tell_started(self, child: str) -> Premise | None:
+        """Tell the parent that its child was started. If it does not wait any more, the child is cancelled.
+
+        Return by what it is then seen that it does not go on.
+        """
         found, link = self._linked(child)
         if found is None or link is None:
-            return
+            return None
         try:
             answer = self._note_started(child, found, link)
         except NotFound:  # the parent was deleted
             if not link.awaits_end:
-                return  # it may have been told before, and the child is to outlive it
+                return None  # it may have been told before, and the child is to outlive it
             answer = None
-        if not isinstance(answer, RunAnswer) and link.how != FOR_CALLBACK:
-            self._cancel(child, found, link)
+        if isinstance(answer, RunAnswer) or link.how == FOR_CALLBACK:
+            return None
+        return self._cancel(child, found, link)
 
     def _note_started(self, child: str, found: Mapping[str, Json], link: Parent) -> RunAnswer | Refusal:
+        premise = children.is_there(child, link)
         if not link.how:
-            return self._conclude(link, found, children.started(link, child, found), f"{child} started")
+            wish = children.started(link, child, found)
+            return self._conclude(link, found, wish, f"{child} started", premise=premise)
         request = _noted(child)
 
         def decide(snapshot: Snapshot) -> RunDecision:
             if link.state not in snapshot.states:
                 raise UnknownState(link.run, link.state)
-            return children.note_started(snapshot, request, link, child)
+            noted = partial(children.note_started, snapshot, request, link, child)
+            return resting_on(premise, snapshot, noted)
 
         reads = Reads(states=with_scopes([link.state]), run_receipts=(request.key,))
         with self._as_creator(found):
-            answer = self._plane.transactions.on_run(link.run, reads, decide).answer
+            answer = self._plane.transactions.on_run(link.run, with_premise(reads, premise), decide).answer
         assert not isinstance(answer, More), "the decision knows what it reads"
         return answer
 
@@ -176,24 +199,30 @@ class Children:
         found, link = self._linked(child)
         if found is None or link is None or found.get("status") == RunStatus.RUNNING or not link.awaits_end:
             return
+        wish, premise = children.over(link, child, found), children.ended_so(child, found)
         try:
-            self._conclude(link, found, children.over(link, child, found), f"{child} over {found.get('finished_at')}")
+            self._conclude(link, found, wish, f"{child} over {found.get('finished_at')}", premise=premise)
         except NotFound:
             return  # the parent was deleted
 
     def _conclude(
-        self, link: Parent, document: Mapping[str, Json], wish: Conclusion, request_id: str | None = None
+        self,
+        link: Parent,
+        document: Mapping[str, Json],
+        wish: Conclusion,
+        request_id: str | None = None,
+        premise: Premise | None = None,
     ) -> RunAnswer | Refusal:
         """End the parent's state, in the name of who created parent and child alike."""
         with self._as_creator(document):
-            return self._outside.conclude(link.run, wish, verb="child_run", request_id=request_id)
+            return self._outside.conclude(link.run, wish, verb="child_run", request_id=request_id, premise=premise)
 
     def _linked(self, child: str) -> tuple[Mapping[str, Json] | None, Parent | None]:
         found = self._meta(child)
         return found, None if found is None else read_parent(found.get("parent"))
 
     def _meta(self, workflow_id: str) -> Mapping[str, Json] | None:
-        return self._store.read(workflow_id, Reads(whole_meta=True)).meta_document
+        return self._store.read_surely(workflow_id, Reads(whole_meta=True)).meta_document
 
     @contextmanager
     def _as_creator(self, document: Mapping[str, Json]) -> Iterator[None]:

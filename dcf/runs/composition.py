@@ -71,5 +71,5 @@ def parts_of_runs(settings: Settings, connections: Connections) -> PartsOfRuns:
         definitions=definitions,
         starting=starting,
         schedules=Schedules(ScheduleStore(connections, wait_replicas=replicas), starting, keys),
-        children=Children(plane, starting, keys.account_of),
+        children=Children(plane, starting, outbox, keys.account_of),
     )

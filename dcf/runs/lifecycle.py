@@ -12,6 +12,7 @@ from dcf.asl.states import Task
 from dcf.core import lifecycle, needs, resolving
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.premises import Premise, resting_on, with_premise
 from dcf.core.refusals import unless_full
 from dcf.core.resolving import Resolve
 from dcf.errors import InvalidArgument
@@ -39,10 +40,25 @@ class Lifecycle:
         self._transactions = plane.transactions
         self._follow_ups = plane.follow_ups
 
-    def cancel(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Operated:
-        """End a run now: its holders are told to stop, and nothing in it changes any more."""
+    def cancel(
+        self,
+        workflow_id: str,
+        *,
+        reason: str | None = None,
+        request_id: str | None = None,
+        premise: Premise | None = None,
+    ) -> Operated:
+        """End a run now: its holders are told to stop, and nothing in it changes any more.
+
+        If there is a premise and it does not hold, nothing is written.
+        """
         request = run_request("cancel_run", reason, request_id)
-        answer = self._on_run(workflow_id, Reads(run_receipts=(request.key,)), request, lifecycle.cancel)
+
+        def decide(snapshot: Snapshot, request: RunRequest) -> RunDecision:
+            return resting_on(premise, snapshot, lambda: lifecycle.cancel(snapshot, request))
+
+        reads = with_premise(Reads(run_receipts=(request.key,)), premise)
+        answer = self._on_run(workflow_id, reads, request, decide)
         if isinstance(answer, RunAnswer):
             self._follow_ups.skip_unreached(workflow_id)  # whoever cancelled it before may have died before this
         return answer

@@ -53,7 +53,7 @@ DeliverAll: TypeAlias = Callable[[Sequence[Post]], Sequence[Delivery]]
 """Delivers several events at once, each by itself."""
 
 ToRun: TypeAlias = Callable[[str, OutboxEntry], object]
-"""Does what an entry says that no agent is told of, but another run (`runs/children.py`)."""
+"""Does what an entry says that no agent is told of, but another run, and removes it (`runs/children.py`)."""
 
 
 class Notifications:
@@ -250,7 +250,7 @@ class Notifications:
         return waiting_events.is_current(self._plane, event)
 
     def _is_for_run(self, workflow_id: str, entry: OutboxEntry) -> bool:
-        """Do what an entry says that concerns another run, and remove it; return False for one to an agent.
+        """Have done what an entry says that concerns another run; return False for one to an agent.
 
         If that fails, the entry stays for another try. Agents need not wait for that.
         """
@@ -262,8 +262,6 @@ class Notifications:
             raise
         except DcfError as error:
             _log.warning("%s of run %s: %s: %s", entry.type, workflow_id, error.code, error.message)
-            return True
-        self._outbox.settle(workflow_id, [(entry, NOTHING_TOLD)])
         return True
 
     def told(self, workflow_id: str, states: Iterable[str]) -> Mapping[str, Told]:

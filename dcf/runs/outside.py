@@ -6,12 +6,14 @@ sends no Redis command.
 
 import secrets
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from dcf.core import needs, outside
 from dcf.core.decision import Decision, Reads, Snapshot
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.outside import Conclusion
+from dcf.core.premises import Premise, resting_on, with_premise
 from dcf.core.refusals import unless_full
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.transactions import Run
@@ -40,8 +42,12 @@ class Outside:
         verb: str = "conclude",
         reason: str | None = None,
         request_id: str | None = None,
+        premise: Premise | None = None,
     ) -> Operated:
-        """End a state that waits, with an output or a failure. A repetition with the same id gets the first answer."""
+        """End a state that waits, with an output or a failure. A repetition with the same id gets the first answer.
+
+        If there is a premise and it does not hold, nothing is written.
+        """
         wish = replace(wish, state=self._plane.path(workflow_id, wish.state))
         request = RunRequest(
             verb=verb,
@@ -51,10 +57,12 @@ class Outside:
         )
 
         def reads(run: Run) -> Reads:
-            return replace(needs.to_end(run.definition, wish.state), run_receipts=(request.key,))
+            needed = replace(needs.to_end(run.definition, wish.state), run_receipts=(request.key,))
+            return with_premise(needed, premise)
 
         def decide(run: Run, snapshot: Snapshot) -> RunDecision:
-            decision = outside.conclude(snapshot, request, wish, run.definition, run.context)
+            ended = partial(outside.conclude, snapshot, request, wish, run.definition, run.context)
+            decision = resting_on(premise, snapshot, ended)
             full = None if decision.changes is None or wish.failed else unless_full(current_account())
             return decision if full is None else Decision(answer=full)
 

@@ -7,14 +7,16 @@ says so. Any number of deliverers may read at once: each entry goes to one of th
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dcf.core.attention import NEVER
-from dcf.core.decision import Event, Notice
+from dcf.core.decision import Event, Notice, Snapshot
 from dcf.core.listings import needs_clock
 from dcf.core.model import RunStatus
+from dcf.core.premises import Premise
 from dcf.core.retention import RetentionPolicy
-from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.connection import Command, Connection, Connections, Reply, all_checked, checked, exchange
 from dcf.store.documents import micros
 from dcf.store.key_parts import decode_state
-from dcf.store.keys import RunKeys
+from dcf.store.keys import RunKeys, keys_of
+from dcf.store.reading import Reading
 from dcf.store.told import PLANNER, Announcement, FailedAnnouncement, told_command, unless_gone
 from dcf.store.writing import event_commands, notice_command
 from dcf.values.instants import from_text
@@ -160,14 +162,19 @@ class Outbox:
         """Remove entries that were handled, and record the outcomes in the history, in one transaction."""
         if not handled:
             return
-        run, entry_ids = RunKeys(workflow_id), [entry.entry_id for entry, _ in handled]
-        self._connections.send(
-            ("MULTI",),
-            ("XACK", run.outbox, _GROUP, *entry_ids),
-            ("XDEL", run.outbox, *entry_ids),
-            *_recorded(run, handled),
-            ("EXEC",),
-        )
+        self._connections.send(*_removed(RunKeys(workflow_id), handled))
+
+    def settle_if(self, workflow_id: str, entry: OutboxEntry, premise: Premise) -> None:
+        """Remove an entry if the server that is to remove it shows that it was done; else it stays for another try."""
+        reading = Reading(keys_of(premise.other.run), premise.other.reads)
+        removal = _removed(RunKeys(workflow_id), [(entry, NOTHING_TOLD)])
+
+        def settle(connection: Connection) -> None:
+            other = reading.snapshot(all_checked(exchange(connection, reading.commands())))
+            if premise.holds(Snapshot(now=other.now, other=other)):
+                all_checked(exchange(connection, removal))
+
+        self._connections.over_one(settle)
 
     def attention(self, workflow_id: str) -> Attention:
         """Return what the run needs of the clock."""
@@ -188,6 +195,18 @@ class Outbox:
         """Take the expiry off all keys of a run, in one transaction."""
         commands: list[Command] = [("PERSIST", key) for key in RunKeys(workflow_id).every(states, scopes, branches)]
         self._connections.send(("MULTI",), *commands, ("EXEC",))
+
+
+def _removed(run: RunKeys, handled: Sequence[tuple[OutboxEntry, TellingOutcome]]) -> list[Command]:
+    """Return the transaction that removes entries and records their outcomes."""
+    entry_ids = [entry.entry_id for entry, _ in handled]
+    return [
+        ("MULTI",),
+        ("XACK", run.outbox, _GROUP, *entry_ids),
+        ("XDEL", run.outbox, *entry_ids),
+        *_recorded(run, handled),
+        ("EXEC",),
+    ]
 
 
 def _recorded(run: RunKeys, handled: Sequence[tuple[OutboxEntry, TellingOutcome]]) -> list[Command]:

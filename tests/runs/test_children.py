@@ -258,6 +258,20 @@ def test_a_scope_that_is_closed_cancels_the_children_inside(world: World) -> Non
     assert ended(world, run) == "cancelled"
 
 
+def test_a_scope_that_is_entered_again_stops_the_child_that_nobody_had_stopped(timely: World) -> None:
+    retry = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 1}]
+    both = {**parallel({"Inner": starts(keep(timely))}, {"W": task()}), "Retry": retry}
+    run = begin(timely, workflow({"Both": both}))
+    first = only_child(timely, run)
+    token = timely.acquire(run, "Both/1/W")
+    assert dies(timely, 1, lambda: timely.fail(run, "Both/1/W", token))  # before it closes what is inside
+    let_pass(timely, 2)
+    timely.plane.look(run, "Both")
+    settle(timely)
+    (second,) = set(children(timely, run)) - {first}
+    assert (timely.run_status(first), timely.run_status(second)) == (RunStatus.CANCELLED, RunStatus.RUNNING)
+
+
 def test_a_parent_whose_only_start_it_was_leaves_its_child_alone(world: World) -> None:
     document = workflow({"Inner": starts(keep(world), "", Next="Last"), "Last": task()})
     run = begin(world, document)
@@ -311,6 +325,16 @@ def test_a_child_that_is_retried_by_itself_changes_nothing_in_its_parent(world: 
     world.do(child, "Do", output=2)
     settle(world)
     assert (world.run_status(child), world.run_status(run)) == (RunStatus.SUCCEEDED, RunStatus.FAILED)
+
+
+def test_a_child_that_is_retried_when_its_parent_has_been_told_is_not_stopped_by_that(world: World) -> None:
+    run = begin(world, workflow({"Inner": starts(keep(world))}))
+    child = only_child(world, run)
+    world.fail(child, "Do", world.acquire(child, "Do"))
+    world.notifications.deliver_all(child)
+    world.retrying.retry(child)
+    settle(world)
+    assert (world.run_status(child), world.run_status(run)) == (RunStatus.RUNNING, RunStatus.FAILED)
 
 
 # Limits

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dcf.errors import StoreUnavailable
+from dcf.store import attempts
 from dcf.store import cluster as waiting
 from dcf.store.cluster_keys import cluster_key, slot_of
 from dcf.store.connection import Connection, Connections, exchange
@@ -15,8 +16,13 @@ from dcf.store.faults import PassingError
 from dcf.store.keys import RunKeys, assigned
 from dcf.store.opening import connect
 from dcf.values.json_text import dump
+from tests.runs.test_children import begin, keep, only_child, starts
+from tests.support.ahead import Ahead, let_pass
 from tests.support.cluster import Cluster, Node, redis_cluster
+from tests.support.machines import workflow
+from tests.support.scopes import task
 from tests.support.waiting import wait_until
+from tests.support.world import World
 
 
 @pytest.fixture
@@ -106,3 +112,34 @@ def test_a_run_is_there_until_it_is_off_the_lists_that_it_tells_of(cluster: Clus
     assert confirmed.send(("EXISTS", run.meta)) == [1]
     Deletion(confirmed).remove(name, (), (), (), document)
     assert confirmed.send(("EXISTS", run.meta), ("ZSCORE", assigned("ann"), name)) == [0, None]
+
+
+def test_a_parent_is_not_told_of_an_end_that_no_replica_has(
+    cluster: Cluster, confirmed: Connections, cluster_connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "_WAIT_MS", 200)
+    unconfirmed = World(connections=cluster_connections, clock=Ahead())
+    run, child = a_parent_elsewhere(cluster, unconfirmed)
+    unconfirmed.do(child, "Do")
+    let_pass(unconfirmed, 61)
+    unconfirmed.plane.look(run, "Inner")
+    told = World(connections=confirmed, wait_replicas=1, deadline_s=0.5)
+    with without_its_replica(cluster, node_of(cluster, child)):
+        told.notifications.deliver_all(run)
+        assert told.doc(run, "Inner").waits_outside
+    told.notifications.deliver_all(child)
+    assert not told.doc(run, "Inner").waits_outside
+    unconfirmed.close()
+
+
+def a_parent_elsewhere(cluster: Cluster, world: World) -> tuple[str, str]:
+    """A run that goes on after its child, and that child on another node."""
+    while True:
+        run = begin(world, workflow({"Inner": starts(keep(world), Next="Last"), "Last": task()}))
+        child = only_child(world, run)
+        if node_of(cluster, run) is not node_of(cluster, child):
+            return run, child
+
+
+def node_of(cluster: Cluster, run: str) -> Node:
+    return cluster.owner(slot_of(cluster_key(RunKeys(run).meta)))

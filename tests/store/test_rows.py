@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dcf.core.decision import Changes, Decision, Reads, Seeker, Snapshot
+from dcf.core.decision import Changes, Decision, OtherRun, Reads, Seeker, Snapshot
 from dcf.store.keys import RunKeys
 from dcf.store.reading import READS, Reading
 from dcf.store.writing import ANNOUNCES, WRITES, commit_commands
@@ -37,6 +37,7 @@ WANTED: dict[str, Any] = {
     "usage": True,
     "whole_meta": True,
     "audit": True,
+    "other": OtherRun(run="s", reads=Reads()),
 }
 NOT_ASKED_FOR = {"now", "meta", "meta_document", "void", "page", "taken", "held"}
 """What every snapshot has, or a page of open states brings with it."""
@@ -100,6 +101,23 @@ def test_what_is_asked_together_is_found_as_if_it_were_asked_alone(world: World)
     assert together.inputs == {path: {"i": 0}, "Each": [7]}
     assert (together.items, together.outputs, together.audit) == ({("Each", 0): 7, ("Each", 5): None}, {}, None)
     assert together.scopes["Each"].effective == together.entries["Each"].raw == [7]
+
+
+def test_what_another_run_is_comes_with_what_is_decided_on(world: World) -> None:
+    runs = [world.create(chain("A", "B"), run_input=number) for number in range(3)]
+    seen: list[Snapshot] = []
+
+    def decide(snapshot: Snapshot) -> Decision[None]:
+        seen.append(snapshot)
+        return Decision(answer=None, changes=Changes(outputs={"A": 1}))
+
+    for other in runs[1:]:
+        asked = OtherRun(run=other, reads=Reads(states=("A",), inputs=("A",), whole_meta=True))
+        world.store.transact(runs[0], Reads(states=("B",), other=asked), decide)
+    found = [one.other for one in seen if one.other is not None]
+    assert [(set(one.states), one.inputs) for one in found] == [({"A"}, {"A": number}) for number in (1, 2)]
+    assert [(one.meta_document or {}).get("input") for one in found] == [1, 2]
+    assert [set(one.states) for one in seen] == [{"B"}, {"B"}]
 
 
 def test_a_page_of_open_states_adds_to_what_was_asked_for_by_name(real: World) -> None:

@@ -148,8 +148,8 @@ class World:
             self.access,
         )
         self.signals = SignalSending(self.plane)
-        self.children = Children(self.plane, self.starting)
         self.outbox = Outbox(self.connections)
+        self.children = Children(self.plane, self.starting, self.outbox)
         self.retention = Retention(self.plane, self.store, self.outbox, Deletion(self.connections), self.policy)
         self.told = ToldRecords(self.connections)
         self.history = History(self.connections)

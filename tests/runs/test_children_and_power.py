@@ -1,0 +1,185 @@
+"""Parent and child agree on what became of them, before whichever packet of a delivery the power is lost."""
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pytest
+
+from dcf.core.answers import Created
+from dcf.core.children import child_id
+from dcf.core.model import RunStatus
+from dcf.core.starting import Start
+from dcf.errors import StoreUnavailable, UnknownRun
+from dcf.runs import notifications
+from dcf.store.connection import Connections, open_pool
+from dcf.values.refusal import Refusal
+from tests.runs.test_children import children, keep, starts
+from tests.support.ahead import Ahead, let_pass
+from tests.support.machines import workflow
+from tests.support.power import Outlet
+from tests.support.restricted import RestrictedRedis
+from tests.support.world import World
+
+Step: TypeAlias = Callable[[World, str], object]
+"""Something that happens to a parent and its child."""
+
+DONE = ("succeeded", ("succeeded",))
+STOPPED = ("cancelled", ("cancelled",))
+"""What becomes of a parent, and of its children."""
+
+
+@pytest.fixture
+def outlet(server: RestrictedRedis, onlooker: Connections) -> Iterator[Outlet]:
+    found = Outlet(open_pool(server.url), onlooker)
+    yield found
+    found.disconnect()
+
+
+@pytest.fixture
+def world(outlet: Outlet, onlooker: Connections, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A process whose server may lose power; what it took and did not settle is taken over at once."""
+    monkeypatch.setattr(notifications, "STALLED_S", 0.0)
+    found = World(connections=Connections(outlet), onlooker=onlooker, clock=Ahead())
+    yield found
+    found.close()
+
+
+def deliver(world: World, name: str) -> None:
+    with suppress(StoreUnavailable, UnknownRun):  # what is left is delivered later
+        world.notifications.deliver_all(name)
+
+
+def of_parent(world: World, run: str) -> None:
+    deliver(world, run)
+
+
+def of_child(world: World, run: str) -> None:
+    deliver(world, child_of(world, run))
+
+
+def child_of(world: World, run: str) -> str:
+    return child_id(run, "Inner", world.doc(run, "Inner").lease.epoch)
+
+
+def settled(world: World, run: str) -> None:
+    for _ in range(2):
+        for one in [run, *children(world, run)]:
+            deliver(world, one)
+
+
+def done(world: World, run: str) -> None:
+    """The child's work is done, if it waits for that; each time something else comes of it."""
+    for one in children(world, run):
+        if world.run_status(one) is RunStatus.RUNNING:
+            world.do(one, "Do", output=uuid.uuid4().hex)
+
+
+def given_up(world: World, run: str) -> None:
+    world.lifecycle.cancel(run)
+    world.plane.skip_unreached(run)
+
+
+def looked_at(world: World, run: str) -> None:
+    """The clock has looked at the state that waits."""
+    let_pass(world, 61)
+    world.plane.look(run, "Inner")
+
+
+def started_too_late(world: World, run: str) -> None:
+    """Whoever starts the child is slow: the parent is given up meanwhile, and everybody has been told of that."""
+    start = world.starting.start
+
+    def late(asked: Start) -> Created | Refusal:
+        given_up(world, run)
+        settled(world, run)
+        return start(asked)
+
+    world.starting.start = late  # type: ignore[method-assign]
+    deliver(world, run)
+    world.starting.start = start  # type: ignore[method-assign]
+
+
+def begun(world: World, run: str) -> None:
+    """The child was started, the parent knows, and the clock has looked."""
+    settled(world, run)
+    looked_at(world, run)
+
+
+def given_up_later(world: World, run: str) -> None:
+    settled(world, run)
+    given_up(world, run)
+
+
+def nothing(_world: World, _run: str) -> None:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss:
+    """What a power loss takes back, what it does not, and the delivery that goes on over it."""
+
+    kept: Step = nothing
+    lost: Step = nothing
+    delivery: Step
+    how: str = ".sync:2"
+
+    def outcomes(self, world: World, outlet: Outlet) -> list[object]:
+        """What becomes of it in the end, for each packet of the delivery before which the power is lost."""
+        found: list[object] = []
+        while self._strikes(world, outlet, len(found)):
+            run = world.runs[-1]
+            for step in (settled, looked_at, settled, done, settled):
+                step(world, run)
+            metas = [world.meta(child) for child in children(world, run)]
+            found.append((world.run_status(run).value, tuple(meta["status"] for meta in metas)))
+            world.runs += children(world, run)
+            told = (world.meta(run).get("output") or {}).get("Output")
+            assert told is None or [told] == [meta["output"] for meta in metas]
+        assert len(found) > 5, "the power was lost between all packets"
+        return found
+
+    def _strikes(self, world: World, outlet: Outlet, number: int) -> bool:
+        run = world.create(workflow({"Inner": starts(keep(world), self.how)}))
+        self.kept(world, run)
+        outlet.note(run)
+        self.lost(world, run)
+        return outlet.strikes(number, lambda: self.delivery(world, run))
+
+
+def test_a_parent_is_not_told_of_an_end_that_is_taken_back(world: World, outlet: Outlet) -> None:
+    loss = Loss(kept=settled, lost=done, delivery=of_child)
+    assert set(loss.outcomes(world, outlet)) == {DONE}
+
+
+def test_a_child_is_not_stopped_if_the_end_of_its_parent_is_taken_back(world: World, outlet: Outlet) -> None:
+    loss = Loss(kept=settled, lost=given_up, delivery=of_parent)
+    assert set(loss.outcomes(world, outlet)) == {DONE}
+
+
+def test_nor_while_it_is_being_started(world: World, outlet: Outlet) -> None:
+    loss = Loss(kept=of_parent, lost=given_up, delivery=of_child)
+    assert set(loss.outcomes(world, outlet)) == {DONE}
+
+
+def test_a_child_is_stopped_again_if_that_is_taken_back(world: World, outlet: Outlet) -> None:
+    loss = Loss(kept=given_up_later, delivery=of_parent)
+    assert set(loss.outcomes(world, outlet)) == {STOPPED}
+
+
+def test_so_is_one_that_was_started_when_nobody_waited_any_more(world: World, outlet: Outlet) -> None:
+    loss = Loss(kept=started_too_late, delivery=of_child)
+    assert set(loss.outcomes(world, outlet)) == {STOPPED}
+
+
+@pytest.mark.parametrize(("lost", "delivery"), [(begun, of_parent), (of_parent, of_child)])
+def test_a_child_that_is_taken_back_is_started_again(world: World, outlet: Outlet, lost: Step, delivery: Step) -> None:
+    loss = Loss(lost=lost, delivery=delivery)
+    assert set(loss.outcomes(world, outlet)) == {DONE}
+
+
+def test_so_is_one_that_nobody_waits_for(world: World, outlet: Outlet) -> None:
+    loss = Loss(lost=of_parent, delivery=of_child, how="")
+    assert set(loss.outcomes(world, outlet)) == {DONE}
