@@ -31,6 +31,7 @@ from dcf.store import keys
 from dcf.store.connection import Command, Connections, Reply
 from dcf.store.documents import Documents, Verdict, micros
 from dcf.store.lease_secret import LeaseSecret
+from dcf.store.run_lists import oldest, oldest_commands, place_of
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
 from dcf.values.records import record, replace
@@ -133,7 +134,7 @@ class AccessKeys:
                 profile=profile,
                 project=project,
             )
-            listed = ("ZADD", keys.KEY_INDEX, now, key_id)
+            listed = ("ZADD", self._list_with(key_id), now, key_id)
             return Verdict(
                 answer=record,
                 changed=True,
@@ -146,8 +147,8 @@ class AccessKeys:
 
     def all(self) -> tuple[list[ApiKey], int]:
         """Return all keys, oldest first, and the server's time."""
-        clock, members = self._connections.send(("TIME",), ("ZRANGE", keys.KEY_INDEX, 0, -1))
-        ids = [member.decode() for member in members]
+        clock, *listed = self._connections.send(("TIME",), *oldest_commands(keys.KEY_INDEX, self._connections.shards))
+        ids = oldest(listed)
         found = self._connections.send(*(("JSON.GET", keys.access_key(one), "$") for one in ids)) if ids else []
         records = [read_key(load(document)[0]) for document in found if document is not None]
         return records, micros(clock)
@@ -174,7 +175,10 @@ class AccessKeys:
 
     def delete(self, key_id: str) -> None:
         """Remove a key and its list entry, so that nothing tells of it any more. Idempotent."""
-        self._connections.send(("DEL", keys.access_key(key_id)), ("ZREM", keys.KEY_INDEX, key_id))
+        self._connections.send(("DEL", keys.access_key(key_id)), ("ZREM", self._list_with(key_id), key_id))
+
+    def _list_with(self, key_id: str) -> str:
+        return place_of(keys.KEY_INDEX, key_id, self._connections.shards)
 
     def admit(self, text: str) -> Caller | None:
         """Return the caller that this key belongs to, and count its call; None if the key is not valid."""

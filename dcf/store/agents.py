@@ -14,6 +14,7 @@ from dcf.ports import MAILBOX
 from dcf.store import keys
 from dcf.store.connection import Command, Connections
 from dcf.store.documents import micros
+from dcf.store.run_lists import in_every_shard, oldest, oldest_commands, place_of
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record
@@ -72,9 +73,7 @@ class AgentRecords:
         }
         if record.platform != MAILBOX:
             document |= {"platform": record.platform, "contact": dict(record.contact)}
-        entries: list[Command] = [
-            ("ZADD", key, "NX", at, record.agent_id) for key in indexes_of(record.name, record.tags)
-        ]
+        entries: list[Command] = [("ZADD", key, "NX", at, record.agent_id) for key in self._lists_with(record)]
         self._connections.send(
             *entries,
             ("JSON.SET", keys.agent(record.agent_id), "$", dump(document), "NX"),
@@ -110,10 +109,11 @@ class AgentRecords:
         indexes = [*map(keys.agents_tagged, tags), *([] if name is None else [keys.agents_named(name)])]
         if not indexes:
             return []
-        sizes = self._connections.send(*(("ZCARD", key) for key in indexes))
+        shards = self._connections.shards
+        counts = self._connections.send(*(("ZCARD", key) for one in indexes for key in in_every_shard(one, shards)))
+        sizes = [sum(counts[first : first + shards]) for first in range(0, len(counts), shards)]
         smallest = indexes[sizes.index(min(sizes))]
-        (members,) = self._connections.send(("ZRANGE", smallest, 0, -1))
-        ids = [member.decode() for member in members]
+        ids = oldest(self._connections.send(*oldest_commands(smallest, shards)))
         found = self._connections.send(*(("JSON.GET", keys.agent(one), "$") for one in ids)) if ids else []
         records = [_record(load(document)[0]) for document in found if document is not None]
         matching = [one for one in records if set(tags) <= set(one.tags) and name in {None, one.name}]
@@ -124,7 +124,7 @@ class AgentRecords:
         record = self.get(agent_id)
         if record is None:
             return False
-        gone: list[Command] = [("ZREM", key, agent_id) for key in indexes_of(record.name, record.tags)]
+        gone: list[Command] = [("ZREM", key, agent_id) for key in self._lists_with(record)]
         if record.created_at:
             gone.append(("SET", keys.gone(agent_id), "1", "EX", _GONE_S))
         deleted, *_ = self._connections.send(
@@ -146,6 +146,9 @@ class AgentRecords:
         """Remove one block or tool of an agent, if it exists."""
         self._set(agent_id, _path_of(part, ident), "")
 
+    def _lists_with(self, record: AgentRecord) -> list[str]:
+        return lists_of(record.agent_id, record.name, record.tags, self._connections.shards)
+
     def _set(self, agent_id: str, path: str, text: str) -> bool:
         (done,) = self._connections.send(("EVAL", _PART_IF_THERE, 1, keys.agent(agent_id), path, text))
         return bool(done)
@@ -163,9 +166,9 @@ def created_text(record: AgentRecord) -> str:
     return to_text(record.created_at) if record.created_at else ""
 
 
-def indexes_of(name: str, tags: Iterable[str]) -> list[str]:
-    """Return the keys of the sorted sets that list an agent."""
-    return [*map(keys.agents_tagged, tags), keys.agents_named(name)]
+def lists_of(agent_id: str, name: str, tags: Iterable[str], shards: int) -> list[str]:
+    """Return the keys of the sorted sets that list an agent, where lists have so many shards."""
+    return [place_of(index, agent_id, shards) for index in (*map(keys.agents_tagged, tags), keys.agents_named(name))]
 
 
 def _record(document: Mapping[str, Json]) -> AgentRecord:

@@ -37,7 +37,7 @@
 | `cp:idx:turn:<agent>` | string | a delivery, as long as it takes | 90 s |
 | `cp:idx:sent:<agent>:<thing>` | string | delivery, to recognise a repetition: by run and state in an inbox, by event elsewhere | a day |
 | `cp:idx:agent:<agent>` | JSON | making or registering an agent: its name and tags, its platform and how it is reached there, and of one that reads its record, blocks and tools | until it is deleted |
-| `cp:idx:agents:tag:<tag>`, `:name:<name>` | sorted set | the same (before the record): agents by creation time | with their agents |
+| `cp:idx:agents:tag:<tag>`, `:name:<name>`, on a cluster in 16 shards | sorted set | the same (before the record): agents by creation time | with their agents |
 | `cp:idx:edit:{<key>}:<request>` | string | changing a document by hand (in its slot), to recognise a repetition | an hour |
 | `cp:idx:skills:<agent>` | JSON | loading and unloading: what skills the agent has, and what each of them brought | until it has none |
 | `cp:idx:workers:<id>` | JSON | creating and deleting the agents of a run: who was made for which state | with the run's retention, or a month |
@@ -54,7 +54,7 @@
 | `cp:idx:def:<sha256>`, `cp:idx:def:of:<project>:<sha256>` | string | starting a run (before it): a workflow document that was started, in no project or in one | 90 days after it was last started by its name or kept |
 | `cp:idx:defs:<name>`, `cp:idx:defs:of:<project>:<name>` | hash | the same: hashes of the documents of a workflow's name, by version, and the newest | as its documents |
 | `cp:idx:docs`, on a cluster `cp:idx:docs:{<key>}` | hash | the JSON tools: of each document its owner, bytes and life | with its document |
-| `cp:idx:keys` | sorted set | `dcf keys` (before the record): ids of API keys by creation time | for ever |
+| `cp:idx:keys`, on a cluster in 16 shards | sorted set | `dcf keys` (before the record): ids of API keys by creation time | for ever |
 | `cp:idx:barrier:{<key>}` | string | a transaction outside runs that waits for replicas (in the slot of what it wrote); on a cluster, any write that does, to a key of its node | a minute |
 | `cp:idx:sweep` | string | the process that sweeps the indexes for wrong entries, so that no other does | an hour |
 | `cp:idx:time`, on a cluster also in 16 shards | string | clocks, each time they look: the latest time of the server that any has seen | for ever |

@@ -14,7 +14,7 @@ from dcf.core.human_tasks import waits_for_person
 from dcf.core.listings import ListFlaw, ListKind, dangling, lists_of_run
 from dcf.core.vitals import SweepResult, Trouble
 from dcf.store import keys
-from dcf.store.agents import indexes_of
+from dcf.store.agents import lists_of
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.counting import forget_counted
 from dcf.store.documents import micros
@@ -25,7 +25,7 @@ from dcf.store.looks import ask
 from dcf.store.people_keys import ASKED, open_questions, read_member
 from dcf.store.quotas import NEVER, forget_document, forget_run
 from dcf.store.run_documents import document_of
-from dcf.store.run_lists import in_shard, plain_list, shard_of
+from dcf.store.run_lists import in_shard, place_of, plain_list, shard_of
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record
@@ -264,7 +264,8 @@ def _candidate(key: str, shards: int) -> _Candidate | None:
         return _Candidate(name=run.workflow_id, commands=asked, lists=partial(_lists_of_run, run.workflow_id, shards))
     for prefix, paths, lists in _RECORDS:
         if key.startswith(prefix):
-            return _Candidate(name=key.removeprefix(prefix), commands=(("JSON.GET", key, *paths),), lists=lists)
+            name = key.removeprefix(prefix)
+            return _Candidate(name=name, commands=(("JSON.GET", key, *paths),), lists=partial(lists, name, shards))
     return None
 
 
@@ -289,16 +290,17 @@ def _lists_of_run(workflow_id: str, shards: int, replies: Sequence[Reply], now: 
     return {indexes[kind]: score for kind, score in wanted.items()} | listed
 
 
-def _lists_of_key(replies: Sequence[Reply], now: int) -> Mapping[str, int]:
+def _lists_of_key(key_id: str, shards: int, replies: Sequence[Reply], now: int) -> Mapping[str, int]:
     _, created_at = _values(replies[0], _OF_KEY)
-    return {keys.KEY_INDEX: created_at if isinstance(created_at, int) else now}
+    return {place_of(keys.KEY_INDEX, key_id, shards): created_at if isinstance(created_at, int) else now}
 
 
-def _lists_of_agent(replies: Sequence[Reply], now: int) -> Mapping[str, int]:
+def _lists_of_agent(agent_id: str, shards: int, replies: Sequence[Reply], now: int) -> Mapping[str, int]:
     name, tags, created_at = _values(replies[0], _OF_AGENT)
     if not isinstance(name, str) or not isinstance(tags, list):
         return {}  # damaged by hand
-    return dict.fromkeys(indexes_of(name, map(str, tags)), created_at if isinstance(created_at, int) else now)
+    lists = lists_of(agent_id, name, map(str, tags), shards)
+    return dict.fromkeys(lists, created_at if isinstance(created_at, int) else now)
 
 
 _RECORDS: Final = (

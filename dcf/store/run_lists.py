@@ -1,8 +1,8 @@
-"""Where the lists of runs are: whole on a single server, in shards on a cluster, so that no node carries a whole list.
+"""Where lists of runs, agents and API keys are: whole on one server, in shards on a cluster, so that no node has all.
 
-A run's entries are all in the shard of its id. All lists of a shard are in one slot, by the hash tag of their keys, so
-that a script can intersect them. With one shard a list has its plain key. Who reads a whole list asks every shard in
-one packet, and merges the replies. Pure.
+The entries of a run, an agent or a key are all in the shard of its id. All lists of a shard are in one slot, by the
+hash tag of their keys, so that a script can intersect them. With one shard a list has its plain key. Who reads a whole
+list asks every shard in one packet, and merges the replies. Pure.
 """
 
 import re
@@ -18,12 +18,13 @@ _IN_SHARD: Final = re.compile(rf"^{_BEGINNING}\{{s[0-9]+\}}:")
 
 
 @lru_cache(maxsize=4096)
-def shard_of(workflow_id: str, shards: int) -> str:
-    """Return the shard of a run's entries: what follows `cp:idx:` in the keys of its lists; empty if there is one.
+def shard_of(listed_id: str, shards: int) -> str:
+    """Return the shard of the entries of a run, agent or API key: what follows `cp:idx:` in the keys of its lists.
 
-    A run is on the lists of the same shard for ever, so a Redis must not change how many it has.
+    It is empty if there is one. What is listed is on the lists of the same shard for ever, so a Redis must not change
+    how many it has.
     """
-    return _name(crc32(workflow_id.encode()) % shards, shards)
+    return _name(crc32(listed_id.encode()) % shards, shards)
 
 
 @lru_cache(maxsize=64)
@@ -47,9 +48,9 @@ def in_every_shard(index: str, shards: int) -> list[str]:
     return [in_shard(index, shard) for shard in every_shard(shards)]
 
 
-def place_of(index: str, workflow_id: str, shards: int) -> str:
-    """Return the key of the list that has a run's entry; the list is given by its plain key."""
-    return in_shard(index, shard_of(workflow_id, shards))
+def place_of(index: str, listed_id: str, shards: int) -> str:
+    """Return the key of the list that has the entry of a run, agent or API key; the list is given by its plain key."""
+    return in_shard(index, shard_of(listed_id, shards))
 
 
 def plain_list(key: str) -> str:

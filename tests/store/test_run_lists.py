@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dcf.core.access import Scope
 from dcf.core.catalog import Facet, RunPage, RunQuery, read_cursor
 from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus
@@ -18,6 +19,8 @@ from dcf.errors import StoreUnavailable
 from dcf.runs.sweep import Sweep
 from dcf.runs.work_finding import FoundWork
 from dcf.store import keys
+from dcf.store.access_keys import AccessKeys
+from dcf.store.agents import AgentRecord
 from dcf.store.assignments import AssignmentIndex
 from dcf.store.catalog import Catalog
 from dcf.store.cluster import SHARDS
@@ -363,6 +366,33 @@ def test_a_run_whose_keys_expired_leaves_the_lists_of_its_shard(parted: World, m
     parted.ask("ZADD", index, "XX", int(seconds) * 1_000_000 + int(micros), noted)
     assert parted.retention._deletion.expiring.take_off() == 1
     assert [key for key in entries(parted, run) if not key.startswith(keys.DUE)] == []
+
+
+def test_agents_and_keys_are_on_lists_in_all_shards_and_found_in_order(parted: World, mine: str) -> None:
+    shards, tags = parted.connections.shards, (mine, f"{mine}-too")
+    agents = [f"{mine}-{number}" for number in range(40)]
+    for agent in agents:
+        parted.records.create(AgentRecord(agent_id=agent, name=agent, tags=tags))
+    access = AccessKeys(parted.connections)
+    made = [access.create((Scope.READ,), agent_id=mine, label=None, life_s=60).record.key_id for _ in range(40)]
+    tagged = in_every_shard(keys.agents_tagged(mine), shards)
+    for lists in (tagged, in_every_shard(keys.KEY_INDEX, shards)):
+        parts = [parted.ask("ZCARD", key) for key in lists]
+        assert max(parts) < sum(parts), lists
+    Sweep(Listings(parted.connections)).look(repair=True)
+    assert [one.agent_id for one in parted.records.find(tags, None)] == agents
+    assert [one.key_id for one in access.all()[0] if one.agent_id == mine] == made
+    first, *_ = agents
+    parted.ask("ZREM", place_of(keys.agents_tagged(mine), first, shards), first)
+    parted.ask("ZREM", place_of(keys.KEY_INDEX, made[0], shards), made[0])
+    Sweep(Listings(parted.connections)).look(repair=True)
+    assert first in [one.agent_id for one in parted.records.find((mine,), None)]
+    assert made[0] in [one.key_id for one in access.all()[0]]
+    for agent, key_id in zip(agents, made, strict=True):
+        parted.records.delete(agent)
+        access.delete(key_id)
+    assert sum(parted.ask("ZCARD", key) for key in tagged) == 0
+    assert [one for one in access.all()[0] if one.agent_id == mine] == []
 
 
 def test_a_sweep_finds_what_is_missing_and_dangling_in_each_shard(parted: World, mine: str) -> None:
