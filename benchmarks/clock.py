@@ -33,7 +33,7 @@ def measure_clock(app: Application, probe: Probe) -> list[Row]:
 
 def _first_look(app: Application) -> Row:
     """Look as a process does that has just started: it checks a page of the live runs."""
-    app.clock._unchecked = None  # noqa: SLF001 - as in a new process
+    app.clock._unchecked, app.clock._check_at = None, 0  # noqa: SLF001 - as in a new process
     began = time.perf_counter()
     app.clock.pulse()
     figure = round((time.perf_counter() - began) * 1000)

@@ -95,7 +95,7 @@ def _make_due(site: Site) -> None:
 
 def _begin(site: Site) -> None:
     _look_before(site)
-    site.app.clock._unchecked = None  # noqa: SLF001 - as in a new process
+    site.app.clock._unchecked, site.app.clock._check_at = None, 0  # noqa: SLF001 - as in a new process
 
 
 def _expire(site: Site) -> None:

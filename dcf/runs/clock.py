@@ -22,11 +22,15 @@ from dcf.store.index import RunIndex
 from dcf.store.outbox import Attention, Outbox
 from dcf.store.server_time import ServerTime
 from dcf.telemetry import surroundings
+from dcf.values.instants import SECOND
 
 _log = logging.getLogger(__name__)
 
 _HEALER: Final = "clock"
 _RUN: Final = "run"
+
+_CHECKED_AGAIN: Final = 3600 * SECOND
+"""Server time after which it is checked anew when all live runs are noted to be due."""
 
 
 class RunClock:
@@ -57,6 +61,7 @@ class RunClock:
         self._deliveries = deliveries
         self._time = time
         self._unchecked: Iterator[list[str]] | None = None
+        self._check_at = 0
         self._failed = 0
         self._activity = activity
         self._schedules = schedules
@@ -84,9 +89,18 @@ class RunClock:
         return done
 
     def _check(self, now: int) -> None:
-        """Check when some live runs are noted to be due, each once in the life of this process, a page at each look."""
+        """Check when live runs are noted to be due, a page at each look: all when a process begins, and once an hour.
+
+        An older version may not have noted it, and a node of a cluster may have lost it.
+        """
+        if now < self._check_at:
+            return
         pages, self._unchecked = self._unchecked or self._index.live_pages(), None  # after an error they begin again
-        self._due.check(next(pages, ()), now)
+        page = next(pages, None)
+        if page is None:
+            self._check_at = now + _CHECKED_AGAIN
+            return
+        self._due.check(page, now)
         self._unchecked = pages
 
     def _begin_anew(self, now: int) -> None:

@@ -207,6 +207,22 @@ def test_the_looks_of_a_new_process_check_all_live_runs_a_page_at_each(world: Wo
         assert told(world) == checked
 
 
+def test_a_process_checks_all_live_runs_again_after_a_while(
+    world: World, late: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node of a cluster that failed over may have lost when they are due."""
+    monkeypatch.setattr("dcf.runs.clock._CHECKED_AGAIN", 0)
+    clock = world.relay()
+    for _ in range(4):
+        clock.pulse()
+    assert told(world) == len(late)
+    run = started(world)
+    world.ask("ZADD", keys.due(run), world.outbox.attention(run).now + 3600 * SECOND, run)
+    for _ in range(4):
+        clock.pulse()
+    assert told(world) == len(late) + 1
+
+
 def test_a_check_of_all_live_runs_that_breaks_off_begins_again(world: World, late: list[str]) -> None:
     clock = world.relay()
     clock.pulse()
