@@ -15,6 +15,7 @@ from dcf.core.model import RunStatus
 from dcf.core.notices import NoticeKind
 from dcf.core.operations import RunAnswer
 from dcf.core.parents import MOST_DEPTH
+from dcf.core.premises import Premise
 from dcf.core.resolving import wish_of
 from dcf.core.starting import Start
 from dcf.runs.catalog import RunList
@@ -434,7 +435,8 @@ def test_a_child_that_is_started_while_its_parent_is_cancelled_is_cancelled_too(
     run = world.create(workflow({"Inner": starts(keep(world))}))
     epoch, start = world.doc(run, "Inner").lease.epoch, world.starting.start
 
-    def late(asked: Start) -> Any:
+    def late(asked: Start, premise: Premise | None = None) -> Any:
+        assert premise is not None, "it held before"
         world.lifecycle.cancel(run)
         world.notifications.deliver_all(run)
         return start(asked)
