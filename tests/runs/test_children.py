@@ -273,6 +273,19 @@ def test_a_scope_that_is_entered_again_stops_the_child_that_nobody_had_stopped(t
     assert (timely.run_status(first), timely.run_status(second)) == (RunStatus.CANCELLED, RunStatus.RUNNING)
 
 
+def test_so_does_one_that_is_caught_and_entered_again_at_once(world: World) -> None:
+    catch = [{"ErrorEquals": ["States.ALL"], "Next": "Both"}]
+    both = {**parallel({"Inner": starts(keep(world))}, {"V": task()}, {"W": task()}), "Catch": catch}
+    run = begin(world, workflow({"Both": both}))
+    first = only_child(world, run)
+    world.acquire(run, "Both/1/V", "holder")
+    world.fail(run, "Both/2/W", world.acquire(run, "Both/2/W"))
+    settle(world)
+    (second,) = set(children(world, run)) - {first}
+    assert (world.run_status(first), world.run_status(second)) == (RunStatus.CANCELLED, RunStatus.RUNNING)
+    assert [told["reason"] for told in world.messages("holder")] == ["cancelled"]
+
+
 def test_a_parent_whose_only_start_it_was_leaves_its_child_alone(world: World) -> None:
     document = workflow({"Inner": starts(keep(world), "", Next="Last"), "Last": task()})
     run = begin(world, document)
