@@ -7,10 +7,11 @@ from collections import deque
 from collections.abc import Mapping
 
 from dcf.asl import engine
-from dcf.asl.state_paths import split_scope
+from dcf.asl.state_paths import split_scope, within
 from dcf.asl.steps import Advance, BranchFailed, Visit, exceeds, next_item
 from dcf.core.decision import More, Snapshot, Tally
 from dcf.core.definition import Definition
+from dcf.core.model import StateDoc
 from dcf.core.notices import stop_notices
 from dcf.core.scopes import NOTHING_KEPT, missing, opened_scope, visits_of
 from dcf.core.transition import Claimant, Transition, clock_of
@@ -54,10 +55,22 @@ def take(
             for failed in found.steps
             if isinstance(failed, BranchFailed) and _is_counted(step, snapshot, failed)
         ]
-    if snapshot.void:  # states that are entered again before anybody has closed their earlier visit
-        again = {path: doc for path, doc in snapshot.void.items() if path in step.writes.states}
-        step.writes.notices.extend(stop_notices(again))
+    if snapshot.void or step.remaining.closed:
+        step.writes.notices.extend(stop_notices(_entered_again(step, snapshot, state)))
     return None
+
+
+def _entered_again(step: Transition, snapshot: Snapshot, left: str) -> dict[str, StateDoc]:
+    """Return earlier visits of states that are entered again before anybody has closed them, as they stand.
+
+    The scope around them had ended before, or it ends here and is entered again at once.
+    """
+    ended = {
+        path: doc
+        for path, doc in snapshot.states.items()
+        if path != left and not doc.status.is_terminal and any(within(path, one) for one in step.remaining.closed)
+    }
+    return {path: doc for path, doc in {**ended, **snapshot.void}.items() if path in step.writes.states}
 
 
 def _is_counted(step: Transition, snapshot: Snapshot, failed: BranchFailed) -> bool:

@@ -154,15 +154,14 @@ def is_gone(child: str, noted: RunRequest) -> Premise:
     return Premise(other=OtherRun(run=child, reads=Reads()), holds=holds, receipts=(noted.key,))
 
 
+def is_awaited(link: Parent) -> Premise:
+    """Return the premise that the parent's state waits for this child."""
+    return Premise(other=_parent_of(link), holds=lambda snapshot: _waits(snapshot, link))
+
+
 def is_forsaken(link: Parent) -> Premise:
     """Return the premise that the parent's state does not wait for this child (any more)."""
-
-    def holds(snapshot: Snapshot) -> bool:
-        parent = fenced(_other(snapshot))
-        is_there = parent.meta is not None and link.state in parent.states
-        return not is_there or why_not(parent, link.state, link.epoch) is not None
-
-    return Premise(other=OtherRun(run=link.run, reads=Reads(states=with_scopes([link.state]))), holds=holds)
+    return Premise(other=_parent_of(link), holds=lambda snapshot: not _waits(snapshot, link))
 
 
 def request_to_stop(parent: str) -> str:
@@ -180,6 +179,16 @@ def was_stopped(child: str, parent: str) -> Premise:
         return not goes_on or found.run_receipts.get(known_by) is not None
 
     return Premise(other=OtherRun(run=child, reads=Reads(run_receipts=(known_by,))), holds=holds)
+
+
+def _parent_of(link: Parent) -> OtherRun:
+    return OtherRun(run=link.run, reads=Reads(states=with_scopes([link.state])))
+
+
+def _waits(snapshot: Snapshot, link: Parent) -> bool:
+    parent = fenced(_other(snapshot))
+    is_there = parent.meta is not None and link.state in parent.states
+    return is_there and why_not(parent, link.state, link.epoch) is None
 
 
 def _of_meta(run: str, holds: Callable[[Mapping[str, Json]], bool]) -> Premise:

@@ -139,7 +139,12 @@ def to_leave(
 
     `opened` are states inside it that the same transaction opens and that may have been open before.
     """
-    before = chain(opened, _opened_before(definition, here), _of_next_item(definition, here, fails=fails))
+    before = chain(
+        opened,
+        _opened_before(definition, here),
+        _of_next_item(definition, here, fails=fails),
+        _opened_by_failure(definition, here) if fails else (),
+    )
     states = with_scopes([here.path, *islice(before, _MOST)])
     if not here.scope:
         return Reads(states=states, entries=entries, outputs=outputs, agents=agents, signals=definition.takes_signals)
@@ -274,6 +279,13 @@ def _opened_before(definition: Definition, here: Place) -> Iterator[str]:
         if definition.may_be_entered_again(place):
             yield place.path
             yield from _inside(definition, place)
+
+
+def _opened_by_failure(definition: Definition, here: Place) -> Iterator[str]:
+    """Yield states that may be entered next if the scopes around this one end with it: one that is caught may loop."""
+    if definition.revisits:
+        for owner in here.parents:
+            yield from _opened_before(definition, resolve(definition.machine, owner))
 
 
 def _entered(definition: Definition, machine: Machine, scope: str, names: Iterable[str]) -> Iterator[Place]:

@@ -7,11 +7,14 @@ Redis Cluster the other run may be on another node, which can lose it alone (doc
 """
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from dcf.core.decision import Decision, OtherRun, Reads, Snapshot
-from dcf.core.operations import RunDecision
 from dcf.core.outside_refusals import run_moved
 from dcf.values.records import record, replace
+from dcf.values.refusal import Refusal
+
+Answer = TypeVar("Answer")
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -30,7 +33,9 @@ def with_premise(reads: Reads, premise: Premise | None) -> Reads:
     return replace(reads, other=premise.other, run_receipts=(*reads.run_receipts, *premise.receipts))
 
 
-def resting_on(premise: Premise | None, snapshot: Snapshot, decide: Callable[[], RunDecision]) -> RunDecision:
+def resting_on(
+    premise: Premise | None, snapshot: Snapshot, decide: Callable[[], Decision[Answer]]
+) -> Decision[Answer | Refusal]:
     """Return what is decided; a refusal if there is a premise and it does not hold."""
     if premise is None or premise.holds(snapshot):
         return decide()

@@ -21,6 +21,7 @@ from dcf.core.model import RunStatus
 from dcf.core.notices import NoticeKind
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.outside import Conclusion, why_not
+from dcf.core.outside_refusals import run_moved
 from dcf.core.parents import Parent, read_parent
 from dcf.core.premises import Premise, resting_on, with_premise
 from dcf.core.quotas import Account
@@ -126,14 +127,14 @@ class Children:
                 definition = self._starting.definition(asked.reference, document.get("project"))
                 wish = children.wish_for(document, asked, definition, link)
                 with authored_by(creator, account):
-                    answer = self._starting.start(Start(wish=wish))
+                    answer = self._starting.start(Start(wish=wish), children.is_awaited(link))
         except StateError as error:
             self._conclude(link, document, children.failed(link, error.error, error.cause))
         except (UnknownDefinition, InvalidDefinition) as error:
             self._conclude(link, document, children.failed(link, NOT_THERE, f"{asked.reference}: {error.message}"))
         except InvalidArgument as error:
             self._conclude(link, document, children.failed(link, children.REFUSED, f"{error.message} {error.hint}"))
-        if isinstance(answer, Refusal):
+        if isinstance(answer, Refusal) and answer != run_moved(link.run):  # it does not wait any more, if it is that
             self._conclude(link, document, children.failed(link, children.REFUSED, f"{answer.code}: {answer.message}"))
 
     def _stop(self, workflow_id: str, path: str, epoch: int) -> Premise | None:

@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import partial
 
 from dcf.core.answers import Created
-from dcf.core.decision import Reads
+from dcf.core.decision import Decision, Reads, Snapshot
 from dcf.core.definition import Definition, read_definition
+from dcf.core.premises import Premise, resting_on, with_premise
 from dcf.core.repeating import Rerun, link, repeated, request_to_rerun
 from dcf.core.starting import Start, new_id, read_reference, start
 from dcf.errors import UnknownDefinition, UnknownRun
@@ -45,13 +46,19 @@ class Starting:
         """Keep a definition that runs of a project are to be started from; refuse another of its name and version."""
         return self._definitions.keep(definition, project)
 
-    def start(self, asked: Start) -> Created | Refusal:
-        """Create a run and kick it off. Repeating the same request returns the run that exists."""
+    def start(self, asked: Start, premise: Premise | None = None) -> Created | Refusal:
+        """Create a run and kick it off. Repeating the same request returns the run that exists.
+
+        If there is a premise and it does not hold, nothing is written.
+        """
         wish = with_secret(asked.wish)
         asked = replace(asked, wish=wish)
         known = () if asked.request is None else (asked.request.key,)
-        reads = Reads(open_states=(0, _ALL), whole_meta=True, run_receipts=known)
-        decide = partial(start, asked=asked)
+        reads = with_premise(Reads(open_states=(0, _ALL), whole_meta=True, run_receipts=known), premise)
+
+        def decide(snapshot: Snapshot) -> Decision[Created | Refusal]:
+            return resting_on(premise, snapshot, lambda: start(snapshot, asked))
+
         committed = self._transactions.store.create(wish.workflow_id, reads, decide, wish.size)
         return self._follow_ups.after_creation(wish, committed)
 

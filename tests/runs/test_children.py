@@ -15,6 +15,7 @@ from dcf.core.model import RunStatus
 from dcf.core.notices import NoticeKind
 from dcf.core.operations import RunAnswer
 from dcf.core.parents import MOST_DEPTH
+from dcf.core.premises import Premise
 from dcf.core.resolving import wish_of
 from dcf.core.starting import Start
 from dcf.runs.catalog import RunList
@@ -272,6 +273,19 @@ def test_a_scope_that_is_entered_again_stops_the_child_that_nobody_had_stopped(t
     assert (timely.run_status(first), timely.run_status(second)) == (RunStatus.CANCELLED, RunStatus.RUNNING)
 
 
+def test_so_does_one_that_is_caught_and_entered_again_at_once(world: World) -> None:
+    catch = [{"ErrorEquals": ["States.ALL"], "Next": "Both"}]
+    both = {**parallel({"Inner": starts(keep(world))}, {"V": task()}, {"W": task()}), "Catch": catch}
+    run = begin(world, workflow({"Both": both}))
+    first = only_child(world, run)
+    world.acquire(run, "Both/1/V", "holder")
+    world.fail(run, "Both/2/W", world.acquire(run, "Both/2/W"))
+    settle(world)
+    (second,) = set(children(world, run)) - {first}
+    assert (world.run_status(first), world.run_status(second)) == (RunStatus.CANCELLED, RunStatus.RUNNING)
+    assert [told["reason"] for told in world.messages("holder")] == ["cancelled"]
+
+
 def test_a_parent_whose_only_start_it_was_leaves_its_child_alone(world: World) -> None:
     document = workflow({"Inner": starts(keep(world), "", Next="Last"), "Last": task()})
     run = begin(world, document)
@@ -434,7 +448,8 @@ def test_a_child_that_is_started_while_its_parent_is_cancelled_is_cancelled_too(
     run = world.create(workflow({"Inner": starts(keep(world))}))
     epoch, start = world.doc(run, "Inner").lease.epoch, world.starting.start
 
-    def late(asked: Start) -> Any:
+    def late(asked: Start, premise: Premise | None = None) -> Any:
+        assert premise is not None, "it held before"
         world.lifecycle.cancel(run)
         world.notifications.deliver_all(run)
         return start(asked)

@@ -1,9 +1,9 @@
 """Parent and child agree on what became of them, before whichever packet of a delivery the power is lost."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from dcf.core.answers import Created
 from dcf.core.children import child_id
 from dcf.core.model import RunStatus
+from dcf.core.premises import Premise
 from dcf.core.starting import Start
 from dcf.errors import StoreUnavailable, UnknownRun
 from dcf.runs import notifications
@@ -18,7 +19,7 @@ from dcf.store.connection import Connections, open_pool
 from dcf.values.refusal import Refusal
 from tests.runs.test_children import children, keep, starts
 from tests.support.ahead import Ahead, let_pass
-from tests.support.machines import workflow
+from tests.support.machines import Document, workflow
 from tests.support.power import Outlet
 from tests.support.restricted import RestrictedRedis
 from tests.support.world import World
@@ -29,6 +30,8 @@ Step: TypeAlias = Callable[[World, str], object]
 DONE = ("succeeded", ("succeeded",))
 STOPPED = ("cancelled", ("cancelled",))
 """What becomes of a parent, and of its children."""
+
+TOKEN = "token-of-who-did-the-first-state"
 
 
 @pytest.fixture
@@ -89,10 +92,11 @@ def looked_at(world: World, run: str) -> None:
 
 
 def started_too_late(world: World, run: str) -> None:
-    """Whoever starts the child is slow: the parent is given up meanwhile, and everybody has been told of that."""
+    """Whoever starts the child is slow: when it has read that the parent waits, that is given up, and all are told."""
     start = world.starting.start
 
-    def late(asked: Start) -> Created | Refusal:
+    def late(asked: Start, premise: Premise | None = None) -> Created | Refusal:
+        assert premise is not None, "it held before"
         given_up(world, run)
         settled(world, run)
         return start(asked)
@@ -113,25 +117,39 @@ def given_up_later(world: World, run: str) -> None:
     given_up(world, run)
 
 
+def taken(world: World, run: str) -> None:
+    world.acquire(run, "First", token=TOKEN)
+
+
+def worked(world: World, run: str) -> None:
+    """The state before is done; or that is said once more by who did it, since the power was lost."""
+    world.complete(run, "First", TOKEN)
+
+
 def nothing(_world: World, _run: str) -> None:
     pass
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """What a power loss takes back, what it does not, and the delivery that goes on over it."""
+    """What a power loss takes back, what it does not, the delivery that goes on over it, and what is said again later.
+
+    `before` are states of the parent before the one that starts the child.
+    """
 
     kept: Step = nothing
     lost: Step = nothing
     delivery: Step
+    again: Step = nothing
     how: str = ".sync:2"
+    before: Mapping[str, Document] = field(default_factory=dict)
 
     def outcomes(self, world: World, outlet: Outlet) -> list[object]:
         """What becomes of it in the end, for each packet of the delivery before which the power is lost."""
         found: list[object] = []
         while self._strikes(world, outlet, len(found)):
             run = world.runs[-1]
-            for step in (settled, looked_at, settled, done, settled):
+            for step in (settled, self.again, settled, looked_at, settled, done, settled):
                 step(world, run)
             metas = [world.meta(child) for child in children(world, run)]
             found.append((world.run_status(run).value, tuple(meta["status"] for meta in metas)))
@@ -142,7 +160,7 @@ class Loss:
         return found
 
     def _strikes(self, world: World, outlet: Outlet, number: int) -> bool:
-        run = world.create(workflow({"Inner": starts(keep(world), self.how)}))
+        run = world.create(workflow({**self.before, "Inner": starts(keep(world), self.how)}))
         self.kept(world, run)
         outlet.note(run)
         self.lost(world, run)
@@ -182,4 +200,10 @@ def test_a_child_that_is_taken_back_is_started_again(world: World, outlet: Outle
 
 def test_so_is_one_that_nobody_waits_for(world: World, outlet: Outlet) -> None:
     loss = Loss(lost=of_parent, delivery=of_child, how="")
+    assert set(loss.outcomes(world, outlet)) == {DONE}
+
+
+def test_a_child_is_not_started_before_its_state_is_entered_for_good(world: World, outlet: Outlet) -> None:
+    before = {"First": {"Type": "Task", "Next": "Inner"}}
+    loss = Loss(before=before, kept=taken, lost=worked, delivery=of_parent, again=worked)
     assert set(loss.outcomes(world, outlet)) == {DONE}
