@@ -58,7 +58,7 @@
 | `cp:idx:barrier:{<key>}` | string | a transaction outside runs that waits for replicas (in the slot of what it wrote); on a cluster, any write that does, to a key of its node | a minute |
 | `cp:idx:sweep` | string | the process that sweeps the indexes for wrong entries, so that no other does | an hour |
 | `cp:idx:time`, on a cluster also in 16 shards | string | clocks, each time they look: the latest time of the server that any has seen | for ever |
-| `cp:idx:probe` | string | health reports: the small write that shows whether Redis takes writes; `…:{<tag>}` at nodes | a minute |
+| `cp:idx:probe` | string | health reports: the small write that shows whether Redis takes writes; `…:{<tag>}` at nodes, `…:{<run>}` where a run is explained | a minute |
 | `cp:idx:seen` | sorted set | servers, every few seconds: agents by when they last called a tool | the last 1000, a week after the last call |
 | `cp:idx:platforms` | hash | processes whose circuit breaker is open, by kind of platform: since when, and the latest error | two minutes after the last |
 | `cp:idx:traced:<run>` | string | sending the trace of an ended run (`trace_marks`): who does, then which end of it was sent | two days |
@@ -120,6 +120,11 @@ def runs_by(facet: str, value: str) -> str:
 def news(agent_id: str, shards: int) -> str:
     """Return where it is told that this agent got something: in one stream, on a cluster in the channel of its part."""
     return NEWS if shards == 1 else f"cp:idx:{{a{agent_shard(agent_id)}}}:news"
+
+
+def probe(workflow_id: str, shards: int) -> str:
+    """Return the key of the small write that shows whether Redis takes writes to a run: on a cluster in its slot."""
+    return PROBE if shards == 1 else f"{PROBE}:{{{workflow_id}}}"
 
 
 def inbox(agent_id: str) -> str:

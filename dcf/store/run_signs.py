@@ -56,7 +56,7 @@ class RunSignsReader:
         run, reading = keys_of(workflow_id), Reading(keys_of(workflow_id), Reads(whole_meta=True))
         asked = reading.commands()
         written, *replies = self._connections.ask(
-            write_probe(),
+            write_probe(keys.probe(run.workflow_id, self._connections.shards)),
             *asked,
             ("ZRANGE", run.timers, 0, MOST - 1, "WITHSCORES"),
             ("ZCARD", run.timers),

@@ -13,7 +13,7 @@ from dcf.errors import InvalidArgument, StoreUnavailable, StoreUnsuitable
 from dcf.runs.health import Health
 from dcf.store.attempts import Overtaken, commit, watch_if
 from dcf.store.cluster import ClusterConnections
-from dcf.store.cluster_keys import slot_of
+from dcf.store.cluster_keys import cluster_key, slot_of
 from dcf.store.cluster_url import open_cluster
 from dcf.store.connection import Connections, exchange
 from dcf.store.faults import PassingError
@@ -21,6 +21,7 @@ from dcf.store.guards import Unchanged
 from dcf.store.inspection import inspect_server
 from dcf.store.keys import RunKeys
 from dcf.store.opening import connect
+from dcf.store.run_signs import RunSignsReader
 from dcf.store.vitals import VitalSigns
 from tests.support.cluster import Cluster
 from tests.support.servers import free_port, redis_server
@@ -132,3 +133,17 @@ def test_a_health_report_writes_at_each_primary_and_names_the_one_that_refuses(
         assert writes.sentence.startswith(
             f"Node 127.0.0.1:{node.port} of the cluster: Redis refuses writes: its memory"
         )
+
+
+def test_what_is_read_to_explain_a_run_tells_of_the_node_that_has_the_run(
+    cluster: Cluster, connections_of_one: ClusterConnections
+) -> None:
+    own = cluster.owner(slot_of(cluster_key(RUN.meta)))
+    signs = RunSignsReader(connections_of_one)
+    for node in cluster.primaries():
+        node.ask("CONFIG", "SET", "maxmemory", 1)
+        try:
+            refusal = signs.run(RUN.workflow_id).refusal
+        finally:
+            node.ask("CONFIG", "SET", "maxmemory", 0)
+        assert (refusal is not None) == (node is own)
