@@ -122,11 +122,6 @@ def news(agent_id: str, shards: int) -> str:
     return NEWS if shards == 1 else f"cp:idx:{{a{agent_shard(agent_id)}}}:news"
 
 
-def probe(workflow_id: str, shards: int) -> str:
-    """Return the key of the small write that shows whether Redis takes writes to a run: on a cluster in its slot."""
-    return PROBE if shards == 1 else f"{PROBE}:{{{workflow_id}}}"
-
-
 def inbox(agent_id: str) -> str:
     """Return the key of an agent's inbox: its events until it acknowledges them."""
     return f"cp:idx:inbox:{agent_id}"

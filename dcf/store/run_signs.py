@@ -56,7 +56,7 @@ class RunSignsReader:
         run, reading = keys_of(workflow_id), Reading(keys_of(workflow_id), Reads(whole_meta=True))
         asked = reading.commands()
         written, *replies = self._connections.ask(
-            write_probe(keys.probe(run.workflow_id, self._connections.shards)),
+            write_probe(_probe(run.workflow_id, self._connections.shards)),
             *asked,
             ("ZRANGE", run.timers, 0, MOST - 1, "WITHSCORES"),
             ("ZCARD", run.timers),
@@ -95,3 +95,8 @@ class RunSignsReader:
             if seen
             else {},
         )
+
+
+def _probe(workflow_id: str, shards: int) -> str:
+    """Return the key of the small write that shows whether Redis takes writes to a run: on a cluster in its slot."""
+    return keys.PROBE if shards == 1 else f"{keys.PROBE}:{{{workflow_id}}}"
