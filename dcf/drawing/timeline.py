@@ -143,7 +143,7 @@ def kind_in(machine: Machine, path: str) -> str | None:
     """
     try:
         state = resolve(machine, path).state
-    except (KeyError, ValueError, IndexError):
+    except KeyError:
         return None
     waits_as = None if not isinstance(state, Task) or state.served_by.is_worked else state.served_by.waits_as
     return waits_as or state.kind()

@@ -93,9 +93,10 @@ def survey_of_export(found: ExportedRun) -> Survey:
 
 def _is_in(machine: Machine, path: str) -> bool:
     try:
-        return resolve(machine, path) is not None
-    except (KeyError, ValueError, IndexError):
+        resolve(machine, path)
+    except KeyError:
         return False
+    return True
 
 
 def current(docs: Docs) -> dict[str, StateDoc]:

@@ -26,7 +26,7 @@ from dcf.store import keys
 from dcf.store.cluster import ClusterConnections
 from dcf.store.cluster_stages import Node
 from dcf.store.connection import CONNECTION_ERRORS, close_async_client
-from dcf.store.faults import PassingError, connection_error, reply_error
+from dcf.store.faults import PassingError, connection_error, refusal
 from dcf.store.news import NewsHeard, NewsLost
 
 _SILENT_S: Final = 5.0
@@ -143,8 +143,7 @@ class ClusterNews:
         except MovedError:
             pass
         except redis.ResponseError as refused:
-            found = reply_error(refused)
-            error = connection_error(found, node) if isinstance(found, PassingError) else found
+            error = refusal(refused, node)
         except CONNECTION_ERRORS as broken:
             error = connection_error(broken, node)
         finally:

@@ -119,10 +119,13 @@ def node_of_cluster() -> StoreUnsuitable:
     return StoreUnsuitable(*_LASTING["CROSSSLOT"])
 
 
-def refusal(error: redis.ResponseError) -> StoreUnavailable | StoreUnsuitable:
-    """Return the error that says in words why Redis refused a command, whether or not a retry may help."""
+def refusal(error: redis.ResponseError, place: str | None = None) -> StoreUnavailable | StoreUnsuitable:
+    """Return the error that says in words why Redis refused a command, whether or not a retry may help.
+
+    `place` is its address.
+    """
     found = reply_error(error)
-    return _passing(found.code) if isinstance(found, PassingError) else found
+    return _passing(found.code, place) if isinstance(found, PassingError) else found
 
 
 def _passing(code: str, place: str | None = None) -> StoreUnavailable:

@@ -17,7 +17,7 @@ import redis.asyncio
 from dcf.errors import StoreUnavailable, StoreUnsuitable
 from dcf.store import keys
 from dcf.store.connection import CONNECTION_ERRORS, close_async_client, place_of
-from dcf.store.faults import PassingError, connection_error, reply_error
+from dcf.store.faults import PassingError, connection_error, refusal, reply_error
 from dcf.store.inbox import MOST_NEWS
 
 _BLOCK_S: Final = 5.0
@@ -83,8 +83,7 @@ class News:
                 await self._read_until_it_breaks(client)
                 await client.connection_pool.disconnect()
         except redis.ResponseError as error:
-            found = reply_error(error)
-            return connection_error(found, place) if isinstance(found, PassingError) else found
+            return refusal(error, place)
         except CONNECTION_ERRORS as error:
             return connection_error(error, place)
 

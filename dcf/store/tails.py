@@ -15,7 +15,7 @@ import redis.asyncio
 
 from dcf.errors import StoreUnavailable, StoreUnsuitable
 from dcf.store.connection import CONNECTION_ERRORS, close_async_client, place_of
-from dcf.store.faults import PassingError, connection_error, reply_error
+from dcf.store.faults import connection_error, refusal
 from dcf.store.history import Happening, told_by
 from dcf.store.keys import RunKeys
 
@@ -116,8 +116,7 @@ class Tails:
                 elif await self._read(client):
                     await asyncio.sleep(_PAUSE_S)
         except redis.ResponseError as error:
-            found = reply_error(error)
-            return connection_error(found, place) if isinstance(found, PassingError) else found
+            return refusal(error, place)
         except CONNECTION_ERRORS as error:
             return connection_error(error, place)
 

@@ -180,7 +180,7 @@ def _is_refused(reply: Reply) -> bool:
     return isinstance(reply, redis.ResponseError) and faults.is_refused(reply)
 
 
-def write_probe(key: str = keys.PROBE) -> Command:
+def write_probe(key: str) -> Command:
     """Return the small write that shows whether Redis takes writes."""
     return ("SET", key, "1", "EX", _PROBE_LIFE_S)
 

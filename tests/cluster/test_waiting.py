@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from dcf.store.inbox_waits import InboxReader
 from dcf.store.opening import connect
 from tests.support.cluster import Cluster, Node, redis_cluster
 from tests.support.inboxes import listener_ids, reading
-from tests.support.waiting import wait_until
+from tests.support.waiting import until, wait_until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
 
@@ -48,10 +48,6 @@ async def reader(cluster: Cluster) -> AsyncIterator[InboxReader]:
         yield found
 
 
-async def until(predicate: Callable[[], object]) -> None:
-    await asyncio.to_thread(wait_until, predicate, PATIENCE_S)
-
-
 def slot(agent: str) -> int:
     return slot_of(cluster_key(keys.news(agent, SHARDS)))
 
@@ -65,7 +61,7 @@ def agents_of(cluster: Cluster, nodes: list[Node]) -> list[str]:
 async def asleep(cluster: Cluster, reader: InboxReader, agent: str) -> "asyncio.Task[Message | None]":
     """A wait that is told what comes."""
     task = asyncio.create_task(reader.next(agent, LONG_S))
-    await until(lambda: task.done() or listener_ids(cluster.owner(slot(agent))))
+    await until(lambda: task.done() or listener_ids(cluster.owner(slot(agent))), PATIENCE_S)
     return task
 
 
@@ -88,7 +84,7 @@ async def test_who_waits_is_woken_also_after_the_slot_moved_to_another_node(
     (agent,) = agents_of(cluster, [source])
     task = await asleep(cluster, reader, agent)
     await asyncio.to_thread(cluster.move, slot(agent), target)
-    await until(lambda: listener_ids(target))
+    await until(lambda: listener_ids(target), PATIENCE_S)
     assert listener_ids(source) == []
     await put(inbox, agent, 1)
     assert await event_of(task) == {"number": 1}
@@ -103,7 +99,7 @@ async def test_a_killed_primary_ends_the_waits_for_its_agents_alone_and_later_on
     killed.kill()
     with pytest.raises(StoreUnavailable, match="Redis cannot be reached"):
         await event_of(task)
-    await until(cluster.is_whole)
+    await until(cluster.is_whole, PATIENCE_S)
     task = await asleep(cluster, reader, agent)
     for name in (agent, undisturbed):
         await put(inbox, name, 2)
@@ -128,9 +124,9 @@ async def test_who_waits_at_a_primary_that_is_frozen_and_replaced_is_woken_by_it
                 continue
 
     task = asyncio.create_task(wait())
-    await until(lambda: listener_ids(frozen))
+    await until(lambda: listener_ids(frozen), PATIENCE_S)
     with frozen.stopped():
-        await until(lambda: replica.ask("ROLE")[0] == "master" and listener_ids(replica))
+        await until(lambda: replica.ask("ROLE")[0] == "master" and listener_ids(replica), PATIENCE_S)
         await put(inbox, agent, 3)
         assert await event_of(task) == {"number": 3}
 

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 
 import pytest
 
@@ -16,7 +16,7 @@ from dcf.store.inbox_waits import InboxReader
 from dcf.store.key_parts import AGENT_SHARDS
 from tests.support.cluster import Cluster, Node
 from tests.support.inboxes import listener_ids, reading
-from tests.support.waiting import wait_until
+from tests.support.waiting import until, wait_until
 
 pytestmark = pytest.mark.anyio
 
@@ -44,10 +44,6 @@ def inbox(cluster_connections: Connections) -> Inbox:
 async def reader(cluster: Cluster) -> AsyncIterator[InboxReader]:
     async with reading(cluster.url) as found:
         yield found
-
-
-async def until(predicate: Callable[[], object]) -> None:
-    await asyncio.to_thread(wait_until, predicate)
 
 
 def waiting(reader: InboxReader, agent: str) -> "asyncio.Task[Message | None]":

@@ -21,7 +21,7 @@ from tests.support.inboxes import follower_ids, is_followed, reading
 from tests.support.proxy import Fault, Proxy
 from tests.support.restricted import RestrictedRedis
 from tests.support.servers import free_port, redis_server
-from tests.support.waiting import wait_until
+from tests.support.waiting import until, wait_until
 from tests.support.world import World
 
 pytestmark = pytest.mark.anyio
@@ -50,10 +50,6 @@ def inbox(real: World) -> Inbox:
 async def reader(server: RestrictedRedis) -> AsyncIterator[InboxReader]:
     async with reading(server.url) as found:
         yield found
-
-
-async def until(predicate: Callable[[], object]) -> None:
-    await asyncio.to_thread(wait_until, predicate)
 
 
 async def waiting(reader: InboxReader, agent: str, timeout_s: float = LONG_S) -> "asyncio.Task[Message | None]":

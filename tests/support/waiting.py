@@ -1,5 +1,6 @@
 """Waiting for something to come true, without sleeping for a guessed time."""
 
+import asyncio
 import time
 from collections.abc import Callable
 
@@ -9,3 +10,8 @@ def wait_until(predicate: Callable[[], object], timeout_s: float = 10.0) -> None
     while not predicate():
         assert time.monotonic() < deadline, f"it did not come true within {timeout_s:g} seconds"
         time.sleep(0.002)
+
+
+async def until(predicate: Callable[[], object], timeout_s: float = 10.0) -> None:
+    """The same in a test that has an event loop, which goes on meanwhile."""
+    await asyncio.to_thread(wait_until, predicate, timeout_s)
