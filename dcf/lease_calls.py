@@ -15,6 +15,9 @@ from dcf.values.records import record
 _MOST_NAMED: Final = 200
 """As many states as await_workflow_event takes names of."""
 
+_STILL_TO_DO: Final = (None, "pending", "running")
+"""Statuses of a state whose lease was given back, unless its run was cancelled or its time ended meanwhile."""
+
 
 class ToolCaller(Protocol):
     """Calls dcf's tools over some transport."""
@@ -137,9 +140,13 @@ class LeaseCalls:
         given = {"choices_json": list(choices)} if choices else {}
         return self._tools.call("ask_question", **held, question=question, **given)
 
-    def release(self, work: Work) -> None:
-        """Give the lease back."""
-        self._tools.call("release_state_lease", workflow_id=work.workflow_id, state=work.state, lease_token=work.token)
+    def release(self, work: Work) -> str | None:
+        """Give the lease back; return why nobody else will do the work, or None."""
+        answer = self._tools.call(
+            "release_state_lease", workflow_id=work.workflow_id, state=work.state, lease_token=work.token
+        )
+        status = (answer.get("updated_state") or {}).get("status")
+        return _refused(answer) if status in _STILL_TO_DO else f"the state is {status}"
 
     def write(self, work: Work, result: Result, *, claim_next: bool) -> dict[str, Json]:
         """Write what came of a state, and lease the next one with it."""

@@ -281,11 +281,13 @@ class Worker:
     def give_back(self, work: Work) -> None:
         """Release a lease. If the call fails, the lease expires, so a failure is only logged."""
         try:
-            self._leases.release(work)
+            why = self._leases.release(work)
         except DcfError as error:
+            why = None
             log.warning("%s: the lease is not given back: %s", work.name, error.message)
-        self._given_back[work.token] = work
-        self._lost(work, "given back")
+        if why is None:
+            self._given_back[work.token] = work
+        self._lost(work, why or "given back")
 
     def _plan_of(self, state: str) -> TaskPlan | None:
         return self._plans.get(name_of(state), self._otherwise)
@@ -316,18 +318,19 @@ class Worker:
         return work
 
     def _lost(self, work: Work, why: str) -> None:
-        self._free(work)
-        if self._witness is not None:
+        """Let go of work without a result; the witness hears of it once, if it heard that the work was taken."""
+        if self._free(work) and self._witness is not None:
             self._witness.lost(work, why)
 
     def _asked(self) -> None:
         self._is_asking = False
         self._tell_drain()
 
-    def _free(self, work: Work) -> None:
+    def _free(self, work: Work) -> bool:
         self._calls.pop(work.token, None)
-        self._in_hand.pop(work.token, None)
+        was_in_hand = self._in_hand.pop(work.token, None) is not None
         self._tell_drain()
+        return was_in_hand
 
     def _tell_drain(self) -> None:
         if self._stop.is_set():
@@ -346,7 +349,7 @@ class Worker:
             if found["code"] in ("ok", _JUDGED):
                 self._witness.ended(work, result)
             elif found["code"] not in _WAITED_FOR | {_MISMATCH}:
-                self._witness.lost(work, str(found["error"]))
+                self._lost(work, str(found["error"]))
 
     def _deliver(self, results: Results, write: Callable[[], dict[str, Json]]) -> dict[str, Json] | None:
         """Write what came of states until the server answers; None if it refuses, or cannot be told of it.
@@ -370,9 +373,8 @@ class Worker:
                 break
             pause = min(2 * pause, _LONGEST_PAUSE_S)
         log.warning("%s: the result is given up: %s", name, why)
-        if self._witness is not None:
-            for work, _ in results:
-                self._witness.lost(work, str(why))
+        for work, _ in results:
+            self._lost(work, str(why))
         return None
 
     def _served(self, work: Work) -> Work | None:

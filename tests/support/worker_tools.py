@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dcf.errors import DcfError
+from dcf.witness import Witness
 from dcf.worker import TaskFunction, Worker
 
 RUN = "run-1"
@@ -38,9 +39,15 @@ def event(state: str | None = "A", **more: Any) -> dict[str, Any]:
     return {"workflow_id": RUN, "target_state": state, **more}
 
 
-def worker(tools: FakeTools, functions: dict[str, TaskFunction] | None = None, *, lease_ttl_s: int = 30) -> Worker:
+def worker(
+    tools: FakeTools,
+    functions: dict[str, TaskFunction] | None = None,
+    *,
+    lease_ttl_s: int = 30,
+    witness: Witness | None = None,
+) -> Worker:
     named = functions or {"A": lambda given: given}
-    return Worker(tools, "me", named, lease_ttl_s=lease_ttl_s, wait_s=0, pause_s=0.001)
+    return Worker(tools, "me", named, lease_ttl_s=lease_ttl_s, wait_s=0, pause_s=0.001, witness=witness)
 
 
 def report(function: TaskFunction) -> dict[str, Any]:

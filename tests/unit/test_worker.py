@@ -7,6 +7,7 @@ import pytest
 
 from dcf.errors import DcfError, ServerUnreachable, ToolCallFailed
 from dcf.task_context import TaskContext, idempotency_key_of
+from dcf.task_results import Result
 from dcf.worker import FUNCTIONS, Work, Worker, task
 from tests.support.waiting import wait_until
 from tests.support.worker_tools import RUN, TIMEOUT, Answer, FakeTools, Inbox, claimed, event, message, serve, worker
@@ -170,6 +171,56 @@ def test_a_lease_that_cannot_be_given_back_does_not_end_the_worker(caplog: pytes
     )
     worker(tools).handle(event())
     assert f"{RUN}/Z: the lease is not given back" in caplog.text
+
+
+class Hearing:
+    """A witness that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def taken(self, work: Work) -> None:
+        self.heard.append(f"taken {work.state}")
+
+    def ended(self, work: Work, result: Result) -> None:
+        self.heard.append(f"ended {work.state}")
+
+    def lost(self, work: Work, why: str) -> None:
+        self.heard.append(why)
+
+
+CANCELLED = {"status": "lease_already_clear", "updated_state": {"status": "cancelled"}}
+RELEASED = {"status": "lease_released", "updated_state": {"status": "pending"}}
+
+
+@pytest.mark.parametrize(
+    ("released", "told", "is_for_others"),
+    [(CANCELLED, "the state is cancelled", False), (RELEASED, "given back", True)],
+)
+def test_only_what_others_can_still_do_is_said_to_be_given_back(
+    released: Answer, told: str, is_for_others: bool
+) -> None:
+    """A function that was cancelled with its run may end after its worker was told to stop."""
+
+    def work(given: Any, context: TaskContext) -> Any:
+        assert one.acquire({"workflow_id": RUN, "type": "run_over"}) is None
+        one._stop.set()
+        context.check()
+
+    tools = FakeTools(acquire_state_lease={"work": {"input": 1, "epoch": 41}}, release_state_lease=released)
+    hearing = Hearing()
+    one = worker(tools, {"A": work}, witness=hearing)
+    one.handle(event())
+    assert hearing.heard == ["taken A", told]
+    assert [work.state for work in one.drain(0)] == (["A"] if is_for_others else [])
+
+
+def test_a_witness_hears_of_no_loss_of_what_the_worker_never_took() -> None:
+    hearing = Hearing()
+    tools = FakeTools(update_workflow_control_plane={"run_status": "running", "work": claimed("Z")})
+    worker(tools, witness=hearing).handle(event())
+    assert "release_state_lease" in tools.names
+    assert hearing.heard == ["taken A", "ended A"]
 
 
 # Waiting for events
