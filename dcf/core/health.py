@@ -4,26 +4,12 @@
 """
 
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from typing import Final
 
-from dcf.core.vitals import (
-    ClockFacts,
-    Durability,
-    Expected,
-    MemoryUse,
-    ScheduleFacts,
-    SweepResult,
-    Trouble,
-    Vitals,
-    WebhookFacts,
-)
+from dcf.core.health_findings import HealthFinding, Level, Topic
+from dcf.core.server_health import judge_servers
+from dcf.core.vitals import ClockFacts, Expected, ScheduleFacts, SweepResult, Trouble, Vitals, WebhookFacts
 from dcf.values.instants import SECOND, to_text
-from dcf.values.json_text import Json
-from dcf.values.records import record
-
-NEARLY_FULL: Final = 0.85
-"""Part of the memory limit from which an operator is warned."""
 
 RECENT_S: Final = 600
 """Seconds after which an agent that was not seen counts as away."""
@@ -32,75 +18,6 @@ _LATE_S: Final = 10.0
 """Seconds by which the clock may be late, or silent, without a warning; or three of its intervals."""
 
 _SWEEP_AGE_S: Final = 3 * 3600
-_LAGGING_S: Final = 10
-
-
-class Level(StrEnum):
-    """How bad it is. `failing`: something that dcf promises does not happen now."""
-
-    OK = "ok"
-    WARNING = "warning"
-    FAILING = "failing"
-
-
-class Topic(StrEnum):
-    """What a finding is about."""
-
-    REDIS = "redis"
-    WRITES = "writes"
-    MEMORY = "memory"
-    DURABILITY = "durability"
-    REPLICAS = "replicas"
-    CLOCK = "clock"
-    AGENTS = "agents"
-    PLATFORM = "platform"
-    SCHEDULES = "schedules"
-    LISTS = "lists"
-
-
-SETUP: Final = frozenset({Topic.REDIS, Topic.WRITES, Topic.MEMORY, Topic.DURABILITY, Topic.REPLICAS})
-"""What depends on how Redis is set up, and not on what happens later: a server tells it at its start."""
-
-_STOPPING: Final = frozenset({Topic.REDIS, Topic.WRITES, Topic.REPLICAS})
-"""Topics whose failure makes calls of tools fail."""
-
-_LOOK_UP: Final = "Look up at the service what survives a failure; docs/managed-redis.md says what dcf needs."
-"""What to do where Redis does not tell how it keeps its data."""
-
-_SEVERITY: Final = (Level.OK, Level.WARNING, Level.FAILING)
-
-
-@record(frozen=True, slots=True)
-class HealthFinding:
-    """One finding. `remedy` says what to do, where something is to be done.
-
-    `as_asked`: it is so because the settings of this process ask for it.
-    """
-
-    topic: Topic
-    level: Level
-    sentence: str
-    remedy: str | None = None
-    as_asked: bool = False
-
-    @property
-    def stops_calls(self) -> bool:
-        """True if calls of tools fail because of it."""
-        return self.level is Level.FAILING and self.topic in _STOPPING
-
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        return {
-            "topic": self.topic.value,
-            "level": self.level.value,
-            "sentence": self.sentence,
-            "remedy": self.remedy,
-        }
-
-
-def worst(levels: Iterator[Level]) -> Level:
-    """Return the worst of the levels; ok if there are none."""
-    return max(levels, key=_SEVERITY.index, default=Level.OK)
 
 
 def unreachable(trouble: Trouble) -> tuple[HealthFinding, ...]:
@@ -111,145 +28,13 @@ def unreachable(trouble: Trouble) -> tuple[HealthFinding, ...]:
 def judge(vitals: Vitals, expected: Expected) -> tuple[HealthFinding, ...]:
     """Return at least one finding on every topic."""
     return (
-        HealthFinding(Topic.REDIS, Level.OK, _answers(vitals.redis_version)),
-        _writes(vitals.refusal),
-        *_memory(vitals.memory),
-        *_durability(vitals.durability, expected.fsync),
-        *_replicas(vitals, expected.wait_replicas),
+        *judge_servers(vitals.servers, expected),
         *_clock(vitals.clock, vitals.now, expected.pulse_interval_s),
         _agents(vitals),
         *_platforms(vitals, expected.platforms),
         _schedules(vitals.schedules, vitals.now, expected.pulse_interval_s),
         _lists(vitals.swept, vitals.now),
     )
-
-
-def _answers(version: str) -> str:
-    return "Redis answers; its version is not known." if version == "unknown" else f"Redis {version} answers."
-
-
-def _writes(refusal: Trouble | None) -> HealthFinding:
-    if refusal is None:
-        return HealthFinding(Topic.WRITES, Level.OK, "A small write was accepted just now.")
-    return HealthFinding(Topic.WRITES, Level.FAILING, refusal.message, refusal.remedy)
-
-
-def _memory(memory: MemoryUse | None) -> Iterator[HealthFinding]:
-    if memory is None:
-        sentence = "How much memory Redis has, and what it does when that is full, is not known: it refuses INFO."
-        remedy = "See to it that its maxmemory-policy is noeviction, and watch its memory at the service."
-        yield HealthFinding(Topic.MEMORY, Level.WARNING, sentence, remedy)
-        return
-    if memory.policy != "noeviction":
-        yield HealthFinding(
-            Topic.MEMORY,
-            Level.WARNING,
-            f"maxmemory-policy is {memory.policy}: Redis may drop documents of a run when memory is short.",
-            "Set maxmemory-policy noeviction in its configuration.",
-        )
-    if not memory.limit:
-        yield HealthFinding(Topic.MEMORY, Level.OK, f"Redis uses {_size(memory.used)}; maxmemory sets no limit.")
-        return
-    share = min(1.0, memory.used / memory.limit)
-    sentence = f"Redis uses {_size(memory.used)} of {_size(memory.limit)} ({share:.0%})."
-    if share < NEARLY_FULL:
-        yield HealthFinding(Topic.MEMORY, Level.OK, sentence)
-        return
-    remedy = "Raise its maxmemory, or finalize runs that are over with a retention so that their documents expire."
-    yield HealthFinding(Topic.MEMORY, Level.WARNING, f"{sentence} Full, it refuses every write.", remedy)
-
-
-def _durability(found: Durability | None, asked: str | None) -> Iterator[HealthFinding]:
-    if found is None:
-        sentence = "Whether Redis keeps its data on disk is not known: it refuses INFO."
-        yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, _LOOK_UP)
-        return
-    problems = [*_failed_saves(found), *_lossy(found, asked)]
-    yield from problems
-    if not problems:
-        sentence = f"appendonly is yes and appendfsync is {found.fsync}: nothing acknowledged is lost."
-        yield HealthFinding(Topic.DURABILITY, Level.OK, sentence)
-
-
-def _failed_saves(found: Durability) -> Iterator[HealthFinding]:
-    free = "Look at the log of Redis and free disk space."
-    if found.log and not found.log_written:
-        yield HealthFinding(Topic.DURABILITY, Level.FAILING, "The last write to the append-only file failed.", free)
-    if found.log and not found.log_rewritten:
-        yield HealthFinding(Topic.DURABILITY, Level.WARNING, "The last rewrite of the append-only file failed.", free)
-    if found.snapshots and not found.snapshot_written:
-        yield HealthFinding(Topic.DURABILITY, Level.WARNING, "The last snapshot (RDB) failed.", free)
-
-
-def _lossy(found: Durability, asked: str | None) -> Iterator[HealthFinding]:
-    if not found.log:
-        kept = f"only its snapshots (save {found.snapshots}) survive" if found.snapshots else "every run is lost"
-        if found.snapshots is None:
-            kept = "only snapshots survive, if there are any (this user may not read settings),"
-        sentence = f"appendonly is no: {kept} when Redis stops."
-        yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, "Set appendonly yes in its configuration.")
-        return
-    if found.fsync == "always":
-        return
-    if found.fsync is None:
-        sentence = "appendonly is yes; how often it is synced to disk is not known: this user may not read settings."
-        yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, _LOOK_UP)
-        return
-    loss = "a killed redis-server or a power loss may take the last two seconds of work"
-    if found.fsync == "no":
-        loss = "a killed redis-server or a power loss may take the last half a minute of work, or more"
-    if asked not in {None, found.fsync}:
-        loss = f"{loss}, though DCF_APPENDFSYNC asks for {asked}"
-    sentence = f"appendfsync is {found.fsync}: {loss}."
-    where = "Set appendfsync always in its configuration" if asked is None else "Set DCF_APPENDFSYNC=always"
-    if asked == "always":
-        where = "End every dcf process of this data directory and start them with DCF_APPENDFSYNC=always"
-    remedy = f"{where} to lose nothing."
-    yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, remedy, as_asked=asked == found.fsync)
-
-
-def _replicas(vitals: Vitals, wanted: int) -> Iterator[HealthFinding]:
-    connected = len(vitals.replicas or ())
-    there = "a replica is" if connected == 1 else f"{connected} replicas are"
-    if vitals.is_replica:
-        yield HealthFinding(Topic.REPLICAS, Level.OK, "This server is itself a replica; its primary has the others.")
-    elif wanted and not vitals.waits:
-        yield HealthFinding(
-            Topic.REPLICAS,
-            Level.FAILING,
-            f"Redis refuses WAIT, so that no change is answered (DCF_WAIT_REPLICAS is {wanted}).",
-            "Allow WAIT to the user of REDIS_URL, or set DCF_WAIT_REPLICAS=0 and start dcf again.",
-        )
-    elif wanted and vitals.refusal is None and (vitals.confirmed or 0) < wanted:
-        yield HealthFinding(
-            Topic.REPLICAS,
-            Level.FAILING,
-            f"{vitals.confirmed or 0} of {wanted} replicas confirmed a write in time, so that no change is answered"
-            f" (DCF_WAIT_REPLICAS is {wanted}); {there} connected.",
-            "Bring the replicas back, or set a smaller DCF_WAIT_REPLICAS and start dcf again.",
-        )
-    elif vitals.replicas is None:
-        known = f"{vitals.confirmed} confirm writes" if wanted else "DCF_WAIT_REPLICAS is 0"
-        sentence = f"Which replicas there are is not known: Redis refuses INFO; {known}."
-        remedy = None if wanted else "Set DCF_WAIT_REPLICAS=1 if there are any: a failover then takes nothing back."
-        yield HealthFinding(Topic.REPLICAS, Level.OK if wanted else Level.WARNING, sentence, remedy)
-    elif connected and not wanted:
-        yield HealthFinding(
-            Topic.REPLICAS,
-            Level.WARNING,
-            f"{there.capitalize()} there and DCF_WAIT_REPLICAS is 0: a failover may take back what was answered.",
-            "Set DCF_WAIT_REPLICAS=1.",
-        )
-    else:
-        behind = max((one.behind for one in vitals.replicas), default=0)
-        most = f", at most {behind} bytes behind" if connected else ""
-        yield HealthFinding(
-            Topic.REPLICAS, Level.OK, f"{there.capitalize()} connected{most}; DCF_WAIT_REPLICAS is {wanted}."
-        )
-    lagging = [one for one in vitals.replicas or () if not one.online or one.lag_s > _LAGGING_S]
-    if lagging:
-        sentence = f"{len(lagging)} of {connected} replicas do not keep up (not online, or silent for {_LAGGING_S} s)."
-        yield HealthFinding(Topic.REPLICAS, Level.WARNING, sentence, "Look at the logs of the replicas.")
 
 
 def _clock(found: ClockFacts, now: int, interval_s: float) -> Iterator[HealthFinding]:
@@ -385,10 +170,3 @@ def _ago(elapsed_s: float) -> str:
         if elapsed_s >= 2 * length:
             return f"{int(elapsed_s // length)} {unit} ago"
     return f"{int(elapsed_s)} s ago"
-
-
-def _size(count: int) -> str:
-    for unit, length in (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):
-        if count >= length:
-            return f"{count / length:.1f} {unit}"
-    return f"{count} bytes"

@@ -33,6 +33,11 @@ class MemoryUse:
     limit: int
     policy: str
 
+    @property
+    def share(self) -> float:
+        """The part of the limit that is used, from 0 to 1; 0 where there is no limit."""
+        return min(1.0, self.used / self.limit) if self.limit else 0.0
+
 
 @record(frozen=True, slots=True, kw_only=True)
 class Durability:
@@ -154,16 +159,15 @@ class SweepResult:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Vitals:
-    """Everything that was read.
+class ServerVitals:
+    """What was read of one Redis server; `node` is its address if it is a node of a cluster.
 
     `refusal` says why a small write was refused. `memory`, `durability` and `replicas` are None where Redis refuses
     INFO. `confirmed` is how many replicas confirmed the write within a moment (None if none is waited for); `waits` is
-    False where Redis refuses WAIT. `troubled` are the platforms that do not answer. `seen` has the agents seen last,
-    latest first, and `seen_count` counts all that are remembered.
+    False where Redis refuses WAIT.
     """
 
-    now: int
+    node: str | None = None
     redis_version: str
     refusal: Trouble | None
     memory: MemoryUse | None
@@ -171,6 +175,19 @@ class Vitals:
     is_replica: bool
     replicas: tuple[ReplicaSeen, ...] | None
     confirmed: int | None
+    waits: bool = True
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Vitals:
+    """Everything that was read. `servers` is one, or each primary of a cluster, the one with the least room first.
+
+    `troubled` are the platforms that do not answer. `seen` has the agents seen last, latest first, and `seen_count`
+    counts all that are remembered.
+    """
+
+    now: int
+    servers: tuple[ServerVitals, ...]
     clock: ClockFacts
     seen: tuple[Sighting, ...] = ()
     seen_count: int = 0
@@ -178,7 +195,6 @@ class Vitals:
     webhooks: WebhookFacts = WebhookFacts()
     swept: SweepResult | None = None
     schedules: ScheduleFacts = ScheduleFacts()
-    waits: bool = True
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from dcf import __version__
-from dcf.core.health import SETUP, HealthFinding, Level, judge, unreachable, worst
-from dcf.core.vitals import Durability, Expected, Trouble, Vitals
+from dcf.core.health import judge, unreachable
+from dcf.core.health_findings import HealthFinding, Level, worst
+from dcf.core.server_health import SETUP
+from dcf.core.vitals import Durability, Expected, ServerVitals, Trouble, Vitals
 from dcf.errors import InternalError, StoreUnavailable, StoreUnsuitable
 from dcf.store.vitals import VitalSigns
 from dcf.values.instants import seconds, to_text
@@ -99,10 +101,7 @@ def _facts(vitals: Vitals, expected: tuple[str, ...]) -> dict[str, Json]:
     overdue = clock.overdue
     return {
         "checked_at": to_text(vitals.now),
-        "redis_version": vitals.redis_version,
-        "memory": None if vitals.memory is None else asdict(vitals.memory),
-        "durability": None if vitals.durability is None else _durability(vitals.durability),
-        "replicas": None if vitals.replicas is None else [asdict(one) for one in vitals.replicas],
+        **_server(vitals.servers[0]),
         "clock": {
             "looked_at": None if clock.looked_at is None else to_text(clock.looked_at),
             "late_s": 0.0 if overdue is None else seconds(vitals.now - overdue.since),
@@ -120,6 +119,17 @@ def _facts(vitals: Vitals, expected: tuple[str, ...]) -> dict[str, Json]:
         "agents_seen": vitals.seen_count,
         "platforms": [*_platforms(vitals, expected)],
         "lists": None if vitals.swept is None else vitals.swept.as_json() | {"at": to_text(vitals.swept.at)},
+        "nodes": [{"node": one.node, **_server(one)} for one in vitals.servers if one.node is not None],
+    }
+
+
+def _server(found: ServerVitals) -> dict[str, Json]:
+    """Return the facts about one server. On a cluster those of the node with the least room stand for all."""
+    return {
+        "redis_version": found.redis_version,
+        "memory": None if found.memory is None else asdict(found.memory),
+        "durability": None if found.durability is None else _durability(found.durability),
+        "replicas": None if found.replicas is None else [asdict(one) for one in found.replicas],
     }
 
 

@@ -1,8 +1,7 @@
 """Reads from Redis what a health report is made of: a small write, its own figures, dcf's records.
 
 It judges nothing (`core.health` does). Whether writes are refused is found by writing: with a full memory, a full disk
-or too few replicas, everything that can be read still looks well. Of a cluster each primary is written to; its figures
-are those of one node.
+or too few replicas, everything that can be read still looks well. Of a cluster each primary is written to and asked.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +19,7 @@ from dcf.core.vitals import (
     PlatformTrouble,
     ReplicaSeen,
     ScheduleFacts,
+    ServerVitals,
     Sighting,
     SilentWebhook,
     SweepResult,
@@ -37,7 +37,6 @@ from dcf.store.keys import RunKeys
 from dcf.store.run_lists import in_every_shard, oldest, oldest_commands
 from dcf.values.instants import SECOND, from_text
 from dcf.values.json_text import Json, load
-from dcf.values.records import replace
 
 MOST_RUNS: Final = 500
 """Live runs whose earliest timer is read."""
@@ -53,8 +52,15 @@ _SILENT_AFTER: Final = 3
 
 _PROBE_LIFE_S: Final = 60
 _CONFIRM_MS: Final = 500
-_INFO: Final = ("server", "memory", "persistence", "replication")
-
+_ABOUT: Final[tuple[Command, ...]] = (
+    ("INFO", "server"),
+    ("INFO", "memory"),
+    ("INFO", "persistence"),
+    ("INFO", "replication"),
+    ("CONFIG", "GET", "appendfsync"),
+    ("CONFIG", "GET", "save"),
+)
+"""Asks a server for its figures and its settings."""
 
 _NAMED_SCHEDULES: Final = 5
 _OF_SCHEDULES: Final[tuple[Command, ...]] = (
@@ -73,15 +79,11 @@ class VitalSigns:
         self._wait_replicas = wait_replicas
 
     def read(self) -> Vitals:
-        """Return the facts of this moment. Raise StoreUnavailable if Redis cannot be reached."""
-        refusals, confirmed = zip(*map(self._written, self._connections.servers()), strict=True)
-        sections: list[Command] = [("INFO", section) for section in _INFO]
+        """Return the facts of this moment. Raise StoreUnavailable if Redis, or a node of a cluster, is not reached."""
+        servers = sorted(map(self._server, self._connections.servers()), key=_fullness, reverse=True)
         shards = self._connections.shards
-        clock, *replies = self._connections.ask(
+        clock, *rest = self._connections.ask(
             ("TIME",),
-            *sections,
-            ("CONFIG", "GET", "appendfsync"),
-            ("CONFIG", "GET", "save"),
             ("GET", keys.SERVER_TIME),
             *(("ZCARD", key) for key in in_every_shard(keys.LIVE, shards)),
             *oldest_commands(keys.LIVE, shards, MOST_RUNS),
@@ -93,22 +95,13 @@ class VitalSigns:
             ("ZRANGE", webhook_keys.WEBHOOKS, 0, MOST_WEBHOOKS - 1),
             *_OF_SCHEDULES,
         )
-        infos, (fsync, save, *rest) = replies[: len(_INFO)], replies[len(_INFO) :]
-        info = _fields(infos)
         looked_at, *listed = map(checked_sign, rest[: 1 + 2 * shards])
         told = [None if _is_error(reply) else reply for reply in rest[1 + 2 * shards :]]
         seen_count, seen, platforms, swept, webhooks, listed_webhooks, *schedules = told
         now = micros(checked_sign(clock))
         return Vitals(
             now=now,
-            redis_version=(info or {}).get("redis_version", "unknown"),
-            refusal=next((one for one in refusals if one is not None), None),
-            memory=None if info is None else _memory(info),
-            durability=None if info is None else _durability(info, _setting(fsync), _setting(save)),
-            is_replica=(info or {}).get("role") == "slave",
-            replicas=None if info is None else tuple(_replicas(info)),
-            confirmed=min(map(_number, confirmed)) if self._wait_replicas else None,
-            waits=not any(map(_is_refused, confirmed)),
+            servers=tuple(servers),
             clock=self._clock(looked_at, sum(listed[:shards]), oldest(listed[shards:], MOST_RUNS), now),
             seen=tuple(_sightings(seen or [])),
             seen_count=seen_count or 0,
@@ -118,22 +111,32 @@ class VitalSigns:
             schedules=_schedules(schedules, now),
         )
 
-    def _written(self, server: Connections) -> tuple[Trouble | None, Reply]:
-        """Write something small at a server. Return why that is refused, and how many replicas have it.
-
-        Raise StoreUnavailable if it does not answer, with the name of the node of a cluster.
-        """
+    def _server(self, server: Connections) -> ServerVitals:
+        """Write something small at a server, and read its figures. Raise StoreUnavailable if it does not answer."""
         waiting: list[Command] = [("WAIT", self._wait_replicas, _CONFIRM_MS)] if self._wait_replicas else []
         try:
-            written, *confirmed = server.ask(write_probe(server.own_key(keys.PROBE)), *waiting)
+            replies = server.ask(write_probe(server.own_key(keys.PROBE)), *_ABOUT, *waiting)
         except StoreUnavailable as error:
-            said = _of_node(server.node, error.message)
+            if server.node is None:
+                raise
+            said = f"Node {server.node} of the cluster: {error.message}"
             raise StoreUnavailable(said, error.hint, place=error.place, remedy=error.remedy) from None
+        written, *infos, fsync, save = replies[: 1 + len(_ABOUT)]
+        confirmed = replies[-1] if waiting else None
         if server.node is not None and isinstance(written, AskError | TryAgainError):
-            return None, self._wait_replicas  # the slot of this key moves to another node: that is no refusal
-        refusal = refusal_of(written)
-        found = None if refusal is None else replace(refusal, message=_of_node(server.node, refusal.message))
-        return found, confirmed[0] if confirmed else None
+            written, confirmed = b"OK", self._wait_replicas  # the slot of this key moves away: that is no refusal
+        info = _fields(infos)
+        return ServerVitals(
+            node=server.node,
+            redis_version=(info or {}).get("redis_version", "unknown"),
+            refusal=refusal_of(written),
+            memory=None if info is None else _memory(info),
+            durability=None if info is None else _durability(info, _setting(fsync), _setting(save)),
+            is_replica=(info or {}).get("role") == "slave",
+            replicas=None if info is None else tuple(_replicas(info)),
+            confirmed=_number(confirmed) if waiting else None,
+            waits=not _is_refused(confirmed),
+        )
 
     def _webhooks(self, count: int, listed: list[str]) -> WebhookFacts:
         """Read which of these do not answer: what is known of one that answered is removed."""
@@ -185,14 +188,13 @@ def write_probe(key: str) -> Command:
     return ("SET", key, "1", "EX", _PROBE_LIFE_S)
 
 
-def _of_node(node: str | None, message: str) -> str:
-    """Return what is wrong with a server, with its address if it is a node of a cluster."""
-    return message if node is None else f"Node {node} of the cluster: {message}"
-
-
 def refusal_of(reply: Reply) -> Trouble | None:
     """Return why the small write was refused; None if it was not."""
     return Trouble.of(faults.refusal(reply)) if _is_error(reply) else None
+
+
+def _fullness(server: ServerVitals) -> tuple[float, int]:
+    return (0.0, 0) if server.memory is None else (server.memory.share, server.memory.used)
 
 
 def _number(reply: Reply) -> int:

@@ -77,7 +77,7 @@ def _of_tab(
 def _facts(application: Application, found: Mapping[str, Json]) -> list[tuple[str, Json]]:
     memory, durability, replicas = found.get("memory"), found.get("durability"), found.get("replicas", ())
     clock = found.get("clock", {})
-    checked = found.get("checked_at")
+    checked, nodes = found.get("checked_at"), len(found.get("nodes", ()))
     looked = age(clock.get("looked_at"), checked)
     facts: list[tuple[str, Json]] = [
         ("dcf", found.get("dcf")),
@@ -88,6 +88,7 @@ def _facts(application: Application, found: Mapping[str, Json]) -> list[tuple[st
         ("snapshots", durability and (_told(durability["save"]) or "off")),
         ("replicas", "not known" if replicas is None else str(len(replicas))),
         ("clock", f"looked {looked} ago" if looked else "never looked"),
+        ("nodes", nodes and f"{nodes}; memory, logs and replicas are of the one with the least room"),
         ("runs under way", str(clock.get("live_runs", ""))),
     ]
     return [(name, value) for name, value in facts if value]

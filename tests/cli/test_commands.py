@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dcf.core.finalization import Finalize
-from dcf.core.health import Topic
+from dcf.core.health_findings import Topic
 from dcf.core.lease import Acquire
 from dcf.core.model import Status
 from dcf.core.updates import Update

@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from dcf.cli.health import exit_code
-from dcf.core.health import Topic
+from dcf.core.health_findings import Topic
 from dcf.store import embedded, keys
 from dcf.store.activity import ActivityRecords
 from dcf.store.connection import Connections, open_pool

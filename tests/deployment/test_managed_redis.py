@@ -17,7 +17,7 @@ import redis
 from dcf.application import Application, open_application
 from dcf.cli.health import examine, print_report
 from dcf.core.catalog import RunQuery
-from dcf.core.health import Level, Topic
+from dcf.core.health_findings import Level, Topic
 from dcf.errors import StoreUnsuitable
 from dcf.settings import Settings
 from dcf.store.connection import Connections, open_pool

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.core.health import HealthFinding, Level, Topic
+from dcf.core.health_findings import HealthFinding, Level, Topic
 from dcf.core.vitals import Expected
 from dcf.ports import Delivery, Undelivered
 from dcf.runs.activity import EVERY_S, Activity

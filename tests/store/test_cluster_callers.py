@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from redis.cluster import ClusterNode
 
-from dcf.core.health import Topic
+from dcf.core.health_findings import Topic
 from dcf.core.vitals import Expected
 from dcf.errors import InvalidArgument, StoreUnavailable, StoreUnsuitable
 from dcf.runs.health import Health
@@ -133,6 +133,27 @@ def test_a_health_report_writes_at_each_primary_and_names_the_one_that_refuses(
         assert writes.sentence.startswith(
             f"Node 127.0.0.1:{node.port} of the cluster: Redis refuses writes: its memory"
         )
+
+
+def test_a_health_report_has_the_figures_of_each_primary_and_says_which_is_set_up_otherwise(
+    cluster: Cluster, connections_of_one: ClusterConnections
+) -> None:
+    health = Health(VitalSigns(connections_of_one), Expected(fsync=None, wait_replicas=0, pulse_interval_s=1.0))
+    node = cluster.primaries()[1]
+    node.ask("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+    try:
+        report = health.report()
+    finally:
+        node.ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
+    (memory,) = (one for one in report.findings if one.topic is Topic.MEMORY)
+    assert memory.sentence.startswith(f"Node 127.0.0.1:{node.port} of the cluster: maxmemory-policy is allkeys-lru")
+    nodes = report.as_json()["nodes"]
+    policies = {one["node"]: one["memory"]["policy"] for one in nodes}
+    assert policies.pop(f"127.0.0.1:{node.port}") == "allkeys-lru"
+    assert list(policies.values()) == ["noeviction"] * (len(cluster.primaries()) - 1)
+    used = [one["memory"]["used"] for one in nodes]
+    assert used == sorted(used, reverse=True)
+    assert report.as_json()["memory"] == nodes[0]["memory"]
 
 
 def test_what_is_read_to_explain_a_run_tells_of_the_node_that_has_the_run(

@@ -101,7 +101,7 @@ def test_a_user_without_the_rights_is_told_so_and_may_still_lack_config(tmp_path
     options = ("--user", "limited", "on", f">{CANARY}", "~*", "&*", "+@all", "-config", "--user", "reader", "on")
     with redis_server(tmp_path, *options, f">{CANARY}", "~*", "+@read", "+@connection", "+@transaction") as port:
         limited = on(f"redis://limited:{CANARY}@127.0.0.1:{port}")
-        durability = VitalSigns(limited.connections).read().durability
+        durability = VitalSigns(limited.connections).read().servers[0].durability
         assert durability is not None
         assert durability.fsync is None
         run = limited.create(chain("A"))

@@ -17,7 +17,7 @@ from mcp.client import Client
 
 from dcf.application import Application, open_application
 from dcf.core.access import Scope
-from dcf.core.health import Topic
+from dcf.core.health_findings import Topic
 from dcf.runs.health import HealthReport
 from dcf.settings import Settings
 from dcf.store import embedded, keys

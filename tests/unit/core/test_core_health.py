@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from dcf.core.health import HealthFinding, Level, Topic, judge, worst
+from dcf.core.health import judge
+from dcf.core.health_findings import HealthFinding, Level, Topic, worst
+from dcf.core.server_health import SETUP
 from dcf.core.vitals import (
     ClockFacts,
     Durability,
@@ -13,6 +15,7 @@ from dcf.core.vitals import (
     MemoryUse,
     ReplicaSeen,
     ScheduleFacts,
+    ServerVitals,
     Sighting,
     SweepResult,
     Vitals,
@@ -25,8 +28,7 @@ DURABLE = Durability(
     log=True, fsync="always", snapshots="", log_written=True, log_rewritten=True, snapshot_written=True
 )
 IDLE = ClockFacts(looked_at=NOW - SECOND, live=0, examined=0, running=0, overdue=None)
-WELL = Vitals(
-    now=NOW,
+SERVER = ServerVitals(
     redis_version="8.2.3",
     refusal=None,
     memory=MemoryUse(used=50, limit=100, policy="noeviction"),
@@ -34,12 +36,18 @@ WELL = Vitals(
     is_replica=False,
     replicas=(),
     confirmed=None,
-    clock=IDLE,
 )
+WELL = Vitals(now=NOW, servers=(SERVER,), clock=IDLE)
 
 
-def about(topic: Topic, vitals: Vitals, **expected: Any) -> list[HealthFinding]:
-    return [one for one in judge(vitals, replace(EXPECTED, **expected)) if one.topic is topic]
+def about(topic: Topic, vitals: Vitals | ServerVitals, **expected: Any) -> list[HealthFinding]:
+    whole = vitals if isinstance(vitals, Vitals) else replace(WELL, servers=(vitals,))
+    return [one for one in judge(whole, replace(EXPECTED, **expected)) if one.topic is topic]
+
+
+def of_cluster(topic: Topic, *servers: ServerVitals, **expected: Any) -> list[HealthFinding]:
+    named = tuple(replace(server, node=f"n{number}") for number, server in enumerate(servers, 1))
+    return about(topic, replace(WELL, servers=named), **expected)
 
 
 def test_a_well_kept_redis_gives_one_finding_on_each_topic_and_none_of_them_is_bad() -> None:
@@ -58,19 +66,19 @@ def test_a_well_kept_redis_gives_one_finding_on_each_topic_and_none_of_them_is_b
     ],
 )
 def test_a_log_that_is_not_kept_is_told_and_stops_no_call(change: dict[str, Any], level: Level, said: str) -> None:
-    (found,) = about(Topic.DURABILITY, replace(WELL, durability=replace(DURABLE, **change)))
+    (found,) = about(Topic.DURABILITY, replace(SERVER, durability=replace(DURABLE, **change)))
     assert (found.level, found.sentence.endswith(said), found.stops_calls) == (level, True, False)
     assert found.remedy
 
 
 def test_a_failed_snapshot_that_nobody_asked_for_is_none() -> None:
-    (found,) = about(Topic.DURABILITY, replace(WELL, durability=replace(DURABLE, snapshot_written=False)))
+    (found,) = about(Topic.DURABILITY, replace(SERVER, durability=replace(DURABLE, snapshot_written=False)))
     assert found.level is Level.OK
 
 
 @pytest.mark.parametrize(("used", "level"), [(84, Level.OK), (85, Level.WARNING), (100, Level.WARNING)])
 def test_an_operator_is_warned_from_85_percent_on(used: int, level: Level) -> None:
-    (found,) = about(Topic.MEMORY, replace(WELL, memory=MemoryUse(used=used, limit=100, policy="noeviction")))
+    (found,) = about(Topic.MEMORY, replace(SERVER, memory=MemoryUse(used=used, limit=100, policy="noeviction")))
     assert (found.level, f"({used}%)" in found.sentence) == (level, True)
 
 
@@ -78,13 +86,47 @@ def test_an_operator_is_warned_from_85_percent_on(used: int, level: Level) -> No
     "seen", [ReplicaSeen(online=False, lag_s=0, behind=0), ReplicaSeen(online=True, lag_s=11, behind=9)]
 )
 def test_a_replica_that_does_not_keep_up_is_a_warning(seen: ReplicaSeen) -> None:
-    fine, slow = about(Topic.REPLICAS, replace(WELL, replicas=(seen,), confirmed=1), wait_replicas=1)
+    fine, slow = about(Topic.REPLICAS, replace(SERVER, replicas=(seen,), confirmed=1), wait_replicas=1)
     assert (fine.level, slow.level) == (Level.OK, Level.WARNING)
 
 
 def test_a_server_that_is_a_replica_lacks_no_replicas() -> None:
-    (found,) = about(Topic.REPLICAS, replace(WELL, is_replica=True, confirmed=0), wait_replicas=2)
+    (found,) = about(Topic.REPLICAS, replace(SERVER, is_replica=True, confirmed=0), wait_replicas=2)
     assert found.level is Level.OK
+
+
+def test_of_a_cluster_whose_nodes_are_well_each_topic_is_one_finding_on_all_of_them() -> None:
+    fullest, *others = (
+        replace(SERVER, memory=MemoryUse(used=used, limit=100, policy="noeviction")) for used in (7, 5, 4)
+    )
+    found = {topic: [one.sentence for one in of_cluster(topic, fullest, *others)] for topic in SETUP}
+    assert found[Topic.REDIS] == ["All 3 nodes of the cluster: Redis 8.2.3 answers."]
+    assert found[Topic.MEMORY] == [
+        "Node n1 of the cluster: Redis uses 7 bytes of 100 bytes (7%). The other 2 are well too."
+    ]
+    assert [len(sentences) for sentences in found.values()] == [1] * len(SETUP)
+
+
+def test_of_a_cluster_what_is_wrong_is_said_with_the_nodes_that_have_it_the_worst_first() -> None:
+    lossy = replace(SERVER, durability=replace(DURABLE, fsync="everysec"))
+    broken = replace(SERVER, durability=replace(DURABLE, log_written=False))
+    first, second = of_cluster(Topic.DURABILITY, lossy, SERVER, broken, lossy)
+    assert (first.level, first.sentence) == (
+        Level.FAILING,
+        "Node n3 of the cluster: The last write to the append-only file failed.",
+    )
+    assert second.sentence.startswith("Nodes n1, n4 of the cluster: appendfsync is everysec")
+    (every,) = of_cluster(Topic.DURABILITY, *[lossy] * 9)
+    assert every.sentence.startswith("All 9 nodes of the cluster: appendfsync is everysec")
+    (most,) = of_cluster(Topic.DURABILITY, *[lossy] * 8, SERVER)
+    assert most.sentence.startswith("Nodes n1, n2, n3, n4, n5 and 3 more of the cluster: ")
+
+
+def test_of_a_large_cluster_five_findings_on_a_topic_are_told_and_how_many_nodes_have_more() -> None:
+    full = (replace(SERVER, memory=MemoryUse(used=99 - n, limit=100, policy="noeviction")) for n in range(8))
+    *told, rest = of_cluster(Topic.MEMORY, *full)
+    assert [one.sentence.split()[1] for one in told] == ["n1", "n2", "n3", "n4", "n5"]
+    assert (rest.level, rest.sentence) == (Level.WARNING, "3 more nodes of the cluster have something like it.")
 
 
 def test_the_clock_may_be_silent_for_ten_seconds_or_three_of_its_intervals() -> None:
