@@ -16,6 +16,7 @@ from dcf.cli.documents import read_given, read_workflow, workflow_name_of
 from dcf.cli.lifecycle import Reason, RequestId
 from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
+from dcf.cli.wording import in_commands
 from dcf.data import find_file
 from dcf.errors import InvalidArgument
 from dcf.values.open_tasks import open_tasks_warning
@@ -175,7 +176,7 @@ def retry(run: RunArgument, reason: Reason = None, request_id: RequestId = None,
         typer.echo(json_text({"workflow_id": run, **answer.answer, "repeated": answer.repeated}, indent=2))
         return
     states = ", ".join(map(clean, answer.answer["states"][:_NAMED]))
-    typer.echo(f"{clean(run)} goes on in {states}. {clean(answer.answer['hint'])}")
+    typer.echo(f"{clean(run)} goes on in {states}. {in_commands(answer.answer['hint'], run)}")
 
 
 def tell(found: "Application", run: str, answer: "Created", definition: "Definition", *, as_json: bool) -> None:
