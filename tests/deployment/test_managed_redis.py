@@ -259,7 +259,10 @@ def test_when_wait_is_refused_later_health_says_why_no_change_is_answered(site: 
     assert found["replicas"] == "Redis refuses WAIT, so that no change is answered (DCF_WAIT_REPLICAS is 1)."
 
 
-def test_replicas_that_confirm_are_enough_where_info_is_refused(tmp_path: Path) -> None:
+def test_replicas_that_confirm_are_enough_where_info_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dcf.store.vitals._CONFIRM_MS", 4000)  # the replica's machine may be busy for a while
     with ExitStack() as stack:
         user = ("--user", "it", "on", "nopass", "~*", "&*", "+@all", "-info")
         primary = stack.enter_context(redis_server(tmp_path, *user))

@@ -199,9 +199,9 @@ def test_heartbeats_keep_a_state_alive_and_without_them_it_times_out(timely: Wor
         answer = told(timely.callbacks.heartbeat(token))
         assert answer["heartbeat_due"] is not None
     assert timely.doc(run, "A").waits_outside
-    began = ahead.now(timely)
+    began = ahead.passed(timely)
     ahead.look(timely, run)
-    assert ahead.now(timely) - began <= 26 * SECOND, "the deadline is earlier than the heartbeat"
+    assert ahead.passed(timely) - began <= 26 * SECOND, "the deadline is earlier than the heartbeat"
     assert timely.meta(run)["error"] == "States.Timeout"
     assert timely.event_types(run, "A").count("TaskHeartbeat") < 3, "not each of many stands in the history"
 
@@ -295,9 +295,9 @@ def test_timeouts_apply_to_the_whole_and_heartbeats_go_on_while_it_waits(timely:
     run, lease, _ = handed_out(timely, Catch=catching("B"), **{limit: 40})
     ahead.let_pass(timely, 30)
     timely.complete(run, "A", lease, None)
-    began = ahead.now(timely)
+    began = ahead.passed(timely)
     ahead.look(timely, run)
-    assert ahead.now(timely) - began <= (11 if limit == "TimeoutSeconds" else 41) * SECOND
+    assert ahead.passed(timely) - began <= (11 if limit == "TimeoutSeconds" else 41) * SECOND
     assert timely.given(run, "B")["Error"] == "States.Timeout"
 
 

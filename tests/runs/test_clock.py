@@ -142,6 +142,11 @@ def test_a_lost_server_stops_the_clock_with_an_error(real: World) -> None:
         relay.pulse()
 
 
+def lately(life_s: int) -> set[int]:
+    """Seconds that are left of a life that began just now, or a while ago on a busy machine."""
+    return set(range(life_s - 30, life_s + 1))
+
+
 def ttls(world: World, run: str) -> set[bool]:
     return {world.ask("TTL", key) > 0 for key in world.keys_of(run)}
 
@@ -160,7 +165,7 @@ def test_only_after_finalizing_and_then_together_do_all_keys_of_a_run_begin_to_e
     assert ttls(real, run) == {False}
     real.notifications.pulse()
     assert ttls(real, run) == {True}
-    assert {real.ask("TTL", key) for key in real.keys_of(run)} <= {99, 100}
+    assert {real.ask("TTL", key) for key in real.keys_of(run)} <= lately(100)
     assert not real.is_live(run)
 
 
@@ -180,4 +185,4 @@ def test_creating_a_finished_run_again_does_not_make_it_last_longer(real: World)
         real.ask("EXPIRE", key, 50)
     real.plane.create(wish)
     real.notifications.pulse()
-    assert {real.ask("TTL", key) for key in real.keys_of(wish.workflow_id)} <= {49, 50}
+    assert {real.ask("TTL", key) for key in real.keys_of(wish.workflow_id)} <= lately(50)

@@ -4,6 +4,7 @@ Each test has a Redis of its own; where nothing is said of it, dcf is the user o
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -237,7 +238,7 @@ def replicated(tmp_path: Path) -> Iterator[tuple[World, Callable[[], None]]]:
 
 
 def test_replicas_are_seen_and_held_against_what_is_waited_for(
-    replicated: tuple[World, Callable[[], None]],
+    replicated: tuple[World, Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, leave = replicated
     ignored = finding(world, Topic.REPLICAS)
@@ -246,7 +247,9 @@ def test_replicas_are_seen_and_held_against_what_is_waited_for(
         "A replica is there and DCF_WAIT_REPLICAS is 0: a failover may take back what was answered."
     )
     assert ignored in report(world).not_as_asked(), "dcf serve tells it at its start"
-    confirmed = report(world, wait_replicas=1)
+    with monkeypatch.context() as patient:
+        patient.setattr("dcf.store.vitals._CONFIRM_MS", 4000)  # the replica's machine may be busy for a while
+        confirmed = report(world, wait_replicas=1)
     assert (confirmed.is_ready, confirmed.not_as_asked()[0].topic) == (True, Topic.DURABILITY)
     assert confirmed.as_json()["replicas"][0]["online"] is True
     leave()
@@ -298,7 +301,9 @@ def test_a_clock_that_looks_and_does_not_get_through_is_late(site: World) -> Non
         site.ask("ZADD", key, now - 90 * SECOND, entry)
     fine, late = findings(site, Topic.CLOCK)
     assert (fine.level, late.level) == (Level.OK, Level.WARNING)
-    assert late.sentence == f"The clock is late: state A of run {run} was due 90 s ago."
+    said = re.fullmatch(rf"The clock is late: state A of run {run} was due (\d+) s ago\.", late.sentence)
+    assert said is not None
+    assert 90 <= int(said[1]) < 90 + 60
     told = report(site).as_json()["clock"]
     assert (told["overdue"]["workflow_id"], told["overdue"]["state"]) == (run, "A")
     assert 90 <= told["late_s"] < 90 + 60
@@ -344,7 +349,8 @@ def test_an_agent_that_called_is_seen_after_the_next_look_of_the_clock(site: Wor
     activity.saw("pricing-1")
     look(site, activity)
     found = finding(site, Topic.AGENTS)
-    assert (found.level, "the last was pricing-1, 0 s ago" in found.sentence) == (Level.OK, True)
+    assert found.level is Level.OK
+    assert re.search(r"the last was pricing-1, \d+ s ago", found.sentence)
     (told,) = report(site).as_json()["agents"]
     assert (told["agent_id"], told["ago_s"] < 60) == ("pricing-1", True)
     site.ask("ZADD", keys.SEEN, server_now(site) - 700 * SECOND, "pricing-1")

@@ -30,7 +30,7 @@ def pulsing(world: World, run: str, status: Status, state: str = "Work") -> bool
 
 
 def test_a_failure_that_is_retried_gives_the_task_back_for_later(world: World) -> None:
-    run = world.create(retrying(), run_input={"x": 1}, agents={"Work": "ann"})
+    run = world.create(retrying(IntervalSeconds=60), run_input={"x": 1}, agents={"Work": "ann"})
     token = world.acquire(run, "Work", "ann")
 
     told = world.fail(run, "Work", token, "Busy")

@@ -12,7 +12,7 @@ from dcf.core.answers import Leased
 from dcf.store import keys
 from dcf.store.connection import Connections
 from dcf.values.instants import SECOND, to_text
-from tests.support.ahead import Ahead, deadline, let_pass, look_at, now, timers, until_next
+from tests.support.ahead import Ahead, deadline, let_pass, look_at, now, passed, timers, until_next
 from tests.support.machines import Document, chain, workflow
 from tests.support.scopes import each, task
 from tests.support.world import World
@@ -50,15 +50,15 @@ def listed_ahead(world: World, run: str) -> None:
 
 
 def go_on(world: World, run: str, state: str) -> int:
-    """Let time run to the next look at a state, and look; how many seconds that took."""
-    began = now(world)
+    """Let time run to the next look at a state, and look; how many seconds the test let pass for that."""
+    began = passed(world)
     for _ in range(5):
         due = until_next(world, run)
         for member in due:
             look_at(world, run, member)
         if state in due:
             break
-    return round((now(world) - began) / SECOND)
+    return round((passed(world) - began) / SECOND)
 
 
 def soon(world: World, run: str, seconds: int) -> None:

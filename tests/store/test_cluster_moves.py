@@ -64,12 +64,12 @@ def test_that_nothing_may_be_claimed_is_told_only_of_all_states(
     branches = [{"StartAt": name, "States": {name: {"Type": "Task", "End": True}}} for name in ("Bobs", "Anns")]
     both = workflow({"Both": {"Type": "Parallel", "Branches": branches, "End": True}})
     run = world.create(both, agents={"Bobs": "bob"})
-    plane = ControlPlane(RunStore(cluster_connections, deadline_s=0.1), RunIndex(cluster_connections))
+    hasty = ControlPlane(RunStore(cluster_connections, deadline_s=0.1), RunIndex(cluster_connections))
     of_bob, wish = (Acquire(state="", owner=name, token=f"of-{name}", ttl_s=60) for name in ("bob", "ann"))
-    assert isinstance(plane.claim(run, of_bob), Leased)  # where nobody has claimed yet, Redis refuses the script
+    assert isinstance(world.plane.claim(run, of_bob), Leased)  # where nobody has claimed yet, Redis refuses the script
     with half_moved(cluster, RunKeys(run).state("Both/1/Anns")), pytest.raises(StoreUnavailable):
-        plane.claim(run, wish)
-    assert isinstance(plane.claim(run, wish), Leased)
+        hasty.claim(run, wish)
+    assert isinstance(world.plane.claim(run, wish), Leased)
 
 
 def test_a_change_waits_until_it_has_moved(cluster: Cluster, world: World) -> None:

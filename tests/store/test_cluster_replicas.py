@@ -72,10 +72,10 @@ def test_a_wait_goes_with_its_write_to_where_a_slot_has_moved(cluster: Cluster) 
     first, second, _ = cluster.primaries()
     key = a_run_of(cluster, first).barrier
 
-    def replicas_that_have_it(connection: Connection) -> object:
-        return exchange(connection, [("SET", key, "1"), ("WAIT", 1, 200)])[1]
+    def replicas_that_have_it(connection: Connection, patience_ms: int = 200) -> object:
+        return exchange(connection, [("SET", key, "1"), ("WAIT", 1, patience_ms)])[1]
 
-    assert found.over_one(replicas_that_have_it) == 1
+    assert found.over_one(lambda one: replicas_that_have_it(one, 4000)) == 1
     cluster.move(slot_of(cluster_key(key)), second)
     with without_its_replica(cluster, second):
         assert found.over_one(replicas_that_have_it) == 0

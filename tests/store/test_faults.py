@@ -207,7 +207,7 @@ def test_taking_notifications_meets_the_same_trouble(tmp_path: Path, trouble: st
 
 
 def test_a_cluster_that_serves_no_keys_is_unavailable(tmp_path: Path) -> None:
-    with redis_server(tmp_path, "--cluster-enabled", "yes") as port:
+    with redis_server(tmp_path, "--cluster-enabled", "yes", "--cluster-port", str(free_port())) as port:
         world = on(f"redis://127.0.0.1:{port}")
         with pytest.raises(StoreUnavailable, match="CLUSTERDOWN"):
             world.acquire("run", "A")

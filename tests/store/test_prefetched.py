@@ -23,10 +23,15 @@ ONE_PACKET = ["EVAL", "TIME", "JSON.GET", "JSON.MGET"]
 OPENING = ["WATCH", "TIME", "JSON.GET", "JSON.MGET"]
 
 
-@pytest.fixture
-def far(worlds: Worlds, counting: CountingPool, monkeypatch: pytest.MonkeyPatch) -> World:
-    """dcf with a Redis to which every round trip counts, on a machine that may be busy for a while."""
+@pytest.fixture(autouse=True)
+def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine may be busy for a while between a decision and its commit."""
     monkeypatch.setattr("dcf.store.guards._LATENESS", 10 * SECOND)
+
+
+@pytest.fixture
+def far(worlds: Worlds, counting: CountingPool) -> World:
+    """dcf with a Redis to which every round trip counts."""
     return worlds(pool=counting, near=False)
 
 

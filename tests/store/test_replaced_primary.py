@@ -32,6 +32,9 @@ from tests.support.servers import listens, redis_server
 from tests.support.waiting import wait_until
 from tests.support.world import World, new_token
 
+PATIENCE_MS = 4000
+"""For a replica that confirms, on a machine that may be busy for a while."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replaced:
@@ -189,8 +192,9 @@ def test_a_document_outside_runs_is_judged_by_what_the_new_primary_has(replaced:
 
 @pytest.mark.parametrize(("replicas", "ending"), [(0, []), (1, [["UNWATCH", "SET", "WAIT"]])])
 def test_a_refusal_costs_a_second_round_trip_only_where_replicas_confirm_it(
-    replaced: Replaced, replicas: int, ending: list[list[str]]
+    replaced: Replaced, replicas: int, ending: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("dcf.store.attempts._WAIT_MS", PATIENCE_MS)
     counting = CountingPool(open_pool(replaced.proxy.url))
     connections = Connections(counting)
     plane = ControlPlane(RunStore(connections, wait_replicas=replicas), RunIndex(connections))

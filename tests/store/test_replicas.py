@@ -49,7 +49,7 @@ def replicated(tmp_path: Path) -> Iterator[tuple[World, ControlPlane, Connection
         wait_until(lambda: is_linked(follower))
         connections = Connections(open_pool(f"redis://127.0.0.1:{primary}"))
         stack.callback(connections.close)
-        waiting = RunStore(connections, deadline_s=1.0, wait_replicas=1)
+        waiting = RunStore(connections, wait_replicas=1)
         yield World(connections=connections), ControlPlane(waiting, RunIndex(connections)), follower
 
 
@@ -60,6 +60,11 @@ def is_linked(follower: Connections) -> bool:
 
 def acquire(plane: ControlPlane, run: str, token: str) -> Leased | Refusal:
     return plane.acquire(run, Acquire(state="S0", owner="w", token=token, ttl_s=60))
+
+
+def hasty(world: World) -> ControlPlane:
+    """One that does not wait for long."""
+    return ControlPlane(RunStore(world.connections, deadline_s=0.5, wait_replicas=1), world.index)
 
 
 def test_the_mark_of_a_claim_is_on_no_replica(
@@ -89,14 +94,15 @@ def test_an_answered_write_is_on_the_replica(replicated: tuple[World, ControlPla
 
 
 def test_a_write_that_no_replica_confirms_is_unknown_and_may_be_repeated(
-    replicated: tuple[World, ControlPlane, Connections],
+    replicated: tuple[World, ControlPlane, Connections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, plane, follower = replicated
+    monkeypatch.setattr("dcf.store.attempts._WAIT_MS", 50)
     run = world.create(chain("S0"))
     follower.send(("REPLICAOF", "NO", "ONE"))
 
     with pytest.raises(UnknownOutcome):
-        acquire(plane, run, "t1")
+        acquire(hasty(world), run, "t1")
 
     follower.send(("REPLICAOF", "127.0.0.1", world.ask("CONFIG", "GET", "port")[1]))
     wait_until(lambda: is_linked(follower))
@@ -109,14 +115,14 @@ def test_a_primary_that_becomes_a_replica_while_a_caller_waits_leaves_the_write_
     replicated: tuple[World, ControlPlane, Connections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Redis ends the WAIT with an error of its own, UNBLOCKED, which says nothing about the write before it."""
-    world, plane, follower = replicated
+    world, _, follower = replicated
     monkeypatch.setattr("dcf.store.attempts._WAIT_MS", 60_000)
     run = world.create(chain("S0"))
     follower.send(("REPLICAOF", "NO", "ONE"))
     (port,) = follower.send(("CONFIG", "GET", "port"))
     beside = Connections(open_pool(f"redis://127.0.0.1:{world.ask('CONFIG', 'GET', 'port')[1].decode()}"))
     with ThreadPoolExecutor(1) as thread:
-        waiting = thread.submit(acquire, plane, run, "t1")
+        waiting = thread.submit(acquire, hasty(world), run, "t1")
         wait_until(lambda: b"blocked_clients:1" in beside.send(("INFO", "clients"))[0])
         beside.send(("REPLICAOF", "127.0.0.1", port[1]))
         with pytest.raises(UnknownOutcome):

@@ -70,24 +70,26 @@ def test_calls_in_flight_while_the_server_is_killed_again_and_again_all_succeed_
     mortal: EmbeddedServer, survivor: World
 ) -> None:
     runs = [survivor.create(numbered_chain(12)) for _ in range(3)]
-    working = threading.Event()
+    kills, has_gone_on = 0, threading.Event()
 
     def work(run: str) -> None:
         for number in range(12):
-            token = new_token()
+            before, token = kills, new_token()
             taken = survivor.try_acquire(run, f"S{number}", token=token)
             assert not isinstance(taken, Refusal), taken
             done = survivor.try_complete(run, f"S{number}", token, number)
             assert not isinstance(done, Refusal), done
-            working.set()
+            if before == kills:  # all of it was done since the last kill: the server is there
+                has_gone_on.set()
 
     with ThreadPoolExecutor(3) as threads:
         tasks = [threads.submit(work, run) for run in runs]
         for _ in range(3):
-            working.wait(10)
-            working.clear()
-            kill(mortal)
-            wait_until(lambda: working.is_set() or all(task.done() for task in tasks))
+            wait_until(lambda: has_gone_on.is_set() or all(task.done() for task in tasks))
+            if has_gone_on.is_set():
+                kill(mortal)
+                kills += 1
+                has_gone_on.clear()
         for task in tasks:
             task.result()
     for run in runs:

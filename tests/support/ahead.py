@@ -32,6 +32,12 @@ def let_pass(world: "World", seconds: int) -> None:
     world.clock.passed += seconds * SECOND
 
 
+def passed(world: "World") -> int:
+    """How much time the test let pass so far, in microseconds: however long the machine takes, it stays the same."""
+    assert world.clock is not None, "this world has the server's time only"
+    return world.clock.passed
+
+
 def now(world: "World") -> int:
     """The time that decisions see."""
     seconds, micros = world.ask("TIME")

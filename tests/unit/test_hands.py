@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from dcf.errors import ServerUnreachable
+from dcf.hands import Hands
 from dcf.worker import TaskFunction, Worker
 from tests.support.waiting import wait_until
 from tests.support.worker_tools import RUN, Answer, FakeTools, claimed
@@ -109,14 +110,28 @@ def test_beside_a_state_that_is_in_no_scope_nothing_is_looked_for() -> None:
     assert server.arguments("claim_ready_state") == []
 
 
-def test_so_many_functions_run_at_a_time_and_what_is_finished_together_travels_together() -> None:
-    server, together = Server(13), threading.Barrier(4)
+def test_so_many_functions_run_at_a_time_and_what_is_finished_meanwhile_travels_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server, together, finished = Server(13), threading.Barrier(4), threading.Semaphore(0)
+    end, complete = Hands._end, server._complete_states
+
+    def end_and_tell(hands: Hands, *result: Any) -> None:
+        end(hands, *result)
+        finished.release()
+
+    def complete_slowly(**arguments: Any) -> Answer:
+        if len(server.arguments("complete_states")) == 2:
+            assert all(finished.acquire(timeout=LONG) for _ in range(5)), "the first, and the four after it"
+        return complete(**arguments)
 
     def meet(given: Any) -> Any:
         if given != "12":  # the first, which comes alone
             together.wait(LONG)
         return given
 
+    monkeypatch.setattr(Hands, "_end", end_and_tell)
+    monkeypatch.setattr(server, "_complete_states", complete_slowly)
     serve(server, meet)
     assert max(len(one["results"]) for one in server.arguments("complete_states")) > 1
 

@@ -330,12 +330,19 @@ class SlowToRead(dict[str, Any]):
         return super().__getitem__(name)
 
 
-def test_what_came_with_a_result_is_given_back_by_a_drain_that_begins_meanwhile() -> None:
-    answer, returned, door = SlowToRead(claimed("A")), list[Work](), threading.Event()
+def test_what_came_with_a_result_is_given_back_by_a_drain_that_begins_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answer, returned, begun, door = SlowToRead(claimed("A")), list[Work](), threading.Event(), threading.Event()
 
     def drain() -> None:
-        returned.extend(one.drain(0.6))
+        returned.extend(one.drain(LONG))
         answer.drained.set()
+
+    def is_free_within(_: float) -> bool:
+        """As if the grace were over as soon as the function has begun."""
+        wait_until(lambda: begun.is_set() or is_free(0))
+        return is_free(0)
 
     def write(**_: Any) -> Answer:
         draining.start()
@@ -344,11 +351,14 @@ def test_what_came_with_a_result_is_given_back_by_a_drain_that_begins_meanwhile(
 
     def work(given: Any, context: TaskContext) -> Any:
         if given is not None:
+            begun.set()
             assert door.wait(LONG)
             context.check()
 
     inbox = Inbox(message(1), TIMEOUT)
     one = worker(FakeTools(await_workflow_event=inbox, update_workflow_control_plane=write), {"A": work})
+    is_free = one._is_free_within
+    monkeypatch.setattr(one, "_is_free_within", is_free_within)
     serving, draining = threading.Thread(target=one.serve), threading.Thread(target=drain)
     serving.start()
     wait_until(one._stop.is_set)

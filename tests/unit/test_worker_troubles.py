@@ -29,6 +29,8 @@ def test_the_lease_is_renewed_while_the_function_runs_and_not_afterwards() -> No
     renewals = tools.arguments("renew_state_lease")
     token = tools.arguments("acquire_state_lease")[0]["lease_token"]
     assert renewals[0] == {"workflow_id": RUN, "state": "A", "lease_token": token, "reject_if_expired": False}
+    while renewed.acquire(blocking=False):
+        pass  # a busy machine took so long that it was renewed once more
     assert not renewed.acquire(timeout=0.5), "a third of the lease and more has passed"
 
 
