@@ -319,8 +319,9 @@ class Worker:
 
     def _lost(self, work: Work, why: str) -> None:
         """Let go of work without a result; the witness hears of it once, if it heard that the work was taken."""
-        if self._free(work) and self._witness is not None:
-            self._witness.lost(work, why)
+        with self._changed:  # whoever drains the worker finds nothing in hand only once the witness has heard
+            if self._free(work) and self._witness is not None:
+                self._witness.lost(work, why)
 
     def _asked(self) -> None:
         self._is_asking = False
