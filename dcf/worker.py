@@ -360,8 +360,7 @@ class Worker:
         pause, name = self._pause_s, results[0][0].name
         while True:
             try:
-                answer = write()
-                if answer.get("code") in ("ok", _MISMATCH, _JUDGED):
+                if (answer := write()).get("code") in ("ok", _MISMATCH, _JUDGED):
                     return answer
                 why, code = answer.get("error"), answer.get("code")
             except DcfError as error:
