@@ -319,8 +319,9 @@ class Worker:
 
     def _lost(self, work: Work, why: str) -> None:
         """Let go of work without a result; the witness hears of it once, if it heard that the work was taken."""
-        if self._free(work) and self._witness is not None:
-            self._witness.lost(work, why)
+        with self._changed:  # whoever drains the worker finds nothing in hand only once the witness has heard
+            if self._free(work) and self._witness is not None:
+                self._witness.lost(work, why)
 
     def _asked(self) -> None:
         self._is_asking = False
@@ -359,8 +360,7 @@ class Worker:
         pause, name = self._pause_s, results[0][0].name
         while True:
             try:
-                answer = write()
-                if answer.get("code") in ("ok", _MISMATCH, _JUDGED):
+                if (answer := write()).get("code") in ("ok", _MISMATCH, _JUDGED):
                     return answer
                 why, code = answer.get("error"), answer.get("code")
             except DcfError as error:

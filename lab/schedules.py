@@ -22,7 +22,7 @@ from lab.evidence import Happening, read_happenings, read_meta
 
 _EVERY_S: Final = 60
 _WAIT_S: Final = 45
-_PATIENCE_S: Final = 20.0
+_PATIENCE_S: Final = 60.0
 _CATCH_UP: Final = {Overlap.SKIP: CatchUp.NONE, Overlap.QUEUE: CatchUp.ONE, Overlap.ALLOW: CatchUp.ALL}
 _WORKFLOW: Final = {
     "workflow_name": "lab-ticks",

@@ -28,9 +28,9 @@ from tests.deployment.conftest import Container, container_in
 from tests.deployment.files import ROOT
 from tests.deployment.test_redis_service import url
 from tests.support.ahead import Ahead, let_pass
-from tests.support.cluster import Cluster, Node, free_port_of_node, onlooker_of, redis_cluster
+from tests.support.cluster import Cluster, Node, onlooker_of, redis_cluster
 from tests.support.machines import chain
-from tests.support.servers import redis_server
+from tests.support.servers import free_port, redis_server
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
@@ -242,7 +242,7 @@ def on_cluster(cluster: Cluster, *runs: str) -> World:
 def restored_nodes(old: Cluster, copies: Path) -> Iterator[Cluster]:
     """Primaries with copies of the old ones as their data, at other addresses."""
     nodes = [
-        Node(free_port_of_node(), copies / f"copy-{number}", one.password, one.options)
+        Node(free_port(), copies / f"copy-{number}", one.password, one.options)
         for number, one in enumerate(old.nodes[:3])
     ]
     new = Cluster(nodes, old.passwords)

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 from tests.hosting import model_replies
+from tests.support.servers import free_port
 
 Json = Any
 
@@ -83,7 +84,7 @@ class ModelServer:
     """The server; `requests` are those that were for dcf's turns, in the order of their arrival."""
 
     mind: Mind
-    port: int = 0
+    port: int = field(default_factory=free_port)
     requests: list[Heard] = field(default_factory=list)
     _server: ThreadingHTTPServer | None = None
 

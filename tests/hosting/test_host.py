@@ -216,7 +216,9 @@ async def together(work, tools):
     global MOST, NOW
     NOW += 1
     MOST = max(MOST, NOW)
-    await asyncio.sleep(0.05)
+    while MOST < work.input:  # until as many as may have met
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.05)  # in which one more would come
     NOW -= 1
     return MOST
 """
@@ -228,8 +230,9 @@ def test_an_agent_has_as_many_turns_at_a_time_as_it_is_allowed(hosting: Hosting,
     states = {"Each": {"Type": "Map", "ItemProcessor": each, "End": True}}
     more = f"concurrency = {concurrency}"
     with hosting(agents("together", "false", more), TOGETHER) as hosted:
-        run = hosted.client.start({"asl": {"StartAt": "Each", "States": states}}, [1] * 6, agents=hosted.agent)
-        assert max(hosted.client.result(run.workflow_id)) == concurrency
+        given = [concurrency] * 6
+        run = hosted.client.start({"asl": {"StartAt": "Each", "States": states}}, given, agents=hosted.agent)
+        assert max(hosted.client.result(run.workflow_id, timeout_s=LONG)) == concurrency
 
 
 def test_nothing_that_opens_dcf_reaches_a_child(hosting: Hosting, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.local.conftest import ONE_TASK, Agent, Json, Repository, agent_at
 from tests.processes.site import Site
+from tests.support.servers import free_port
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 
@@ -28,7 +29,7 @@ async def take(agent: Agent, run: str, owner: str = "me") -> dict[str, Json]:
 
 async def test_calls_wait_for_a_server_that_is_started_again(site: Site, repository: Repository) -> None:
     """It is killed between two calls and during one; the run goes on with the lease it had."""
-    server = site.serve("--port", "0")
+    server = site.serve("--port", str(free_port()))
     async with agent_at(site, server.url, "--root", str(repository.root), "--deadline", "60") as agent:
         run = (await agent.ok("start_run", workflow_json=ONE_TASK, agents_map_json={"A": "me"}))["workflow_id"]
         mine = await take(agent, run)
@@ -50,7 +51,7 @@ async def test_calls_wait_for_a_server_that_is_started_again(site: Site, reposit
 
 async def test_a_call_that_may_be_made_twice_is_and_its_run_is_started_once(site: Site) -> None:
     """The answer is lost after the server did what was asked."""
-    server = site.serve("--port", "0")
+    server = site.serve("--port", str(free_port()))
     async with agent_at(site, server.url, "--deadline", "60") as agent, anyio.create_task_group() as tasks:
         tasks.start_soon(_killed_and_back, site, server)
         for number in range(20):
@@ -120,7 +121,7 @@ async def test_progress_of_a_long_wait_reaches_the_agent(site: Site, mode: str) 
 
 
 async def test_an_agent_that_listens_to_a_run_hears_of_changes_also_after_the_server_was_away(site: Site) -> None:
-    server = site.serve("--port", "0")
+    server = site.serve("--port", str(free_port()))
     async with agent_at(site, server.url) as agent:
         run = (await agent.ok("start_run", workflow_json=ONE_TASK))["workflow_id"]
         uri = f"dcf://runs/{run}"

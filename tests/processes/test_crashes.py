@@ -12,6 +12,7 @@ import pytest
 from dcf.tools.client import ToolClient, connect
 from tests.processes.runs import begin, one_agent_each, read, state_of, wait_succeeded
 from tests.processes.site import LONG, STATES, Server, Site, effective, is_alive
+from tests.support.servers import free_port
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.processes
@@ -51,7 +52,7 @@ def test_every_notification_twice_and_two_copies_of_every_worker(
 
 def test_the_server_is_killed_under_a_worker_that_works_and_under_one_that_waits(site: Site) -> None:
     """Renewals, the completion and the waiting for the next event go through to the next server on that port."""
-    first = site.serve("--port", "0")
+    first = site.serve("--port", str(free_port()))
     site.hook("CalculatePricing.hold")
     worker = site.worker(first.url, "one", "--lease-ttl", "2")
     with connect(first.url) as tools:

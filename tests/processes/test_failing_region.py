@@ -32,6 +32,8 @@ pytestmark = [pytest.mark.processes, pytest.mark.skipif(why_not() is not None, r
 
 DELAY_S = 0.04
 LEASE_S = 60
+HASTY_S = 0.5
+"""The deadline of a call that cannot succeed."""
 STEPS = ("Validate", "Price", "Invoice")
 AGENTS = ("here", "there")
 
@@ -71,14 +73,14 @@ def pair(site: Site) -> Iterator[TwoRegions]:
 
 @pytest.fixture
 def dcf(monkeypatch: pytest.MonkeyPatch) -> Iterator[Dcf]:
-    """dcf on a Redis; all of them see the same time. It asks replicas for a moment only."""
+    """dcf on a Redis; all of them see the same time. It asks replicas for a moment only, again until its deadline."""
     monkeypatch.setattr(attempts, "_WAIT_MS", 200)
     made: list[World] = []
     time = Ahead()
 
-    def on(redis: LabRedis, *runs: str, wait_replicas: int = 0) -> World:
+    def on(redis: LabRedis, *runs: str, wait_replicas: int = 0, deadline_s: float = LONG) -> World:
         connections = Connections(open_pool(f"unix://{redis.socket}"))
-        made.append(World(connections=connections, deadline_s=0.5, wait_replicas=wait_replicas, clock=time))
+        made.append(World(connections=connections, deadline_s=deadline_s, wait_replicas=wait_replicas, clock=time))
         made[-1].runs.extend(runs)
         return made[-1]
 
@@ -157,7 +159,7 @@ def test_nothing_that_was_answered_behind_a_replica_is_lost_with_the_region(pair
     token = before.acquire(run, "Price", "here", ttl_s=LEASE_S)
     pair.link.cut()
     with pytest.raises(UnknownOutcome):
-        before.complete(run, "Price", token, {"total": 2})
+        dcf(pair.here, wait_replicas=1, deadline_s=HASTY_S).complete(run, "Price", token, {"total": 2})
     pair.lose_here()
 
     after = dcf(pair.there, run)
@@ -211,7 +213,7 @@ def test_a_region_that_comes_back_tells_what_was_lost_before_it_becomes_a_replic
     wait_until(partial(pair.here.has_all_of, pair.there.port), LONG)
     assert history(pair.here, run) == history(pair.there, run)
     with pytest.raises(StoreUnavailable, match="replica"):
-        dcf(pair.here).create(chain("A"))
+        dcf(pair.here, deadline_s=HASTY_S).create(chain("A"))
 
 
 # The order pipeline, with the commands that the page names

@@ -8,6 +8,7 @@ import pytest
 
 import dcf
 from tests.processes.site import LONG, Site, finish, first_line
+from tests.support.servers import free_port
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ if "close" in sys.argv:
 
 def test_following_outlives_a_server_that_is_killed_without_gap_or_double(site: Site) -> None:
     """The server is killed while the history is followed and started again on its port; nothing is lost."""
-    server = site.serve("--port", "0")
+    server = site.serve("--port", str(free_port()))
     seen: list[RunEvent] = []
     with dcf.connect(server.url, deadline_s=LONG) as client, dcf.connect(server.url, deadline_s=LONG) as other:
         client.start(CHAIN, workflow_id="followed")
@@ -70,7 +71,7 @@ def test_following_outlives_a_server_that_is_killed_without_gap_or_double(site: 
 
 
 def test_a_function_in_a_program_goes_on_when_its_server_is_killed(site: Site) -> None:
-    server = site.serve("--port", "0")
+    server = site.serve("--port", str(free_port()))
     working, go_on = threading.Event(), threading.Event()
 
     def work(given: Any) -> Any:

@@ -26,7 +26,8 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_client_acquires_and_completes_a_state(site: Site) -> None:
+async def test_a_client_acquires_and_completes_a_state(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", LONG)  # it kills who is not gone by then
     server = StdioServerParameters(command=sys.executable, args=COMMAND, env=site.environment(), cwd=ROOT)
     async with Client(server) as client:
         await call(

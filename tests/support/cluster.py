@@ -270,7 +270,7 @@ def redis_cluster(
     given = (*login, *users, *options)
     folders = [directory / f"node-{number}" for number in range(2 * size)]
     nodes = [
-        Node(free_port_of_node(), folder, passwords[ADMIN], given, host=host)
+        Node(free_port(), folder, passwords[ADMIN], given, host=host)
         for folder, host in zip(folders, cycle(hosts), strict=False)
     ]
     found = Cluster(nodes, passwords)
@@ -293,7 +293,7 @@ def _start(node: Node) -> None:
     node.start()
     while not node.is_own():
         node.kill()
-        node.port = free_port_of_node()
+        node.port = free_port()
         node.start()
 
 
@@ -331,10 +331,3 @@ def _has_all(node: Node, nodes: Sequence[Node]) -> bool:
     primary = next(one for one in nodes if one.port == role[1])
     reached = primary.ask("ROLE")[1]
     return role[2] == "connected" and bool(node.ask("ROLE")[-1] >= reached)
-
-
-def free_port_of_node() -> int:
-    """Return a port that leaves room for the cluster's bus, which listens 10,000 above."""
-    while (port := free_port()) >= 55_000:
-        pass
-    return port

