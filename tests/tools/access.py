@@ -10,7 +10,6 @@ from dcf.tools import envelope
 from dcf.tools.examples import smallest_call
 from dcf.tools.limits import Meter, meter_of
 from dcf.tools.registry import TOOLS
-from dcf.tools.schemas import answer_of
 from tests.tools.calls import Answer, check
 
 EVERYTHING = tuple(Scope)
@@ -34,5 +33,5 @@ async def ask(
     """Call a tool as this caller; the answer is checked as every answer is."""
     reply = await envelope.call(TOOLS[tool], application, arguments, caller, meter or meter_of(Settings()))
     answer = Answer(payload=json.loads(reply.text), text=reply.text, broken=reply.broken)
-    check(answer, answer_of(TOOLS[tool]))
+    check(answer, tool)
     return answer

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -83,7 +84,7 @@ class Tools:
         payload = result.structured_content
         assert isinstance(payload, dict)
         answer = Answer(payload=payload, text=content.text, broken=bool(result.is_error))
-        check(answer, answer_of(TOOLS[tool]))
+        check(answer, tool)
         return answer
 
     async def ok(self, tool: str, /, **arguments: Json) -> Answer:
@@ -97,14 +98,25 @@ class Tools:
         return answer
 
 
-def check(answer: Answer, schema: Json) -> None:
+@cache
+def _promised(tool: str) -> jsonschema.Draft202012Validator:
+    """The schema of a tool's answers, made once: that takes as long as the call of a tool."""
+    return jsonschema.Draft202012Validator(answer_of(TOOLS[tool]))
+
+
+@cache
+def _listed(tool: str) -> frozenset[str]:
+    """The names of the arguments that a list shows of a tool."""
+    return frozenset(listed_of(TOOLS[tool])["properties"])
+
+
+def check(answer: Answer, tool: str) -> None:
     """What every answer of every tool promises."""
-    jsonschema.validate(answer.payload, schema)
+    _promised(tool).validate(answer.payload)
     assert dump(answer.payload) == answer.text
     assert not any(word in answer.text for word in _INSIDES), answer.text
     for step in answer.payload.get("next") or ():
-        shown = listed_of(TOOLS[step["tool"]])["properties"]
-        assert set(step["arguments"]) <= set(shown), f"a model that follows {step} sends what no list has"
+        assert set(step["arguments"]) <= _listed(step["tool"]), f"a model that follows {step} sends what no list has"
     if answer.code == "ok":
         assert answer.payload["error"] is None
         assert answer.payload["status"]

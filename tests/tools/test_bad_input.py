@@ -20,7 +20,6 @@ from dcf.store.keys import AUDIT_TRAIL, PROBE
 from dcf.tools import envelope
 from dcf.tools.limits import meter_of
 from dcf.tools.registry import ID_PATTERN, TOOLS
-from dcf.tools.schemas import answer_of
 from dcf.tools.server import build_server
 from dcf.values import json_text
 from tests.tools.access import smallest
@@ -199,7 +198,7 @@ async def _answer(application: Application, tools: Tools, tool: str, arguments: 
         reply = await envelope.call(TOOLS[tool], application, arguments, LOCAL, METER)
         text = json_text.dump(reply.payload)
         answer = Answer(payload=json.loads(text), text=text, broken=reply.broken)
-        check(answer, answer_of(TOOLS[tool]))
+        check(answer, tool)
         return answer
     return await tools.call(tool, **arguments)
 

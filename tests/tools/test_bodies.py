@@ -59,11 +59,18 @@ class _Site:
 
 
 @pytest.fixture(scope="module")
-def site(replica: Replica) -> Iterator[_Site]:
+def kept_site(replica: Replica) -> Iterator[_Site]:
     application = replica(auth="keys", **LIMITS)
     app = build_http_app(application)
     with served(app, application.settings) as server:
         yield _Site(application, server, _budget_of(app))
+
+
+@pytest.fixture
+def site(kept_site: _Site) -> _Site:
+    """The server once it has given back what requests of other tests held: their answers come a moment before."""
+    wait_until(lambda: kept_site.budget.held == 0)
+    return kept_site
 
 
 def _asked(site: _Site, body: bytes, *headers: str) -> int:

@@ -5,6 +5,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 
 import pytest
 import redis
@@ -137,11 +138,14 @@ def test_a_connection_that_was_served_is_kept_longer_than_one_that_sends_nothing
             assert rest(second) == b""
 
 
+def _is_well(server: Served, path: str) -> bool:
+    return status(server.ask(get(path))) == 200  # it closes the connection
+
+
 def test_where_all_are_at_work_health_is_told_and_nothing_else_is_taken_on(patient: Served) -> None:
     with _held(patient, FOUR, _waiting(50)):
         for path in ("/healthz", "/readyz"):
-            answer = patient.ask(get(path))  # it closes the connection
-            assert status(answer) == 200
+            wait_until(partial(_is_well, patient, path))
         refused = patient.ask(post(LIST))
         assert (status(refused), b"retry-after: 1" in refused.lower()) == (503, True)
         assert b"DCF_MAX_CONNECTIONS" in refused

@@ -31,7 +31,7 @@ LEASE_S = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """A Redis of this test's own, a server on it, and a client of that."""
+    """A Redis of this test's own, a server on it, a patient client of that, and what makes impatient ones."""
 
     redis: Server
     tools: ToolClient
@@ -53,7 +53,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         def connected() -> ToolClient:
             return stack.enter_context(connect(f"{url}/mcp", deadline_s=0.1))
 
-        yield Site(redis=client, tools=connected(), connect=connected, application=application)
+        patient = stack.enter_context(connect(f"{url}/mcp", deadline_s=30))
+        yield Site(redis=client, tools=patient, connect=connected, application=application)
 
 
 def full(server: Server) -> Callable[[], object]:
@@ -125,7 +126,7 @@ def test_what_passes_is_told_with_its_reason_through_a_tool(
 ) -> None:
     end = trouble(site.redis)
     with pytest.raises(ToolCallFailed) as raised:
-        site.tools.call("create_workflow_control_plane", workflow_json=ONE_TASK, workflow_id="run")
+        site.connect().call("create_workflow_control_plane", workflow_json=ONE_TASK, workflow_id="run")
     assert raised.value.code == "store_unavailable"
     assert raised.value.message.startswith(said)
     end()

@@ -25,6 +25,7 @@ from dcf.tools.client import connect
 from dcf.tools.server import build_http_app
 from tests.support.redis_contents import everything_in
 from tests.support.restricted import RestrictedRedis
+from tests.support.waiting import wait_until
 from tests.tools.access import PLANNER, WORKER
 from tests.tools.calls import ONE_TASK, Tools, new_run, serving
 
@@ -139,7 +140,7 @@ def test_the_metadata_says_what_is_protected_and_needs_no_key(url: str) -> None:
 
 def test_health_needs_no_key(url: str) -> None:
     assert httpx2.get(f"{url}/healthz").status_code == 200
-    assert httpx2.get(f"{url}/readyz").status_code == 200
+    wait_until(lambda: httpx2.get(f"{url}/readyz").status_code == 200)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

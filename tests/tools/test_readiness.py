@@ -46,7 +46,7 @@ def alone_of(folder: Path) -> Iterator[tuple[Application, redis.Redis]]:
 
 def test_a_full_memory_makes_a_server_unready_although_it_can_be_read(tmp_path: Path) -> None:
     with alone_of(tmp_path) as (application, admin), serving(build_http_app(application)) as url:
-        assert httpx2.get(f"{url}/readyz").status_code == 200
+        wait_until(lambda: httpx2.get(f"{url}/readyz").status_code == 200)
         admin.config_set("maxmemory", 1000)
         wait_until(lambda: httpx2.get(f"{url}/readyz").status_code == 503)
         found = httpx2.get(f"{url}/readyz").json()
@@ -58,8 +58,8 @@ def test_a_full_memory_makes_a_server_unready_although_it_can_be_read(tmp_path: 
 
 def test_a_server_with_warnings_is_ready_and_tells_strangers_no_more_than_levels(tmp_path: Path) -> None:
     with alone_of(tmp_path) as (application, _), serving(build_http_app(application)) as url:
+        wait_until(lambda: httpx2.get(f"{url}/readyz").status_code == 200)
         response = httpx2.get(f"{url}/readyz")
-        assert response.status_code == 200
         assert response.json() == {
             "ok": True,
             "level": "warning",

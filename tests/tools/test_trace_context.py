@@ -54,9 +54,10 @@ def brought(tools: DirectTools, agent: str) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("traced")
 def test_a_notification_names_the_run_and_work_names_the_attempt(tools: DirectTools) -> None:
-    run = begun(tools, "traced-agent")
-    told = tools.call("await_workflow_event", agent_id="traced-agent", timeout_s=5, lease=False)
+    run = begun(tools, "told-agent")
+    told = tools.call("await_workflow_event", agent_id="told-agent", timeout_s=5, lease=False)
     assert told["event"]["traceparent"] == traceparent(run)
+    run = begun(tools, "traced-agent")
     told = brought(tools, "traced-agent")
     assert told["work"]["traceparent"] == traceparent(run, "A", told["work"]["epoch"])
     held = {"workflow_id": run, "state": "A", "lease_token": told["work"]["lease_token"]}

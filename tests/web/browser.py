@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from tests.clients.node import in_ci
 
@@ -19,6 +19,8 @@ Theme = Literal["light", "dark"]
 THEMES: Final[tuple[Theme, ...]] = ("light", "dark")
 
 WIDTHS: Final = (360, 1280, 2560)
+
+expect.set_options(timeout=15_000)  # a page that is slow is none that is wrong; Playwright waits for 5 s
 
 
 def executable() -> str:

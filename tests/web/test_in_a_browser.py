@@ -27,6 +27,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def rows(page: Page) -> list[str]:
+    """The rows of the table; the address of a page is there before the page is."""
+    page.wait_for_load_state()
     return page.locator("main tbody th").all_inner_texts()
 
 

@@ -178,6 +178,7 @@ async def test_a_page_that_takes_nothing_misses_nothing_in_the_end_and_others_do
     path = f"/ui/runs/{run.workflow_id}/live?after={run.event_ids()[-1]}"
     known, slow, quick = run.event_ids(), Unhurried(site, path), Listener(site, path)
     async with listening(slow, quick):
+        await is_read(application)  # from now on a page has each event by itself, not many at once
         for _ in range(MOST_WAITING // 2 + 5):
             await in_thread(run.tool, "pause_run")
             await in_thread(run.tool, "resume_run")
