@@ -1,6 +1,7 @@
 """All that is in a Redis, as text, for tests that look for what must not be there."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from dcf.store.connection import Command, Connections
@@ -16,6 +17,9 @@ _READ: Final[Mapping[bytes, Callable[[bytes], Command]]] = {
 }
 _GONE: Final = b"none"
 
+GONE_S: Final = -2
+"""What TTL says of a key that is not there; of one that does not expire it says -1."""
+
 
 def everything_in(connections: Connections) -> str:
     """Keys and values."""
@@ -27,3 +31,17 @@ def value_of(connections: Connections, key: bytes) -> str:
     """The value as text; nothing for a key that expired, or was deleted, since it was listed."""
     (kind,) = connections.send(("TYPE", key))
     return "" if kind == _GONE else str(connections.send(_READ[kind](key))[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a key holds, and whether it expires by itself."""
+
+    content: object
+    expires: bool
+
+
+def changed(before: Mapping[str, Kept], after: Mapping[str, Kept]) -> set[str]:
+    """The keys that are new, hold something else, or are gone although they do not expire."""
+    gone = {key for key in before.keys() - after.keys() if not before[key].expires}
+    return gone | {key for key, found in after.items() if before.get(key) != found}

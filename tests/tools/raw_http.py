@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from starlette.applications import Starlette
 
 from dcf.settings import Settings
+from dcf.tools.http_connections import LimitedProtocol
 from dcf.tools.http_server import HttpServer
 
 PATIENCE_S = 30.0
@@ -25,6 +26,11 @@ class Served:
     @property
     def connections(self) -> int:
         return len(self.server.server_state.connections)
+
+    @property
+    def at_work(self) -> int:
+        """Connections whose request is being answered."""
+        return sum(isinstance(one, LimitedProtocol) and one.is_at_work for one in self.server.server_state.connections)
 
     def connect(self, source: str = "127.0.0.1") -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), PATIENCE_S, source_address=(source, 0))

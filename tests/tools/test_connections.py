@@ -144,6 +144,7 @@ def _is_well(server: Served, path: str) -> bool:
 
 def test_where_all_are_at_work_health_is_told_and_nothing_else_is_taken_on(patient: Served) -> None:
     with _held(patient, FOUR, _waiting(50)):
+        wait_until(lambda: patient.at_work == FOUR)
         for path in ("/healthz", "/readyz"):
             wait_until(partial(_is_well, patient, path))
         refused = patient.ask(post(LIST))
@@ -153,6 +154,7 @@ def test_where_all_are_at_work_health_is_told_and_nothing_else_is_taken_on(patie
 
 def test_health_is_told_while_the_spare_connections_are_held_too(patient: Served) -> None:
     with _held(patient, FOUR, _waiting(50)), ExitStack() as stack:
+        wait_until(lambda: patient.at_work == FOUR)
         spare = [stack.enter_context(patient.connect()) for _ in range(SPARE)]
         for connection in spare:
             connection.sendall(HALF_A_HEAD)

@@ -9,7 +9,9 @@ import redis
 from mcp.client import Client
 
 from dcf.application import Application
+from dcf.store.keys import AUDIT_TRAIL, PROBE
 from dcf.tools.server import build_server
+from tests.support.redis_contents import GONE_S, Kept, changed
 from tests.support.restricted import RestrictedRedis
 from tests.tools.calls import Answer, Tools
 
@@ -109,10 +111,16 @@ FOREIGN_KEYS = [
 ]
 
 
-def documents(raw_redis: redis.Redis) -> set[str]:
+def documents(raw_redis: redis.Redis) -> dict[str, Kept]:
     """All keys but those that come and go by themselves: the audit trail's, a moment later, and a health report's."""
-    theirs = ("cp:idx:audit:", "cp:idx:probe")
-    return {name for key in set(raw_redis.keys()) if not any(one in (name := str(key)) for one in theirs)}
+    theirs = (AUDIT_TRAIL, PROBE)
+    listed: Any = raw_redis.keys()
+    names = [name for key in listed if not (name := key.decode()).startswith(theirs)]
+    with raw_redis.pipeline(transaction=False) as asking:
+        for name in names:
+            asking.ttl(name)
+        found = zip(names, asking.execute(), strict=True)
+    return {name: Kept(None, life_s >= 0) for name, life_s in found if life_s != GONE_S}
 
 
 @pytest.mark.parametrize("key", FOREIGN_KEYS)
@@ -131,7 +139,7 @@ async def test_d84_only_documents_of_runs_and_of_the_configured_prefixes_can_be_
             assert answer.code == "invalid_argument", answer.text
             assert "doc:" in answer.hint
     await tools.refused("invalid_argument", "json_create", key_prefix="cp:idx:")
-    assert documents(raw_redis) == before
+    assert changed(before, documents(raw_redis)) == set()
 
 
 async def test_d84_other_prefixes_can_be_configured_and_none_opens_the_indexes(
