@@ -140,7 +140,8 @@ async def test_a_server_without_runs_says_how_to_start_one(application: Applicat
 
 async def test_hostile_text_is_shown_and_never_obeyed(browser: Browser, real: World) -> None:
     name = "<img src=x>'\""
-    document = workflow({name: {"Type": "Task", "Retry": [{"ErrorEquals": ["States.ALL"]}], "End": True}})
+    retry = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 3600}]
+    document = workflow({name: {"Type": "Task", "Retry": retry, "End": True}})
     document["workflow_name"] = "<img src=y>"
     run = started(real, document, agents={name: "a-1"})
     real.fail(run, name, real.acquire(run, name, "a-1"), "Broken", HOSTILE)
