@@ -125,7 +125,7 @@ def door(fuzzed: Application) -> Iterator[httpx2.Client]:
     with (
         open_application(chosen) as behind,
         serving(build_http_app(behind)) as url,
-        httpx2.Client(base_url=url, headers=headers, timeout=10) as client,
+        httpx2.Client(base_url=url, headers=headers, timeout=60) as client,
     ):
         yield client
 
