@@ -41,4 +41,4 @@ accept-letta: ## the acceptance runs with real agents on a real Letta, and their
 	DCF_LETTA=1 DCF_LETTA_RECORD=tests/letta/records $(PYTHON) -m pytest tests/letta/test_acceptance.py
 
 accept-agents: ## the order pipeline by hosted agents of every recipe, with faults, and its record
-	DCF_AGENTS=1 DCF_AGENTS_RECORD=tests/hosting/records $(PYTHON) -m pytest tests/hosting/test_acceptance.py tests/hosting/test_a2a.py tests/tools/test_a2a.py tests/webhooks/test_acceptance.py
+	DCF_AGENTS=1 DCF_AGENTS_RECORD=tests/system/hosting/records $(PYTHON) -m pytest tests/system/hosting/test_acceptance.py tests/system/hosting/test_a2a.py tests/tools/test_a2a.py tests/webhooks/test_acceptance.py

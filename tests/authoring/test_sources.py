@@ -10,8 +10,8 @@ import yaml
 from dcf.authoring.generation import Generation, generate, json_file, manifest_outputs, stub_output
 from dcf.skills.manifest import judge
 from dcf.skills.servers import Registry
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 SOURCES = Path(__file__).parent / "sources"
 SHIPPED = ROOT / "skills_src"
 

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from dcf.cli.app import app
 from dcf.cli.documents import read_definition_of
 from dcf.errors import DcfError
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 FILES = sorted(
     [*ROOT.glob("workflows/*.json"), *ROOT.glob("examples/**/*.json"), *ROOT.glob("dcf/cli/scaffold/*.json*")]

@@ -9,8 +9,9 @@ from dcf import errors
 from dcf.cli import exit_codes
 from dcf.cli.front_page import HELP
 from tests.cli.conftest import Dcf, Seed
+from tests.support.paths import ROOT
 
-README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+README = (ROOT / "README.md").read_text("utf-8")
 NOWHERE = "redis://127.0.0.1:1/0"
 PASS = '{"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}'
 FAIL = '{"StartAt": "A", "States": {"A": {"Type": "Fail", "Error": "No"}}}'

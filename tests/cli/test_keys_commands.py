@@ -14,6 +14,7 @@ from dcf.store.authors import authored_by
 from dcf.store.connection import Connections
 from dcf.store.edits import EditedDocument, EditOutcome, Edits
 from dcf.values.instants import SECOND, from_text
+from tests.support.paths import ROOT
 from tests.support.redis_contents import everything_in
 from tests.support.restricted import RestrictedRedis
 
@@ -241,7 +242,7 @@ def test_tools_are_listed_with_their_scopes(dcf: Dcf) -> None:
 
 
 def test_the_reference_page_is_what_the_command_prints(dcf: Dcf) -> None:
-    page = Path(__file__).parents[2] / "docs" / "tools.md"
+    page = ROOT / "docs" / "tools.md"
     assert dcf("tools", "--markdown").stdout == page.read_text("utf-8")
 
 

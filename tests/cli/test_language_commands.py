@@ -12,10 +12,10 @@ import dcf
 from dcf.cli import language
 from dcf.core.definition import read_definition
 from dcf.errors import InvalidArgument
+from tests.support.paths import ROOT
 
 Call = Callable[..., Result]
 
-ROOT = Path(__file__).parents[2]
 
 TASK = {"Type": "Task", "AgentBinding": {"agent_template_ref": {"name": "worker"}}, "End": True}
 GOOD = {

@@ -6,6 +6,7 @@ import uuid
 from pathlib import Path
 
 from tests.cli.conftest import Seed
+from tests.support.paths import ROOT
 from tests.support.restricted import RestrictedRedis
 from tests.support.terminal import on_a_terminal
 
@@ -34,7 +35,7 @@ main()
 """
 """Deletions that take their time, so that there is something to see; the runs are older than a second."""
 
-ROOT = str(Path(__file__).parents[2])
+ROOT = str(ROOT)
 
 
 def test_a_person_sees_what_is_done_how_many_and_how_long_and_it_is_gone_afterwards(tmp_path: Path) -> None:

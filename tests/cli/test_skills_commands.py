@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dcf.cli.app import app
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 BROKEN = """apiVersion: skill/v1
 kind: Skill
 metadata: {name: a, version: one}

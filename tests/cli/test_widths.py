@@ -18,6 +18,7 @@ from dcf.core.lease import Acquire
 from dcf.core.model import Status
 from dcf.core.updates import Update
 from tests.cli.conftest import Dcf, Seed
+from tests.support.paths import ROOT
 from tests.support.terminal import on_a_terminal_of
 from tests.support.world import World
 
@@ -84,7 +85,7 @@ def test_no_line_is_longer_than_the_terminal(
     command: tuple[str, ...],
     columns: int,
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.chdir(tmp_path)
     names = {"FAILED": failed, "WAITING": waiting}
     machine = {"StartAt": LONG, "States": {LONG: {"Type": "Pass", "End": True}}}

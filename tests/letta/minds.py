@@ -8,17 +8,15 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from tests.letta.model import Conversation, Reply, Result, say, use
+from tests.support.paths import ROOT
 
 Json = Any
 Step = Callable[[Conversation], Reply | None]
 
-WORKFLOW: dict[str, Json] = json.loads(
-    (Path(__file__).parents[2] / "workflows" / "order_processing.json").read_text("utf-8")
-)
+WORKFLOW: dict[str, Json] = json.loads((ROOT / "workflows" / "order_processing.json").read_text("utf-8"))
 TRIES = 3
 LEASE_S = 40
 """Shorter than the instructions say, so that what a fault leaves behind is over soon."""

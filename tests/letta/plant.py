@@ -22,10 +22,10 @@ from dcf.ports import AgentWish
 from dcf.tools.client import ToolClient, connect
 from tests.letta.server import LettaServer
 from tests.letta.templates import AGENTS
-from tests.processes.shop import write_registry
-from tests.processes.site import Site, first_line, opened
 from tests.support.servers import free_port
 from tests.support.waiting import wait_until
+from tests.system.processes.shop import write_registry
+from tests.system.processes.site import Site, first_line, opened
 
 RUN_S = 420.0
 """Seconds that no run takes, not even with a Letta that is away for a while."""

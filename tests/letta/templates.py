@@ -7,10 +7,11 @@ replace the real ones for everyone.
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
-AGENTS = Path(__file__).parents[2] / "agents"
+from tests.support.paths import ROOT
+
+AGENTS = ROOT / "agents"
 SERVER = "dcf"
 DESCRIPTIONS = {
     "worker": "Carries out single states of workflows, woken by events.",

@@ -22,8 +22,8 @@ from tests.letta.planner_mind import planner
 from tests.letta.plant import RUN_S, Plant, plant
 from tests.letta.records import Record, acceptance_record
 from tests.letta.server import LettaServer, running_letta
-from tests.processes.site import ORDER, STATES, effective
 from tests.support.waiting import wait_until
+from tests.system.processes.site import ORDER, STATES, effective
 
 pytestmark = [pytest.mark.letta, pytest.mark.timeout(1200)]
 

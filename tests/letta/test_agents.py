@@ -2,7 +2,6 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from dcf.errors import AgentUnknown, InvalidArgument, ToolUnavailable
 from dcf.ports import AgentWish
 from tests.letta.conftest import Hire
 from tests.letta.waiting import NOBODY
+from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.letta, pytest.mark.timeout(600)]
 
@@ -155,7 +155,7 @@ def test_eight_deletions_at_once_tell_at_most_one_that_it_was_there(letta: Letta
 @pytest.mark.parametrize("template", ["worker", "planner"])
 def test_the_shipped_templates_can_be_imported_by_letta_itself(raw: Letta, mark: str, template: str) -> None:
     """For people who bring agents in by hand, without dcf."""
-    path = Path(__file__).parents[2] / "agents" / f"{template}.af"
+    path = ROOT / "agents" / f"{template}.af"
     document = json.loads(path.read_text())
     document["mcp_servers"] = []  # their address is not on this machine
     for tool in document["tools"]:  # an import takes tools of the same names over, for everyone

@@ -9,8 +9,8 @@ from pathlib import Path
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.processes.site import Server, Site, opened
 from tests.profiles.clients import ProfileClient
+from tests.system.processes.site import Server, Site, opened
 
 
 @contextmanager

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.local.conftest import Agent, Repository, agent_at
-from tests.processes.site import Server, Site, finish
 from tests.profiles.stories import client_of, kill, place
 from tests.profiles.test_deepwork import JOB
+from tests.system.local.conftest import Agent, Repository, agent_at
+from tests.system.processes.site import Server, Site, finish
 from tests.tools.calls import Tools
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.processes.site import Site, finish
 from tests.profiles.clients import ProfileClient
 from tests.profiles.stories import client_of, kill, place
 from tests.profiles.test_midex import STEP_OUTPUT, WORKFLOW_OUTPUT
+from tests.system.processes.site import Site, finish
 from tests.tools.calls import Tools
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]

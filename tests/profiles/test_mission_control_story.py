@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.processes.site import Site, finish
 from tests.profiles.clients import ProfileClient
 from tests.profiles.stories import client_of, kill, place
+from tests.system.processes.site import Site, finish
 from tests.tools.calls import Tools
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]

@@ -13,9 +13,9 @@ from mcp.client.streamable_http import streamable_http_client
 from dcf.application import open_application
 from dcf.core.access import Scope
 from dcf.settings import Settings
-from tests.processes.site import Server, Site, finish
 from tests.profiles.clients import ProfileClient
 from tests.profiles.stories import kill, place
+from tests.system.processes.site import Server, Site, finish
 from tests.tools.access import ask, key_of
 from tests.tools.calls import Tools
 

@@ -26,9 +26,9 @@ from dcf.tools.profiles import select_tools
 from dcf.tools.registry import TOOLS
 from tests.python.conftest import greeter
 from tests.python.workflows import EMPTY, FAILING, HELLO
+from tests.support.paths import ROOT
 from tests.support.restricted import RestrictedRedis
 
-ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "python.md").read_text("utf-8")
 PROGRAMS: list[str] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 ROWS: list[str] = re.findall(r"^\| (`.+?) \|", PAGE, re.MULTILINE)

@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -11,10 +10,10 @@ from mcp.client import Client
 
 from dcf.worker import TaskFailed
 from tests.stub.conftest import Serve, Stub
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.anyio
 
-ROOT = Path(__file__).parents[2]
 CONFIG = json.loads((ROOT / "generated" / "stub" / "stub_config.json").read_text("utf-8"))
 ORDERS = ROOT / "workflows" / "order_processing"
 Json = Any

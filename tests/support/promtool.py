@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.node import in_ci
+from tests.system.clients.node import in_ci
 
 
 def promtool(*arguments: str | Path, given: str | None = None) -> None:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import redis
 
+from tests.support.paths import ROOT
 from tests.support.servers import JSON_MODULE, free_port, listens, running
 from tests.support.waiting import wait_until
 
-USERS = Path(__file__).parents[2] / "deploy" / "redis" / "users.acl"
+USERS = ROOT / "deploy" / "redis" / "users.acl"
 _ADMIN = "admin"
 
 

@@ -1,11 +1,11 @@
 """docs/telemetry.md names every attribute that spans have, and no other."""
 
 import re
-from pathlib import Path
 
 from dcf.telemetry import spans
+from tests.support.paths import ROOT
 
-PAGE = Path(__file__).parents[2] / "docs/telemetry.md"
+PAGE = ROOT / "docs/telemetry.md"
 MADE = {"dcf.run.id", "dcf.workflow.name", "dcf.state", "dcf.wait_ms", "dcf.open", "gen_ai.tool.name"}
 GENAI = {"gen_ai.operation.name", "gen_ai.agent.id"}
 

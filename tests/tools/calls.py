@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, Self
 
 import jsonschema
@@ -18,10 +17,11 @@ from dcf.tools import profiles  # noqa: F401 - importing it registers all tools
 from dcf.tools.registry import TOOLS
 from dcf.tools.schemas import answer_of, listed_of
 from dcf.values.json_text import dump
+from tests.support.paths import ROOT
 
 Json = Any
 
-WORKFLOWS = Path(__file__).parents[2] / "workflows"
+WORKFLOWS = ROOT / "workflows"
 ORDER_WORKFLOW: dict[str, Json] = json.loads((WORKFLOWS / "order_processing.json").read_text())
 ORDER: dict[str, Json] = json.loads((WORKFLOWS / "order_processing" / "order.json").read_text())
 

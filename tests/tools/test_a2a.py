@@ -14,7 +14,7 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.definition import read_definition
 from dcf.tools.server import build_http_app
-from tests.hosting.environments import A2A, WANTED, WHY_NOT
+from tests.system.hosting.environments import A2A, WANTED, WHY_NOT
 from tests.tools.calls import serving
 
 by_its_sdk = pytest.mark.skipif(not WANTED, reason=WHY_NOT)

@@ -24,6 +24,7 @@ from dcf.errors import InvalidArgument, StoreUnavailable
 from dcf.ports import BlobStore
 from dcf.runs.artifacts import PartGiven
 from dcf.store.artifacts import blob_name
+from tests.support.paths import ROOT
 from tests.tools.access import ask, key_of
 from tests.tools.calls import ONE_TASK
 
@@ -156,7 +157,7 @@ def given(run: str, data: bytes, number: int = 1, of: int = 1) -> PartGiven:
 
 
 def _ended(script: list[str]) -> int:
-    return subprocess.run(script, cwd=Path(__file__).parents[2], env=dict(os.environ), check=False).returncode
+    return subprocess.run(script, cwd=ROOT, env=dict(os.environ), check=False).returncode
 
 
 async def _ok(app: Application, tool: str, **arguments: Any) -> Any:

@@ -12,11 +12,12 @@ from dcf.application import Application
 from dcf.stub.config_file import ConfigFile
 from dcf.tools.registry import TOOLS
 from dcf.tools.server import build_server
+from tests.support.paths import ROOT
 from tests.tools.calls import Tools
 
 pytestmark = pytest.mark.anyio
 
-SHIPPED = Path(__file__).parents[2] / "skills_src"
+SHIPPED = ROOT / "skills_src"
 COMMITTED = SHIPPED.parent / "generated"
 
 SEED = {

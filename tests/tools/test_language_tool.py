@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +11,11 @@ from dcf.cli.app import app
 from dcf.language import EXAMPLES, describe, example
 from dcf.simulation import simulate
 from dcf.tools.registry import TOOLS
+from tests.support.paths import ROOT
 from tests.tools.calls import Tools
 
 pytestmark = pytest.mark.anyio
 
-ROOT = Path(__file__).parents[2]
 TALKS = {"talks": [{"title": "Leases"}, {"title": "Joins"}]}
 MOCKED: dict[str, Any] = {
     "WriteAbstract": [{"output": {"text": "a"}}, {"output": {"text": "b"}}],

@@ -4,7 +4,6 @@ import itertools
 import re
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,6 +59,7 @@ from tests.runs import (
     test_work_finding,
 )
 from tests.store import test_audit_trail, test_fair_inbox, test_text_index
+from tests.support.paths import ROOT
 from tests.tools import (
     test_artifacts,
     test_bodies,
@@ -86,7 +86,7 @@ from tests.web import test_live_ends, test_login
 
 pytestmark = pytest.mark.anyio
 
-README = Path(__file__).parents[2] / "README.md"
+README = ROOT / "README.md"
 DEFAULTS = Settings.model_fields
 LIMIT = TOOLS["read_workflow_control_plane"].arguments.model_json_schema()["properties"]["limit"]
 

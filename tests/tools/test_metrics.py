@@ -22,11 +22,11 @@ from dcf.core.model import Status
 from dcf.core.updates import Update
 from dcf.tools import metrics_route
 from dcf.tools.server import build_http_app
+from tests.support.paths import ROOT
 from tests.support.promtool import promtool
 from tests.support.restricted import restricted_redis
 from tests.tools.calls import ONE_TASK, serving
 
-ROOT = Path(__file__).parents[2]
 FAMILIES = (*metrics.COUNTED, *metrics_route.READ)
 LINE = re.compile(r'(dcf_\w+)(\{(?:\w+="[^"\\\n]*",?)*\})? (\d+(?:\.\d+)?(?:e-?\d+)?)')
 

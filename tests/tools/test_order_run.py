@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from mcp.client import Client
@@ -11,6 +10,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from dcf.application import Application
 from dcf.tools.server import build_http_app, build_server
+from tests.support.paths import ROOT
 from tests.tools.calls import STEPS, Tools, new_run, run_orders, serving
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +54,7 @@ async def test_over_stdio(application: Application, run_id: str, mode: str) -> N
         command=sys.executable,
         args=["-m", "dcf", "serve", "--transport", "stdio"],
         env={"REDIS_URL": application.redis_url, "PATH": os.environ["PATH"]},
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
     )
     async with Client(server, mode=mode) as client:
         tools = await Tools.of(client)

@@ -9,6 +9,7 @@ import pytest
 from dcf import settings
 from dcf.errors import InvalidArgument
 from dcf.settings import read_settings
+from tests.support.paths import ROOT
 
 
 @pytest.fixture(autouse=True)
@@ -142,7 +143,7 @@ def test_the_bytes_of_items_are_a_positive_number(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_readme_has_every_setting_and_no_other() -> None:
-    page = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    page = (ROOT / "README.md").read_text("utf-8")
     table = page[page.index("## Settings") : page.index("## Who may call")] + page[page.index("## Limits") :]
     rows = [line for line in table.splitlines() if line.startswith("|")]
     told = {name for row in rows for name in re.findall(r"`((?:[A-Z][A-Z0-9]*_)+[A-Z]+)`", row)}

@@ -7,7 +7,6 @@ changed, which breaks callers, is seen there, and a wanted change is written dow
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,11 +22,11 @@ from dcf.tools.profiles import AUTO, PROFILES, listed_for, select_tools
 from dcf.tools.reference import markdown_of
 from dcf.tools.registry import TOOLS, Answer, ToolSpec
 from dcf.tools.server import build_server
+from tests.support.paths import ROOT
 from tests.tools.access import ask, key_of
 
 pytestmark = pytest.mark.anyio
 
-ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "tools.md"
 
 BUDGETS = {

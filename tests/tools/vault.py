@@ -19,12 +19,13 @@ from dcf.store.connection import Connections, open_pool
 from dcf.tools.examples import smallest_call
 from dcf.tools.registry import TOOLS
 from dcf.tools.server import build_http_app
+from tests.support.paths import ROOT
 from tests.support.redis_contents import everything_in
 from tests.support.servers import redis_server
 from tests.support.skill_manifests import manifest, tool
 from tests.tools.calls import serving
 
-SHIPPED: Final = Path(__file__).parents[2] / "skills_src"
+SHIPPED: Final = ROOT / "skills_src"
 _CLIENTS: Final = ("mcp.client", "httpx", "httpcore")
 BUNDLE: Final = {
     "agents": [{"id": "agent-0", "name": "worker"}],

@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +11,9 @@ from dcf import testing
 from dcf.core import task_log
 from dcf.task_context import idempotency_key_of
 from dcf.worker import FUNCTIONS
+from tests.support.paths import ROOT
 
-PAGE = (Path(__file__).parents[2] / "docs" / "functions.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "functions.md").read_text("utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.worker import TaskFailed
+from tests.support.paths import ROOT
 
-WORKFLOWS = Path(__file__).parents[2] / "workflows"
+WORKFLOWS = ROOT / "workflows"
 EXAMPLES = WORKFLOWS / "order_processing"
 
 

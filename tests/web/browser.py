@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
-from tests.clients.node import in_ci
+from tests.system.clients.node import in_ci
 
 Theme = Literal["light", "dark"]
 THEMES: Final[tuple[Theme, ...]] = ("light", "dark")

@@ -16,9 +16,9 @@ from dcf.store.connection import Connections, open_pool
 from dcf.tools.server import build_http_app
 from dcf.web.live import LivePages
 from dcf.web.site import build_site, pages
-from tests.clients.node import installed
 from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.support.world import World
+from tests.system.clients.node import installed
 from tests.tools.calls import serving
 from tests.web.browser import Tab, opened_browser, opened_tab
 from tests.web.demo_runs import Crew

@@ -1,14 +1,14 @@
 """The colours of the page and of pictures on it: every text can be told from what it stands on, in both themes."""
 
 import re
-from pathlib import Path
 from typing import Final
 
 import pytest
 
 from dcf.drawing import PAGE_STYLE
+from tests.support.paths import ROOT
 
-SHEET: Final = (Path(__file__).parents[2] / "dcf" / "web" / "static" / "page.css").read_text("utf-8")
+SHEET: Final = (ROOT / "dcf" / "web" / "static" / "page.css").read_text("utf-8")
 VARIABLES: Final = {
     name: (light, dark) for name, light, dark in re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\);", SHEET)
 }

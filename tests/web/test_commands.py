@@ -12,8 +12,10 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.support.paths import ROOT
+
 DCF = (sys.executable, "-m", "dcf")
-WORKFLOW = Path(__file__).parents[2] / "workflows" / "order_processing.json"
+WORKFLOW = ROOT / "workflows" / "order_processing.json"
 SERVE = ("serve", "--transport", "http", "--web")
 
 

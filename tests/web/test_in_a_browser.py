@@ -18,12 +18,11 @@ from dcf.core.access import Scope
 from dcf.settings import Settings
 from dcf.store.keys import RunKeys
 from dcf.web.site import build_site
+from tests.support.paths import ROOT
 from tests.support.restricted import restricted_redis
 from tests.tools.calls import serving
 from tests.web.browser import THEMES, WIDTHS, Tab, opened_tab
 from tests.web.conftest import DemoSite, Tabs
-
-ROOT = Path(__file__).parents[2]
 
 
 def rows(page: Page) -> list[str]:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +11,12 @@ from dcf.application import Application, open_application
 from dcf.core.access import Scope
 from dcf.settings import Settings
 from dcf.tools.server import build_http_app
+from tests.support.paths import ROOT
 from tests.support.restricted import RestrictedRedis
 from tests.support.servers import free_port
 from tests.tools.calls import serving
 
-PAGE = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "webhooks.md").read_text("utf-8")
 (RECEIVER,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 DOUBLING = {"asl": {"StartAt": "Double", "States": {"Double": {"Type": "Task", "End": True}}}}
 

@@ -1,0 +1,38 @@
+"""The files of a deployment, as data."""
+
+import shlex
+from typing import Any
+
+import yaml
+
+from tests.support.paths import ROOT
+
+COMPOSE = ROOT / "docker-compose.yml"
+
+
+def compose() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(COMPOSE.read_text("utf-8"))
+    return found
+
+
+def services() -> dict[str, Any]:
+    found: dict[str, Any] = compose()["services"]
+    return found
+
+
+def dockerfile() -> list[tuple[str, str]]:
+    """Its instructions with what they say, in order."""
+    text = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in lines)]
+
+
+def image_environment() -> dict[str, str]:
+    """What the Dockerfile sets in the image."""
+    pairs = (word.partition("=") for name, rest in dockerfile() if name == "ENV" for word in shlex.split(rest))
+    return {name: value for name, _, value in pairs}
+
+
+def without(variables: dict[str, str], name: str, *, empty: bool) -> dict[str, str]:
+    """All of them but this one, which is empty or not there."""
+    return {other: value for other, value in variables.items() if other != name} | ({name: ""} if empty else {})

@@ -1,0 +1,149 @@
+"""What clients and the registry are told: the snippets of docs/install.md and server.json."""
+
+import base64
+import json
+import re
+import shlex
+import tomllib
+from itertools import chain
+from typing import Any, get_args
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+from letta_client.types import CreateStdioMcpServerParam, CreateStreamableHTTPMcpServerParam
+from packaging.requirements import Requirement
+from pydantic import SecretStr
+from typer.testing import CliRunner
+
+from dcf.cli.app import app
+from dcf.settings import VARIABLES as SETTINGS
+from tests.support.paths import ROOT
+
+PAGE = (ROOT / "docs" / "install.md").read_text("utf-8")
+BLOCKS: list[dict[str, Any]] = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
+SERVER = json.loads((ROOT / "server.json").read_text("utf-8"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+(PACKAGE,) = SERVER["packages"]
+VARIABLES = {one["name"]: one for one in PACKAGE["environmentVariables"]}
+STDIO = ["serve", "--transport", "stdio"]
+
+
+def servers() -> list[dict[str, Any]]:
+    """Every server entry of the page."""
+    named = (block.get("mcpServers") or block.get("servers") or {"dcf": block.get("config")} for block in BLOCKS)
+    return [found["dcf"] for found in named]
+
+
+def is_accepted(arguments: list[str]) -> bool:
+    return CliRunner().invoke(app, [*arguments, "--help"]).exit_code == 0
+
+
+# docs/install.md
+
+
+def test_a_server_that_a_client_starts_is_a_command_that_dcf_has_with_settings_that_it_has() -> None:
+    started = [entry for entry in servers() if "command" in entry]
+    assert len(started) == 4
+    assert all((entry["command"], entry["args"]) == ("dcf", STDIO) for entry in started)
+    assert is_accepted(STDIO)
+    assert {name for entry in started for name in entry["env"]} <= set(SETTINGS)
+
+
+def test_a_server_that_a_client_calls_is_called_at_mcp_with_a_key_that_is_not_written_down() -> None:
+    called = [entry for entry in servers() if "headers" in entry]
+    assert len(called) == 3
+    for entry in called:
+        assert urlsplit(entry["url"])[:3] == ("http", "localhost:8337", "/mcp")
+        assert re.fullmatch(r"Bearer \$\{(env:|input:)?[\w-]+\}", entry["headers"]["Authorization"])
+
+
+def test_what_vs_code_asks_for_is_what_it_fills_in_and_is_hidden() -> None:
+    (block,) = [block for block in BLOCKS if "inputs" in block]
+    (asked,) = block["inputs"]
+    assert asked["password"] is True
+    assert f"${{input:{asked['id']}}}" in block["servers"]["dcf"]["headers"]["Authorization"]
+
+
+def test_the_link_for_cursor_says_what_its_file_says() -> None:
+    (link,) = re.findall(r"<(cursor://[^>]+)>", PAGE)
+    query = parse_qs(urlsplit(link).query)
+    assert query["name"] == ["dcf"]
+    assert json.loads(base64.b64decode(query["config"][0])) == BLOCKS[1]["mcpServers"]["dcf"]
+
+
+def test_the_link_for_vs_code_says_what_its_file_says() -> None:
+    (link,) = re.findall(r"<(vscode:mcp/install[^>]+)>", PAGE)
+    config = json.loads(unquote(urlsplit(link).query))
+    (started,) = [block["servers"]["dcf"] for block in BLOCKS if block.get("servers", {}).get("dcf", {}).get("command")]
+    assert config == {"name": "dcf", **started}
+
+
+def test_the_commands_for_claude_code_name_the_command_and_the_url() -> None:
+    started, called = (shlex.split(line) for line in PAGE.splitlines() if line.startswith("claude "))
+    assert started[started.index("--") + 1 :] == ["dcf", *STDIO]
+    assert started[started.index("--env") + 1].partition("=")[0] in SETTINGS
+    assert called[-3:-1] == ["http://localhost:8337/mcp", "--header"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [("streamable_http", CreateStreamableHTTPMcpServerParam), ("stdio", CreateStdioMcpServerParam)],
+)
+def test_what_letta_is_sent_is_what_its_client_takes(kind: str, form: Any) -> None:
+    (block,) = [block for block in BLOCKS if block.get("config", {}).get("mcp_server_type") == kind]
+    assert block["server_name"] == "dcf"
+    assert form.__required_keys__ <= set(block["config"]) <= form.__required_keys__ | form.__optional_keys__
+
+
+# The package
+
+
+def test_an_older_python_finds_no_dependency_to_look_for_before_it_is_refused() -> None:
+    extras = PROJECT["optional-dependencies"]
+    found = [Requirement(text) for text in [*PROJECT["dependencies"], *chain(*extras.values())]]
+    assert len(found) > 20
+    for version, is_wanted in (("3.10", False), ("3.11", True), ("3.14", True)):
+        markers = [one.marker for one in found]
+        assert {marker is None or marker.evaluate({"python_version": version}) for marker in markers} == {is_wanted}
+    assert PROJECT["requires-python"] == ">=3.11"
+
+
+def test_the_licence_is_shipped_and_is_the_one_that_is_named() -> None:
+    assert PROJECT["license"] == "Apache-2.0"
+    assert "Apache License\n                           Version 2.0" in (ROOT / "LICENSE").read_text("utf-8")
+
+
+def test_type_checkers_are_told_that_dcf_is_typed() -> None:
+    assert (ROOT / "dcf" / "py.typed").exists()
+
+
+# server.json
+
+
+def test_the_registry_is_told_the_name_and_version_of_the_package() -> None:
+    assert (PACKAGE["registryType"], PACKAGE["transport"]) == ("pypi", {"type": "stdio"})
+    assert PACKAGE["identifier"] == PROJECT["name"]
+    assert SERVER["version"] == PACKAGE["version"] == PROJECT["version"]
+    assert f"mcp-name: {SERVER['name']}" in (ROOT / "README.md").read_text("utf-8")
+    assert PROJECT["name"] in PROJECT["scripts"], "uvx starts the command of the package's name"
+
+
+def test_the_registry_is_told_in_as_many_words_as_it_takes() -> None:
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", SERVER["name"])
+    assert 1 <= len(SERVER["description"]) <= 100
+    assert all(one["description"] for one in VARIABLES.values())
+
+
+def test_what_the_registry_starts_is_a_command_that_dcf_has() -> None:
+    arguments = [word for one in PACKAGE["packageArguments"] for word in (one.get("name"), one["value"]) if word]
+    assert arguments == STDIO
+
+
+@pytest.mark.parametrize("name", sorted(VARIABLES))
+def test_a_variable_of_the_registry_is_the_setting_that_dcf_reads(name: str) -> None:
+    told, field = VARIABLES[name], SETTINGS[name]
+    assert told.get("isSecret", False) is (SecretStr in (field.annotation, *get_args(field.annotation)))
+    if "choices" in told:
+        assert tuple(told["choices"]) == get_args(field.annotation)
+    if "default" in told:
+        assert told["default"] == str(field.default).lower()

@@ -1,0 +1,320 @@
+"""What dcf does on a Redis that refuses what managed ones refuse: each restriction is an ACL, or a command taken away.
+
+docs/managed-redis.md names these tests for each of its rows.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from dcf.application import Application, open_application
+from dcf.cli.health import examine, print_report
+from dcf.core.catalog import RunQuery
+from dcf.core.health_findings import Level, Topic
+from dcf.errors import StoreUnsuitable
+from dcf.settings import Settings
+from dcf.store.connection import Connections, open_pool
+from dcf.web.site import build_site
+from tests.support.cluster import Cluster
+from tests.support.inboxes import reading
+from tests.support.machines import chain
+from tests.support.paths import ROOT
+from tests.support.restricted import USERS, rendered
+from tests.support.servers import redis_server
+from tests.support.world import World
+from tests.web.browsing import Browser, text_of
+
+pytestmark = pytest.mark.anyio
+
+DCF = next(
+    line.split(maxsplit=3)[3]
+    for line in rendered(USERS.read_text("utf-8"), dict.fromkeys(("dcf", "operator"), "x")).splitlines()
+    if line.startswith("user dcf ")
+)
+"""What deploy/redis/users.acl lets the user dcf do."""
+
+EVERYTHING = "~* &* +@all"
+
+REFUSED = {
+    "CONFIG": ("-config|get", {Topic.DURABILITY: "how often it is synced to disk is not known"}),
+    "INFO": (
+        "-info",
+        {
+            Topic.MEMORY: "what it does when that is full, is not known: it refuses INFO",
+            Topic.DURABILITY: "Whether Redis keeps its data on disk is not known: it refuses INFO",
+            Topic.REPLICAS: "Which replicas there are is not known: Redis refuses INFO",
+        },
+    ),
+    "WAIT": ("-wait", {}),
+    "CLIENT": ("-client|setinfo", {}),
+    "SCAN": ("-scan", {Topic.LISTS: "The lists could not be checked"}),
+}
+"""What a service may refuse, by ACL, and what health then says that it cannot see."""
+
+SERVICES = {
+    "ElastiCache": "bgrewriteaof bgsave config debug migrate replicaof save slaveof shutdown sync",
+    "Memorystore for Redis": (
+        "acl bgrewriteaof bgsave client cluster command config debug lastsave migrate monitor object shutdown replicaof"
+        " slaveof save"
+    ),
+    "Aiven for Caching": (
+        "bgrewriteaof cluster command debug failover migrate role slaveof acl bgsave config lastsave monitor replicaof"
+        " save shutdown"
+    ),
+}
+"""Commands that these refuse, by their own documentation; docs/managed-redis.md names the pages."""
+
+UNUSED = "memory acl latency script object command slowlog keys debug select publish subscribe module function cluster"
+"""Commands that dcf never sends."""
+
+NEEDED = ["json.get", "json.mget", "json.set", "json.mset", "json.del", "eval"]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A server that keeps everything, and users that the test makes."""
+
+    admin: redis.Redis
+    port: int
+
+    def url(self, rules: str) -> str:
+        self.admin.execute_command("ACL", "SETUSER", "it", "reset", "on", ">pw", *rules.split())  # type: ignore[no-untyped-call]
+        return f"redis://it:pw@127.0.0.1:{self.port}"
+
+
+@pytest.fixture(scope="module")
+def site(short_directory: Path) -> Iterator[Site]:
+    with (
+        redis_server(short_directory, "--appendonly", "yes", "--appendfsync", "always") as port,
+        redis.Redis(port=port, protocol=2) as admin,
+    ):
+        yield Site(admin, port)
+
+
+@contextmanager
+def opened(url: str, **settings: Any) -> Iterator[tuple[Application, World]]:
+    """An application, and somebody who works in the same Redis as the same user."""
+    with ExitStack() as stack:
+        found = Settings.model_validate({"redis_url": url, "auth": "off", "allow_operator": True, **settings})
+        application = stack.enter_context(open_application(found))
+        world = World(connections=Connections(open_pool(url)))
+        stack.callback(world.connections.close)
+        yield application, world
+
+
+def run_an_order(application: Application, world: World) -> None:
+    """Three states, one after the other, each told to its agent, with a clock beside them."""
+    order = {"ValidateOrder": "w1", "CalculatePricing": "w2", "GenerateInvoice": "w3"}
+    run = world.create(chain(*order), agents=order)
+    application.control_plane.kick_off(run, "go")
+    for state, agent in order.items():
+        application.clock.pulse()
+        application.clock.finish(10)
+        (event,) = world.messages(agent)
+        assert event["target_state"] == state
+        world.do(run, state, agent, output={"by": agent})
+    assert (world.run_status(run), world.output(run, "GenerateInvoice")) == ("succeeded", {"by": "w3"})
+    assert run in [row.workflow_id for row in application.run_list.list_runs(RunQuery(limit=10)).rows]
+
+
+def not_well(report: dict[str, Any]) -> dict[str, str]:
+    """What health says that is not well, by topic."""
+    return {one["topic"]: one["sentence"] for one in report["checks"] if one["level"] != Level.OK}
+
+
+def expect(report: dict[str, Any], said: dict[Topic, str]) -> None:
+    found = not_well(report)
+    assert sorted(found) == sorted(said)
+    for topic, words in said.items():
+        assert words in found[topic]
+    assert (report["ok"], report["failing"]) == (True, 0)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_an_order_runs_without_the_command_and_health_says_what_it_cannot_see(
+    site: Site, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rule, said = REFUSED[name]
+    with opened(site.url(f"{DCF} {rule}")) as (application, world):
+        run_an_order(application, world)
+        report = examine(application)
+        expect(report, said)
+        json.dumps(report)
+        print_report(report)
+        shown = text_of(await Browser(build_site(application)).get("/ui/system"))
+    printed = " ".join(capsys.readouterr().out.split())
+    for words in said.values():
+        assert words in printed
+        assert words in shown
+
+
+def test_an_order_runs_where_all_of_these_are_refused(site: Site) -> None:
+    rules, said = zip(*REFUSED.values(), strict=True)
+    with opened(site.url(f"{DCF} {' '.join(rules)}")) as (application, world):
+        run_an_order(application, world)
+        expect(examine(application), {topic: "" for each in said for topic in each})
+
+
+def test_an_order_runs_where_commands_are_not_refused_but_unknown(tmp_path: Path) -> None:
+    """Services take commands away as well as forbid them; the error is another one."""
+    gone = [word for name in ("CONFIG", "INFO", "WAIT", "CLIENT", "SCAN") for word in ("--rename-command", name, "")]
+    with redis_server(tmp_path, *gone) as port, opened(f"redis://127.0.0.1:{port}") as (application, world):
+        run_an_order(application, world)
+        report = examine(application)
+    assert (report["ok"], report["redis_version"], report["modules"]) == (True, "unknown", [])
+    assert report["checks"][0]["sentence"] == "Redis answers; its version is not known."
+    assert "Redis lacks a command that dcf needs: SCAN." in not_well(report)["lists"]
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_an_order_runs_without_what_a_service_refuses(site: Site, service: str) -> None:
+    refused = " ".join(f"-{command}" for command in SERVICES[service].split())
+    with opened(site.url(f"{EVERYTHING} {refused}")) as (application, world):
+        run_an_order(application, world)
+        expect(examine(application), REFUSED["CONFIG"][1])
+
+
+def test_what_dcf_never_sends_may_be_refused(site: Site) -> None:
+    refused = " ".join(f"-{command}" for command in UNUSED.split())
+    with opened(site.url(f"{EVERYTHING} {refused}")) as (application, world):
+        run_an_order(application, world)
+        expect(examine(application), {})
+
+
+def test_where_settings_may_not_be_read_health_does_not_say_that_all_is_lost(tmp_path: Path) -> None:
+    user = ("--user", "it", "on", "nopass", "~*", "&*", "+@all", "-config")
+    with redis_server(tmp_path, *user) as port, opened(f"redis://it:x@127.0.0.1:{port}") as (application, _):
+        found = not_well(examine(application))
+    assert found["durability"] == (
+        "appendonly is no: only snapshots survive, if there are any (this user may not read settings),"
+        " when Redis stops."
+    )
+
+
+@pytest.mark.parametrize("command", NEEDED)
+def test_what_dcf_cannot_do_without_is_named_at_the_start(site: Site, command: str) -> None:
+    with pytest.raises(StoreUnsuitable) as raised, opened(site.url(f"{DCF} -{command}")):
+        pass
+    name = command.upper()
+    assert raised.value.message == f"Redis does not allow this user {name}, which dcf needs (NOPERM)."
+    assert "deploy/redis/users.acl" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("options", "with_json", "said"),
+    [
+        ((), False, "This Redis has no RedisJSON module, which dcf keeps its documents in."),
+        (("--rename-command", "EVAL", ""), True, "This Redis has no EVAL, which dcf needs."),
+    ],
+    ids=["JSON", "EVAL"],
+)
+def test_a_server_without_them_is_refused_at_the_start_with_what_to_do(
+    tmp_path: Path, options: tuple[str, ...], with_json: bool, said: str
+) -> None:
+    with (
+        redis_server(tmp_path, *options, with_json=with_json) as port,
+        pytest.raises(StoreUnsuitable) as raised,
+        opened(f"redis://127.0.0.1:{port}"),
+    ):
+        pass
+    assert raised.value.message == said
+    assert "docs/managed-redis.md" in raised.value.hint
+
+
+def test_asking_leaves_nothing_behind(site: Site) -> None:
+    site.admin.flushall()
+    with opened(site.url(DCF)):
+        found = sorted(site.admin.keys())
+    assert [key for key in found if b"probe" in key] == []
+
+
+def test_a_server_that_takes_no_writes_just_now_is_no_reason_not_to_start(site: Site) -> None:
+    site.admin.config_set("min-replicas-to-write", 1)
+    try:
+        with opened(site.url(DCF)) as (application, _):
+            assert not application.health.report().is_ready
+    finally:
+        site.admin.config_set("min-replicas-to-write", 0)
+
+
+def test_to_wait_for_replicas_where_wait_is_refused_is_refused_at_the_start(site: Site) -> None:
+    with pytest.raises(StoreUnsuitable) as raised, opened(site.url(f"{DCF} -wait"), wait_replicas=1):
+        pass
+    assert raised.value.message.startswith("Redis refuses WAIT")
+    assert "DCF_WAIT_REPLICAS=0" in raised.value.hint
+
+
+def test_when_wait_is_refused_later_health_says_why_no_change_is_answered(site: Site) -> None:
+    url = site.url(DCF)
+    with opened(url, wait_replicas=1) as (application, _):
+        site.url(f"{DCF} -wait")
+        found = not_well(examine(application))
+    assert found["replicas"] == "Redis refuses WAIT, so that no change is answered (DCF_WAIT_REPLICAS is 1)."
+
+
+def test_replicas_that_confirm_are_enough_where_info_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dcf.store.vitals._CONFIRM_MS", 4000)  # the replica's machine may be busy for a while
+    with ExitStack() as stack:
+        user = ("--user", "it", "on", "nopass", "~*", "&*", "+@all", "-info")
+        primary = stack.enter_context(redis_server(tmp_path, *user))
+        stack.enter_context(redis_server(tmp_path, "--replicaof", "127.0.0.1", str(primary)))
+        application, world = stack.enter_context(opened(f"redis://it:x@127.0.0.1:{primary}", wait_replicas=1))
+        run_an_order(application, world)
+        (found,) = [one for one in application.health.report().findings if one.topic is Topic.REPLICAS]
+    assert (found.level, found.sentence.endswith("1 confirm writes.")) == (Level.OK, True)
+
+
+def url_on(cluster: Cluster, rules: str) -> str:
+    """The URL of a cluster for a user with these rights."""
+    for node in cluster.alive():
+        node.ask("ACL", "SETUSER", "it", "reset", "on", ">pw", *rules.split())
+    return f"redis+cluster://it:pw@{cluster.url.rpartition('@')[2]}"
+
+
+@pytest.mark.parametrize(
+    ("rule", "named"), [("-ssubscribe", "SSUBSCRIBE"), ("-spublish", "SPUBLISH"), ("resetchannels", "SPUBLISH")]
+)
+def test_a_cluster_that_refuses_channels_is_refused_at_the_start(cluster: Cluster, rule: str, named: str) -> None:
+    with pytest.raises(StoreUnsuitable) as raised, opened(url_on(cluster, f"{DCF} {rule}")):
+        pass
+    assert raised.value.message == f"Redis does not allow this user {named}, which dcf needs (NOPERM)."
+    assert "the keys, channels and commands" in raised.value.hint
+
+
+async def test_where_channels_are_refused_later_an_event_is_put_in_and_waiting_says_why_it_ends(
+    cluster: Cluster,
+) -> None:
+    async with reading(url_on(cluster, f"{DCF} -ssubscribe -spublish")) as reader:
+        with pytest.raises(StoreUnsuitable, match="a command, key or channel that dcf needs"):
+            await reader.next("ann-of-a-service", 30)
+        assert reader._inbox.put("ann-of-a-service", "e", {"n": 1}).outcome == "put"
+        found = await reader.next("ann-of-a-service", 30)
+    assert found is not None
+    assert found.event == {"n": 1}
+
+
+def test_another_database_needs_select(site: Site) -> None:
+    with opened(f"{site.url(f'{DCF} +select')}/3") as (application, world):
+        run_an_order(application, world)
+    with pytest.raises(StoreUnsuitable, match="NOPERM"), opened(f"{site.url(DCF)}/3"):
+        pass
+
+
+def test_the_page_names_these_tests_and_they_are_there() -> None:
+    page = (ROOT / "docs" / "managed-redis.md").read_text("utf-8")
+    named = set(re.findall(r"`(test_\w+)`", page))
+    files = ("deployment/test_managed_redis.py", "store/test_tls.py", "store/test_password_file.py")
+    there = {
+        name for file in files for name in re.findall(r"def (test_\w+)", (ROOT / "tests" / file).read_text("utf-8"))
+    }
+    assert named <= there
+    assert set(SERVICES) <= set(re.findall(r"^\| (\w[\w ]+?) \|", page, re.MULTILINE))

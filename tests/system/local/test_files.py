@@ -1,0 +1,99 @@
+"""Files that a result names: hashed on the agent's machine, refused while one is missing, never from elsewhere."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from tests.system.local.conftest import ONE_TASK, Agent, Connecting, Json, Repository
+
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
+
+
+async def work(agent: Agent) -> dict[str, Json]:
+    """Start a run and take its only state."""
+    run = await agent.ok("start_run", workflow_json=ONE_TASK, agents_map_json={"A": "me"})
+    mine = {"workflow_id": run["workflow_id"], "state": "A"}
+    held = await agent.ok("acquire_state_lease", **mine, owner_agent_id="me")
+    return {**mine, "lease_token": held["lease"]["token"], "new_status": "succeeded"}
+
+
+async def output_of(agent: Agent, work: dict[str, Json]) -> Json:
+    read = await agent.ok("read_workflow_control_plane", workflow_id=work["workflow_id"], states_json=["A"])
+    return read["outputs"]["A"]
+
+
+async def test_hashes_of_files_stand_beside_the_output_that_names_them(
+    connecting: Connecting, repository: Repository, mode: str
+) -> None:
+    repository.write("docs/plan.md", "a plan")
+    async with connecting(mode=mode) as agent:
+        mine = await work(agent)
+        output = {"files": ["docs/plan.md"], "note": "done"}
+        done = await agent.ok("update_workflow_control_plane", **mine, output_json=output, root=str(repository.root))
+        assert done["root"] == str(repository.root)
+        kept = await output_of(agent, mine)
+    digest = hashlib.sha256(b"a plan").hexdigest()
+    assert kept == {**output, "file_hashes": {"docs/plan.md": {"sha256": digest, "size": 6}}}
+
+
+async def test_a_missing_file_is_refused_and_the_state_stays_with_its_worker(
+    connecting: Connecting, repository: Repository
+) -> None:
+    async with connecting("--root", str(repository.root)) as agent:
+        mine = await work(agent)
+        refused = await agent.call("update_workflow_control_plane", **mine, output_json='{"files": ["plan.md"]}')
+        assert (refused["code"], "'plan.md' does not exist" in refused["error"]) == ("invalid_argument", True)
+        repository.write("plan.md", "now it does")
+        assert (await agent.ok("update_workflow_control_plane", **mine, output_json='{"files": ["plan.md"]}'))["root"]
+
+
+@pytest.mark.parametrize("named", ["../secret", "/etc/hostname", "link-out", "directory", "", "link-loop", "pipe"])
+async def test_what_is_not_a_file_below_the_root_is_refused(
+    connecting: Connecting, repository: Repository, tmp_path: Path, named: str
+) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (repository / "link-out").symlink_to(tmp_path / "secret")
+    (repository / "link-loop").symlink_to(repository / "link-loop")
+    (repository / "directory").mkdir()
+    __import__("os").mkfifo(repository / "pipe")
+    async with connecting("--root", str(repository.root)) as agent:
+        refused = await agent.call("local_files", paths=[named])
+        assert refused["code"] == "invalid_argument"
+        assert hashlib.sha256(b"secret").hexdigest() not in str(refused)
+
+
+async def test_a_link_that_stays_below_the_root_is_followed(connecting: Connecting, repository: Repository) -> None:
+    (repository / "link").symlink_to("README.md")
+    async with connecting("--root", str(repository.root)) as agent:
+        (found,) = (await agent.ok("local_files", paths=["link"]))["files"]
+    assert (found["path"], found["size"]) == ("README.md", 6)
+
+
+async def test_an_output_that_names_no_files_needs_no_root_and_is_left_as_it_is(connecting: Connecting) -> None:
+    async with connecting() as agent:
+        mine = await work(agent)
+        done = await agent.ok("update_workflow_control_plane", **mine, output_json={"files": [], "n": 1})
+        assert "root" not in done
+        assert await output_of(agent, mine) == {"files": [], "n": 1}
+
+
+async def test_contents_become_artifacts_of_the_run_where_that_is_asked_for(
+    connecting: Connecting, repository: Repository
+) -> None:
+    """A long one goes in parts; the same call again keeps nothing twice."""
+    repository.write("small.txt", "small")
+    (repository / "large.bin").write_bytes(bytes(range(256)) * 4000)
+    async with connecting("--root", str(repository.root)) as agent:
+        mine = await work(agent)
+        run = mine["workflow_id"]
+        paths = ["small.txt", "large.bin"]
+        kept = await agent.ok("local_files", paths=paths, workflow_id=run)
+        assert (await agent.ok("local_files", paths=paths, workflow_id=run))["files"] == kept["files"]
+        listed = (await agent.ok("list_artifacts", workflow_id=run))["artifacts"]
+        assert {one["name"]: one["sha256"] for one in listed} == {one["path"]: one["sha256"] for one in kept["files"]}
+        await agent.ok("update_workflow_control_plane", **mine, output_json={"files": paths}, upload_files=True)
+        ids = {path: one["artifact_id"] for path, one in (await output_of(agent, mine))["file_hashes"].items()}
+        assert ids == {one["path"]: one["artifact_id"] for one in kept["files"]}
+        read = await agent.ok("get_artifact", workflow_id=run, artifact_id=ids["small.txt"])
+        assert "small" in str(read) or "c21hbGw=" in str(read)

@@ -1,0 +1,82 @@
+"""The directory of a call: its own, else the client's, else that of --root; never where the process was started."""
+
+from pathlib import Path
+
+import pytest
+from mcp.client.session import ClientRequestContext
+from mcp.shared.exceptions import MCPDeprecationWarning
+from mcp_types import ListRootsResult, Root
+
+from tests.system.local.conftest import Connecting, Repository
+
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
+
+
+class Roots:
+    """A client's roots, and how often they were asked for."""
+
+    def __init__(self, *paths: Path) -> None:
+        self.paths = list(paths)
+        self.asked = 0
+
+    async def __call__(self, _: ClientRequestContext) -> ListRootsResult:
+        self.asked += 1
+        return ListRootsResult(roots=[Root.model_validate({"uri": path.as_uri()}) for path in self.paths])
+
+
+async def test_without_any_root_a_call_is_refused_that_needs_one(connecting: Connecting, mode: str) -> None:
+    async with connecting(mode=mode) as agent:
+        refused = await agent.call("local_worktree")
+        assert refused["code"] == "invalid_argument"
+        assert "Pass root" in refused["hint"]
+
+
+async def test_the_clients_root_comes_before_the_option_and_that_of_the_call_before_both(
+    connecting: Connecting, repository: Repository, tmp_path: Path, mode: str
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    roots = Roots(repository.root)
+    async with connecting("--root", str(other), mode=mode, list_roots_callback=roots) as agent:
+        assert (await agent.ok("local_files", paths=["README.md"]))["root"] == str(repository.root)
+        assert (await agent.ok("local_files", paths=[], root=str(other)))["root"] == str(other)
+        roots.paths = []
+    async with connecting("--root", str(other), mode=mode, list_roots_callback=roots) as agent:
+        assert (await agent.ok("local_files", paths=[]))["root"] == str(other)
+
+
+async def test_the_top_of_the_file_system_is_no_root_of_a_client(connecting: Connecting, mode: str) -> None:
+    async with connecting(mode=mode, list_roots_callback=Roots(Path("/"))) as agent:
+        assert (await agent.call("local_files", paths=["etc/hostname"]))["code"] == "invalid_argument"
+
+
+async def test_of_several_roots_the_call_names_one(connecting: Connecting, repository: Repository, mode: str) -> None:
+    more = repository / "more"
+    more.mkdir()
+    async with connecting(mode=mode, list_roots_callback=Roots(repository.root, more)) as agent:
+        refused = await agent.call("local_worktree")
+        assert str(more) in refused["error"]
+        assert (await agent.ok("local_worktree", root=str(more)))["root"] == str(more)
+
+
+async def test_roots_are_asked_for_again_when_they_changed(
+    connecting: Connecting, repository: Repository, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    roots = Roots(repository.root)
+    async with connecting(mode="legacy", list_roots_callback=roots) as agent:
+        assert (await agent.ok("local_files", paths=[]))["root"] == str(repository.root)
+        assert (await agent.ok("local_files", paths=[]))["root"] == str(repository.root)
+        assert roots.asked == 1
+        roots.paths = [other]
+        with pytest.warns(MCPDeprecationWarning):
+            await agent.client.session.send_roots_list_changed()
+        while (await agent.ok("local_files", paths=[]))["root"] != str(other):
+            pass
+
+
+@pytest.mark.parametrize("root", ["relative", "/", "/no/such/place", "/etc/hostname", "a\0b", 7])
+async def test_a_root_that_is_no_directory_is_refused(connecting: Connecting, root: object) -> None:
+    async with connecting() as agent:
+        assert (await agent.call("local_worktree", root=root))["code"] == "invalid_argument"

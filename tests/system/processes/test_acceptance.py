@@ -1,0 +1,236 @@
+"""The order workflow by mailbox agents: from a request to the audit record, through MCP tools alone.
+
+Every server is a process, every agent a client with connections of its own. The test starts servers and agents and
+looks; no step of the run is done on an agent's behalf. `tests/letta` has the same run with agents on a real Letta.
+"""
+
+import json
+import re
+import signal
+import sys
+import threading
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pytest
+
+from dcf.errors import ToolCallFailed
+from dcf.tools.client import ToolClient, connect
+from tests.letta.minds import is_ok
+from tests.letta.planner_mind import NEEDED
+from tests.support.paths import ROOT
+from tests.support.waiting import wait_until
+from tests.system.processes.mailbox_agents import Exchange, Hands, Job, Planner, serve
+from tests.system.processes.runs import TOTAL, read
+from tests.system.processes.shop import Shop, shop
+from tests.system.processes.site import LONG, ORDER, STATES, effective, finish
+
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(400)]
+
+TOKEN = re.compile(r"lease-[0-9a-f]{32}")
+OTHERS = tuple(state for state in STATES if state != "CalculatePricing")
+
+
+@pytest.fixture(scope="module")
+def shared_shop() -> Iterator[Shop]:
+    with shop() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def onlooker(shared_shop: Shop) -> Iterator[ToolClient]:
+    """Reads what there is to see; does nothing for anybody."""
+    with connect(shared_shop.server_url) as found:
+        yield found
+
+
+@dataclass(kw_only=True)
+class Order:
+    """A request to a planner, and the run that comes of it. Everybody who works for it is a thread of `crew`."""
+
+    shop: Shop
+    onlooker: ToolClient
+    crew: ThreadPoolExecutor
+    planner: str = field(default_factory=lambda: f"agent-{uuid.uuid4()}")
+    over: threading.Event = field(default_factory=threading.Event)
+    log: list[Exchange] = field(default_factory=list)
+    stub_before: Counter[str] = field(default_factory=Counter)
+    under_way: list[Future[None]] = field(default_factory=list)
+
+    @property
+    def run(self) -> str:
+        return f"wf-{self.planner[-12:]}"
+
+    def place(self) -> None:
+        self.stub_before = self.shop.calls_of_stub()
+        self._start(self._plan)
+
+    def hire(self, *states: str, copies: int = 1, lost: int = 0) -> None:
+        for state in states:
+            url = self.shop.server_url
+            job = Job(url=url, run=self.run, state=state, note=self.log.append, over=self.over)
+            self._start(partial(serve, job, copies=copies, lost=lost))
+
+    def wait_until_all_went_home(self) -> None:
+        """Wait until the planner has closed the run and every worker has seen that; nobody may have failed."""
+        wait_until(lambda: self._failed() or all(one.done() for one in self.under_way), 2 * LONG)
+        for one in self.under_way:
+            if one.done():
+                one.result()
+
+    def said(self, tool: str) -> list[dict[str, Any]]:
+        """The answers to all calls of a tool."""
+        return [one.answer for one in self.log if one.tool == tool]
+
+    def story(self) -> Iterator[str]:
+        for one in self.log:
+            yield f"{one.who}: {one.tool} {json.dumps(one.arguments)[:300]}\n    -> {json.dumps(one.answer)[:600]}\n"
+
+    def _plan(self) -> None:
+        request = f"Process this order and write the invoice: {ORDER.read_text('utf-8')}"
+        with Hands("planner", self.shop.server_url, self.log.append) as hands:
+            Planner(hands, self.planner).serve(request, lambda: not self.over.is_set())
+
+    def _start(self, work: Callable[[], None]) -> None:
+        self.under_way.append(self.crew.submit(work))
+
+    def _failed(self) -> bool:
+        return any(one.done() and one.exception() is not None for one in self.under_way)
+
+
+@pytest.fixture
+def order(shared_shop: Shop, onlooker: ToolClient) -> Iterator[Order]:
+    with ThreadPoolExecutor(len(STATES) + 1) as crew:
+        found = Order(shop=shared_shop, onlooker=onlooker, crew=crew)
+        try:
+            yield found
+        finally:
+            found.over.set()
+            sys.stdout.writelines(found.story())  # shown if the test failed
+
+
+def check(order: Order) -> dict[str, Any]:
+    """What must be true of every run, whatever happened to it in between."""
+    order.wait_until_all_went_home()
+    found = read(order.onlooker, order.run)
+    assert found["meta"]["status"] == "succeeded", found["meta"]
+    assert found["meta"]["finalized_at"]
+    assert found["meta"]["output"]["total"] == TOTAL
+    assert found["meta"]["output"]["invoice_number"] == "INV-2025-0042"
+    assert set(found["outputs"]) == set(STATES)
+    assert found["outputs"]["CalculatePricing"]["total"] == TOTAL
+    assert [found["states"][state]["status"] for state in STATES] == ["succeeded"] * 3
+    assert effective(order.shop.site.events(order.run)) == dict.fromkeys(STATES, 1)
+    assert order.shop.calls_of_stub() - order.stub_before == calls_that_the_order_takes()
+    check_closing(order)
+    check_skills(order)
+    check_tokens(order)
+    return found
+
+
+def check_closing(order: Order) -> None:
+    """The planner got an audit record, and the agents that were made for the run are gone."""
+    (closed,) = order.said("finalize_workflow")
+    assert closed["summary"]["final_status"] == "succeeded"
+    assert closed["summary"]["agents"] == {"to_delete": 3, "deleted": 3, "delete_errors": 0}
+    assert closed["audit"]["final_status"] == "succeeded"
+    again = order.onlooker.call("finalize_workflow", workflow_id=order.run)  # repeating it answers with the record
+    assert again["audit"] == closed["audit"]
+    (hired,) = order.said("create_worker_agents")
+    assert {one["state"] for one in hired["created"]} == set(STATES)
+    for one in hired["created"]:
+        with pytest.raises(ToolCallFailed) as refused:
+            order.onlooker.call("resolve_agent_name_to_id", agent_name=one["agent_name"])
+        assert refused.value.code == "unknown_agent"
+
+
+def check_skills(order: Order) -> None:
+    """What was loaded was unloaded by the agents; only what the last one had may have gone with it."""
+    (hired,) = order.said("create_worker_agents")
+    agents = hired["agents_map"]
+    loaded = Counter(
+        (one.answer["agent_id"], one.answer["manifest_id"])
+        for one in order.log
+        if one.tool == "load_skill" and is_ok(one.answer) and not one.answer["already_loaded"]
+    )
+    unloaded = Counter((one["agent_id"], one["manifest_id"]) for one in order.said("unload_skill"))
+    asked = {
+        (one.arguments["agent_id"], one.arguments["manifest_id"]) for one in order.log if one.tool == "unload_skill"
+    }
+    assert {agent for agent, _ in loaded} == set(agents.values())
+    assert set(loaded) == asked
+    assert {agent for agent, _ in loaded - unloaded} <= {agents[STATES[-1]]}
+    for agent in agents.values():
+        mine = order.onlooker.call("get_my_assignment", agent_id=agent, workflow_id=order.run)
+        assert mine["loaded_skills"] == []
+
+
+def check_tokens(order: Order) -> None:
+    """Nobody was told a lease token but the one copy to which that lease was granted."""
+    granted = {
+        one.answer["lease"]["token"]: one.who
+        for one in order.log
+        if one.tool == "acquire_state_lease" and is_ok(one.answer)
+    }
+    assert {who.rpartition("-")[0] for who in granted.values()} == set(STATES)
+    for one in order.log:
+        for token in TOKEN.findall(json.dumps(one.answer)):
+            assert granted.get(token) == one.who, one
+    assert not TOKEN.search(json.dumps(order.shop.site.events(order.run)))
+
+
+def calls_that_the_order_takes() -> Counter[str]:
+    """Every tool of the three skills once, but the stock of each item."""
+    shipped = [ROOT / "generated" / "manifests" / f"skill.{name}-0.1.0.json" for name in NEEDED]
+    tools = [tool["definition"] for path in shipped for tool in json.loads(path.read_text("utf-8"))["requiredTools"]]
+    found = Counter(f"{tool['serverId']}:{tool['toolName']}" for tool in tools)
+    assert len(found) == 8
+    found["orders:check_inventory"] = len(json.loads(ORDER.read_text("utf-8"))["lines"])
+    return found
+
+
+def attempts(found: dict[str, Any]) -> list[int]:
+    return [found["states"][state]["attempts"] for state in STATES]
+
+
+def test_a_planner_and_three_workers_process_an_order(order: Order) -> None:
+    order.place()
+    order.hire(*STATES)
+    assert attempts(check(order)) == [1, 1, 1]
+
+
+def test_the_clock_reminds_a_worker_that_lost_its_first_event(order: Order) -> None:
+    """The event was taken and acknowledged, and nothing was done about it."""
+    order.place()
+    order.hire("CalculatePricing", lost=1)
+    order.hire(*OTHERS)
+    assert attempts(check(order)) == [1, 1, 1]
+    sent = [one for one in order.shop.site.events(order.run) if one["type"] == "NotificationSent"]
+    reasons = [one["reason"] for one in sent if one["state"] == "CalculatePricing"]
+    assert reasons[:2] == ["upstream_done", "reminder"]
+
+
+def test_the_run_is_the_same_when_every_event_comes_to_two_copies_of_every_worker(order: Order) -> None:
+    order.place()
+    order.hire(*STATES, copies=2)
+    assert attempts(check(order)) == [1, 1, 1]
+    woken = {one.who for one in order.log if one.tool == "get_my_assignment" and "state" in one.arguments}
+    assert woken == {f"{state}-{copy}" for state in STATES for copy in (1, 2)}
+
+
+def test_another_copy_finishes_what_a_killed_worker_had_leased(order: Order) -> None:
+    order.place()
+    order.hire(*OTHERS)
+    where = (order.shop.server_url, order.run, "CalculatePricing")
+    dying = order.shop.site.start("-m", "tests.system.processes.dying_agent", *where)
+    told, code = finish(dying)
+    assert code == -signal.SIGKILL
+    order.log += [Exchange(**json.loads(line)) for line in told.splitlines()]
+    assert order.log[-1].tool == "acquire_state_lease"
+    order.hire("CalculatePricing")
+    assert attempts(check(order)) == [1, 2, 1]

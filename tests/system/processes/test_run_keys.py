@@ -1,0 +1,92 @@
+"""The server that `dcf run` starts for its own workers answers nobody else, and its keys end with the run."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from dcf.application import open_application
+from dcf.core.access import Scope
+from dcf.settings import Settings
+from tests.support.waiting import wait_until
+from tests.system.processes.site import HOOKED, LONG, Process, Site, descendants_in, finish, result_of
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(sys.platform != "linux", reason="needs /proc to read another process's environment"),
+]
+
+LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+HEADERS = {"Accept": "application/json, text/event-stream"}
+FINALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
+    "params": {"name": "finalize_workflow", "arguments": {"workflow_id": "held"}},
+}
+
+
+@pytest.fixture
+def held(site: Site) -> Process:
+    """A run in the middle of its first state."""
+    site.hook("ValidateOrder.hold")
+    started = site.run("--workers", str(HOOKED), "--id", "held")
+    site.wait_entered("ValidateOrder")
+    return started
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    rows = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return dict(row.split("=", 1) for row in rows if "=" in row)
+
+
+def ask(url: str, message: Any = LIST_TOOLS, key: str | None = None) -> httpx2.Response:
+    headers = HEADERS if key is None else HEADERS | {"Authorization": f"Bearer {key}"}
+    return httpx2.post(url, json=message, headers=headers, trust_env=False)
+
+
+def keys_in(site: Site) -> dict[str, tuple[Scope, ...]]:
+    """The keys of the site's Redis: their scopes by label and id."""
+    with open_application(Settings(redis_url=None, data_dir=site.data_dir)) as found:
+        records, now = found.keys.all()
+        assert all(one.standing(now) == "active" and one.expires_at is not None for one in records)
+        return {f"{one.label} {one.key_id}": one.scopes for one in records}
+
+
+def test_the_server_of_a_run_refuses_calls_without_its_key(site: Site, held: Process) -> None:
+    worker = environment_of(site.entered("ValidateOrder")[0])
+    url, key = worker["DCF_SERVER_URL"], worker["DCF_API_KEY"]
+    assert ask(url).status_code == 401
+    assert ask(url, key=f"{key[:-1]}{'A' if key[-1] != 'A' else 'B'}").status_code == 401
+    assert ask(url, key=key).status_code == 200
+    assert "forbidden" in ask(url, FINALIZE, key=key).text, "a worker's key plans nothing"
+    scopes = [{"read", "work"}, {"read", "work", "plan"}]
+    found = keys_in(site)
+    assert all(label.startswith("dcf run held ") for label in found)
+    assert sorted(map(set, found.values()), key=len) == scopes
+
+    site.hook("ValidateOrder.go")
+    result, code = result_of(held)
+    assert (code, result["status"]) == (0, "succeeded")
+    assert keys_in(site) == {}
+
+
+def test_the_key_of_a_run_stands_in_no_file_and_no_command_line(site: Site, held: Process) -> None:
+    key = environment_of(site.entered("ValidateOrder")[0])["DCF_API_KEY"]
+    assert not any(key in command for command in descendants_in(site.folder).values())
+    files = [path for path in site.folder.rglob("*") if path.is_file()]
+    assert any(path.suffix == ".aof" for path in files), "what Redis writes is looked at"
+    assert not any(key.encode() in path.read_bytes() for path in files)
+    site.hook("ValidateOrder.go")
+    assert finish(held)[1] == 0
+
+
+def test_an_interrupted_run_deletes_its_keys(site: Site, held: Process) -> None:
+    os.killpg(held.pid, signal.SIGINT)
+    assert finish(held)[1] == 130
+    wait_until(lambda: not descendants_in(site.folder), LONG)
+    assert keys_in(site) == {}
