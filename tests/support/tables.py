@@ -4,60 +4,83 @@ Use `pytest.mark.parametrize` only where a row needs fixtures of its own.
 """
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from itertools import product
+from typing import Any, cast
 
 import pytest
 
 _Test = Callable[..., None]
 
 
-def rows(names: str, table: Iterable[Any], *, ids: Iterable[str] | None = None) -> Callable[[_Test], _Test]:
-    """Run a test once for each row of a table, within one test.
+@dataclass(frozen=True)
+class _Row:
+    label: str
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Table:
+    test: _Test
+    rows: tuple[_Row, ...]
+
+
+def rows(
+    names: str | Sequence[str], table: Iterable[Any], *, ids: Callable[[Any], str] | Iterable[str] | None = None
+) -> Callable[[_Test], _Test]:
+    """Run a test once for each row of a table, within one test. Two tables on a test make each pair of their rows.
 
     Args:
-        names: The test's arguments that a row fills, separated by commas, as in `pytest.mark.parametrize`.
+        names: The test's arguments that a row fills, as in `pytest.mark.parametrize`.
         table: A tuple for each row, or the plain value where there is one name. A `pytest.param` may name its row.
-        ids: The name of each row. Without it, a row is named by its values.
+        ids: The name of each row, or what makes it from a value. Without it, a row is named by its values.
     """
-    arguments = [name.strip() for name in names.split(",")]
-    labels = list(ids) if ids is not None else None
-    entries = [_entry(row, single=len(arguments) == 1) for row in table]
-    assert entries, "a table without rows tests nothing"
-    assert labels is None or len(labels) == len(entries), "each row needs one id"
+    arguments = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    made = [_row(arguments, row, ids if callable(ids) else _shown) for row in table]
+    if ids is not None and not callable(ids):
+        made = [_Row(label, row.values) for label, row in zip(ids, made, strict=True)]
+    assert made, "a table without rows tests nothing"
 
     def decorate(test: _Test) -> _Test:
-        signature = inspect.signature(test)
-        kept = [parameter for name, parameter in signature.parameters.items() if name not in arguments]
-        needs_own = "subtests" not in signature.parameters
-        added = [inspect.Parameter("subtests", inspect.Parameter.KEYWORD_ONLY)] if needs_own else []
-
-        @wraps(test)
-        def run_rows(*, subtests: pytest.Subtests, **fixtures: Any) -> None:
-            shared = fixtures if needs_own else fixtures | {"subtests": subtests}
-            for number, (label, values) in enumerate(entries):
-                try:
-                    test(**shared, **dict(zip(arguments, values, strict=True)))
-                except (Exception, pytest.fail.Exception) as failure:
-                    name = labels[number] if labels is not None else label
-                    with subtests.test(name or ", ".join(map(_shown, values))):
-                        raise failure  # noqa: TRY201 - a subtest is entered on failure only: it costs a millisecond
-
-        run_rows.__signature__ = signature.replace(parameters=[*kept, *added])  # type: ignore[attr-defined]
-        return run_rows
+        below = getattr(test, "table", _Table(test, (_Row("", {}),)))
+        pairs = [
+            _Row(", ".join(filter(None, (outer.label, inner.label))), {**outer.values, **inner.values})
+            for outer, inner in product(made, below.rows)
+        ]
+        return _one_test(_Table(below.test, tuple(pairs)))
 
     return decorate
 
 
-def _entry(row: Any, *, single: bool) -> tuple[str | None, tuple[Any, ...]]:
-    """Return the id of a row, where it has one, and its values."""
-    if isinstance(row, tuple) and hasattr(row, "marks"):  # what `pytest.param` returns
+def _one_test(table: _Table) -> _Test:
+    @wraps(table.test)
+    def run_rows(*, subtests: pytest.Subtests, **fixtures: Any) -> None:
+        for row in table.rows:
+            try:
+                table.test(**fixtures, **row.values)
+            except (Exception, pytest.fail.Exception, pytest.skip.Exception) as failure:
+                with subtests.test(row.label):
+                    raise failure  # noqa: TRY201 - a subtest is entered on failure only: it costs a millisecond
+
+    signature = inspect.signature(table.test)
+    fixtures = [parameter for name, parameter in signature.parameters.items() if name not in table.rows[0].values]
+    subtests = inspect.Parameter("subtests", inspect.Parameter.KEYWORD_ONLY)
+    vars(run_rows).update(__signature__=signature.replace(parameters=[*fixtures, subtests]), table=table)
+    return run_rows
+
+
+def _row(arguments: Sequence[str], row: Any, name_of: Callable[[Any], str]) -> _Row:
+    label = None
+    if hasattr(row, "marks"):  # what `pytest.param` returns
         assert not row.marks, "a row has no marks: write a test of its own"
-        return row.id, tuple(row.values)  # type: ignore[attr-defined]
-    return None, (row,) if single else tuple(row)
+        label, values = row.id, tuple(row.values)
+    else:
+        values = (row,) if len(arguments) == 1 else tuple(row)
+    return _Row(cast("str | None", label) or ", ".join(map(name_of, values)), dict(zip(arguments, values, strict=True)))
 
 
 def _shown(value: Any) -> str:
-    text = getattr(value, "__name__", None) or repr(value)
+    text = str(getattr(value, "__name__", None) or repr(value))
     return text if len(text) <= 60 else f"{text[:57]}..."
