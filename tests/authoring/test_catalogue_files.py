@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from dcf.authoring.catalogue_files import CatalogueSources, read_catalogue
 from dcf.core.catalogue_definitions import NewDefinition, Owner
+from tests.support.tables import rows
 
 JOB = """name: press_release
 version: 1.0.0
@@ -135,7 +134,7 @@ def test_a_job_of_the_later_form_is_read_too(tmp_path: Path) -> None:
     assert one.content["job"]["workflows"]["quick"]["steps"][1]["sub_workflow"]["workflow_job"] == "other"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("wrong", "right", "code"),
     [
         ("name: press_release", "name: Press Release", "invalid_value"),
@@ -166,7 +165,7 @@ def test_every_error_of_a_job_is_told_and_none_is_silent(tmp_path: Path, wrong: 
     assert all(problem.place.file.startswith("jobs/press_release") for problem in found.problems)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("wrong", "right", "code"),
     [
         ("inputs: {diff: {required: true}}", "inputs: {patch: {}}", "unknown_argument"),

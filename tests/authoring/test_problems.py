@@ -9,6 +9,7 @@ import pytest
 from dcf.authoring.files import MAX_FILE
 from dcf.authoring.generation import generate
 from dcf.values.located import SourceProblem
+from tests.support.tables import rows
 
 SKILLS = "manifestId,skillName,skillVersion,skillDirectives,dataSources.json,permissions.secrets,permissions.egress\n"
 SKILL = "skill.a@1.0.0,a,1.0.0,Do it.,,,\n"
@@ -153,7 +154,7 @@ ROWS: dict[str, tuple[dict[str, str], tuple[str, int, str | None, str]]] = {
 }
 
 
-@pytest.mark.parametrize(("rows", "place"), ROWS.values(), ids=ROWS)
+@rows(("rows", "place"), ROWS.values(), ids=ROWS)
 def test_a_row_is_refused_at_its_place(write: Write, rows: dict[str, str], place: Any) -> None:
     assert tables(write, **rows) == [place]
 
@@ -190,7 +191,7 @@ def test_what_can_be_said_once_is_not_said_in_two_columns(write: Write) -> None:
     assert places(write(skills_DOT_csv=skills + row)) == [("skills.csv", 2, "packageId", "two_columns")]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("header", "place"),
     [
         ("manifestId,skillName,skillVersion,skillDirectives,colour\n", ("skills.csv", 1, "colour", "unknown_column")),
@@ -205,7 +206,7 @@ def test_a_header_is_refused_at_its_column(write: Write, header: str, place: Any
     assert place in places(write(skills_DOT_csv=header))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("content", "code"),
     [(b"\xff\xfe\x00", "not_utf8"), (b"a\x00b", "not_text"), (b"x" * (MAX_FILE + 1), "file_too_large")],
 )
@@ -250,7 +251,7 @@ HOSTILE: dict[str, tuple[str, int | None, str]] = {
 }
 
 
-@pytest.mark.parametrize(("text", "line", "code"), HOSTILE.values(), ids=HOSTILE)
+@rows(("text", "line", "code"), HOSTILE.values(), ids=HOSTILE)
 def test_hostile_yaml_is_refused(write: Write, text: str, line: int | None, code: str) -> None:
     (first, *_) = write(bad_DOT_skill_DOT_yaml=text)
     assert (first.place.file, first.code) == ("bad.skill.yaml", code)
@@ -364,8 +365,8 @@ def test_a_link_that_leads_out_of_the_sources_is_not_followed(tmp_path: Path) ->
 
 
 def test_every_problem_reads_as_two_sentences_and_names_no_place_of_the_machine(write: Write, tmp_path: Path) -> None:
-    for rows, _ in ROWS.values():
-        tables(write, **rows)
+    for sources, _ in ROWS.values():
+        tables(write, **sources)
         for problem in generate(tmp_path / "sources").problems:
             assert problem.message.endswith(".")
             assert problem.hint.endswith(".")

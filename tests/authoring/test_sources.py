@@ -4,13 +4,13 @@ import csv
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from dcf.authoring.generation import Generation, generate, json_file, manifest_outputs, stub_output
 from dcf.skills.manifest import judge
 from dcf.skills.servers import Registry
 from tests.support.paths import ROOT
+from tests.support.tables import rows
 
 SOURCES = Path(__file__).parent / "sources"
 SHIPPED = ROOT / "skills_src"
@@ -28,12 +28,12 @@ def document(found: Generation, manifest_id: str) -> Any:
     return one
 
 
-@pytest.mark.parametrize("kind", ["yaml", "agent_skills"])
+@rows("kind", ["yaml", "agent_skills"])
 def test_each_kind_of_source_gives_what_the_tables_give(kind: str) -> None:
     assert texts(generate(SOURCES / kind)) == texts(generate(SOURCES / "csv"))
 
 
-@pytest.mark.parametrize("kind", ["csv", "yaml", "agent_skills"])
+@rows("kind", ["csv", "yaml", "agent_skills"])
 def test_a_generated_manifest_is_valid_by_our_own_validator_and_complete(kind: str) -> None:
     found = generate(SOURCES / kind)
     assert all(judge(one.document).ok and not judge(one.document).warnings for one in found.manifests)

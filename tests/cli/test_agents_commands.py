@@ -3,11 +3,11 @@
 import json
 from collections.abc import Callable
 
-import pytest
 from typer.testing import Result
 
 from dcf.store.connection import Connections
 from tests.support.redis_contents import everything_in
+from tests.support.tables import rows
 
 Dcf = Callable[..., Result]
 URL = "https://agents.example/hook?key=hidden"
@@ -64,7 +64,7 @@ def test_a_removed_agent_leaves_nothing_secret_behind(dcf: Dcf, onlooker: Connec
     assert "cli-gone" not in _listed(dcf)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("arguments", "words"),
     [
         (("add", "cli-x", "--url", "http://agents.example/"), "not https"),

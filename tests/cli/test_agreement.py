@@ -7,13 +7,13 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import pytest
 from typer.testing import CliRunner
 
 from dcf.cli.app import app
 from dcf.cli.documents import read_definition_of
 from dcf.errors import DcfError
 from tests.support.paths import ROOT
+from tests.support.tables import rows
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 FILES = sorted(
@@ -84,7 +84,7 @@ def test_the_documents_are_found() -> None:
     assert {"order_processing.json", "customer_support.json"} <= set(DOCUMENTS)
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@rows("name", DOCUMENTS)
 def test_what_the_documents_show_is_valid_and_runs_also_as_a_bare_machine(tmp_path: Path, name: str) -> None:
     path = tmp_path / "w.json"
     for document in (DOCUMENTS[name], DOCUMENTS[name].get("asl", DOCUMENTS[name])):
@@ -92,7 +92,7 @@ def test_what_the_documents_show_is_valid_and_runs_also_as_a_bare_machine(tmp_pa
         assert verdicts(path) == (True, True)
 
 
-@pytest.mark.parametrize(
+@rows(
     "facts",
     [{}, {"version": "1.0.0"}, {"workflow_id": "w", "description": "Small."}, {"author": {"name": "Ada"}, "tags": []}],
 )
@@ -103,7 +103,7 @@ def test_a_machine_may_come_with_facts_about_it(tmp_path: Path, facts: dict[str,
     assert verdicts(path) == (True, True)
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@rows("name", DOCUMENTS)
 def test_what_is_broken_is_refused_by_both(tmp_path: Path, name: str) -> None:
     path = tmp_path / "w.json"
     for document in (DOCUMENTS[name], DOCUMENTS[name].get("asl", DOCUMENTS[name])):
@@ -112,7 +112,7 @@ def test_what_is_broken_is_refused_by_both(tmp_path: Path, name: str) -> None:
             assert verdicts(path) == (False, False), wrong
 
 
-@pytest.mark.parametrize(
+@rows(
     ("steps", "good"),
     [
         (["a", "b"], True),
@@ -128,7 +128,7 @@ def test_a_list_of_steps_is_judged_alike(tmp_path: Path, steps: Any, good: bool)
     assert CliRunner().invoke(app, ["graph", str(path)]).exit_code == (0 if good else 2)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "7", "null", "{}", '{"asl": 7}', '{"States": {}}', '{"asl": {}}', ""])
+@rows("text", ["{", "[]", "7", "null", "{}", '{"asl": 7}', '{"States": {}}', '{"asl": {}}', ""])
 def test_what_is_no_workflow_is_refused_by_both(tmp_path: Path, text: str) -> None:
     path = tmp_path / "w.json"
     path.write_text(text)

@@ -15,6 +15,7 @@ from dcf.core.catalog import RunRow
 from dcf.core.model import RunStatus
 from tests.cli.conftest import Dcf, Seed
 from tests.support.machines import chain
+from tests.support.tables import rows
 from tests.support.world import World
 
 
@@ -24,7 +25,7 @@ def mine() -> str:
     return f"list-{uuid.uuid4().hex[:8]}"
 
 
-def rows(dcf: Dcf, *arguments: object) -> list[dict[str, Any]]:
+def rows_of(dcf: Dcf, *arguments: object) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(dcf("ls", "--json", *arguments).stdout)
     return found
 
@@ -40,13 +41,13 @@ def stuck_run(world: World, workflow: str) -> str:
 
 def test_runs_are_filtered(dcf: Dcf, seed: Seed, mine: str) -> None:
     over, waiting = seed(name=mine), seed(name=mine, agent=f"{mine}-a")
-    assert [row["workflow_id"] for row in rows(dcf, "--workflow", mine)] == [waiting, over]
-    (row,) = rows(dcf, "--workflow", mine, "--status", "succeeded")
+    assert [row["workflow_id"] for row in rows_of(dcf, "--workflow", mine)] == [waiting, over]
+    (row,) = rows_of(dcf, "--workflow", mine, "--status", "succeeded")
     assert row["workflow_id"] == over
-    for options in (["--agent", f"{mine}-a"], ["--workflow", mine, "--version", rows(dcf)[0]["definition"]]):
-        assert [row["workflow_id"] for row in rows(dcf, *options)] == [waiting]
-    assert len(rows(dcf, "--workflow", mine, "--since", "1h")) == 2
-    assert rows(dcf, "--workflow", mine, "--until", "1h") == rows(dcf, "--workflow", mine, "--tag", "x") == []
+    for options in (["--agent", f"{mine}-a"], ["--workflow", mine, "--version", rows_of(dcf)[0]["definition"]]):
+        assert [row["workflow_id"] for row in rows_of(dcf, *options)] == [waiting]
+    assert len(rows_of(dcf, "--workflow", mine, "--since", "1h")) == 2
+    assert rows_of(dcf, "--workflow", mine, "--until", "1h") == rows_of(dcf, "--workflow", mine, "--tag", "x") == []
     assert "No run is like that." in dcf("ls", "--workflow", mine, "--stuck").stdout
 
 
@@ -71,7 +72,7 @@ def test_runs_of_an_earlier_version_are_told_of_until_a_sweep_lists_them(
     assert "made by an earlier version; `dcf doctor --repair`" in dcf("ls").stderr
     dcf("doctor", "--repair")
     assert "earlier version" not in dcf("ls").stderr
-    assert len(rows(dcf, "--workflow", mine, "--status", "succeeded")) == 3
+    assert len(rows_of(dcf, "--workflow", mine, "--status", "succeeded")) == 3
 
 
 def test_the_next_page_is_told_with_the_filters_of_this_one(dcf: Dcf, seed: Seed, mine: str) -> None:
@@ -103,12 +104,12 @@ def test_what_is_stuck_comes_first_and_once(dcf: Dcf, seed: Seed, world: World, 
     assert names.index(run) < names.index(later)
     assert len(names) == len(set(names))
     assert "! stuck" in shown[names.index(run)]
-    (row,) = rows(dcf, "--stuck", "--workflow", mine)
+    (row,) = rows_of(dcf, "--stuck", "--workflow", mine)
     assert row["workflow_id"] == run
     assert row["why"]
     listed = " ".join(dcf("ls", "--stuck", "--workflow", mine).stdout.split())
     assert f"{run}: {row['why']}" in listed, "the first finding of dcf why"
-    assert [row["workflow_id"] for row in rows(dcf, "--limit", 1)] == [later], "programs get the newest first"
+    assert [row["workflow_id"] for row in rows_of(dcf, "--limit", 1)] == [later], "programs get the newest first"
 
 
 def test_two_versions_of_a_workflow_are_told_apart(dcf: Dcf, seed: Seed, world: World, mine: str) -> None:
@@ -123,7 +124,7 @@ def test_two_versions_of_a_workflow_are_told_apart(dcf: Dcf, seed: Seed, world: 
     assert len({line.split()[-1] for line in lines}) == 2, "the same number was given to two documents"
 
 
-@pytest.mark.parametrize(
+@rows(
     "options",
     [
         ["--status", "paused"],
@@ -152,7 +153,7 @@ LONG = RunRow(
 SHORT = RunRow(workflow_id="order-42", status=RunStatus.SUCCEEDED, workflow_name="invoice", stuck=True, names=None)
 
 
-@pytest.mark.parametrize(("width", "last"), [(80, "states"), (120, "workflow"), (60, "status")])
+@rows(("width", "last"), [(80, "states"), (120, "workflow"), (60, "status")])
 def test_columns_fit_the_screen(monkeypatch: pytest.MonkeyPatch, width: int, last: str) -> None:
     screen = io.StringIO()
     narrow = Console(file=screen, force_terminal=True, color_system=None, width=width)

@@ -20,6 +20,7 @@ from dcf.store.connection import Connections, open_pool
 from tests.cli.conftest import Dcf, Seed
 from tests.support.machines import chain
 from tests.support.servers import free_port
+from tests.support.tables import rows
 from tests.support.world import World
 
 COMMANDS = ("run", "serve", "worker", "pulse", "ls", "show", "events", "doctor", "validate", "graph", "simulate")
@@ -35,7 +36,7 @@ def test_dcf_itself_says_what_it_is_and_what_to_try(dcf: Dcf) -> None:
         assert taught in shown.output
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@rows("command", COMMANDS)
 def test_every_command_has_a_sentence_and_offers_json(dcf: Dcf, command: str) -> None:
     shown = dcf(command, "--help", COLUMNS="200")
     assert shown.exit_code == 0

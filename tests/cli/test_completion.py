@@ -5,9 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.cli.conftest import Dcf, Seed
+from tests.support.tables import rows
 
 
 def completed(words: str, **environment: str) -> list[str]:
@@ -26,7 +25,7 @@ def completed(words: str, **environment: str) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("command", ["show", "watch"])
+@rows("command", ["show", "watch"])
 def test_the_ids_of_runs_are_completed(dcf: Dcf, seed: Seed, command: str) -> None:
     first, second = seed(), seed(agent="agent-1")
     assert {first, second} <= set(completed(f"dcf {command} "))

@@ -18,6 +18,7 @@ from dcf.store.connection import Connections, open_pool
 from tests.cli.conftest import Dcf
 from tests.support.machines import chain
 from tests.support.servers import redis_server
+from tests.support.tables import rows
 from tests.support.world import World
 
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
@@ -75,7 +76,7 @@ def test_a_full_memory_of_the_embedded_server_is_four(dcf_alone: Dcf, tmp_path: 
         assert dcf_alone("doctor").exit_code == 0
 
 
-@pytest.mark.parametrize(
+@rows(
     ("ok", "failing", "warnings", "lenient", "strict"),
     [(True, 0, 0, 0, 0), (True, 0, 2, 0, 1), (True, 1, 0, 1, 1), (False, 1, 0, 4, 4), (False, 2, 3, 4, 4)],
 )
@@ -125,7 +126,7 @@ def test_a_list_that_cannot_be_mended_now_is_an_error_of_repair_only(dcf: Dcf, o
 # Who else tells it
 
 
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@rows("transport", ["stdio", "http"])
 def test_serve_tells_at_its_start_what_is_not_as_asked(own: World, transport: str) -> None:
     own.ask("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
     own.ask("CONFIG", "SET", "min-replicas-to-write", "1")

@@ -10,6 +10,7 @@ from dcf.cli import exit_codes
 from dcf.cli.front_page import HELP
 from tests.cli.conftest import Dcf, Seed
 from tests.support.paths import ROOT
+from tests.support.tables import rows
 
 README = (ROOT / "README.md").read_text("utf-8")
 NOWHERE = "redis://127.0.0.1:1/0"
@@ -17,7 +18,7 @@ PASS = '{"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}'
 FAIL = '{"StartAt": "A", "States": {"A": {"Type": "Fail", "Error": "No"}}}'
 
 
-@pytest.mark.parametrize(
+@rows(
     ("arguments", "code"),
     [
         (("ls",), 0),
@@ -63,7 +64,7 @@ def test_a_command_ends_with_the_code_of_the_table(
     assert dcf(*arguments).exit_code == code
 
 
-@pytest.mark.parametrize(
+@rows(
     "arguments",
     [("ls",), ("show", "x"), ("events", "x"), ("doctor",), ("pulse", "--once"), ("audit",), ("keys", "list")],
     ids=" ".join,

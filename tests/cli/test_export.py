@@ -16,6 +16,7 @@ from tests.cli.conftest import Dcf
 from tests.runs.test_diagnosis import started
 from tests.support.machines import workflow
 from tests.support.scopes import each, parallel, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 SECRET = "secret-lease-token-4711"
@@ -132,7 +133,7 @@ def test_an_exported_run_is_shown_without_redis(dcf: Dcf, run: str, tmp_path: Pa
     assert dcf("events", "--file", file, *some, REDIS_URL=NOWHERE).stdout == dcf("events", run, *some).stdout != ""
 
 
-@pytest.mark.parametrize("of_a_file", [False, True])
+@rows("of_a_file", [False, True])
 def test_the_page_fetches_nothing_runs_nothing_and_shows_everything(
     dcf: Dcf, run: str, tmp_path: Path, of_a_file: bool
 ) -> None:
@@ -176,9 +177,7 @@ def test_a_run_of_many_states_is_exported_whole_and_its_page_says_what_it_leaves
     assert "This page has the first 100 events; the JSON export has all." in text
 
 
-@pytest.mark.parametrize(
-    "broken", ["[]", "{}", '{"format": "dcf-run", "version": 2}', '{"format": "dcf-run", "version": 1}', "no"]
-)
+@rows("broken", ["[]", "{}", '{"format": "dcf-run", "version": 2}', '{"format": "dcf-run", "version": 1}', "no"])
 def test_a_file_that_is_no_export_is_refused(dcf: Dcf, tmp_path: Path, broken: str) -> None:
     file = tmp_path / "broken.json"
     file.write_text(broken)

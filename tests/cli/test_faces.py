@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Final, get_args
 
-import pytest
 from typer.core import TyperCommand
 
 import dcf.tools.server  # noqa: F401 - registers the tools
@@ -13,6 +12,7 @@ from dcf.core.work_limits import MOST_IN_PROGRESS
 from dcf.tools.catalogue import Complexity
 from dcf.tools.registry import TOOLS
 from tests.cli.test_json_everywhere import commands
+from tests.support.tables import rows
 
 TOOL_OF: Final[Mapping[str, str]] = {
     "start": "start_run",
@@ -170,7 +170,7 @@ def _words_for(argument: str) -> set[str]:
     return {argument, plain, plain.removesuffix("s"), *SAID_AS.get(plain, ())}
 
 
-@pytest.mark.parametrize("command", TOOL_OF)
+@rows("command", TOOL_OF)
 def test_a_command_takes_what_its_tool_takes(command: str) -> None:
     assert _missing(command) == set(WITHOUT.get(command, {})), "give the command an option, or the table a reason"
 

@@ -22,6 +22,7 @@ from dcf.values.json_text import Json
 from dcf.worker import FUNCTIONS, TaskFunction
 from tests.cli.conftest import Dcf, Seed, plain_redis
 from tests.support.servers import redis_server
+from tests.support.tables import rows
 
 WORKFLOW = "workflows/order_processing.json"
 
@@ -62,7 +63,7 @@ File = Callable[[str, str | bytes], Path]
 # Files
 
 
-@pytest.mark.parametrize("name", ["nowhere.json", "workflows", "x" * 5000, "\udcff", "[bold]x[/bold]"])
+@rows("name", ["nowhere.json", "workflows", "x" * 5000, "\udcff", "[bold]x[/bold]"])
 def test_a_workflow_that_is_no_file(dcf: Dcf, name: str) -> None:
     told(dcf("run", name), 2, "invalid_argument", "There is no file ")
 
@@ -71,7 +72,7 @@ def test_a_workflow_that_is_no_text(dcf: Dcf, file: File) -> None:
     told(dcf("run", file("w.json", b"\xff\xfe\x00")), 2, "cannot be read as UTF-8 text")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "reason"),
     [
         ("{", "is not valid JSON"),
@@ -87,7 +88,7 @@ def test_a_workflow_that_is_no_json(dcf: Dcf, file: File, text: str, reason: str
     told(dcf("run", file("w.json", text)), 2, "too_large" if reason == "is larger than" else "invalid_argument", reason)
 
 
-@pytest.mark.parametrize("command", [("run", WORKFLOW), ("simulate", WORKFLOW)], ids=["run", "simulate"])
+@rows("command", [("run", WORKFLOW), ("simulate", WORKFLOW)], ids=["run", "simulate"])
 def test_an_input_that_is_no_json(dcf: Dcf, file: File, command: tuple[str, ...]) -> None:
     broken = file("order.json", "order")
     told(dcf(*command, "--input", broken), 2, "order.json is not valid JSON", f"Correct {broken}.")
@@ -124,13 +125,13 @@ def test_a_workflow_without_task_functions(dcf: Dcf, file: File) -> None:
     told(dcf("run", path), 2, "There are no task functions at", "--workers")
 
 
-@pytest.mark.parametrize("source", ["nowhere.py", "no.such.module", "", "..", "a b", "json.nothing"])
+@rows("source", ["nowhere.py", "no.such.module", "", "..", "a b", "json.nothing"])
 def test_task_functions_that_are_not_there(dcf: Dcf, source: str) -> None:
     told(dcf("run", WORKFLOW, "--workers", source), 2, "There is no Python file or module")
     told(dcf("worker", source, "--agent-id", "me"), 2, "There is no Python file or module")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "reason"),
     [
         ("x = 1\n", "registers no task function"),
@@ -163,7 +164,7 @@ def test_a_state_without_a_function(dcf: Dcf, file: File, monkeypatch: pytest.Mo
     monkeypatch.delitem(FUNCTIONS, "Pack")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "reason", "hint"),
     [
         ("@task\ndef pack(given): ...\n", "line 2: @task above pack() was not given the name", '@task("StateName")'),
@@ -196,7 +197,7 @@ def test_the_same_place_may_register_its_function_again(dcf: Dcf, file: File, mo
         assert (result.exit_code, result.stderr) == (0, f"dcf: {path} has functions for Pack\n")
 
 
-@pytest.mark.parametrize("agent_id", ["", "two words", "-x", "a" * 65, "ü", "a\n"])
+@rows("agent_id", ["", "two words", "-x", "a" * 65, "ü", "a\n"])
 def test_an_agent_id_that_is_none(dcf: Dcf, agent_id: str) -> None:
     told(dcf("worker", "workflows/order_processing.py", f"--agent-id={agent_id}"), 2, "--agent-id is not a valid id")
 
@@ -214,7 +215,7 @@ def test_an_unknown_transport_or_toolset(dcf: Dcf) -> None:
     told(dcf("serve", "--json"), 2, "standard output belongs to the protocol")
 
 
-@pytest.mark.parametrize(
+@rows(
     "arguments",
     [
         ["serve", "--port", "65536"],
@@ -242,7 +243,7 @@ def test_a_wrong_setting_names_its_variable(dcf: Dcf) -> None:
     told(dcf("ls", DCF_PULSE_INTERVAL_S="soon"), 2, "DCF_PULSE_INTERVAL_S")
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "no.such.host.invalid", "256.1.1.1", "::1::"])
+@rows("host", ["127.0.0.1", "no.such.host.invalid", "256.1.1.1", "::1::"])
 def test_an_address_that_cannot_be_listened_on(dcf: Dcf, host: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -262,8 +263,8 @@ def test_an_answer_does_not_wait_for_more_to_send() -> None:
 # Runs and Redis
 
 
-@pytest.mark.parametrize("command", ["show", "events"])
-@pytest.mark.parametrize("name", ["nobody", "", "*", "a:b", "x" * 5000, "\x1b[31m", "[red]"])
+@rows("command", ["show", "events"])
+@rows("name", ["nobody", "", "*", "a:b", "x" * 5000, "\x1b[31m", "[red]"])
 def test_a_run_that_does_not_exist(dcf: Dcf, command: str, name: str) -> None:
     result = dcf(command, "--", name)
     assert result.exit_code in ({3} if name == "nobody" else {2, 3})
@@ -292,7 +293,7 @@ def test_a_redis_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, dcf: Dc
     assert started == ["server"]
 
 
-@pytest.mark.parametrize(
+@rows(
     "url",
     [
         "redis://:canary@127.0.0.1:port/0",

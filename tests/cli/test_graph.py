@@ -13,6 +13,7 @@ from dcf.runs.survey import current
 from tests.cli.conftest import Dcf
 from tests.support.machines import workflow
 from tests.support.scopes import catching, each, parallel, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 Write = Callable[..., Path]
@@ -203,7 +204,7 @@ def test_what_is_neither_file_nor_run_is_told_in_one_sentence(dcf: Dcf) -> None:
     assert "`dcf ls`" in found.stderr
 
 
-@pytest.mark.parametrize("name", ["no/where.json", "x" * 5000, "\x1b[31m", "[red]"])
+@rows("name", ["no/where.json", "x" * 5000, "\x1b[31m", "[red]"])
 def test_what_cannot_be_a_run_is_not_looked_up(dcf: Dcf, name: str) -> None:
     found = dcf("graph", name, REDIS_URL="redis://127.0.0.1:1/0")
     assert (found.exit_code, found.stdout) == (2, "")

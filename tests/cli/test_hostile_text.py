@@ -17,6 +17,7 @@ from dcf.cli.text import clean, json_text
 from dcf.core.catalog import RunRow
 from dcf.core.model import RunStatus
 from tests.cli.conftest import Dcf, Seed
+from tests.support.tables import rows
 from tests.support.world import World
 
 HOSTILE = (
@@ -64,7 +65,7 @@ def test_letters_of_other_languages_stay_readable() -> None:
     assert json_text({"name": "Zoë 東京"}) == '{"name": "Zoë 東京"}'
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@rows("text", HOSTILE)
 def test_an_output(dcf: Dcf, seed: Seed, text: str) -> None:
     run_id = seed({"note": text})
     for arguments in (["show", run_id], ["show", run_id, "--json"], ["events", run_id], ["events", run_id, "--json"]):
@@ -74,7 +75,7 @@ def test_an_output(dcf: Dcf, seed: Seed, text: str) -> None:
     assert not any(line.lstrip().startswith(("second", "run succeeded", "third")) for line in printed.split("\n"))
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@rows("text", HOSTILE)
 def test_names_in_a_list(dcf: Dcf, seed: Seed, world: World, text: str) -> None:
     run_id = seed()
     world.ask("JSON.SET", f"cp:wf:{run_id}:meta", "$.workflow_name", json.dumps(f"x{text}"))
@@ -85,7 +86,7 @@ def test_names_in_a_list(dcf: Dcf, seed: Seed, world: World, text: str) -> None:
     assert json.loads(dcf("ls", "--json", "--limit", 1).stdout)[0]["workflow_name"] == f"x{text}"
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@rows("text", HOSTILE)
 def test_an_event_that_somebody_else_wrote(dcf: Dcf, seed: Seed, world: World, text: str) -> None:
     run_id = seed()
     data = json.dumps({text: text})
@@ -95,7 +96,7 @@ def test_an_event_that_somebody_else_wrote(dcf: Dcf, seed: Seed, world: World, t
     assert len(printed.splitlines()) == len(dcf("events", run_id, "--json").stdout.splitlines())
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@rows("text", HOSTILE)
 def test_the_views_of_a_run(text: str) -> None:
     """State names, holders, errors and notes, on a terminal: only rich's own colours are left."""
     doc: dict[str, Any] = {
@@ -121,7 +122,7 @@ def test_the_views_of_a_run(text: str) -> None:
         assert text in screen.getvalue(), "shown as it is, not obeyed"
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@rows("text", HOSTILE)
 def test_the_result_of_a_run(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     doc = {"status": "failed", "attempts": 1, "started_at": None, "finished_at": None}
     result = {
@@ -158,7 +159,7 @@ def test_no_color_is_respected_and_colour_is_only_for_terminals(monkeypatch: pyt
     assert shown(NO_COLOR="1") == "✘ failed\n"
 
 
-@pytest.mark.parametrize("run_id", ["order-processing-pipeline-20261121-234842-f944", "x" * 64])
+@rows("run_id", ["order-processing-pipeline-20261121-234842-f944", "x" * 64])
 def test_a_list_on_a_narrow_terminal_keeps_the_id_and_the_status(monkeypatch: pytest.MonkeyPatch, run_id: str) -> None:
     screen = io.StringIO()
     narrow = Console(file=screen, force_terminal=True, color_system=None, width=80)
@@ -180,7 +181,7 @@ def test_a_list_on_a_narrow_terminal_keeps_the_id_and_the_status(monkeypatch: py
         assert len(line) <= 80
 
 
-@pytest.mark.parametrize("width", [20, 40, 60, 80, 100])
+@rows("width", [20, 40, 60, 80, 100])
 def test_a_run_on_a_narrow_terminal_has_a_line_for_each_state(width: int) -> None:
     doc = {"status": "running", "attempts": 1, "started_at": "2025-12-31T23:58:57Z", "finished_at": None}
     doc |= {"lease": {"owner_agent_id": "2-calculatepricing-3fa4b1", "expires_at": "2026-01-01T00:00:27Z"}}

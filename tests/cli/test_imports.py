@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import ROOT
+from tests.support.tables import rows
 
 LIST_IMPORTS = """
 import json, os, sys
@@ -66,7 +67,7 @@ def hello(tmp_path: Path) -> Path:
     return tmp_path / "hello.json"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("arguments", "environment"),
     [
         (["--help"], {}),
@@ -129,7 +130,7 @@ def test_a_worker_imports_its_client_without_the_sdk_and_nothing_of_the_control_
     assert "dcf.settings" not in checked
 
 
-@pytest.mark.parametrize(
+@rows(
     ("code", "allowed"),
     [
         ("import dcf", {"dcf"}),

@@ -10,6 +10,7 @@ import pytest
 
 from dcf.cli.documents import InvalidDocument, read_definition_of, read_given
 from dcf.errors import InvalidArgument
+from tests.support.tables import rows
 
 PASS = {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}}
 
@@ -22,7 +23,7 @@ def pipe(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return put
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "value"),
     [
         ('{"a": [1]}', {"a": [1]}),
@@ -53,7 +54,7 @@ def test_json_and_workflows_may_be_piped(pipe: Callable[[str], None]) -> None:
     assert read_definition_of(Path("-")).name == "workflow"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("given", "told"),
     [
         ('{"a": 1,\n "b" 2}', "--input is not valid JSON: line 2, column 6: Expecting ':' delimiter."),
@@ -72,7 +73,7 @@ def test_broken_json_is_told_with_its_place_and_without_words_meant_for_tool_cal
     assert (raised.value.message, raised.value.hint) == (told, f"Correct {name}.")
 
 
-@pytest.mark.parametrize("wrap", [False, True], ids=["machine", "document"])
+@rows("wrap", [False, True], ids=["machine", "document"])
 def test_each_problem_of_a_workflow_has_a_line_also_in_a_bare_machine(tmp_path: Path, wrap: bool) -> None:
     machine = {"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "Gone"}}}
     path = tmp_path / "w.json"

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator
 
-import pytest
 import typer.main
 from typer.core import TyperGroup
 
 from dcf.cli import panels
 from dcf.cli.app import app
 from tests.cli.conftest import Dcf
+from tests.support.tables import rows
 
 ROOT = typer.main.get_command(app)
 
@@ -26,7 +26,7 @@ def commands(group: object = ROOT, before: tuple[str, ...] = ()) -> Iterator[tup
 COMMANDS = dict(commands())
 
 
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+@rows("path", COMMANDS, ids=" ".join)
 def test_every_command_has_help_and_offers_json(dcf: Dcf, path: tuple[str, ...]) -> None:
     shown = dcf(*path, "--help", COLUMNS="200")
     text = re.sub(r"[│╭╮╰╯─\s]+", " ", shown.output)
@@ -43,7 +43,7 @@ def test_every_command_stands_in_one_of_the_groups(dcf: Dcf) -> None:
         assert len(re.findall(rf"^│ {name} ", shown, re.MULTILINE)) == 1
 
 
-@pytest.mark.parametrize(
+@rows(
     ("arguments", "offered"),
     [
         (("lss",), "Did you mean 'ls'"),

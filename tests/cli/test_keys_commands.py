@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from typer.testing import Result
 
 from dcf.core.access import Scope
@@ -17,6 +16,7 @@ from dcf.values.instants import SECOND, from_text
 from tests.support.paths import ROOT
 from tests.support.redis_contents import everything_in
 from tests.support.restricted import RestrictedRedis
+from tests.support.tables import rows
 
 Dcf = Callable[..., Result]
 
@@ -94,7 +94,7 @@ def test_a_revoked_key_stays_listed_and_opens_nothing(dcf: Dcf, real_connections
     assert AccessKeys(real_connections).admit(made["key"]) is None
 
 
-@pytest.mark.parametrize(
+@rows(
     ("arguments", "code", "said"),
     [
         (["create"], 2, "give either --agent-id or --any-agent"),
@@ -133,7 +133,7 @@ def test_a_key_passed_in_place_of_its_id_is_not_repeated(dcf: Dcf) -> None:
 # What is not exposed
 
 
-@pytest.mark.parametrize(
+@rows(
     ("environment", "said"),
     [
         ({}, "needs the host names by which clients call this server"),
@@ -146,7 +146,7 @@ def test_a_key_passed_in_place_of_its_id_is_not_repeated(dcf: Dcf) -> None:
     ],
     ids=["nothing set", "no key", "no authentication", "no check of hosts"],
 )
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+@rows("host", ["0.0.0.0", "::", "192.0.2.1"])
 def test_others_are_not_served_without_keys_and_host_names(
     dcf_alone: Dcf, environment: dict[str, str], said: str, host: str
 ) -> None:
@@ -215,7 +215,7 @@ def test_the_trail_is_filtered_by_key_type_and_time(dcf_alone: Dcf) -> None:
     assert json.loads(dcf_alone("audit", "--json", "--until", "2001-01-01T00:00:00Z").stdout) == []
 
 
-@pytest.mark.parametrize(
+@rows(
     ("arguments", "said"),
     [
         (["--since", "yesterday"], "--since is no point in time"),

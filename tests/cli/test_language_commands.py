@@ -13,6 +13,7 @@ from dcf.cli import language
 from dcf.core.definition import read_definition
 from dcf.errors import InvalidArgument
 from tests.support.paths import ROOT
+from tests.support.tables import rows
 
 Call = Callable[..., Result]
 
@@ -110,7 +111,7 @@ def test_each_problem_stands_with_its_line_and_column(call: Call, write: Callabl
     assert f"{path}:5:5: unknown_state: State 'A': Next names 'Gone', which is no state." in result.output
 
 
-@pytest.mark.parametrize(
+@rows(
     ("change", "stage"),
     [
         ({"surplus": 1}, "schema"),
@@ -182,7 +183,7 @@ def test_a_simulation_that_fails_says_why_and_has_exit_code_1(call: Call, write:
     assert "Broken: by hand" in call("simulate", write(TWO), "--mocks", mocks).output
 
 
-@pytest.mark.parametrize("mocks", [[], {"A": [7]}, {"A": {"result": 1}}])
+@rows("mocks", [[], {"A": [7]}, {"A": {"result": 1}}])
 def test_mocks_of_the_wrong_form_are_refused(call: Call, write: Callable[..., Path], mocks: Any) -> None:
     path = write(mocks, "mocks.json")
     with pytest.raises(InvalidArgument):

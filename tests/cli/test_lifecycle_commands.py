@@ -10,6 +10,7 @@ from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus, Status
 from tests.cli.conftest import Dcf, Seed
 from tests.support.restricted import RestrictedRedis
+from tests.support.tables import rows
 from tests.support.terminal import on_a_terminal
 from tests.support.world import World
 
@@ -67,7 +68,7 @@ def test_a_repeated_command_says_that_it_was_applied_before(dcf: Dcf, seed: Seed
     assert "conflict" in dcf("resume", run, "--request-id", "r1").stderr
 
 
-@pytest.mark.parametrize(
+@rows(
     ("options", "status", "output"),
     [
         (("--output", '{"by": "hand"}'), Status.SUCCEEDED, {"by": "hand"}),

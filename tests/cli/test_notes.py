@@ -3,9 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from dcf.cli.notes import attempts, counts, note
+from tests.support.tables import rows
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -18,7 +17,7 @@ def scope(size: int, done: int = 0, failed: int = 0, **fields: Any) -> dict[str,
     return doc(scope={"size": size}, tally={"done": done, "failed": failed}, **{"type": "Map"} | fields)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("found", "words"),
     [
         (doc(type="Map"), "waits for its items"),

@@ -3,10 +3,9 @@
 import json
 from typing import Any
 
-import pytest
-
 from dcf.core.model import RunStatus
 from tests.cli.conftest import Dcf
+from tests.support.tables import rows
 from tests.support.world import World
 
 GIVEN = {
@@ -111,7 +110,7 @@ def test_every_face_of_a_run_says_that_it_waits_for_a_person(dcf: Dcf, world: Wo
     assert "alice" in json.dumps(exported)
 
 
-@pytest.mark.parametrize("field", ["Parameters", "Arguments"])
+@rows("field", ["Parameters", "Arguments"])
 def test_a_description_that_cannot_be_followed_is_no_valid_workflow(dcf: Dcf, field: str, tmp_path: Any) -> None:
     ask = {"Type": "Task", "Resource": "dcf:human", field: {"to": [], "titel": "x"}, "End": True}
     machine = {"StartAt": "Ask", "States": {"Ask": ask}} | (

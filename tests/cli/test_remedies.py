@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Callable
 from typing import Final
 
-import pytest
 import typer.main
 
 from dcf.asl.human import Askees
@@ -29,6 +28,7 @@ from tests.cli.test_why import (
     worker_missing,
 )
 from tests.runs.test_diagnosis import clock_looked
+from tests.support.tables import rows
 from tests.support.world import World
 
 ASKED: Final = Asking(to=Askees(people=("alice",)), title="Pay?", since=0, choices=("approve", "reject"))
@@ -58,14 +58,14 @@ TO_COME: Final = frozenset(
 )
 
 
-@pytest.mark.parametrize("remedy", ALL.values(), ids=ALL)
+@rows("remedy", ALL.values(), ids=ALL)
 def test_the_advised_call_is_a_call_of_a_tool(remedy: Remedy) -> None:
     if remedy.tool is None:
         return
     TOOLS[remedy.tool].arguments.model_validate(dict(remedy.arguments))
 
 
-@pytest.mark.parametrize("remedy", ALL.values(), ids=ALL)
+@rows("remedy", ALL.values(), ids=ALL)
 def test_the_advised_command_is_a_command_with_these_arguments(remedy: Remedy) -> None:
     if remedy.command is None:
         return
@@ -109,7 +109,7 @@ CLEARED: dict[Callable[[World], str], tuple[str, str | None]] = {
 """Runs by what happened to them: the cause, and what is found once the advised command was run."""
 
 
-@pytest.mark.parametrize("case", CLEARED, ids=lambda case: case.__name__)
+@rows("case", CLEARED, ids=lambda case: case.__name__)
 def test_the_advised_command_clears_the_cause(dcf: Dcf, world: World, case: Callable[[World], str]) -> None:
     clock_looked(world)
     run, (cause, after) = case(world), CLEARED[case]

@@ -9,6 +9,7 @@ import pytest
 from dcf.store.audit_trail import AuditTrail
 from tests.cli.conftest import Dcf, Seed
 from tests.support.restricted import RestrictedRedis
+from tests.support.tables import rows
 from tests.support.terminal import on_a_terminal
 from tests.support.world import World
 
@@ -108,8 +109,6 @@ def test_more_runs_than_a_page_are_pruned(dcf: Dcf, seed: Seed, world: World, mi
     assert world.ask("KEYS", f"*{mine}*") == []
 
 
-@pytest.mark.parametrize(
-    "options", [["--older-than", "x"], [], ["--older-than", "1d", "--status", "running"], ["--older-than", "0d"]]
-)
+@rows("options", [["--older-than", "x"], [], ["--older-than", "1d", "--status", "running"], ["--older-than", "0d"]])
 def test_a_wrong_option_is_refused(dcf: Dcf, options: list[str]) -> None:
     assert dcf("prune", *options).exit_code == 2

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.conftest import Dcf
 from tests.support.machines import chain
+from tests.support.tables import rows
 from tests.support.world import World
 
 
@@ -71,7 +72,7 @@ def test_another_schedule_of_the_same_name_is_refused(dcf: Dcf, document: Path, 
     assert (other.exit_code, "schedule_exists" in other.stderr) == (1, True)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("options", "why"),
     [
         (("--cron", "0 7 * *"), "has not five fields"),

@@ -12,6 +12,7 @@ from dcf.cli.live_progress import LiveProgress
 from tests.cli.conftest import Dcf
 from tests.support.machines import workflow
 from tests.support.scopes import each, parallel, retrying, task
+from tests.support.tables import rows
 from tests.support.terminal import on_a_terminal
 from tests.support.world import World
 
@@ -67,7 +68,7 @@ def score(given):
 """
 
 
-def rows(shown: str) -> list[str]:
+def rows_of(shown: str) -> list[str]:
     """The lines of the table of states, blanks squeezed but for those at the beginning, without the time taken."""
     lines = shown.splitlines()
     start = next(at for at, line in enumerate(lines) if line.startswith("state"))
@@ -88,7 +89,7 @@ def test_open_iterations_stand_below_their_map_and_the_map_has_counts(dcf: Dcf, 
     run = world.create(workflow({"Each": each({"Score": task()}, "After"), "After": task()}), run_input=[0, 1, 2, 3])
     world.do(run, "Each/0/Score")
     world.acquire(run, "Each/2/Score", "agent-1")
-    table = rows(dcf("show", run).stdout)
+    table = rows_of(dcf("show", run).stdout)
     assert table[0].startswith("Each ▶ running 1 of 4 iterations done; waits for the other 3")
     assert table[1] == "  1 Score · pending 0 not started yet; for any agent"
     assert table[2].startswith("  2 Score ▶ running 1 held by agent-1")
@@ -97,7 +98,7 @@ def test_open_iterations_stand_below_their_map_and_the_map_has_counts(dcf: Dcf, 
 
 def test_a_wide_map_shows_ten_iterations_and_counts_the_others(dcf: Dcf, world: World) -> None:
     run = world.create(workflow({"Each": each({"Score": task()})}), run_input=list(range(40)))
-    table = rows(dcf("show", run).stdout)
+    table = rows_of(dcf("show", run).stdout)
     assert len(table) == 12
     assert table[-2].startswith("  9 Score")
     assert table[-1] == "  and 30 more"
@@ -114,24 +115,24 @@ def test_a_wait_says_until_when_and_a_retried_scope_when_it_is_tried_again(dcf: 
     both["Retry"][0]["IntervalSeconds"] = 600
     run = world.create(workflow({"Way": parallel(PAUSE, {"Retried": both})}))
     inner = "Way/1/Retried"
-    table = rows(dcf("show", run).stdout)
+    table = rows_of(dcf("show", run).stdout)
     assert table[0] == "Way ▶ running waits for 2 branches"
     assert re.fullmatch(r"  0 Pause ▶ running waits until (\S+ )?\S+ UTC, in (1 h 0 min|59 min \d+ s)", table[1])
     assert table[2] == "  1 Retried ▶ running waits for 2 branches"
     assert table[3:5] == [f"    {at} · pending 0 not started yet; for any agent" for at in ("0 Bad", "1 Good")]
     world.fail(run, f"{inner}/0/Bad", world.acquire(run, f"{inner}/0/Bad"))
-    (line,) = (line for line in rows(dcf("show", run).stdout) if "Retried" in line)
+    (line,) = (line for line in rows_of(dcf("show", run).stdout) if "Retried" in line)
     assert re.search(r"pending is tried again in (10 min 0 s|9 min \d+ s): Broken: why$", line)
 
 
 def test_a_run_without_anything_open_inside_has_only_its_own_states(dcf: Dcf, world: World) -> None:
     run = world.create(workflow({"Each": each({"Score": task()})}), run_input=[0])
     world.do(run, "Each/0/Score")
-    assert rows(dcf("show", run).stdout) == ["Each ✔ succeeded 1 iteration"]
+    assert rows_of(dcf("show", run).stdout) == ["Each ✔ succeeded 1 iteration"]
     assert list(document(dcf, run)["states"]) == ["Each"]
 
 
-@pytest.mark.parametrize("left", ["Each/0/Score", "Each/7/Gone", "Each/x/Score", "strange"])
+@rows("left", ["Each/0/Score", "Each/7/Gone", "Each/x/Score", "strange"])
 def test_what_the_clock_still_lists_by_mistake_is_not_shown(dcf: Dcf, world: World, left: str) -> None:
     run = world.create(workflow({"Each": each({"Score": task()}, "After"), "After": task()}), run_input=[0])
     world.do(run, "Each/0/Score")

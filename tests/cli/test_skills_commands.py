@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 from dcf.cli.app import app
 from tests.support.paths import ROOT
+from tests.support.tables import rows
 
 BROKEN = """apiVersion: skill/v1
 kind: Skill
@@ -87,7 +88,7 @@ def test_check_writes_nothing_and_tells_whether_files_would_change(source: Path,
     ]
 
 
-@pytest.mark.parametrize("command", ["generate", "validate"])
+@rows("command", ["generate", "validate"])
 def test_every_problem_is_a_line_with_its_place(broken: Path, tmp_path: Path, command: str) -> None:
     more = ("--out", tmp_path / "out") if command == "generate" else ()
     result = call("skills", command, broken, *more)
@@ -139,7 +140,7 @@ def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
         assert "There is no directory" in result.stderr
 
 
-@pytest.mark.parametrize("name", ["order_processing", "customer_support"])
+@rows("name", ["order_processing", "customer_support"])
 def test_the_shipped_workflows_are_valid_wherever_dcf_is_called(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from dcf.core.model import RunStatus
 from tests.cli.conftest import Dcf
 from tests.support.machines import chain
+from tests.support.tables import rows
 from tests.support.world import World
 
 
@@ -104,7 +105,7 @@ def test_pools_are_assigned_by_repeating_the_state(dcf: Dcf, world: World, docum
     assert world.meta(found["workflow_id"])["agents"] == {"A": ["ann", "bob"], "B": "ann"}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("arguments", "code", "said"),
     [
         (("nobody-started-this",), 3, "No definition of this name, version or hash is kept."),

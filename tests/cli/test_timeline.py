@@ -12,6 +12,7 @@ from tests.cli.conftest import Dcf
 from tests.runs.test_diagnosis import started
 from tests.support.machines import workflow
 from tests.support.scopes import task
+from tests.support.tables import rows
 from tests.support.terminal import on_a_terminal
 from tests.support.world import World
 from tests.web.run_stories import let_a_moment_pass
@@ -80,7 +81,7 @@ def test_a_terminal_gets_a_bar_for_each_state(run: str, dcf: Dcf) -> None:
     assert "lost lease" in shown
 
 
-@pytest.mark.parametrize("of_a_file", [False, True])
+@rows("of_a_file", [False, True])
 def test_a_run_is_exported_as_pictures_and_as_a_trace(dcf: Dcf, run: str, tmp_path: Path, of_a_file: bool) -> None:
     file = tmp_path / "run.json"
     dcf("export", run, "--as", "json", "-o", file)

@@ -11,6 +11,7 @@ from tests.cli.conftest import Dcf
 from tests.support.collector import Collector, collecting
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, parallel, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 SECRET = "what-an-agent-wrote"
@@ -76,7 +77,7 @@ def test_a_collector_that_refuses_is_told_of(world: World, dcf: Dcf, collector: 
     assert "took 0 of 2 spans" in refused.stderr
 
 
-@pytest.mark.parametrize("url", ["localhost:4318", "ftp://host/", "http://", "http://[::1"])
+@rows("url", ["localhost:4318", "ftp://host/", "http://", "http://[::1"])
 def test_what_is_no_url_of_a_collector_is_refused(world: World, dcf: Dcf, url: str) -> None:
     refused = dcf("trace", "export", world.create(chain("A", "B")), "--otlp", url)
     assert refused.exit_code != 0

@@ -15,6 +15,7 @@ from dcf.core.lease import Acquire
 from dcf.core.model import Status
 from dcf.core.updates import Update
 from tests.cli.conftest import Dcf, Seed
+from tests.support.tables import rows
 from tests.support.terminal import on_a_terminal, on_a_terminal_of
 from tests.support.world import World
 
@@ -98,7 +99,7 @@ def test_a_terminal_gets_a_table_that_is_redrawn_and_the_run_at_the_end(
     assert "held by" not in shown
 
 
-@pytest.mark.parametrize("where", ["terminal", "pipe"])
+@rows("where", ["terminal", "pipe"])
 def test_ctrl_c_ends_the_watching_and_says_that_the_run_goes_on(
     seed: Seed, world: World, environment: dict[str, str], where: str
 ) -> None:

@@ -12,6 +12,7 @@ from tests.runs.test_diagnosis import clock_looked, overdue, put, started
 from tests.support.ahead import now
 from tests.support.machines import chain, workflow
 from tests.support.scopes import retrying, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 LONG_AGO = "2001-01-01T00:00:00.000000Z"
@@ -84,7 +85,7 @@ CASES: dict[Callable[[World], str], tuple[str, str]] = {
 """Eight runs that look the same in a list: cause and words by what happened to them."""
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@rows("case", CASES, ids=lambda case: case.__name__)
 def test_each_stuck_run_is_told_apart_with_what_helps(dcf: Dcf, world: World, case: Callable[[World], str]) -> None:
     run, (cause, words) = case(world), CASES[case]
     said = dcf("why", run).stdout
@@ -153,6 +154,6 @@ def test_events_by_state_type_and_time(dcf: Dcf, world: World) -> None:
     assert first.stdout + rest == dcf("events", run, "--json").stdout
 
 
-@pytest.mark.parametrize("wrong", [["--since", "noon"], ["--cursor", "x"], ["--newest", "--follow"]])
+@rows("wrong", [["--since", "noon"], ["--cursor", "x"], ["--newest", "--follow"]])
 def test_events_refuses_what_it_does_not_understand(dcf: Dcf, world: World, wrong: list[str]) -> None:
     assert dcf("events", nobody_assigned(world), *wrong).exit_code == 2

@@ -5,9 +5,8 @@ import random
 from collections import Counter
 from typing import Any
 
-import pytest
-
 from dcf.simulation import simulate
+from tests.support.tables import rows
 
 from .comparison import agrees, errors_agree
 from .recordings import cases, known_difference
@@ -44,21 +43,21 @@ def _ends_alike(expected: Any, answer: Any) -> bool:
     return errors_agree(expected.get("error"), answer["error"])
 
 
-@pytest.mark.parametrize("case", RUNS, ids=lambda case: f"{case['id']} {case['name']}")
+@rows("case", RUNS, ids=lambda case: f"{case['id']} {case['name']}")
 def test_a_run_ends_as_recorded(case: Any) -> None:
     answer = _simulated(case)
     known = known_difference("executions", case["id"])
     assert _ends_alike(case["expected"], answer) is (known is None), (case["expected"], answer)
 
 
-@pytest.mark.parametrize("case", [case for case in RUNS if "task_calls" in case], ids=lambda case: case["id"])
+@rows("case", [case for case in RUNS if "task_calls" in case], ids=lambda case: case["id"])
 def test_the_tasks_are_called_as_recorded(case: Any) -> None:
     calls = [(call["state"], call["input"]) for call in _simulated(case)["task_calls"]]
     recorded = [(call["state"], call["parameters"]) for call in case["task_calls"]]
     assert agrees([list(call) for call in recorded], [list(call) for call in calls])
 
 
-@pytest.mark.parametrize("case", [case for case in RUNS if "trace" in case], ids=lambda case: case["id"])
+@rows("case", [case for case in RUNS if "trace" in case], ids=lambda case: case["id"])
 def test_the_states_are_entered_and_left_as_recorded(case: Any) -> None:
     # AWS keeps the history of a distributed Map's iterations apart.
     recorded_states = {event["state"] for event in case["trace"]}
@@ -79,7 +78,7 @@ def _data_agrees(recorded: Any, told: Any) -> bool:
     return all(agrees(recorded[name], told.get(name)) for name in ("input", "output") if name in recorded)
 
 
-@pytest.mark.parametrize("case", CONCURRENT, ids=lambda case: case["id"])
+@rows("case", CONCURRENT, ids=lambda case: case["id"])
 def test_no_schedule_changes_how_a_run_ends(case: Any) -> None:
     if known_difference("executions", case["id"]) is None:
         for seed in range(15):

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from dcf.asl import engine
 from dcf.asl.parsing import parse_machine
 from dcf.asl.steps import (
@@ -19,6 +17,7 @@ from dcf.asl.steps import (
     exceeds,
 )
 from dcf.asl.surroundings import Clock
+from tests.support.tables import rows
 
 from .comparison import agrees, errors_agree
 from .recordings import cases
@@ -27,7 +26,7 @@ CLOCK = Clock(now="2026-01-01T00:00:00.000Z", micros=1_767_225_600_000_000, seed
 STATES = [case for case in cases("test_state") if "exception" not in case["expected"]]
 
 
-@pytest.mark.parametrize("case", STATES, ids=lambda case: case["name"])
+@rows("case", STATES, ids=lambda case: case["name"])
 def test_a_single_state_answers_as_recorded(case: Any) -> None:
     expected, answer = case["expected"], _answer(case)
     last = answer.steps[-1]

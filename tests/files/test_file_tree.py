@@ -14,6 +14,7 @@ from dcf.files.tree import FileTree, Listing
 from dcf.values.refusal import Refusal
 from tests.files.trees import SECRET, below, code, move, names, read, state_of, write
 from tests.support.racing import race
+from tests.support.tables import rows
 
 CALLS: dict[str, Callable[[FileTree, str], object]] = {
     "list": lambda tree, path: tree.entries(path, recursive=True, hidden=True, limit=9, room=9999, after=None),
@@ -27,7 +28,7 @@ CALLS: dict[str, Callable[[FileTree, str], object]] = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
+@rows("call", CALLS)
 def test_d90_without_configured_directories_the_variables_are_named(call: str) -> None:
     found = CALLS[call](FileTree((), ()), "x")
     assert code(found) == "not_configured"
@@ -60,7 +61,7 @@ def test_d90_no_path_leads_out_of_the_roots(tree: FileTree, root: Path, outside:
     raise AssertionError(found)
 
 
-@pytest.mark.parametrize("call", sorted(set(CALLS) - {"list", "read"}))
+@rows("call", sorted(set(CALLS) - {"list", "read"}))
 def test_d90_what_may_only_be_read_is_not_written(root: Path, outside: Path, call: str) -> None:
     (root / "ours").write_bytes(b"ours")
     tree = FileTree((outside,), (root,))
@@ -251,8 +252,8 @@ def test_d94_a_listing_shows_what_there_is_by_one_rule(tree: FileTree, root: Pat
     assert code(tree.entries("x", recursive=False, hidden=False, limit=9, room=9999, after=None)) == "path_not_found"
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 7, 100])
-@pytest.mark.parametrize("room", [1, 400, 10**6])
+@rows("limit", [1, 2, 3, 7, 100])
+@rows("room", [1, 400, 10**6])
 def test_d94_pages_of_a_listing_are_the_listing_and_the_last_one_says_so(tree: FileTree, limit: int, room: int) -> None:
     for name in ("a/1", "a/2/x", "a.txt", "a/10", "b", "a/2/y", "ab/c"):
         write(tree, name, b"")

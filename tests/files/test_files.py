@@ -17,6 +17,7 @@ from dcf.errors import StateError
 from dcf.files.items import ItemFiles
 from dcf.simulation import GivenFiles
 from tests.support.racing import repeating
+from tests.support.tables import rows
 
 ENTRY = Entry(raw={}, variables={}, entered_at="2026-01-01T00:00:00.000Z")
 GET, LIST = "arn:aws:states:::s3:getObject", "arn:aws:states:::s3:listObjectsV2"
@@ -87,7 +88,7 @@ def test_a_root_may_itself_be_a_link(root: Path, tmp_path: Path) -> None:
     assert read(tmp_path / "link", "k") == [1]
 
 
-@pytest.mark.parametrize(
+@rows(
     "key",
     [
         "../secret.json",
@@ -150,7 +151,7 @@ def swapping(link: Path, outside: Path, spare: Path) -> AbstractContextManager[N
     return repeating(swap)
 
 
-@pytest.mark.parametrize("place", ["b", "b/inner", "b/inner/k"])
+@rows("place", ["b", "b/inner", "b/inner/k"])
 def test_a_directory_or_file_that_becomes_a_link_meanwhile_leads_nowhere(root: Path, place: str) -> None:
     outside = root.parent / "outside"
     write(root, {"b/inner/k": '["ours"]'})
@@ -224,7 +225,7 @@ def test_a_listing_shows_what_lies_below_a_prefix_in_the_order_of_the_keys(root:
     assert files.read(wanted({"Bucket": "b", "Prefix": "a/"}, {}, LIST))[0]["Etag"] != one["Etag"]
 
 
-@pytest.mark.parametrize("prefix", ["../", "/", "a/../", "./", "a//"])
+@rows("prefix", ["../", "/", "a/../", "./", "a//"])
 def test_a_prefix_leads_down_or_nowhere(root: Path, prefix: str) -> None:
     with pytest.raises(StateError, match="does not name a file"):
         ItemFiles(roots=(root,)).read(wanted({"Prefix": prefix}, {}, LIST))
@@ -236,7 +237,7 @@ def test_directories_nested_without_end_are_refused(root: Path) -> None:
         ItemFiles(roots=(root,)).read(wanted({}, {}, LIST))
 
 
-@pytest.mark.parametrize("config", [{}, JSONL, {"InputType": "CSV", "CSVHeaderLocation": "FIRST_ROW"}])
+@rows("config", [{}, JSONL, {"InputType": "CSV", "CSVHeaderLocation": "FIRST_ROW"}])
 def test_a_simulation_reads_the_same_items_or_fails_for_the_same_cause(root: Path, config: Any) -> None:
     chance = random.Random(7)
     alphabet = ["1", "a", ",", "\n", "\r", '"', "[", "]", "{", "}", ":", " ", "\0", "\u2028", "\ufeff", "é", "\\"]

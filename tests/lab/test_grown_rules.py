@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from lab import gate_rules, grown_rules
 from lab.evidence import Happening, Story
 from lab.expectation import Expected
@@ -13,6 +11,7 @@ from lab.gate_rules import GATE_RULES
 from lab.grown_rules import GROWN_RULES
 from lab.rules import judge
 from tests.lab.stories import call, document, happening, numbered
+from tests.support.tables import rows
 
 SHA = "a" * 64
 OTHER = "b" * 64
@@ -191,7 +190,7 @@ def test_a_right_history_of_a_grown_run_breaks_no_rule() -> None:
     assert judge(ending(DONE, END)) == []
 
 
-@pytest.mark.parametrize(("rule", "what", "story"), PLANTED)
+@rows(("rule", "what", "story"), PLANTED)
 def test_a_planted_fault_is_seen(rule: Callable[[Story], object], what: str, story: Story) -> None:
     assert rule.__name__ in {name for name, _ in judge(story)}
 

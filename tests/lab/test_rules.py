@@ -5,8 +5,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from dcf.core.journal import entry_id_of
 from dcf.values.digest import content_fingerprint
 from lab import journal_rules, rules, talk_rules
@@ -26,6 +24,7 @@ from tests.lab.stories import (
     with_happening,
     without,
 )
+from tests.support.tables import rows
 
 LATER = EPOCH + 50
 ASKED_OF = (happening("StateEntered", "Ask_1", epoch=1), happening("NotificationSent", "Ask_1", agent="eve", epoch=1))
@@ -417,7 +416,7 @@ def test_a_right_history_breaks_no_rule() -> None:
     assert judge(right()) == []
 
 
-@pytest.mark.parametrize(("rule", "what", "story"), PLANTED)
+@rows(("rule", "what", "story"), PLANTED)
 def test_a_planted_fault_is_seen(rule: Callable[[Story], object], what: str, story: Story) -> None:
     assert rule.__name__ in {name for name, _ in judge(story)}
 

@@ -3,11 +3,10 @@
 import json
 from typing import Any
 
-import pytest
-
 import dcf
 from lab.expectation import answer_of
 from lab.workflows import Workflow, draw
+from tests.support.tables import rows
 
 ENOUGH = 20
 """More often than any workflow of the lab calls one Task with the same input."""
@@ -34,7 +33,7 @@ def mocks_of(workflow: Workflow) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-@pytest.mark.parametrize("first", range(0, 300, 50))
+@rows("first", range(0, 300, 50))
 def test_what_is_expected_of_a_workflow_is_what_the_simulation_says(first: int) -> None:
     for seed in range(first, first + 50):
         workflow = draw(seed)

@@ -13,6 +13,7 @@ from dcf.ports import AgentWish
 from tests.letta.conftest import Hire
 from tests.letta.waiting import NOBODY
 from tests.support.paths import ROOT
+from tests.support.tables import rows
 
 pytestmark = [pytest.mark.letta, pytest.mark.timeout(600)]
 
@@ -87,7 +88,7 @@ def test_a_template_gives_the_agent_its_blocks_and_its_prompt(
     assert "I am diligent." in str(prompt), "no recompile is needed for an agent that was made with its blocks"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("changes", "error"),
     [
         ({"block_ids": ["block-9"]}, InvalidArgument),
@@ -152,7 +153,7 @@ def test_eight_deletions_at_once_tell_at_most_one_that_it_was_there(letta: Letta
     assert letta.find_agents((mark,)) == []
 
 
-@pytest.mark.parametrize("template", ["worker", "planner"])
+@rows("template", ["worker", "planner"])
 def test_the_shipped_templates_can_be_imported_by_letta_itself(raw: Letta, mark: str, template: str) -> None:
     """For people who bring agents in by hand, without dcf."""
     path = ROOT / "agents" / f"{template}.af"

@@ -6,6 +6,7 @@ import pytest
 
 from dcf.adapters.letta.bundles import BundledTool, read_agent
 from dcf.errors import InvalidArgument
+from tests.support.tables import rows
 
 AGENT: dict[str, Any] = {"id": "agent-0", "name": "worker", "system": "Work.", "llm_config": {"model": "m"}}
 
@@ -34,7 +35,7 @@ def test_what_belongs_to_the_exporting_server_is_not_taken_over() -> None:
     assert found.arguments == {"system": "Work.", "llm_config": {"model": "m"}, "include_base_tools": False}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("entry", "expected"),
     [
         (
@@ -62,7 +63,7 @@ def test_a_tool_named_twice_is_one_tool() -> None:
     assert len(read_agent(AGENT | {"tool_ids": ["tool-0"], "tools": ["t"]}, bundle(tools=tools)).tools) == 1
 
 
-@pytest.mark.parametrize(
+@rows(
     ("agent", "entries"),
     [
         ({"block_ids": ["block-0"]}, {}),

@@ -16,6 +16,7 @@ from tests.letta.mcp_servers import McpService, mcp_service
 from tests.letta.model import Conversation, Reply, ScriptedModel, say, use
 from tests.letta.waiting import NOBODY
 from tests.support.servers import free_port
+from tests.support.tables import rows
 
 pytestmark = [pytest.mark.letta, pytest.mark.timeout(600)]
 
@@ -130,7 +131,7 @@ def test_a_block_of_nobody_is_refused_and_not_left_behind(letta: LettaPlatform, 
     assert raw.blocks.list(label=f"note_{mark}").items == []
 
 
-@pytest.mark.parametrize(("label", "value"), [("note", "a\0b"), ("note", "\ud800"), ("", "text"), ("no\0te", "text")])
+@rows(("label", "value"), [("note", "a\0b"), ("note", "\ud800"), ("", "text"), ("no\0te", "text")])
 def test_text_that_letta_cannot_store_is_refused(letta: LettaPlatform, hired: Hire, label: str, value: str) -> None:
     with pytest.raises(InvalidArgument):
         letta.add_text(hired(), label, value)
@@ -249,7 +250,7 @@ def test_the_refusal_of_a_private_address_says_what_to_do(letta: LettaPlatform, 
     assert "public addresses" in refusal.value.hint
 
 
-@pytest.mark.parametrize(
+@rows(
     "entry",
     [{"name": "x", "transport": "ws", "url": "ws://x"}, {"name": "x"}, {"name": "a:b", "url": "http://x/mcp"}, None],
 )
@@ -273,7 +274,7 @@ def test_a_registered_tool_is_attached_by_its_id(letta: LettaPlatform, raw: Lett
     assert tools_of(raw, agent) == {"archival_memory_search"}
 
 
-@pytest.mark.parametrize("tool_id", ["tool-00000000-0000-4000-8000-000000000000", "nonsense", ""])
+@rows("tool_id", ["tool-00000000-0000-4000-8000-000000000000", "nonsense", ""])
 def test_a_registered_tool_that_is_not_there_is_unavailable(letta: LettaPlatform, hired: Hire, tool_id: str) -> None:
     wish = ToolWish(name="search", definition={"type": "registered", "platformToolId": tool_id})
 

@@ -13,6 +13,7 @@ from dcf.errors import AgentUnknown, DcfError, InvalidArgument, PlatformUnavaila
 from dcf.ports import AgentWish, ToolWish
 from tests.letta.waiting import NOBODY
 from tests.support.servers import free_port
+from tests.support.tables import rows
 
 REGISTERED = ToolWish(name="t", definition={"type": "registered", "platformToolId": "tool-1"})
 SERVED = ToolWish(
@@ -71,7 +72,7 @@ def error_of(options: LettaOptions, call: Callable[[LettaPlatform], object]) -> 
     return caught.value
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@rows("call", CALLS.values(), ids=CALLS)
 def test_a_letta_that_is_down_is_unavailable(call: Callable[[LettaPlatform], object]) -> None:
     error = error_of(LettaOptions(base_url=f"http://127.0.0.1:{free_port()}"), call)
 
@@ -79,8 +80,8 @@ def test_a_letta_that_is_down_is_unavailable(call: Callable[[LettaPlatform], obj
     assert "cannot be reached" in error.message
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-@pytest.mark.parametrize("status", [500, 503])
+@rows("call", CALLS.values(), ids=CALLS)
+@rows("status", [500, 503])
 def test_a_letta_that_fails_inside_is_unavailable(call: Callable[[LettaPlatform], object], status: int) -> None:
     with answering(status, retry_after="0.001") as options:
         assert isinstance(error_of(options, call), PlatformUnavailable)
@@ -100,7 +101,7 @@ def test_a_wrong_key_is_told_as_such() -> None:
         assert "LETTA_API_KEY" in error_of(options, lambda letta: letta.retrieve_agent(NOBODY)).message
 
 
-@pytest.mark.parametrize(("header", "expected"), [("0.2", 1.0), ("7", 7.0), ("9999999", 300.0), ("soon", 10.0)])
+@rows(("header", "expected"), [("0.2", 1.0), ("7", 7.0), ("9999999", 300.0), ("soon", 10.0)])
 def test_a_request_to_slow_down_is_passed_on(header: str, expected: float) -> None:
     with answering(429, retry_after=header) as options:
         error = error_of(options, lambda letta: letta.add_text(NOBODY, "label", "value"))
@@ -109,13 +110,13 @@ def test_a_request_to_slow_down_is_passed_on(header: str, expected: float) -> No
     assert error.retry_after_s == expected
 
 
-@pytest.mark.parametrize("body", [b"<html>", b"[]", b"{}", b"null", b'"text"', b'{"id": 7, "tags": 7}', b"\xff"])
+@rows("body", [b"<html>", b"[]", b"{}", b"null", b'"text"', b'{"id": 7, "tags": 7}', b"\xff"])
 def test_an_answer_of_something_else_than_letta_is_unavailable(body: bytes) -> None:
     with answering(200, body) as options:
         assert isinstance(error_of(options, lambda letta: letta.retrieve_agent(NOBODY)), PlatformUnavailable)
 
 
-@pytest.mark.parametrize("status", [404, 422])
+@rows("status", [404, 422])
 def test_an_id_that_letta_does_not_know_is_an_unknown_agent(status: int) -> None:
     with answering(status) as options:
         assert isinstance(error_of(options, lambda letta: letta.retrieve_agent(NOBODY)), AgentUnknown)
@@ -128,7 +129,7 @@ def test_what_is_gone_may_be_taken_away() -> None:
         letta.detach_tool(NOBODY, "tool-1")
 
 
-@pytest.mark.parametrize("url", ["letta:8283", "", "ftp://letta", "http://"])
+@rows("url", ["letta:8283", "", "ftp://letta", "http://"])
 def test_an_address_that_is_none_is_refused_at_the_start(url: str) -> None:
     with pytest.raises(InvalidArgument, match="LETTA_BASE_URL"):
         LettaOptions(base_url=url)

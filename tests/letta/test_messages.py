@@ -17,6 +17,7 @@ from tests.letta.model import Conversation, Reply, ScriptedModel, say
 from tests.letta.server import LettaServer
 from tests.letta.waiting import LONG, NOBODY, wait_until_idle
 from tests.support.restricted import RestrictedRedis
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.letta, pytest.mark.timeout(600)]
@@ -160,7 +161,7 @@ def test_an_event_whose_run_failed_is_sent_again(
     assert raw.runs.retrieve(str(second.run_id)).status == "completed"
 
 
-@pytest.mark.parametrize("agent", [NOBODY, "worker-1"])
+@rows("agent", [NOBODY, "worker-1"])
 def test_an_event_for_nobody_stays_owed(letta: LettaPlatform, agent: str) -> None:
     assert "Letta has no agent" in str(letta.deliver(agent, "e1", EVENT).error)
 

@@ -3,11 +3,10 @@
 import json
 from typing import Any
 
-import pytest
-
 from tests.letta.minds import TRIES, worker
 from tests.letta.model import Call, Reply, read_conversation
 from tests.letta.records import Record, written
+from tests.support.tables import rows
 
 EVENT = {"type": "workflow_event", "workflow_id": "wf-1", "target_state": "ValidateOrder", "agent_id": "agent-1"}
 LOST = '{"status": "Failed", "message": "", "time": "2026"}'
@@ -34,7 +33,7 @@ def told(*results: str) -> Reply | None:
     return worker(read_conversation({"messages": turns}))
 
 
-@pytest.mark.parametrize("lost", [LOST, BROKEN, ""])
+@rows("lost", [LOST, BROKEN, ""])
 def test_a_call_that_never_reached_its_tool_is_made_again_up_to_three_times(lost: str) -> None:
     for times in range(1, TRIES + 1):
         assert told(*[lost] * times) == Reply(calls=(ASKED,))

@@ -20,12 +20,13 @@ from dcf.validation.document import validate_document
 from dcf.workforce.crew.templates import read_staffing
 from tests.letta.templates import AGENTS, DESCRIPTIONS, SERVER, calls, document
 from tests.support.restricted import RestrictedRedis
+from tests.support.tables import rows
 
 ROOT = AGENTS.parent
 CALLS = [(template, *call) for template in DESCRIPTIONS for call in calls(template)]
 
 
-@pytest.mark.parametrize(("template", "tool", "arguments"), CALLS, ids=[f"{one[0]}-{one[1]}" for one in CALLS])
+@rows(("template", "tool", "arguments"), CALLS, ids=[f"{one[0]}-{one[1]}" for one in CALLS])
 def test_instructions_name_tools_and_arguments_that_exist(template: str, tool: str, arguments: tuple[str, ...]) -> None:
     assert tool in TOOLS, f"{template}.md names a tool that does not exist"
     fields = TOOLS[tool].arguments.model_fields
@@ -34,13 +35,13 @@ def test_instructions_name_tools_and_arguments_that_exist(template: str, tool: s
     assert {name for name, field in fields.items() if field.is_required()} <= set(arguments)
 
 
-@pytest.mark.parametrize("template", DESCRIPTIONS)
+@rows("template", DESCRIPTIONS)
 def test_a_template_is_what_its_instructions_make_it(template: str) -> None:
     """If it is not: python -m tests.letta.templates."""
     assert json.loads((AGENTS / f"{template}.af").read_text("utf-8")) == document(template)
 
 
-@pytest.mark.parametrize("template", DESCRIPTIONS)
+@rows("template", DESCRIPTIONS)
 def test_a_template_can_be_made_into_an_agent(template: str) -> None:
     bundle: dict[str, Any] = json.loads((AGENTS / f"{template}.af").read_text("utf-8"))
 
@@ -111,6 +112,6 @@ async def test_every_parameter_of_every_tool_has_a_type(server: RestrictedRedis)
     assert [place for tool in tools for place in untyped(tool.input_schema, tool.name)] == []
 
 
-@pytest.mark.parametrize("template", DESCRIPTIONS)
+@rows("template", DESCRIPTIONS)
 def test_instructions_are_short(template: str) -> None:
     assert len((AGENTS / f"{template}.md").read_text("utf-8").split()) < 600

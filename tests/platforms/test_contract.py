@@ -8,6 +8,7 @@ from dcf.errors import AgentUnknown, ToolUnavailable
 from dcf.ports import AgentWish
 from tests.platforms.conftest import Site
 from tests.support.faults import WholePlatform
+from tests.support.tables import rows
 
 NOBODY = "agent-00000000-0000-4000-8000-000000000000"
 
@@ -50,7 +51,7 @@ def test_an_agent_that_is_looked_up_shows_its_tools(site: Site, platform: WholeP
     assert platform.tools_of(agent) == (*before, attached)
 
 
-@pytest.mark.parametrize("call", ["retrieve_agent", "add_text", "attach_tool", "lift_return_limits"])
+@rows("call", ["retrieve_agent", "add_text", "attach_tool", "lift_return_limits"])
 def test_an_agent_that_is_not_there_is_named(site: Site, platform: WholePlatform, call: str) -> None:
     arguments = {"add_text": ("label", "text"), "attach_tool": (site.attachable("verify"),)}.get(call, ())
     with pytest.raises(AgentUnknown, match=NOBODY[:40]):

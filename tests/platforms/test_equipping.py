@@ -12,6 +12,7 @@ from tests.platforms.conftest import MIRROR, Site, Workshop, read
 from tests.support.faults import Died, Watched, always, once
 from tests.support.racing import race
 from tests.support.skill_manifests import Document, manifest, source, tool
+from tests.support.tables import rows
 
 GONE = ToolUnavailable("The server does not have it.")
 DOWN = PlatformUnavailable("The platform does not answer.")
@@ -144,7 +145,7 @@ def test_an_optional_tool_that_the_platform_does_not_get_is_left_out_with_a_warn
     assert site.tool_names(agent) == ["acquire_state_lease", "third", "verify"]
 
 
-@pytest.mark.parametrize("transport", ["sse", "ws", "http", "streamable_http"])
+@rows("transport", ["sse", "ws", "http", "streamable_http"])
 def test_every_transport_of_the_seed_is_known(workshop: Workshop, site: Site, transport: str) -> None:
     server = {"transport": transport, "endpoint": "http://stub.example:8765/mcp"}
     chosen = workshop.with_registry({"servers": {"orders": server}})
@@ -156,7 +157,7 @@ def test_every_transport_of_the_seed_is_known(workshop: Workshop, site: Site, tr
 # D-71: what a failed load did is taken back
 
 
-@pytest.mark.parametrize("at", [1, 2, 3])
+@rows("at", [1, 2, 3])
 def test_a_tool_that_cannot_be_attached_takes_everything_back(workshop: Workshop, site: Site, at: int) -> None:
     agent = site.make()
     before = state_of(site, agent)
@@ -168,7 +169,7 @@ def test_a_tool_that_cannot_be_attached_takes_everything_back(workshop: Workshop
     assert not workshop.equipment().load(agent, read(skill("x", tool("a"), tool("b"), tool("c")))).already
 
 
-@pytest.mark.parametrize("call", ["tools_of", "add_text", "attach_tool"])
+@rows("call", ["tools_of", "add_text", "attach_tool"])
 def test_a_platform_that_goes_down_leaves_nothing_that_the_next_call_does_not_take_back(
     workshop: Workshop, site: Site, call: str
 ) -> None:
@@ -184,9 +185,9 @@ def test_a_platform_that_goes_down_leaves_nothing_that_the_next_call_does_not_ta
     assert state_of(site, agent) == before
 
 
-@pytest.mark.parametrize("call", ["add_text", "attach_tool"])
-@pytest.mark.parametrize("at", [1, 2])
-@pytest.mark.parametrize("when", ["fail", "after"])
+@rows("call", ["add_text", "attach_tool"])
+@rows("at", [1, 2])
+@rows("when", ["fail", "after"])
 def test_a_process_that_dies_while_it_loads_is_cleaned_up_after(
     workshop: Workshop, site: Site, call: str, at: int, when: str
 ) -> None:
@@ -206,7 +207,7 @@ def test_a_process_that_dies_while_it_loads_is_cleaned_up_after(
     assert state_of(site, agent) == before
 
 
-@pytest.mark.parametrize("call", ["remove_text", "detach_tool"])
+@rows("call", ["remove_text", "detach_tool"])
 def test_a_process_that_dies_while_it_unloads_is_finished_by_the_next(
     workshop: Workshop, site: Site, call: str
 ) -> None:
@@ -264,7 +265,7 @@ def test_what_the_agent_had_before_is_never_removed(workshop: Workshop, site: Si
     assert tools == sorted([*before[1], "theirs"])
 
 
-@pytest.mark.parametrize("first", ["research.web", "research.news"])
+@rows("first", ["research.web", "research.news"])
 def test_a_shared_tool_goes_with_the_last_skill_that_uses_it(workshop: Workshop, site: Site, first: str) -> None:
     """D-74: unloading one detached the tool of the other."""
     agent, equipment = site.make(), workshop.equipment()
@@ -308,7 +309,7 @@ def test_two_versions_of_a_skill_do_not_mix_their_data(workshop: Workshop, site:
         equipment.load(agent, read(manifest(version="2.0.0")))
 
 
-@pytest.mark.parametrize("when", ["fail", "after"])
+@rows("when", ["fail", "after"])
 def test_what_the_agent_had_before_outlives_a_process_that_dies_over_it(
     workshop: Workshop, site: Site, when: str
 ) -> None:
@@ -377,7 +378,7 @@ def test_loads_and_unloads_in_any_order_end_with_what_was_asked_last(workshop: W
 # D-78: permissions are enforced, before anything is attached
 
 
-@pytest.mark.parametrize(
+@rows(
     ("permissions", "granted", "setting"),
     [
         ({"egress": "internet"}, {"egress": "intranet"}, "DCF_SKILL_EGRESS"),
@@ -403,8 +404,8 @@ def test_a_skill_that_asks_for_what_is_granted_is_loaded(workshop: Workshop, sit
     assert not equipment.load(site.make(), read(wanted)).already
 
 
-@pytest.mark.parametrize("required", [True, False])
-@pytest.mark.parametrize(
+@rows("required", [True, False])
+@rows(
     ("definition", "policy"),
     [
         ({"type": "python_source", "sourceCode": "def f(): ..."}, {}),

@@ -20,6 +20,7 @@ from tests.runs.test_telling import failures, offer_again
 from tests.support.elsewhere import AWAY, Elsewhere
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, parallel, task
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.support.world import Relay, World
 
@@ -190,7 +191,7 @@ def test_why_a_run_stands_names_the_platform_of_its_agent_and_what_is_wrong_with
     ActivityRecords(world.connections).platform_answers("away")
 
 
-@pytest.mark.parametrize("order", [("away", "inbox"), ("lost", "inbox")])
+@rows("order", [("away", "inbox"), ("lost", "inbox")])
 def test_the_members_of_a_pool_may_be_on_several_platforms(world: World, order: tuple[str, str]) -> None:
     """One whose platform is away, or is not here, does not keep a member elsewhere from being told."""
     away = Elsewhere()

@@ -22,6 +22,7 @@ from dcf.workforce.skills.equipment import Equipment, Limits
 from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 
@@ -178,7 +179,7 @@ def test_an_agent_that_was_deleted_by_hand_is_made_again_on_its_platform(real: W
     assert real.records.platforms_of((first.agents["B"],)) == {}
 
 
-@pytest.mark.parametrize("name", ["worker of two", "nobody"])
+@rows("name", ["worker of two", "nobody"])
 def test_an_agent_is_found_by_name_on_whatever_platform_it_is(real: World, name: str) -> None:
     second = Second()
     crew = workers(real, second)
@@ -213,7 +214,7 @@ def test_a_map_is_served_by_as_many_agents_as_its_task_asks_for(real: World, tmp
     assert len(crew.delete_workers(run)) == 3
 
 
-@pytest.mark.parametrize("copies", [0, 51, True, "3", 1.5])
+@rows("copies", [0, 51, True, "3", 1.5])
 def test_a_number_of_agents_that_cannot_be_made_is_refused(copies: Any, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="State 'Price' wants a number of agents"):
         read_staffing(mapping(copies), import_dirs=(tmp_path,), agents_dir=tmp_path)

@@ -16,6 +16,7 @@ from tests.support.faults import Died, Watched, always, once
 from tests.support.machines import chain
 from tests.support.racing import race
 from tests.support.skill_manifests import manifest
+from tests.support.tables import rows
 
 DOWN = PlatformUnavailable("The platform does not answer.")
 
@@ -188,7 +189,7 @@ def test_nobody_is_assigned_in_a_run_that_is_over(workshop: Workshop, site: Site
 # D-64: a failure in the middle
 
 
-@pytest.mark.parametrize("at", [1, 2, 3])
+@rows("at", [1, 2, 3])
 def test_what_was_made_is_deleted_when_the_rest_cannot_be(workshop: Workshop, site: Site, at: int) -> None:
     run = run_id()
     refusing = Watched(site.platform, fail={"create_agent": once(InvalidArgument("No such model."), at=at)})
@@ -211,8 +212,8 @@ def test_what_cannot_be_deleted_is_used_by_the_next_call(workshop: Workshop, sit
     assert len(tagged(site, run)) == 3
 
 
-@pytest.mark.parametrize("when", ["fail", "after"])
-@pytest.mark.parametrize("at", [1, 2])
+@rows("when", ["fail", "after"])
+@rows("at", [1, 2])
 def test_a_process_that_dies_while_it_makes_agents_leaves_no_second_ones(
     workshop: Workshop, site: Site, when: str, at: int
 ) -> None:
@@ -255,7 +256,7 @@ def test_agents_may_be_refused_where_there_are_some(workshop: Workshop, site: Si
 # Existing agents, shared agents, names
 
 
-@pytest.mark.parametrize("by", ["id", "name"])
+@rows("by", ["id", "name"])
 def test_an_existing_agent_is_used_as_it_is_and_never_deleted(workshop: Workshop, site: Site, by: str) -> None:
     """D-48: a clone was made even for agent_ref."""
     run, name = run_id(), f"expert {secrets.token_hex(4)}"
@@ -282,9 +283,7 @@ def test_states_with_one_reuse_key_share_an_agent(workshop: Workshop, site: Site
     assert len(set(crew.agents.values())) == 2 == len(tagged(site, run))
 
 
-@pytest.mark.parametrize(
-    "state", ["a.b", "a:b", "a/b", "Zwölf Übel", "状態", "x" * 80, 'quo"te', " ", "%41", "-", "_", "it's"]
-)
+@rows("state", ["a.b", "a:b", "a/b", "Zwölf Übel", "状態", "x" * 80, 'quo"te', " ", "%41", "-", "_", "it's"])
 def test_any_state_gets_an_agent_with_a_name_that_every_platform_takes(
     workshop: Workshop, site: Site, state: str
 ) -> None:

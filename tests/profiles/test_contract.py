@@ -9,6 +9,7 @@ from dcf.profiles.catalog import SERVED, profile_of
 from dcf.profiles.profile import NotDone, ProfileTool
 from dcf.values.json_text import dump
 from tests.profiles.contract import CONTRACTS, Contract, Schema
+from tests.support.tables import rows
 
 MOST_BYTES = 25_000
 
@@ -58,7 +59,7 @@ def value_of(schema: Schema) -> Any:
             return {name: value_of(schema["properties"][name]) for name in schema.get("required", ())}
 
 
-@pytest.mark.parametrize("profile", SERVED)
+@rows("profile", SERVED)
 def test_a_profile_has_exactly_the_tools_of_its_system(profile: Any) -> None:
     if profile == "deepwork":  # later versions have more
         assert set(CONTRACTS[profile]) <= set(profile_of(profile).tools)
@@ -66,19 +67,19 @@ def test_a_profile_has_exactly_the_tools_of_its_system(profile: Any) -> None:
         assert list(profile_of(profile).tools) == list(CONTRACTS[profile])
 
 
-@pytest.mark.parametrize(("profile", "name"), ROWS)
+@rows(("profile", "name"), ROWS)
 def test_a_tool_takes_what_the_table_says(profile: Any, name: str) -> None:
     tool, contract = row(profile, name)
     wanted: Schema = {"type": "object", "properties": contract.takes, "required": list(contract.required)}
     assert ordered(schema_of(tool.arguments)) == ordered(wanted)
 
 
-@pytest.mark.parametrize(("profile", "name"), ROWS)
+@rows(("profile", "name"), ROWS)
 def test_a_tool_says_what_it_is_for(profile: Any, name: str) -> None:
     assert len(row(profile, name)[0].description) > 20
 
 
-@pytest.mark.parametrize(("profile", "name"), [one for one in ROWS if CONTRACTS[one[0]][one[1]].required])
+@rows(("profile", "name"), [one for one in ROWS if CONTRACTS[one[0]][one[1]].required])
 def test_a_call_without_a_required_argument_is_told_its_name(profile: Any, name: str) -> None:
     tool, contract = row(profile, name)
     for missing in contract.required:
@@ -91,7 +92,7 @@ def test_a_call_without_a_required_argument_is_told_its_name(profile: Any, name:
         assert "is required" in refused.value.failure.message
 
 
-@pytest.mark.parametrize(("profile", "name"), ROWS)
+@rows(("profile", "name"), ROWS)
 def test_names_that_the_original_does_not_know_are_left_out(profile: Any, name: str) -> None:
     tool, contract = row(profile, name)
     given = smallest(contract)
@@ -100,7 +101,7 @@ def test_names_that_the_original_does_not_know_are_left_out(profile: Any, name: 
     assert check(tool.arguments, {**given, "nobody_knows_this": 1}) == check(tool.arguments, given)
 
 
-@pytest.mark.parametrize(("profile", "name"), ROWS)
+@rows(("profile", "name"), ROWS)
 def test_a_value_of_another_type_is_refused_by_its_path(profile: Any, name: str) -> None:
     tool, contract = row(profile, name)
     for argument, schema in contract.takes.items():
@@ -110,7 +111,7 @@ def test_a_value_of_another_type_is_refused_by_its_path(profile: Any, name: str)
         assert argument in refused.value.failure.paths
 
 
-@pytest.mark.parametrize(("profile", "name"), ROWS)
+@rows(("profile", "name"), ROWS)
 def test_a_word_is_understood_in_any_case_and_with_any_separators(profile: Any, name: str) -> None:
     tool, contract = row(profile, name)
     for argument, schema in contract.takes.items():
@@ -120,7 +121,7 @@ def test_a_word_is_understood_in_any_case_and_with_any_separators(profile: Any, 
                 assert check(tool.arguments, {**smallest(contract), argument: variant}) == plain
 
 
-@pytest.mark.parametrize("profile", SERVED)
+@rows("profile", SERVED)
 def test_a_list_of_tools_is_short_enough(profile: Any) -> None:
     listed = [
         {"name": tool.name, "description": tool.description, "inputSchema": schema_of(tool.arguments)}

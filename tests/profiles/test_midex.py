@@ -17,6 +17,7 @@ from dcf.values.records import record
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
 from tests.profiles.contract import MIDEX
+from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 
 pytestmark = pytest.mark.anyio
@@ -68,7 +69,7 @@ async def test_an_execution_is_pending_until_it_is_made_running(client: ProfileC
     assert read["execution"]["timeoutAt"]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("moves", "wrong"),
     [
         ([], "completed"),
@@ -91,7 +92,7 @@ async def test_a_wrong_move_is_refused_with_from_and_to(client: ProfileClient, m
     assert await state_of(client, run) == here
 
 
-@pytest.mark.parametrize("state", ["timeout", "escalated"])
+@rows("state", ["timeout", "escalated"])
 async def test_an_execution_that_stands_is_resumed(client: ProfileClient, state: str) -> None:
     run = await started(client)
     await moved(client, run, state, error="Somebody must look.")

@@ -14,6 +14,7 @@ from dcf.tools.server import build_server
 from dcf.values.profile_names import SystemProfile
 from tests.profiles.conftest import Connect
 from tests.profiles.contract import CONTRACTS
+from tests.support.tables import rows
 from tests.tools.access import PLANNER
 
 pytestmark = pytest.mark.anyio
@@ -23,8 +24,8 @@ def _key(site: Application, *scopes: Scope, profile: str | None = None, agent_id
     return site.keys.create(scopes, agent_id=agent_id, label=None, life_s=None, profile=profile).text
 
 
-@pytest.mark.parametrize("profile", SERVED)
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@rows("profile", SERVED)
+@rows("mode", ["auto", "legacy"])
 async def test_a_key_with_a_profile_sees_the_tools_of_that_system_and_none_of_dcf(
     site: Application, connect: Connect, profile: SystemProfile, mode: str
 ) -> None:
@@ -41,7 +42,7 @@ async def test_a_key_with_a_profile_sees_the_tools_of_that_system_and_none_of_dc
         assert uris == {one.uri for one in profile_of(profile).resources}
 
 
-@pytest.mark.parametrize("profile", SERVED)
+@rows("profile", SERVED)
 async def test_a_header_asks_for_a_profile_and_without_one_dcf_is_served(
     site: Application, connect: Connect, profile: SystemProfile
 ) -> None:
@@ -56,7 +57,7 @@ async def test_the_profile_of_a_key_counts_more_than_a_header(site: Application,
         assert "start_phase" in {tool.name for tool in (await found.client.list_tools()).tools}
 
 
-@pytest.mark.parametrize("profile", SERVED)
+@rows("profile", SERVED)
 async def test_a_server_that_was_started_with_a_profile_serves_it_to_everybody(
     site: Application, profile: SystemProfile
 ) -> None:
@@ -66,7 +67,7 @@ async def test_a_server_that_was_started_with_a_profile_serves_it_to_everybody(
             assert {tool.name for tool in (await client.list_tools()).tools} == set(profile_of(profile).tools)
 
 
-@pytest.mark.parametrize("profile", SERVED)
+@rows("profile", SERVED)
 async def test_a_tool_of_dcf_cannot_be_called_on_such_a_connection(
     site: Application, connect: Connect, profile: SystemProfile
 ) -> None:
@@ -80,7 +81,7 @@ async def test_a_tool_of_dcf_cannot_be_called_on_such_a_connection(
             await found.client.get_prompt("plan_workflow")
 
 
-@pytest.mark.parametrize("profile", SERVED)
+@rows("profile", SERVED)
 async def test_who_lacks_a_scope_is_refused_before_anything_is_done_and_the_audit_trail_says_so(
     site: Application, connect: Connect, profile: SystemProfile
 ) -> None:

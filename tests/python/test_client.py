@@ -21,6 +21,7 @@ from dcf.errors import (
 )
 from tests.python.conftest import greeter
 from tests.python.workflows import EMPTY, FAILING, HELLO, chain
+from tests.support.tables import rows
 
 
 def test_a_run_is_started_served_and_ends_with_its_output(
@@ -169,7 +170,7 @@ def test_what_is_wrong_with_a_call_is_raised_as_its_class(client: Client, run_id
     assert wrong.value.hint == wrong.value.problems[0].hint
 
 
-@pytest.mark.parametrize("value", [float("nan"), object(), {1: 2}, 2**64])
+@rows("value", [float("nan"), object(), {1: 2}, 2**64])
 def test_what_is_no_json_never_leaves_the_program(served: Client, value: Any) -> None:
     with pytest.raises(InvalidArgument, match="input"):
         served.start(EMPTY, value)
@@ -237,7 +238,7 @@ def test_events_are_chosen_and_gone_on_from(client: Client, run_id: str) -> None
     assert list(client.events(run_id, until=later)) == every
 
 
-@pytest.mark.parametrize("wrong", [{"newest_first": True}, {"until": "2026-11-22T09:00:00Z"}])
+@rows("wrong", [{"newest_first": True}, {"until": "2026-11-22T09:00:00Z"}])
 def test_what_cannot_be_followed_is_refused(client: Client, wrong: Any) -> None:
     with pytest.raises(InvalidArgument, match="follow"):
         next(client.events("some-run", follow=True, **wrong))

@@ -16,6 +16,7 @@ from tests.python.forgetful import forgetful
 from tests.python.workflows import HELLO, chain
 from tests.support.proxy import Fault, Proxy
 from tests.support.restricted import RestrictedRedis
+from tests.support.tables import rows
 from tests.tools.calls import serving
 
 NOWHERE = "http://127.0.0.1:1/mcp"
@@ -79,7 +80,7 @@ def test_a_redis_that_does_not_answer_is_told_when_the_client_is_opened() -> Non
         asyncio.run(open_it())
 
 
-@pytest.mark.parametrize("address", ["localhost:8337", "ftp://somewhere", "", "mcp"])
+@rows("address", ["localhost:8337", "ftp://somewhere", "", "mcp"])
 def test_an_address_of_another_kind_is_refused_without_repeating_it(address: str) -> None:
     with pytest.raises(InvalidArgument, match="neither that of a server nor of a Redis") as refused:
         dcf.connect(address)
@@ -124,7 +125,7 @@ def test_many_runs_are_waited_for_on_one_event_loop(server_url: str, served: Cli
     assert asyncio.run(wait_for_all()) == list(range(20))
 
 
-@pytest.mark.parametrize("place", ["server", "redis"])
+@rows("place", ["server", "redis"])
 def test_functions_are_served_beside_an_event_loop(
     server_url: str, python_redis: RestrictedRedis, run_id: str, agent: str, place: str
 ) -> None:

@@ -49,6 +49,7 @@ from dcf.runs import standing
 from dcf.runs.standing import StateView
 from dcf.tools.profiles import select_tools
 from dcf.tools.registry import TOOLS, Answer
+from tests.support.tables import rows
 
 select_tools((), read_only=False)
 
@@ -111,14 +112,14 @@ def names(kind: type) -> set[str]:
     return {one.name for one in fields(kind)}
 
 
-@pytest.mark.parametrize("kind", OF_TOOLS, ids=lambda kind: kind.__name__)
+@rows("kind", OF_TOOLS, ids=lambda kind: kind.__name__)
 def test_a_record_has_the_fields_of_its_tools_answer(kind: type) -> None:
     tool, left_out = OF_TOOLS[kind]
     told = set(TOOLS[tool].answer.model_fields) - NOT_FOR_PROGRAMS - left_out
     assert names(kind) - {"hint"} == told, "some records have the hint, as a sentence for people"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("kind", "shown"),
     [
         (records.ListedRun, ROW.as_json()),
@@ -153,7 +154,7 @@ def test_records_are_frozen_and_unknown_fields_of_a_newer_server_are_left_out() 
         found.existed = False  # type: ignore[misc]  # what is tested
 
 
-@pytest.mark.parametrize("answer", [{}, {"workflow_id": "r", "findings": 5}, {"findings": [None]}])
+@rows("answer", [{}, {"workflow_id": "r", "findings": 5}, {"findings": [None]}])
 def test_an_answer_that_is_none_is_told_in_words(answer: dict[str, Any]) -> None:
     with pytest.raises(ToolCallFailed, match="is no Explained") as failed:
         read(records.ExplainedRun, answer)
@@ -208,7 +209,7 @@ IN_OTHER_WORDS: Final[Mapping[str, set[str]]] = {
 """Arguments of tools that a verb has no parameter of the same name for, and why."""
 
 
-@pytest.mark.parametrize(
+@rows(
     "tool",
     [
         *(spec.name for spec in TOOLS.values() if spec.toolset in {"growing", "gates", "journal", "artifacts"}),

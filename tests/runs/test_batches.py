@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from dcf.core.answers import Updated
 from dcf.core.model import Status
 from dcf.core.updates import Update
@@ -12,6 +10,7 @@ from tests.support import ahead
 from tests.support.counting import CountingPool
 from tests.support.machines import Document, workflow
 from tests.support.scopes import catching, each, parallel, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 Held = dict[str, str]
@@ -137,7 +136,7 @@ def test_a_write_of_several_that_lost_a_race_is_applied_once(timely: World) -> N
 # Several leases
 
 
-@pytest.mark.parametrize("most", [1, 2, 5, 20])
+@rows("most", [1, 2, 5, 20])
 def test_a_completion_brings_as_many_of_the_states_that_it_enters_as_were_asked_for(world: World, most: int) -> None:
     branches = [{f"B{number}": task()} for number in range(8)]
     run = world.create(workflow({"A": task("Fan"), "Fan": parallel(*branches)}))

@@ -3,8 +3,6 @@
 import re
 from typing import Any
 
-import pytest
-
 from dcf.core.answers import Leased
 from dcf.core.model import RunStatus, Status
 from dcf.core.operations import RunAnswer
@@ -18,6 +16,7 @@ from dcf.values.task_tokens import PREFIX, read_task_token, task_token
 from tests.support import ahead
 from tests.support.machines import Document, workflow
 from tests.support.scopes import catching, each, parallel, retrying, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 DIRECT = "dcf:callback.waitForTaskToken"
@@ -130,7 +129,7 @@ def test_the_tokens_of_iterations_end_their_own_iteration(world: World) -> None:
     assert world.meta(run)["output"] == [0, 10, 20]
 
 
-@pytest.mark.parametrize(
+@rows(
     "forged",
     [
         "",
@@ -290,7 +289,7 @@ def test_a_worker_that_fails_before_handing_out_is_retried_with_another_token(ti
     assert timely.doc(run, "A").kind is None
 
 
-@pytest.mark.parametrize("limit", ["TimeoutSeconds", "HeartbeatSeconds"])
+@rows("limit", ["TimeoutSeconds", "HeartbeatSeconds"])
 def test_timeouts_apply_to_the_whole_and_heartbeats_go_on_while_it_waits(timely: World, limit: str) -> None:
     run, lease, _ = handed_out(timely, Catch=catching("B"), **{limit: 40})
     ahead.let_pass(timely, 30)

@@ -17,6 +17,7 @@ from dcf.workforce.crew.assigning import assign
 from tests.support.counting import CountingPool
 from tests.support.machines import Document, chain, workflow
 from tests.support.scopes import parallel, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 
@@ -237,7 +238,7 @@ def test_stale_entries_make_a_page_short_and_never_endless(real: World, mine: st
     assert every(real, 2, workflow=mine) == [run]
 
 
-@pytest.mark.parametrize("text", ["", "x", "1", "1:", ":a", "-1:a", "1:a b", "1:a\n", "9" * 17 + ":a", f"1:{'a' * 65}"])
+@rows("text", ["", "x", "1", "1:", ":a", "-1:a", "1:a b", "1:a\n", "9" * 17 + ":a", f"1:{'a' * 65}"])
 def test_a_cursor_that_no_answer_gave_is_refused(text: str) -> None:
     with pytest.raises(InvalidArgument):
         read_cursor(text)
@@ -273,7 +274,7 @@ def test_runs_are_counted_by_status(real: World, mine: str) -> None:
     assert gained == {"running": 2, "succeeded": 1}
 
 
-@pytest.mark.parametrize("filters", [{}, {"status": RunStatus.RUNNING}, {"workflow": "x", "agent": "y"}])
+@rows("filters", [{}, {"status": RunStatus.RUNNING}, {"workflow": "x", "agent": "y"}])
 def test_a_page_takes_three_round_trips_at_most(real: World, mine: str, filters: dict[str, Any]) -> None:
     for _ in range(20):
         real.create(named(mine))

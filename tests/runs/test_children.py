@@ -4,8 +4,6 @@ import json
 import uuid
 from typing import Any
 
-import pytest
-
 from dcf.core.answers import Created
 from dcf.core.catalog import RunQuery
 from dcf.core.children import child_id
@@ -24,6 +22,7 @@ from dcf.store.outbox import OutboxEntry
 from tests.support.ahead import let_pass
 from tests.support.machines import Document, chain, workflow
 from tests.support.scopes import each, parallel, task
+from tests.support.tables import rows
 from tests.support.trouble import dies
 from tests.support.world import World
 
@@ -95,7 +94,7 @@ def test_sync_gives_input_and_output_as_text(world: World) -> None:
     assert output["InputDetails"] == output["OutputDetails"] == {"Included": True}
 
 
-@pytest.mark.parametrize("how", [".sync", ".sync:2"])
+@rows("how", [".sync", ".sync:2"])
 def test_a_description_that_is_too_long_leaves_out_the_input_of_the_child(world: World, how: str) -> None:
     run = begin(world, workflow({"Inner": starts(keep(world), how)}), run_input={"n": "i" * 150_000})
     world.do(only_child(world, run), "Do", output={"n": "o" * 150_000})
@@ -163,7 +162,7 @@ def test_a_child_that_its_planner_finalizes_early_fails_the_state(world: World) 
     assert world.meta(run)["error"] == "States.TaskFailed"
 
 
-@pytest.mark.parametrize("how", ["", ".sync", ".sync:2"])
+@rows("how", ["", ".sync", ".sync:2"])
 def test_a_workflow_that_is_not_kept_fails_the_state_as_on_aws(world: World, how: str) -> None:
     run = begin(world, workflow({"Inner": starts("no-such-workflow", how)}))
     assert world.meta(run)["error"] == "StepFunctions.StateMachineDoesNotExistException"
@@ -245,7 +244,7 @@ def test_a_state_that_times_out_cancels_its_child_and_its_retry_starts_another(t
     assert timely.meta(run)["output"]["Output"] == 1
 
 
-@pytest.mark.parametrize("how", ["output", "error", "skip"])
+@rows("how", ["output", "error", "skip"])
 def test_a_state_that_is_ended_by_hand_cancels_its_child(world: World, how: str) -> None:
     ways: dict[str, dict[str, Any]] = {"output": {"output": 1}, "error": {"error": "Enough"}, "skip": {"skip": True}}
     run = begin(world, workflow({"Inner": starts(keep(world))}))
@@ -314,7 +313,7 @@ def test_a_child_that_nobody_waits_for_outlives_the_deletion_of_its_parent(world
     assert world.run_status(child) is RunStatus.RUNNING
 
 
-@pytest.mark.parametrize("place", ["Inner", "P/0/Inner"])
+@rows("place", ["Inner", "P/0/Inner"])
 def test_a_retry_stops_the_child_of_a_state_that_nobody_had_closed(timely: World, place: str) -> None:
     inner = {"Inner": starts(keep(timely))}
     run = begin(timely, workflow(inner if place == "Inner" else {"P": parallel(inner, {"Other": task()})}))
@@ -460,7 +459,7 @@ def test_a_child_that_is_started_while_its_parent_is_cancelled_is_cancelled_too(
     assert ended(world, run) == "cancelled"
 
 
-@pytest.mark.parametrize("number", range(4))
+@rows("number", range(4))
 def test_whoever_dies_on_the_way_leaves_what_the_next_finds(timely: World, number: int) -> None:
     run = timely.create(workflow({"Inner": starts(keep(timely))}))
     epoch = timely.doc(run, "Inner").lease.epoch

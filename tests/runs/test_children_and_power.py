@@ -22,6 +22,7 @@ from tests.support.ahead import Ahead, let_pass
 from tests.support.machines import Document, workflow
 from tests.support.power import Outlet
 from tests.support.restricted import RestrictedRedis
+from tests.support.tables import rows
 from tests.support.world import World
 
 Step: TypeAlias = Callable[[World, str], object]
@@ -192,7 +193,7 @@ def test_so_is_one_that_was_started_when_nobody_waited_any_more(world: World, ou
     assert set(loss.outcomes(world, outlet)) == {STOPPED}
 
 
-@pytest.mark.parametrize(("lost", "delivery"), [(begun, of_parent), (of_parent, of_child)])
+@rows(("lost", "delivery"), [(begun, of_parent), (of_parent, of_child)])
 def test_a_child_that_is_taken_back_is_started_again(world: World, outlet: Outlet, lost: Step, delivery: Step) -> None:
     loss = Loss(lost=lost, delivery=delivery)
     assert set(loss.outcomes(world, outlet)) == {DONE}

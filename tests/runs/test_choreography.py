@@ -11,6 +11,7 @@ from dcf.core.model import RunStatus
 from dcf.errors import UnknownRun, UnknownState
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain, fan, loop, workflow
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.support.world import World, new_token
 
@@ -253,7 +254,7 @@ def test_a_process_that_knew_an_expired_run_works_by_the_definition_of_the_new_o
     assert (answer.next_states, answer.claimed) == (("New",), None), "New is somebody's; the old plan had no such state"
 
 
-@pytest.mark.parametrize("verb", ["read", "finalize", "kick_off", "update", "exhaust"])
+@rows("verb", ["read", "finalize", "kick_off", "update", "exhaust"])
 def test_every_verb_notices_that_the_run_is_another_one_now(real: World, worlds: Worlds, verb: str) -> None:
     run = real.create(chain("Old"))
     elsewhere = worlds()

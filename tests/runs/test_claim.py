@@ -20,6 +20,7 @@ from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
 from tests.support.machines import chain, numbered_chain, workflow
 from tests.support.scopes import parallel, task
+from tests.support.tables import rows
 from tests.support.world import World, new_token
 
 Worlds = Callable[..., World]
@@ -302,7 +303,7 @@ def test_a_claim_inside_a_scope_that_ends_meanwhile_is_not_granted(real: World) 
     assert real.event_types(run, "Both/0/Slow").count("LeaseAcquired") == 0
 
 
-@pytest.mark.parametrize("claims", [True, False], ids=["by a claim", "by name"])
+@rows("claims", [True, False], ids=["by a claim", "by name"])
 def test_a_claim_that_is_beaten_to_a_state_whose_timeout_comes_first_does_not_take_it_too(
     real: World, claims: bool
 ) -> None:
@@ -322,7 +323,7 @@ def test_a_claim_that_is_beaten_to_a_state_whose_timeout_comes_first_does_not_ta
     assert real.event_types(run).count("LeaseAcquired") == 1
 
 
-@pytest.mark.parametrize("number", [0, 31, 32, 63, 64, 79])
+@rows("number", [0, 31, 32, 63, 64, 79])
 def test_the_one_state_that_is_mine_is_found_on_whatever_page_it_stands(real: World, number: int) -> None:
     mine = f"S{number}"
     run = real.create(numbered_chain(80), agents={f"S{n}": "others" for n in range(80)} | {mine: "me"})
@@ -426,7 +427,7 @@ def test_a_failure_that_ends_the_scope_takes_no_sibling(real: World) -> None:
     assert real.doc(run, "Both/1/Two").attempts == 0
 
 
-@pytest.mark.parametrize("with_completion", [True, False])
+@rows("with_completion", [True, False])
 def test_a_claim_on_a_redis_that_is_full_changes_nothing(real: World, with_completion: bool) -> None:
     """The writes are in a script, of which Redis would refuse some commands and carry out others."""
     run = real.create(workflow({"Both": parallel({"One": task()}, {"Two": task()})}))

@@ -18,6 +18,7 @@ from dcf.values.refusal import Refusal
 from tests.support.ahead import timers
 from tests.support.machines import chain, fan, numbered_chain, workflow
 from tests.support.scopes import each, task
+from tests.support.tables import rows
 from tests.support.world import World, new_token
 
 Worlds = Callable[..., World]
@@ -56,7 +57,7 @@ def test_sixteen_who_finalize_at_once_get_one_and_the_same_record(real: World) -
     assert real.event_types(run).count("RunFinalized") == 1
 
 
-@pytest.mark.parametrize("round_number", range(16))
+@rows("round_number", range(16))
 def test_finalizing_races_with_a_completion_and_both_orders_are_consistent(real: World, round_number: int) -> None:
     run, barrier = real.create(chain("A")), threading.Barrier(2)
     token = real.acquire(run, "A")
@@ -75,7 +76,7 @@ def test_finalizing_races_with_a_completion_and_both_orders_are_consistent(real:
     consistent(real, run, completed, audit)
 
 
-@pytest.mark.parametrize("completion_first", [True, False])
+@rows("completion_first", [True, False])
 def test_whoever_commits_first_decides_and_the_other_sees_it(world: World, completion_first: bool) -> None:
     """The race again, with either order forced: one commits while the other stands between reading and writing."""
     run = world.create(chain("A"))
@@ -194,7 +195,7 @@ def dies_before_skipping(monkeypatch: pytest.MonkeyPatch, call: Callable[[], obj
             call()
 
 
-@pytest.mark.parametrize("ending", ["complete", "fail", "exhaust"])
+@rows("ending", ["complete", "fail", "exhaust"])
 def test_the_clock_skips_the_rest_when_whoever_ended_the_run_died_before_it_did(
     world: World, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
@@ -245,7 +246,7 @@ def test_the_clock_closes_what_a_dead_server_left_open_inside(world: World, monk
     assert not world.is_live(run)
 
 
-@pytest.mark.parametrize("retention_s", [None, 100])
+@rows("retention_s", [None, 100])
 def test_a_run_that_ended_is_off_the_clock_whether_or_not_anybody_finalizes_it(
     world: World, retention_s: int | None
 ) -> None:

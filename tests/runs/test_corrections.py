@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from dcf.core.answers import Leased
 from dcf.core.corrections import Correct
 from dcf.core.decision import Reads
@@ -21,6 +19,7 @@ from dcf.values.refusal import Refusal
 from tests.support.ahead import let_pass
 from tests.support.machines import Document, chain, fan, loop, workflow
 from tests.support.scopes import END, each, parallel, retrying, task, when
+from tests.support.tables import rows
 from tests.support.world import World
 
 
@@ -187,7 +186,7 @@ def test_a_result_with_which_the_run_would_have_gone_elsewhere_is_refused(world:
     assert world.given(run, "Way0") == {"way": "Way0", "more": 1}
 
 
-@pytest.mark.parametrize(
+@rows(
     "follower",
     [
         {"Type": "Wait", "Seconds": 3600, "End": True},
@@ -341,7 +340,7 @@ TAKERS: dict[str, Callable[[ControlPlane, str], object]] = {
 }
 
 
-@pytest.mark.parametrize("take", TAKERS.values(), ids=TAKERS)
+@rows("take", TAKERS.values(), ids=TAKERS)
 def test_who_leases_the_follower_while_it_is_corrected_gets_the_corrected_input(
     world: World, take: Callable[[ControlPlane, str], object]
 ) -> None:
@@ -352,7 +351,7 @@ def test_who_leases_the_follower_while_it_is_corrected_gets_the_corrected_input(
     assert (taken.state, taken.given) == ("B", 2)
 
 
-@pytest.mark.parametrize("take", TAKERS.values(), ids=TAKERS)
+@rows("take", TAKERS.values(), ids=TAKERS)
 def test_a_correction_while_the_follower_is_leased_is_refused(
     world: World, take: Callable[[ControlPlane, str], object]
 ) -> None:

@@ -18,6 +18,7 @@ from tests.support.faults import Died
 from tests.support.machines import chain
 from tests.support.proxy import Fault, Proxy
 from tests.support.racing import race
+from tests.support.tables import rows
 from tests.support.trouble import Killed, Killer
 from tests.support.world import World
 
@@ -97,7 +98,7 @@ def test_a_tick_starts_a_run_that_names_its_schedule(world: World) -> None:
     assert [(one.outcome, one.tick, one.run) for one in after.records] == [("started", made.next_at, run)]
 
 
-@pytest.mark.parametrize("commit", range(6))
+@rows("commit", range(6))
 def test_a_process_that_dies_before_any_of_its_commits_leaves_a_tick_that_is_started_once(
     world: World, commit: int
 ) -> None:
@@ -165,8 +166,8 @@ def test_many_clocks_at_once_start_each_tick_once(world: World, worlds: Callable
     assert (after.started, after.waiting, after.starting) == (100, (), None)
 
 
-@pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.LOSE_REPLY])
-@pytest.mark.parametrize("packet", range(8))
+@rows("fault", [Fault.CUT_BEFORE, Fault.LOSE_REPLY])
+@rows("packet", range(8))
 def test_a_connection_that_breaks_at_any_packet_of_a_look_leaves_a_tick_that_is_started_once(
     real: World, worlds: Callable[..., World], proxy: Proxy, packet: int, fault: Fault
 ) -> None:
@@ -199,7 +200,7 @@ def test_who_loses_the_reply_to_an_outcome_goes_on_with_the_next_start(
     assert len(real.runs_of(made.name)) == 2
 
 
-@pytest.mark.parametrize("overlap", Overlap)
+@rows("overlap", Overlap)
 def test_what_a_tick_does_while_a_run_goes_on(world: World, overlap: Overlap) -> None:
     made = world.plan(chain("A"), overlap=overlap)
     for _ in range(2):
@@ -230,9 +231,7 @@ def test_a_look_that_changes_nothing_writes_when_the_next_is_and_not_the_documen
     assert float(world.ask("ZSCORE", schedule_keys.SCHEDULES, made.name)) > float(looked_at)
 
 
-@pytest.mark.parametrize(
-    ("catch_up", "runs", "missed"), [(CatchUp.NONE, 0, 10), (CatchUp.ONE, 1, 9), (CatchUp.ALL, 10, 0)]
-)
+@rows(("catch_up", "runs", "missed"), [(CatchUp.NONE, 0, 10), (CatchUp.ONE, 1, 9), (CatchUp.ALL, 10, 0)])
 def test_what_was_missed_while_no_clock_ran_is_caught_up_as_the_schedule_says(
     world: World, catch_up: CatchUp, runs: int, missed: int
 ) -> None:

@@ -11,6 +11,7 @@ from dcf.values.instants import SECOND, from_text, to_text
 from tests.support.ahead import now
 from tests.support.machines import Document, chain, workflow
 from tests.support.scopes import each, parallel, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 LATER_S = 3600
@@ -127,7 +128,7 @@ def test_a_state_whose_agent_was_deleted(world: World) -> None:
     only(world, run, Cause.NOT_TAKEN)
 
 
-@pytest.mark.parametrize(("cause", "patience_s"), [("nobody_assigned", 10), ("not_notified", 10), ("not_taken", 60)])
+@rows(("cause", "patience_s"), [("nobody_assigned", 10), ("not_notified", 10), ("not_taken", 60)])
 def test_what_its_agents_may_be_about_to_take_is_not_stuck_yet(world: World, cause: str, patience_s: int) -> None:
     run = world.create(chain("A"), agents={} if cause == "nobody_assigned" else {"A": "a-1"})
     world.plane.kick_off(run, "initial")
@@ -261,7 +262,7 @@ def test_a_run_that_is_paused(world: World) -> None:
     only(world, run, Cause.NOT_TAKEN)
 
 
-@pytest.mark.parametrize("looked_at", [None, 1])
+@rows("looked_at", [None, 1])
 def test_a_timer_that_no_clock_looks_at(world: World, looked_at: int | None) -> None:
     run = started(world, workflow({"Pause": WAIT, "After": task()}), agents={"After": "a-1"})
     overdue(world, run, "Pause")

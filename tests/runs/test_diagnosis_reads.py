@@ -13,6 +13,7 @@ from tests.store.test_faults import TROUBLES, Trouble, on, server_for
 from tests.support.counting import CountingPool
 from tests.support.machines import Document, chain, numbered_chain, workflow
 from tests.support.scopes import each, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 
@@ -41,7 +42,7 @@ def test_a_redis_that_refuses_writes_is_the_only_finding(tmp_path: Path, trouble
 LARGE = [numbered_chain(1000), workflow({"Each": each({"S": task()}, MaxConcurrency=1000)})]
 
 
-@pytest.mark.parametrize("document", LARGE, ids=["chain", "Map"])
+@rows("document", LARGE, ids=["chain", "Map"])
 def test_a_run_of_a_thousand_states_is_explained_in_four_round_trips_at_most(
     worlds: Callable[..., World], counting: CountingPool, document: Document
 ) -> None:
@@ -81,7 +82,7 @@ def test_the_end_of_a_map_that_was_never_reached_is_not_searched(
 JUNK = ["null", "7", '"noon"', "[]", "{}", "-1"]
 
 
-@pytest.mark.parametrize("junk", JUNK)
+@rows("junk", JUNK)
 def test_documents_that_somebody_broke_by_hand_are_explained_as_far_as_they_go(real: World, junk: str) -> None:
     run = started(real, workflow({"A": task("Each"), "Each": each({"S": task()})}), agents={"A": "a-1"})
     real.do(run, "A", "a-1", [1, 2])

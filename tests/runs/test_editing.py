@@ -20,6 +20,7 @@ from dcf.values.refusal import Refusal
 from tests.support.machines import chain
 from tests.support.proxy import Fault, Proxy
 from tests.support.racing import race
+from tests.support.tables import rows
 from tests.support.world import World
 
 OPERATOR = Hand(who="operator", is_operator=True)
@@ -215,7 +216,7 @@ def test_a_store_that_is_gone_is_named(real: World, worlds: Callable[..., World]
         docs.read(key)
 
 
-@pytest.mark.parametrize("state", ["A", "Each/17/Score", "co:lon", "a%b", "{x}"])
+@rows("state", ["A", "Each/17/Score", "co:lon", "a%b", "{x}"])
 def test_every_document_is_recognised_by_its_key_and_no_other_key_is(state: str) -> None:
     run = keys.RunKeys("run-1")
     for kind, make in (("state", run.state), ("input", run.input), ("output", run.output), ("items", run.items)):

@@ -4,8 +4,6 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from dcf.core.gates import Judged
 from dcf.core.gating import content_sha256
 from dcf.core.operations import RunAnswer
@@ -13,6 +11,7 @@ from dcf.core.overriding import Override
 from dcf.core.verdicts import Judge, Ruling
 from tests.support.machines import Document, workflow
 from tests.support.racing import race
+from tests.support.tables import rows
 from tests.support.world import World
 
 ROUNDS = 100
@@ -77,7 +76,7 @@ def test_of_two_reviewers_one_decides(real: World) -> None:
         assert has_moved_on_once(real, run)
 
 
-@pytest.mark.parametrize("other", ["override", "cancel", "resubmit", "release"])
+@rows("other", ["override", "cancel", "resubmit", "release"])
 def test_a_verdict_and_whatever_else_ends_the_waiting_exclude_each_other(real: World, other: str) -> None:
     for _ in range(ROUNDS // 4):
         run, token = submitted(real)

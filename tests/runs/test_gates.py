@@ -28,6 +28,7 @@ from dcf.store import gate_lists, people_keys
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from tests.support.machines import Document, chain, workflow
+from tests.support.tables import rows
 from tests.support.trouble import dies
 from tests.support.world import World
 
@@ -208,7 +209,7 @@ def test_other_content_needs_a_new_verdict(world: World) -> None:
     assert ok(judge(world, run, output=other))["waits_for"] == ["tests"]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("by", "more", "expected"),
     [
         ("rita", {}, "ok"),
@@ -565,7 +566,7 @@ def test_the_reason_why_a_run_waits_names_gate_and_judge(world: World) -> None:
     assert finding.remedy.tool == "list_gates"
 
 
-@pytest.mark.parametrize("writes", [False, True])
+@rows("writes", [False, True])
 def test_a_run_without_gates_sends_no_further_command(world: World, writes: bool) -> None:
     run = world.create(chain("A", "B"), agents={"A": "ann", "B": "ben"})
     token = world.acquire(run, "A", "ann")
@@ -576,7 +577,7 @@ def test_a_run_without_gates_sends_no_further_command(world: World, writes: bool
     assert needs.to_end(world.plane.run(run).definition, "A").gates == ()
 
 
-@pytest.mark.parametrize("gate", [REVIEW, SHAPE])
+@rows("gate", [REVIEW, SHAPE])
 def test_a_gate_may_block_the_run_with_an_issue_until_somebody_resolves_it(world: World, gate: Document) -> None:
     run, token = begun(world, {**gate, "max_attempts": 1, "then": "block"})
     bad = {"txt": "bad"}
@@ -631,7 +632,7 @@ def test_what_people_judge_stands_among_the_tasks_that_wait_for_them(world: Worl
     assert world.ask("EXISTS", people_keys.asked_of(f"person:{name}")) == 0
 
 
-@pytest.mark.parametrize("number", range(4))
+@rows("number", range(4))
 def test_a_process_that_dies_with_a_submission_or_a_verdict_leaves_nothing_half_done(
     timely: World, number: int
 ) -> None:
@@ -668,7 +669,7 @@ def test_only_so_many_verdicts_are_kept(world: World) -> None:
     assert world.event_types(run).count("GateDecided") == MOST_VERDICTS + 3
 
 
-@pytest.mark.parametrize("gate", [REVIEW, SHAPE])
+@rows("gate", [REVIEW, SHAPE])
 def test_a_run_that_is_retried_after_a_gate_failed_has_all_its_tries_again(world: World, gate: Document) -> None:
     run, token = begun(world, {**gate, "max_attempts": 2})
     for held in (token, None):
@@ -691,7 +692,7 @@ def test_a_gate_and_a_budget_block_a_run_with_the_same_write(world: World) -> No
     assert len(world.meta(run)["blocked_by"]) == 2
 
 
-@pytest.mark.parametrize("gate", [SHAPE, REVIEW])
+@rows("gate", [SHAPE, REVIEW])
 def test_the_issues_of_gates_and_budgets_come_after_all_that_stands_in_the_journal(
     timely: World, gate: Document
 ) -> None:

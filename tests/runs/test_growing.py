@@ -18,6 +18,7 @@ from dcf.errors import UnknownState
 from dcf.store.authors import authored_by
 from dcf.values.refusal import Refusal
 from tests.support.growing import Server, check
+from tests.support.tables import rows
 from tests.support.trouble import dies
 from tests.support.world import World
 
@@ -311,7 +312,7 @@ def test_a_completion_that_travels_behind_another_write_is_counted(real: World) 
     check(server, run)
 
 
-@pytest.mark.parametrize("how", ["output", "skip", "error"])
+@rows("how", ["output", "skip", "error"])
 def test_an_operator_ends_a_unit_that_waits_for_its_review(real: World, how: str) -> None:
     server = Server(real)
     run = server.open({"name": "A", "gates": [REVIEW]}, {"name": "B", "depends_on": ["A"]})

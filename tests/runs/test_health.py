@@ -35,6 +35,7 @@ from tests.support.counting import CountingPool
 from tests.support.machines import chain
 from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.support.servers import free_port, redis_server, running
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
@@ -181,7 +182,7 @@ def test_a_server_that_keeps_little_is_warned_of(tmp_path: Path) -> None:
         world.connections.close()
 
 
-@pytest.mark.parametrize(
+@rows(
     ("asked", "as_asked", "said"),
     [
         ("everysec", True, "the last two seconds of work."),

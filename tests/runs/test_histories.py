@@ -10,6 +10,7 @@ from dcf.runs.histories import MOST_EXAMINED
 from tests.support.counting import CountingPool
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 ALL = EventQuery()
@@ -47,8 +48,8 @@ def test_a_state_is_named_by_path_or_by_its_name_wherever_it_is(world: World) ->
     assert {event.state for event in every} == {"Each/0/S", "Each/1/S"}
 
 
-@pytest.mark.parametrize("newest_first", [False, True])
-@pytest.mark.parametrize("limit", [1, 3])
+@rows("newest_first", [False, True])
+@rows("limit", [1, 3])
 def test_pages_follow_each_other_without_gap_or_repetition(world: World, newest_first: bool, limit: int) -> None:
     run = done(world)
     query = EventQuery(newest_first=newest_first)

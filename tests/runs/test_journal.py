@@ -29,6 +29,7 @@ from tests.support import ahead
 from tests.support.counting import CountingPool
 from tests.support.machines import chain, workflow
 from tests.support.scopes import parallel, task
+from tests.support.tables import rows
 from tests.support.trouble import Meanwhile
 from tests.support.world import World
 
@@ -113,9 +114,7 @@ def test_the_same_key_with_the_same_content_is_the_same_entry(real: World, run: 
     assert len(page(real, run).entries) == 1
 
 
-@pytest.mark.parametrize(
-    "other", [{"text": "else"}, {"kind": "note"}, {"state": "A"}, {"agent": "b"}, {"details": {"level": "warn"}}]
-)
+@rows("other", [{"text": "else"}, {"kind": "note"}, {"state": "A"}, {"agent": "b"}, {"details": {"level": "warn"}}])
 def test_the_same_key_with_other_content_is_refused_and_not_dropped(
     real: World, run: str, other: dict[str, Any]
 ) -> None:
@@ -222,7 +221,7 @@ def test_a_full_journal_says_so_and_keeps_what_it_has(real: World, run: str, mon
     assert refused(real, run, "k9") == "too_many"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("more", "about"),
     [
         ({"text": "x" * (limits.LONGEST_ENTRY_TEXT + 1)}, "text"),
@@ -410,8 +409,8 @@ def test_since_loses_events(timely: World, connections: object) -> None:
     assert texts(timely, run, since=since, until=since) == []
 
 
-@pytest.mark.parametrize("oldest_first", [False, True])
-@pytest.mark.parametrize("limit", [1, 3, 10, 100])
+@rows("oldest_first", [False, True])
+@rows("limit", [1, 3, 10, 100])
 def test_offset_without_limit(real: World, run: str, limit: int, oldest_first: bool) -> None:
     """midex could not page without a limit: here a cursor goes on from any page, of any length, and ends honestly."""
     for number in range(10):
@@ -446,7 +445,7 @@ def test_a_page_looks_at_so_many_entries_and_says_that_there_may_be_more(
     assert [entry.text for entry in every(real, run, 10, kind=EntryKind.NOTE, agent="b")] == ["It works."]
 
 
-@pytest.mark.parametrize(
+@rows(
     "wanted", [{}, {"kind": EntryKind.LOG}, {"kind": EntryKind.LOG, "agent": "a"}, {"open": True, "oldest_first": True}]
 )
 def test_a_page_is_one_round_trip_however_long_the_journal_is(

@@ -15,6 +15,7 @@ from dcf.core.updates import Update
 from dcf.runs.kept_scopes import KeptScopes
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 READS = Reads(scopes=("Each",))
@@ -55,7 +56,7 @@ def test_the_record_of_an_open_map_is_read_once() -> None:
     assert completed(kept, "r", opened()) == "v"
 
 
-@pytest.mark.parametrize("change", [{"created_at": "later"}, {"epoch": 8}, {"started_at": 10}], ids=str)
+@rows("change", [{"created_at": "later"}, {"epoch": 8}, {"started_at": 10}], ids=str)
 def test_a_record_of_another_visit_is_read_again(change: dict[str, Any]) -> None:
     kept = KeptScopes()
     completed(kept, "r", opened(read=record("old")))

@@ -22,6 +22,7 @@ from dcf.store.definitions import KeptDefinitions
 from dcf.values.refusal import Refusal
 from tests.support.proxy import Fault, Proxy
 from tests.support.restricted import RestrictedRedis
+from tests.support.tables import rows
 
 Answer = TypeVar("Answer")
 
@@ -134,8 +135,8 @@ def test_no_version_is_lost_when_several_put_one(
         pool.disconnect()
 
 
-@pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.LOSE_REPLY])
-@pytest.mark.parametrize("packet", range(3))
+@rows("fault", [Fault.CUT_BEFORE, Fault.LOSE_REPLY])
+@rows("packet", range(3))
 def test_a_lost_reply_changes_nothing_twice(proxy: Proxy, fault: Fault, packet: int) -> None:
     found = Knowledge(Connections(open_pool(proxy.url)))
     first = kept(found.add(wish("first")))

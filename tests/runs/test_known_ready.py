@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
 from dcf.core.answers import Leased, NothingReady, Updated
 from dcf.core.decision import Seeker
 from dcf.core.model import RunStatus, StateDoc, Status
@@ -15,6 +13,7 @@ from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
 from tests.support.machines import workflow
 from tests.support.scopes import parallel, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 Worlds = Callable[..., World]
@@ -142,7 +141,7 @@ def test_a_sibling_of_a_scope_that_ended_meanwhile_is_not_taken(real: World) -> 
     assert real.doc(run, "Fan/2/Three").attempts == 0
 
 
-@pytest.mark.parametrize("most", [1, 2])
+@rows("most", [1, 2])
 def test_what_is_kept_is_given_out_once_and_to_its_agent(most: int) -> None:
     known = KnownReady()
     answer = Updated(status=Status.SUCCEEDED, doc=StateDoc(), output_written=True, left=("A", "B", "C"))

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import pytest
-
 from dcf.core.answers import Updated
 from dcf.core.model import RunStatus, Status
 from dcf.values.refusal import Refusal
 from tests.support.machines import Document, workflow
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
@@ -123,7 +122,7 @@ def test_missed_heartbeats_are_caught_like_any_error(world: World) -> None:
     assert isinstance(late, Refusal)
 
 
-@pytest.mark.parametrize("text", ['"\\ud800"', "9223372036854775808", "1e999"])
+@rows("text", ['"\\ud800"', "9223372036854775808", "1e999"])
 def test_a_text_that_stands_for_what_json_cannot_hold_fails_its_state_by_name(world: World, text: str) -> None:
     catch = [{"ErrorEquals": ["States.IntrinsicFailure"], "Next": "Mend"}]
     read = {"value.$": "States.StringToJson($.text)"}

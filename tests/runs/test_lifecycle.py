@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from dcf.core.answers import Leased, Owed, Updated
 from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus, Status
@@ -19,6 +17,7 @@ from tests.support.growing import Server
 from tests.support.machines import chain, workflow
 from tests.support.proxy import Fault, Proxy
 from tests.support.scopes import parallel, task
+from tests.support.tables import rows
 from tests.support.trouble import Meanwhile, dies
 from tests.support.world import World
 
@@ -173,7 +172,7 @@ def test_a_completion_enters_what_follows_but_leases_nothing_while_the_run_is_pa
     assert world.run_status(run) is RunStatus.SUCCEEDED
 
 
-@pytest.mark.parametrize("wish", ["acquire", "claim", "claim_next"])
+@rows("wish", ["acquire", "claim", "claim_next"])
 def test_no_lease_is_granted_after_the_pause_however_early_its_request_began(world: World, wish: str) -> None:
     run = world.create(workflow({"Fan": parallel({"A": task()}, {"B": task()}, following="Last"), "Last": task()}))
     held = world.acquire(run, "Fan/0/A")
@@ -356,7 +355,7 @@ def test_an_id_that_was_used_for_another_request_is_refused(world: World) -> Non
     assert world.run_status(run) is RunStatus.RUNNING
 
 
-@pytest.mark.parametrize("verb", ["cancel", "pause", "resume"])
+@rows("verb", ["cancel", "pause", "resume"])
 def test_a_request_whose_reply_was_lost_is_applied_once(
     worlds: Callable[..., World], proxy: Proxy, real: World, verb: str
 ) -> None:
@@ -384,7 +383,7 @@ def test_a_paused_run_says_why_until_it_is_resumed(world: World) -> None:
     assert world.meta(run).get("paused_because") is None
 
 
-@pytest.mark.parametrize("end", ["cancel", "finalize", "complete", "close"])
+@rows("end", ["cancel", "finalize", "complete", "close"])
 def test_a_run_that_ended_is_not_paused_any_more(world: World, end: str) -> None:
     server = Server(world)
     run = server.open({"name": "A"}) if end == "close" else world.create(chain("A"))

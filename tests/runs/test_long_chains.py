@@ -14,6 +14,7 @@ from dcf.simulation import simulate
 from tests.support import ahead
 from tests.support.machines import Document, workflow
 from tests.support.scopes import END, each, parallel, task, when
+from tests.support.tables import rows
 from tests.support.trouble import dies
 from tests.support.world import World
 
@@ -97,7 +98,7 @@ def test_a_loop_without_end_fails_with_what_the_limit_is(real: World) -> None:
     assert ended(real, run) == simulated(ALONE, from_zero(TOO_MANY))
 
 
-@pytest.mark.parametrize("empty", ["a Map of nothing", "a Parallel of nothing to wait for", "a Wait of no time"])
+@rows("empty", ["a Map of nothing", "a Parallel of nothing to wait for", "a Wait of no time"])
 def test_a_loop_through_what_is_over_at_once_ends_too(real: World, empty: str) -> None:
     nothing = {"Nothing": {"Type": "Pass", "End": True}}
     body = {
@@ -166,7 +167,7 @@ def test_a_chain_that_ends_the_run_says_so_to_the_completion_and_its_repetition(
     assert [answer.run_status for answer in answers] == [RunStatus.SUCCEEDED] * 2
 
 
-@pytest.mark.parametrize("number", [1, 2])
+@rows("number", [1, 2])
 def test_the_clock_goes_on_with_a_chain_whose_process_died_between_two_transactions(timely: World, number: int) -> None:
     run = timely.create(BETWEEN)
     timely.plane.kick_off(run, "initial")
@@ -224,7 +225,7 @@ def test_chains_go_on_inside_every_iteration_of_a_map(timely: World) -> None:
     assert [found["n"] for found in timely.meta(run)["output"]] == [300, 1, 400]
 
 
-@pytest.mark.parametrize("number", range(1, 5))
+@rows("number", range(1, 5))
 def test_the_clock_goes_on_with_chains_inside_a_map_whose_process_died(timely: World, number: int) -> None:
     wish = timely.wish(IN_EACH, run_input=[from_zero(rounds) for rounds in (300, 1, 400)])
 
@@ -234,7 +235,7 @@ def test_the_clock_goes_on_with_chains_inside_a_map_whose_process_died(timely: W
     assert [found["n"] for found in timely.given(wish.workflow_id, "After")] == [300, 1, 400]
 
 
-@pytest.mark.parametrize("most", [0, 1, 7])
+@rows("most", [0, 1, 7])
 def test_a_map_of_many_items_on_which_nobody_works_is_done_bit_by_bit(real: World, most: int) -> None:
     twice = {"One": {"Type": "Pass", "Next": "Two"}, "Two": {"Type": "Pass", "End": True}}
     document = workflow({"Each": each(twice, MaxConcurrency=most)})
@@ -301,7 +302,7 @@ BODY: Document = {
 }
 
 
-@pytest.mark.parametrize("before", range(7))
+@rows("before", range(7))
 def test_a_chain_may_pause_before_a_state_of_any_type(timely: World, before: int) -> None:
     loop = counting("Last", BODY)
     loop["Add"]["Parameters"]["none.$"] = "$.none"
@@ -314,7 +315,7 @@ def test_a_chain_may_pause_before_a_state_of_any_type(timely: World, before: int
     assert ended(timely, run) == simulated(document, given)
 
 
-@pytest.mark.parametrize("before", [AT_ONCE - 1, AT_ONCE, AT_ONCE + 1])
+@rows("before", [AT_ONCE - 1, AT_ONCE, AT_ONCE + 1])
 def test_a_chain_may_pause_before_a_fail_state_or_the_end(timely: World, before: int) -> None:
     for last in ({"Type": "Fail", "Error": "Bad", "Cause": "why"}, END):
         document = workflow({**passing(before, "Last"), "Last": last})

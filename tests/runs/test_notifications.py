@@ -4,11 +4,10 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
 from tests.support.machines import chain, loop, workflow
 from tests.support.owed import Platform, owing, targets
 from tests.support.scopes import each, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 Worlds = Callable[..., World]
@@ -135,7 +134,7 @@ def test_an_event_of_an_earlier_visit_of_a_state_is_dropped_and_the_present_one_
     assert world.messages("c") == []
 
 
-@pytest.mark.parametrize("close_open_states", [True, False])
+@rows("close_open_states", [True, False])
 def test_nobody_is_woken_for_a_run_that_was_closed(world: World, close_open_states: bool) -> None:
     """D-40a: a finalized workflow could be woken up again."""
     run = owing(world)

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from dcf.core.findings import Cause
 from dcf.core.model import RunStatus, Status
 from dcf.core.operations import RunAnswer
@@ -14,6 +12,7 @@ from dcf.values.refusal import Refusal
 from tests.support import ahead
 from tests.support.machines import Document, chain, workflow
 from tests.support.scopes import catching, each, parallel, retrying, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 CALLBACK = "dcf:callback.waitForTaskToken"
@@ -46,7 +45,7 @@ def code(answer: object) -> str | None:
     return answer.code if isinstance(answer, Refusal) else None
 
 
-@pytest.mark.parametrize(("resource", "kind"), KINDS.items())
+@rows(("resource", "kind"), KINDS.items())
 def test_a_task_for_the_outside_waits_from_its_entry_and_nobody_leases_it(
     world: World, resource: str, kind: str
 ) -> None:
@@ -114,7 +113,7 @@ def test_a_failure_is_retried_by_the_clock_with_a_new_epoch_and_then_caught(time
     assert timely.given(run, "Mend") == {"Error": "Again", "Cause": None}
 
 
-@pytest.mark.parametrize("field", ["TimeoutSeconds", "HeartbeatSeconds"])
+@rows("field", ["TimeoutSeconds", "HeartbeatSeconds"])
 def test_the_clock_ends_it_when_its_time_has_passed(timely: World, field: str) -> None:
     limit: Document = {field: 30}
     run = timely.create(workflow({"A": waits(Catch=catching("Mend"), **limit), "Mend": task()}))
@@ -180,7 +179,7 @@ def test_a_state_that_does_not_wait_is_not_concluded(world: World) -> None:
     assert world.doc(run, "A").status is Status.PENDING
 
 
-@pytest.mark.parametrize(("resource", "kind"), KINDS.items())
+@rows(("resource", "kind"), KINDS.items())
 def test_a_diagnosis_says_what_it_waits_for(world: World, resource: str, kind: str) -> None:
     ahead_of = {"Callback": "callback", "Human": "person", "Signal": "signal", "Child": "child"}[kind]
     document = workflow({"A": task(Resource=resource, TimeoutSeconds=60)})

@@ -5,8 +5,6 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-
 from dcf.core.decision import Changes, Reads
 from dcf.core.findings import Cause
 from dcf.core.human_list import HumanTaskPage, HumanTaskQuery
@@ -24,6 +22,7 @@ from dcf.store.looks import ask
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 from tests.support.machines import Document
+from tests.support.tables import rows
 from tests.support.world import World
 
 ASK = {"to": "alice", "title": "Approve the order"}
@@ -182,7 +181,7 @@ def test_an_answer_to_an_earlier_visit_is_refused(world: World) -> None:
     assert answered(world, run, epoch=after.doc.lease.epoch)["run_status"] == "succeeded"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("parameters", "answering", "code", "told"),
     [
         ({}, {"choice": "perhaps"}, "invalid_answer", "offers no choice 'perhaps'"),
@@ -488,7 +487,7 @@ def test_a_page_costs_what_it_shows(world: World) -> None:
     assert len(page.rows) == 3
 
 
-@pytest.mark.parametrize("end", ["answer", "cancel", "resolve", "timeout", "close"])
+@rows("end", ["answer", "cancel", "resolve", "timeout", "close"])
 def test_however_a_task_ends_nothing_of_it_is_left_on_the_lists(world: World, end: str) -> None:
     document = asking(TimeoutSeconds=60)
     if end == "close":

@@ -19,6 +19,7 @@ from tests.conformance.recordings import cases, known_difference
 from tests.support.ahead import Ahead
 from tests.support.crew import Crew
 from tests.support.mocks import Files, Mocks
+from tests.support.tables import rows
 from tests.support.world import World
 
 KIND = "control_plane"
@@ -51,14 +52,14 @@ def ended(site: World, endings: dict[str, dict[str, Any]], case: Any) -> dict[st
     return endings[case["id"]]
 
 
-@pytest.mark.parametrize("case", RUNS, ids=lambda case: f"{case['id']} {case['name']}")
+@rows("case", RUNS, ids=lambda case: f"{case['id']} {case['name']}")
 def test_a_run_ends_as_recorded(site: World, endings: dict[str, dict[str, Any]], case: Any) -> None:
     answer = ended(site, endings, case)
     agreed = ends_alike(case["expected"], answer)
     assert agreed is (known_difference(KIND, case["id"]) is None), (case["expected"], answer)
 
 
-@pytest.mark.parametrize("case", [case for case in RUNS if "task_calls" in case], ids=lambda case: case["id"])
+@rows("case", [case for case in RUNS if "task_calls" in case], ids=lambda case: case["id"])
 def test_the_workers_are_given_what_the_tasks_were(site: World, endings: dict[str, dict[str, Any]], case: Any) -> None:
     calls = [[call["state"], call["input"]] for call in ended(site, endings, case)["task_calls"]]
     recorded = [[call["state"], call["parameters"]] for call in case["task_calls"]]
@@ -66,7 +67,7 @@ def test_the_workers_are_given_what_the_tasks_were(site: World, endings: dict[st
     assert agreed is (known_difference(f"{KIND}_calls", case["id"]) is None), (recorded, calls)
 
 
-@pytest.mark.parametrize("case", [case for case in RUNS if "trace" in case], ids=lambda case: case["id"])
+@rows("case", [case for case in RUNS if "trace" in case], ids=lambda case: case["id"])
 def test_the_history_tells_the_states_entered_and_left_as_recorded(
     site: World, endings: dict[str, dict[str, Any]], case: Any
 ) -> None:
@@ -76,7 +77,7 @@ def test_the_history_tells_the_states_entered_and_left_as_recorded(
     assert moments(event for event in told if own is None or event["state"] in own) == moments(case["trace"])
 
 
-@pytest.mark.parametrize("case", RUNS, ids=lambda case: f"{case['id']} {case['name']}")
+@rows("case", RUNS, ids=lambda case: f"{case['id']} {case['name']}")
 def test_a_run_and_its_simulation_agree_word_for_word(
     site: World, endings: dict[str, dict[str, Any]], case: Any
 ) -> None:
@@ -102,7 +103,7 @@ def timeless(value: Any) -> Any:
     return json.loads(TIME.sub('"now"', json.dumps(value)))
 
 
-@pytest.mark.parametrize("kind", ["Task", "Map", "Pass", "Wait", "Choice", "Succeed", "Fail"])
+@rows("kind", ["Task", "Map", "Pass", "Wait", "Choice", "Succeed", "Fail"])
 def test_the_cases_go_through_every_kind_of_state(kind: str) -> None:
     """Parallel is in none of them; its own tests stand in test_schedules and test_scopes."""
     assert any(f'"Type": "{kind}"' in json.dumps(case["definition"]) for case in RUNS)

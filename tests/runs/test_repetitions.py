@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from dcf.core.answers import AlreadyCompleted, Released, Updated
 from dcf.core.lease import Acquire
 from dcf.core.model import Status
@@ -15,6 +13,7 @@ from dcf.values.refusal import Refusal
 from tests.support import ahead
 from tests.support.machines import Document, chain, workflow
 from tests.support.scopes import parallel, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 RETRIED = {"Type": "Task", "End": True, "Retry": [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 5}]}
@@ -86,7 +85,7 @@ def test_giving_back_is_told_again_after_another_holder(world: World) -> None:
     assert by_update.repeated
 
 
-@pytest.mark.parametrize("late", [{"request_id": "x"}, {}])
+@rows("late", [{"request_id": "x"}, {}])
 def test_a_partial_write_of_a_frozen_server_is_applied_once(world: World, late: dict[str, Any]) -> None:
     """x is sent to a server that stands still, repeated elsewhere, and overtaken by y."""
     run = world.create(chain("A"))
@@ -127,7 +126,7 @@ def test_an_acquire_of_a_frozen_server_does_not_lease_a_state_that_its_token_los
     assert world.doc(run, "A").lease.token is None
 
 
-@pytest.mark.parametrize("between", OVER_AT_ONCE.values(), ids=OVER_AT_ONCE)
+@rows("between", OVER_AT_ONCE.values(), ids=OVER_AT_ONCE)
 def test_a_completion_is_told_again_after_its_state_was_entered_through_what_is_over_at_once(
     world: World, between: Document
 ) -> None:
@@ -155,7 +154,7 @@ def test_a_completion_is_told_again_after_its_state_was_entered_through_what_is_
     assert (again.repeated, again.status, again.next_states) == (True, first.status, first.next_states)
 
 
-@pytest.mark.parametrize("between", OVER_AT_ONCE.values(), ids=OVER_AT_ONCE)
+@rows("between", OVER_AT_ONCE.values(), ids=OVER_AT_ONCE)
 def test_a_completion_in_a_branch_is_told_again_after_its_parallel_was_tried_again(
     timely: World, between: Document
 ) -> None:

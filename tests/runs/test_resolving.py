@@ -18,6 +18,7 @@ from dcf.values.refusal import Refusal
 from tests.support import ahead
 from tests.support.machines import chain, workflow
 from tests.support.scopes import catching, each, parallel, retrying, task
+from tests.support.tables import rows
 from tests.support.trouble import Meanwhile, dies
 from tests.support.world import World
 
@@ -82,7 +83,7 @@ def meanwhile(world: World, do: Callable[[], object]) -> ControlPlane:
 # Ending
 
 
-@pytest.mark.parametrize("kind", ["ready", "leased", "expired", "retried"])
+@rows("kind", ["ready", "leased", "expired", "retried"])
 def test_an_open_task_is_given_an_output_and_the_run_goes_on(world: World, kind: str) -> None:
     run = waiting(world, kind)
     assert done(output(world, run, "A", {"by": "hand"}))["next_states"] == ["B"]
@@ -107,7 +108,7 @@ def test_a_skipped_task_hands_its_input_on_as_if_it_were_not_there(world: World)
     assert world.doc(run, "A").status is Status.SUCCEEDED
 
 
-@pytest.mark.parametrize("kind", ["ready", "leased", "expired", "retried"])
+@rows("kind", ["ready", "leased", "expired", "retried"])
 def test_a_failure_by_hand_is_final_whatever_the_state_retries_and_catches(world: World, kind: str) -> None:
     run = waiting(world, kind)
     assert done(fail(world, run, "A"))["run_status"] == "failed"
@@ -162,7 +163,7 @@ def test_the_last_state_is_resolved_while_the_run_is_paused_and_the_run_ends(wor
 # The holder
 
 
-@pytest.mark.parametrize("end", [fail, skip])
+@rows("end", [fail, skip])
 def test_the_holder_is_told_to_stop_and_its_completion_is_refused(
     world: World, end: Callable[[World, str, str], RunAnswer | Refusal]
 ) -> None:
@@ -329,7 +330,7 @@ def test_an_unknown_state_is_told(world: World) -> None:
         skip(world, run, "Nobody")
 
 
-@pytest.mark.parametrize(
+@rows(
     "wish",
     [
         {"output": 1, "skip": True},

@@ -29,6 +29,7 @@ from dcf.store.told import Announcement, FailedAnnouncement, ToldRecords
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, parallel, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 MACHINE = workflow({"M": each({"In": task()}, "P"), "P": parallel({"L": task()}, {"R": task()})})
@@ -270,7 +271,7 @@ def expires(world: World, run: str) -> set[bool]:
     return {world.ask("TTL", key) > 0 for key in world.keys_of(run)}
 
 
-@pytest.mark.parametrize("held_first", [True, False])
+@rows("held_first", [True, False])
 def test_the_keys_of_a_run_on_hold_do_not_expire(real: World, held_first: bool) -> None:
     run = real.create(chain("A"), retention_s=100)
     real.do(run, "A")
@@ -434,7 +435,7 @@ def test_a_run_on_hold_does_not_finalize_itself(keeping: Callable[[RetentionPoli
     assert world.meta(run)["finalized_at"] is None
 
 
-@pytest.mark.parametrize(("own", "expected"), [(None, 5000), (100, 100)])
+@rows(("own", "expected"), [(None, 5000), (100, 100)])
 def test_a_finalized_run_is_kept_as_long_as_it_says_or_else_as_the_settings_say(
     keeping: Callable[[RetentionPolicy], World], own: int | None, expected: int
 ) -> None:

@@ -25,6 +25,7 @@ from tests.support.crew import FOR_EVER_S, Crew
 from tests.support.mocks import Files, Mocks
 from tests.support.random_machines import random_case
 from tests.support.scopes import case, each, parallel, samples, task
+from tests.support.tables import rows
 from tests.support.trouble import CALM, Killer, Trouble
 from tests.support.world import World
 
@@ -87,20 +88,20 @@ def test_no_order_and_no_trouble_changes_how_a_run_ends(site: World, found: Any,
     check(site, found, trouble)
 
 
-@pytest.mark.parametrize("trouble", [TROUBLES["any order"], TROUBLES["all at once"]], ids=["any order", "all at once"])
-@pytest.mark.parametrize("found", RECORDED, ids=lambda found: f"{found['id']} {found['name']}")
+@rows("trouble", [TROUBLES["any order"], TROUBLES["all at once"]], ids=["any order", "all at once"])
+@rows("found", RECORDED, ids=lambda found: f"{found['id']} {found['name']}")
 def test_nor_how_a_recorded_run_ends(site: World, found: Any, trouble: Trouble) -> None:
     check(site, found, trouble)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@rows("seed", range(10))
 def test_machines_drawn_at_random_end_as_the_pure_engine_says(site: World, seed: int) -> None:
     found = random_case(seed)
     for trouble in (TROUBLES["any order"], TROUBLES["all at once"]):
         check(site, found, trouble, seeds=(seed,))
 
 
-@pytest.mark.parametrize("seed", range(25))
+@rows("seed", range(25))
 def test_one_agent_does_of_a_machine_drawn_at_random_just_what_the_simulation_does(site: World, seed: int) -> None:
     found = random_case(seed)
     told = simulate(found["definition"], found["input"], found["task_mocks"])

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from dcf.core.answers import Leased, Updated
 from dcf.core.model import RunStatus, Status
 from dcf.store.connection import Connections
@@ -13,6 +11,7 @@ from tests.support.counting import CountingPool
 from tests.support.crew import Crew
 from tests.support.machines import Document, workflow
 from tests.support.scopes import distributed, each, parallel, retrying, task, when
+from tests.support.tables import rows
 from tests.support.trouble import dies
 from tests.support.world import World, new_token
 
@@ -126,7 +125,7 @@ def test_repeating_the_completion_that_ends_the_run_tells_so_again(timely: World
     assert [answer.run_status for answer in answers] == [RunStatus.SUCCEEDED] * 2
 
 
-@pytest.mark.parametrize("owner", ["w", None], ids=["says who it is", "is known by its lease"])
+@rows("owner", ["w", None], ids=["says who it is", "is known by its lease"])
 def test_the_completion_that_joins_can_lease_what_follows_and_finds_that_lease_again(
     timely: World, owner: str | None
 ) -> None:
@@ -145,7 +144,7 @@ def test_the_completion_that_joins_can_lease_what_follows_and_finds_that_lease_a
     assert timely.meta(run)["output"] == "over"
 
 
-@pytest.mark.parametrize("size", [3, 6, 40])
+@rows("size", [3, 6, 40])
 def test_repeating_a_claim_finds_the_state_that_it_got_however_many_are_open(real: World, size: int) -> None:
     document, items = numbered(size)
     run = real.create(document, run_input=items)
@@ -370,7 +369,7 @@ def test_entering_a_map_of_two_again_watches_what_it_had_open(counting: Counting
 # The end of all
 
 
-@pytest.mark.parametrize("finished", [True, False], ids=["a finished run", "a run that is given up"])
+@rows("finished", [True, False], ids=["a finished run", "a run that is given up"])
 def test_the_keys_of_states_inside_expire_with_their_run(real: World, finished: bool) -> None:
     inner = parallel({"Left": task()}, {"Right": each({"Leaf": task()}, MaxConcurrency=2)})
     document = workflow({"Each": each({"Inner": inner})})

@@ -14,6 +14,7 @@ from tests.support.counting import CountingPool
 from tests.support.machines import Document, workflow
 from tests.support.mocks import Files
 from tests.support.scopes import END, catching, distributed, each, parallel, task, when
+from tests.support.tables import rows
 from tests.support.trouble import dies
 from tests.support.world import World
 
@@ -42,7 +43,7 @@ def ready(world: World, run: str) -> list[str]:
 # Lanes: what comes after an iteration
 
 
-@pytest.mark.parametrize("silent", [1, 2, 5])
+@rows("silent", [1, 2, 5])
 def test_iterations_that_fail_at_once_after_a_borne_failure_make_room_for_the_one_behind_them(
     timely: World, silent: int
 ) -> None:
@@ -82,7 +83,7 @@ ENDINGS = {
 }
 
 
-@pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
+@rows("ending", ENDINGS.values(), ids=ENDINGS)
 def test_the_next_iteration_sees_the_input_and_the_variables_around_however_the_last_one_ended(
     timely: World, ending: Document
 ) -> None:
@@ -114,7 +115,7 @@ def test_the_next_iteration_is_given_what_its_selector_makes_after_a_wait_of_no_
     assert timely.given(run, "Each/1/Score") == {"of": "N", "n": 2}
 
 
-@pytest.mark.parametrize("results", [[None, "x"], ["x", None], [None, None]])
+@rows("results", [[None, "x"], ["x", None], [None, None]])
 def test_a_null_result_is_kept_in_a_map_that_bore_a_failure(real: World, results: list[Any]) -> None:
     run = real.create(workflow({"Each": each({"Try": task()}, ToleratedFailureCount=1)}), run_input=[1, 2, 3])
     real.fail(run, "Each/0/Try", real.acquire(run, "Each/0/Try"))
@@ -173,7 +174,7 @@ LEADS = {
 }
 
 
-@pytest.mark.parametrize("lead", LEADS.values(), ids=LEADS)
+@rows("lead", LEADS.values(), ids=LEADS)
 def test_a_completion_does_not_lease_what_is_assigned_to_another_agent(
     timely: World, lead: tuple[Document, str, Any, bool]
 ) -> None:
@@ -245,8 +246,8 @@ FAIL = {"Bad": {"Type": "Fail"}}
 BY_WORK = {"Try": task("Bad"), **FAIL}
 
 
-@pytest.mark.parametrize("states", [FAIL, BY_WORK], ids=["at once", "after a task"])
-@pytest.mark.parametrize("kind", ["Parallel", "Map", "a Map that bears one", "a run"])
+@rows("states", [FAIL, BY_WORK], ids=["at once", "after a task"])
+@rows("kind", ["Parallel", "Map", "a Map that bears one", "a run"])
 def test_a_failure_without_a_name_stays_without_one(timely: World, kind: str, states: Document) -> None:
     scope = {
         "Parallel": parallel(states, {"Other": task()}),

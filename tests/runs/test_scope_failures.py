@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from dcf.core.answers import Leased, Released
 from dcf.core.model import RunStatus, Status
 from dcf.values.refusal import Refusal
@@ -11,6 +9,7 @@ from tests.support import ahead
 from tests.support.crew import Crew
 from tests.support.machines import Document, workflow
 from tests.support.scopes import END, catching, distributed, each, parallel, retrying, task
+from tests.support.tables import rows
 from tests.support.trouble import dies
 from tests.support.world import World
 
@@ -226,9 +225,7 @@ def test_a_task_inside_is_retried_alone(timely: World) -> None:
     assert timely.meta(run)["output"] == ["one", "two"]
 
 
-@pytest.mark.parametrize(
-    "tolerance", [{"ToleratedFailureCount": 2}, {"ToleratedFailurePercentage": 50}], ids=["count", "percentage"]
-)
+@rows("tolerance", [{"ToleratedFailureCount": 2}, {"ToleratedFailurePercentage": 50}], ids=["count", "percentage"])
 def test_a_map_bears_as_many_failures_as_it_says(timely: World, tolerance: Document) -> None:
     run = timely.create(mapped(MaxConcurrency=2, **tolerance), run_input=list("abcd"))
 
@@ -243,9 +240,7 @@ def test_a_map_bears_as_many_failures_as_it_says(timely: World, tolerance: Docum
     assert (timely.run_status(run), timely.meta(run)["output"]) == (RunStatus.SUCCEEDED, [0, 2])
 
 
-@pytest.mark.parametrize(
-    "tolerance", [{"ToleratedFailureCount": 1}, {"ToleratedFailurePercentage": 25}], ids=["count", "percentage"]
-)
+@rows("tolerance", [{"ToleratedFailureCount": 1}, {"ToleratedFailurePercentage": 25}], ids=["count", "percentage"])
 def test_one_failure_too_many_closes_the_map(timely: World, tolerance: Document) -> None:
     run = timely.create(mapped(**tolerance), run_input=list("abcd"))
     held = timely.acquire(run, "Each/3/Try")

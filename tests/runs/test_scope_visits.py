@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from dcf.core.answers import Leased, Updated
 from dcf.core.model import RunStatus, Status
 from tests.support import ahead
@@ -12,6 +10,7 @@ from tests.support.crew import Crew
 from tests.support.machines import Document, workflow
 from tests.support.mocks import Files
 from tests.support.scopes import END, catching, distributed, each, parallel, retrying, task, when
+from tests.support.tables import rows
 from tests.support.trouble import Meanwhile, dies, told
 from tests.support.world import World
 
@@ -52,7 +51,7 @@ def shelf() -> Document:
 # Several processes at once
 
 
-@pytest.mark.parametrize("kind", ["Parallel", "Map"])
+@rows("kind", ["Parallel", "Map"])
 def test_two_clocks_open_a_scope_that_is_tried_again_once(timely: World, kind: str) -> None:
     both = {
         "Parallel": parallel({"Left": task()}, {"Right": task()}, Retry=AGAIN),
@@ -220,7 +219,7 @@ def test_others_that_keep_changing_a_scope_do_not_make_the_completion_before_it_
 # Requests that come twice
 
 
-@pytest.mark.parametrize("kind", ["Parallel", "Map"])
+@rows("kind", ["Parallel", "Map"])
 def test_repeating_a_completion_is_told_the_same_after_its_scope_was_tried_again(timely: World, kind: str) -> None:
     around = {
         "Parallel": parallel({"Try": task("More"), "More": task()}, Retry=AGAIN),
@@ -241,7 +240,7 @@ def test_repeating_a_completion_is_told_the_same_after_its_scope_was_tried_again
     assert told(waiting) == told(again) == told(first)
 
 
-@pytest.mark.parametrize("claiming", [False, True], ids=["completes", "completes and leases"])
+@rows("claiming", [False, True], ids=["completes", "completes and leases"])
 def test_repeating_a_completion_whose_process_died_before_the_join_is_told_the_same_each_time(
     timely: World, claiming: bool
 ) -> None:
@@ -307,7 +306,7 @@ AT_ONCE = {
 }
 
 
-@pytest.mark.parametrize("state", AT_ONCE.values(), ids=AT_ONCE)
+@rows("state", AT_ONCE.values(), ids=AT_ONCE)
 def test_every_key_expires_of_a_scope_that_was_over_in_the_moment_it_began(real: World, state: Document) -> None:
     run = real.create(workflow({"Each": state}), run_input=[1, 2, 3], retention_s=60)
 

@@ -13,6 +13,7 @@ from tests.support import ahead
 from tests.support.crew import Crew
 from tests.support.machines import Document, workflow
 from tests.support.scopes import distributed, each, parallel, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 AFTER = {"After": task()}
@@ -42,7 +43,7 @@ def ready(world: World, run: str) -> list[str]:
 # What opens, and what comes of it
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (2, 1, 0)])
+@rows("order", [(0, 1, 2), (2, 0, 1), (2, 1, 0)])
 def test_the_results_of_branches_stand_by_index_whoever_is_first(timely: World, order: tuple[int, ...]) -> None:
     branches = ({f"Branch{number}": task()} for number in range(3))
     run = timely.create(workflow({"Both": parallel(*branches)}))
@@ -54,7 +55,7 @@ def test_the_results_of_branches_stand_by_index_whoever_is_first(timely: World, 
     assert timely.run_status(run) is RunStatus.SUCCEEDED
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
+@rows("order", [(0, 1, 2), (2, 0, 1)])
 def test_the_results_of_iterations_stand_by_index_whoever_is_first(timely: World, order: tuple[int, ...]) -> None:
     run = timely.create(mapped(), run_input=["p", "q", "r"])
 
@@ -324,7 +325,7 @@ def test_a_lost_lease_inside_is_told_again_by_the_clock(timely: World) -> None:
 # What is not there
 
 
-@pytest.mark.parametrize("path", ["Each/0/Score", "Each/99/Score"])
+@rows("path", ["Each/0/Score", "Each/99/Score"])
 def test_what_is_inside_a_scope_that_was_not_entered_yet_can_be_read_but_not_taken(timely: World, path: str) -> None:
     run = timely.create(workflow({"First": task("Each"), "Each": each({"Score": task()})}))
 
@@ -348,9 +349,7 @@ def test_an_iteration_beyond_the_last_item_cannot_be_taken(timely: World) -> Non
     assert "Each/2/Score" not in timely.raw_docs(run)
 
 
-@pytest.mark.parametrize(
-    "path", ["Both/2/Left", "Both/0/Right", "Both/x/Left", "Both/0", "Both/0/Left/0/Left", "Left", "/"]
-)
+@rows("path", ["Both/2/Left", "Both/0/Right", "Both/x/Left", "Both/0", "Both/0/Left/0/Left", "Left", "/"])
 def test_a_path_that_leads_nowhere_is_no_state(timely: World, path: str) -> None:
     run = timely.create(pair())
 
@@ -362,7 +361,7 @@ def test_a_path_that_leads_nowhere_is_no_state(timely: World, path: str) -> None
         timely.doc(run, path)
 
 
-@pytest.mark.parametrize("name", ["a b", "a/b", "100%", "a%2Fb", "é:{*}", "[0]", '"'])
+@rows("name", ["a b", "a/b", "100%", "a%2Fb", "é:{*}", "[0]", '"'])
 def test_any_name_may_stand_inside_and_around(timely: World, name: str) -> None:
     inner = {f"{name} in": task(f"{name} then"), f"{name} then": task()}
     states = {name: each(inner, f"{name} after"), f"{name} after": task()}

@@ -18,6 +18,7 @@ from dcf.store.connection import Connections
 from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
 from tests.support.machines import Document, chain, workflow
+from tests.support.tables import rows
 from tests.support.trouble import Killed, Killer
 from tests.support.world import World
 
@@ -223,7 +224,7 @@ def test_the_id_of_a_run_is_no_part_of_a_kept_definition(real: World) -> None:
     assert real.starting.definition(name).workflow_id is None
 
 
-@pytest.mark.parametrize("reference", ["nobody-made-this", "nobody-made-this@1", "0" * 64])
+@rows("reference", ["nobody-made-this", "nobody-made-this@1", "0" * 64])
 def test_what_is_not_kept_is_not_found(real: World, reference: str) -> None:
     with pytest.raises(UnknownDefinition, match="is kept"):
         real.starting.definition(reference)

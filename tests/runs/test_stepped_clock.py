@@ -15,6 +15,7 @@ from dcf.values.instants import SECOND, to_text
 from tests.support.ahead import Ahead, deadline, let_pass, look_at, now, passed, timers, until_next
 from tests.support.machines import Document, chain, workflow
 from tests.support.scopes import each, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 HOUR = 3600
@@ -149,7 +150,7 @@ def test_a_retry_comes_after_its_interval(world: World) -> None:
     world.acquire(run, "A")
 
 
-@pytest.mark.parametrize("timeout", ["TimeoutSeconds", "HeartbeatSeconds"])
+@rows("timeout", ["TimeoutSeconds", "HeartbeatSeconds"])
 def test_a_timeout_comes_after_its_seconds(world: World, timeout: str) -> None:
     ahead(world)
     run = world.create(workflow({"A": {"Type": "Task", "TimeoutSeconds": 40, "End": True, timeout: 20}}))

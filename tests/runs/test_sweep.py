@@ -21,6 +21,7 @@ from tests.support.counting import CountingPool
 from tests.support.fake_redis import FakePool
 from tests.support.machines import chain
 from tests.support.servers import redis_server
+from tests.support.tables import rows
 from tests.support.world import World
 
 RIGHT = SweepReport(missing={}, dangling={})
@@ -60,7 +61,7 @@ def contents(world: World) -> dict[str, list[bytes]]:
     return {key: world.ask("ZRANGE", key, 0, -1, "WITHSCORES") for key in lists}
 
 
-@pytest.mark.parametrize("repair", [False, True])
+@rows("repair", [False, True])
 def test_lists_that_are_right_are_left_alone(site: World, repair: bool) -> None:
     furnish(site)
     before = contents(site)
@@ -98,7 +99,7 @@ def test_a_run_on_no_list_moves_again_after_a_sweep(site: World) -> None:
     assert [event["target_state"] for event in site.messages("a")] == ["A"]
 
 
-@pytest.mark.parametrize("owes", [True, False])
+@rows("owes", [True, False])
 def test_a_run_that_is_over_needs_the_clock_only_as_long_as_it_owes_a_notification(site: World, owes: bool) -> None:
     run = site.create(chain("A"), planner="boss")
     site.do(run, "A")

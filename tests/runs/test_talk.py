@@ -23,6 +23,7 @@ from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 from tests.support.ahead import let_pass
 from tests.support.machines import chain
+from tests.support.tables import rows
 from tests.support.world import World
 
 
@@ -95,7 +96,7 @@ def test_a_note_about_a_run_that_nobody_plans_stands_in_the_history_only(world: 
     assert "NoteLeft" in world.event_types(run)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("by", "more", "expected"),
     [
         ("ann", {}, "ok"),
@@ -342,7 +343,7 @@ def test_an_answer_frees_its_state_also_after_the_servers_clock_stepped_back(tim
     timely.acquire(run, "A", "ann")
 
 
-@pytest.mark.parametrize("gave_back", [True, False])
+@rows("gave_back", [True, False])
 def test_the_clock_looks_when_the_time_of_a_question_has_passed_also_after_a_renewal(
     world: World, gave_back: bool
 ) -> None:
@@ -428,7 +429,7 @@ def test_questions_are_on_the_list_of_what_waits_for_people_until_they_are_answe
     assert entries(world, run) == []
 
 
-@pytest.mark.parametrize("end", ["complete", "cancel", "resolve", "expire"])
+@rows("end", ["complete", "cancel", "resolve", "expire"])
 def test_however_a_question_ends_nothing_of_it_is_left_on_the_lists(world: World, end: str) -> None:
     run = planned(world)
     token = world.acquire(run, "A", "ann")
@@ -461,7 +462,7 @@ def test_what_a_dead_process_left_of_a_question_is_taken_off_by_readers_and_by_t
 # Diagnosis
 
 
-@pytest.mark.parametrize("gave_back", [True, False])
+@rows("gave_back", [True, False])
 def test_why_says_who_is_waited_for(world: World, gave_back: bool) -> None:
     run = planned(world)
     question = asked(world, run, world.acquire(run, "A", "ann"), "Euro or dollar?", give_back=gave_back)

@@ -15,6 +15,7 @@ from dcf.store.told import NEVER_TOLD, PLANNER, Announcement, FailedAnnouncement
 from tests.support.elsewhere import AWAY, BUSY, GONE, Elsewhere, owing
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, parallel, task
+from tests.support.tables import rows
 from tests.support.world import Relay, World
 
 
@@ -119,7 +120,7 @@ def test_a_planner_that_is_gone_keeps_no_run_on_the_clock(world: World) -> None:
 # A pool
 
 
-@pytest.mark.parametrize("failure", [BUSY, GONE])
+@rows("failure", [BUSY, GONE])
 def test_what_one_member_of_a_pool_cannot_take_is_offered_to_the_next(world: World, failure: Delivery) -> None:
     run = owing(world, B=("one", "two"))
     relay = world.relay(Elsewhere(one=failure))
@@ -153,7 +154,7 @@ def test_of_a_pool_that_is_gone_each_member_is_told_once_in_the_history(world: W
     assert sorted(failures(world, run)) == [("B", "one", "unknown_agent"), ("B", "two", "unknown_agent")]
 
 
-@pytest.mark.parametrize("free", ["one", "two", "three"])
+@rows("free", ["one", "two", "three"])
 def test_every_member_of_a_pool_is_tried_wherever_the_search_begins(world: World, free: str) -> None:
     pool = ("one", "two", "three")
     run = owing(world, B=pool)
@@ -210,7 +211,7 @@ def test_a_planner_whose_platform_is_away_is_no_news_each_time_it_is_tried(world
     assert told(relay, run, PLANNER).failed is not None
 
 
-@pytest.mark.parametrize(("failure", "after_s"), [(BUSY, 2), (AWAY, 7)])
+@rows(("failure", "after_s"), [(BUSY, 2), (AWAY, 7)])
 def test_what_was_not_taken_is_offered_again_after_the_time_that_the_platform_says(
     real: World, failure: Delivery, after_s: int
 ) -> None:

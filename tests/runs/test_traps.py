@@ -20,6 +20,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.store.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain, fan
+from tests.support.tables import rows
 from tests.support.world import World, new_token
 
 
@@ -30,7 +31,7 @@ def code(answer: object) -> str | None:
 # Section 2: leases, fencing, time
 
 
-@pytest.mark.parametrize("token", [None, "lease-random"])
+@rows("token", [None, "lease-random"])
 def test_d10_nobody_writes_a_held_state_without_the_token_of_its_holder(world: World, token: str | None) -> None:
     run = world.create(chain("A"))
     held = world.acquire(run, "A")
@@ -71,7 +72,7 @@ def test_d12_a_second_run_of_the_same_agent_does_not_get_the_first_ones_token(wo
     assert isinstance(world.try_acquire(run, "A", "w", token), Leased)
 
 
-@pytest.mark.parametrize("ending", ["succeeded", "failed", "cancelled"])
+@rows("ending", ["succeeded", "failed", "cancelled"])
 def test_d13_a_terminal_state_is_not_leased_and_not_written(world: World, ending: str) -> None:
     run = world.create(chain("A", "B"))
     token = world.acquire(run, "A")
@@ -111,7 +112,7 @@ def test_d15_another_agent_of_the_pool_takes_over_from_a_dead_one(world: World) 
     assert world.doc(run, "A").lease.owner_agent_id == "alive"
 
 
-@pytest.mark.parametrize("skew_s", [-86400, 86400])
+@rows("skew_s", [-86400, 86400])
 def test_d16_the_callers_clock_decides_nothing(real: World, monkeypatch: pytest.MonkeyPatch, skew_s: int) -> None:
     run, now = real.create(chain("A")), time.time
     real.acquire(run, "A", ttl_s=20)
@@ -138,7 +139,7 @@ def test_d18_a_takeover_counts_an_attempt_begins_anew_and_is_in_the_history(worl
     ]
 
 
-@pytest.mark.parametrize("ttl", ["300.0", '"300"', "null"])
+@rows("ttl", ["300.0", '"300"', "null"])
 def test_d19_a_lease_with_a_malformed_expiry_is_not_held_for_ever(world: World, ttl: str) -> None:
     run = world.create(chain("A"))
     world.acquire(run, "A")
@@ -274,7 +275,7 @@ def test_d29_closing_a_run_does_not_write_back_an_old_copy_of_meta(world: World)
     assert world.meta(run)["status"] == "cancelled"
 
 
-@pytest.mark.parametrize("status", [Status.SKIPPED, Status.CANCELLED])
+@rows("status", [Status.SKIPPED, Status.CANCELLED])
 def test_d31_a_holder_can_only_ask_for_what_follows_from_where_the_state_is(world: World, status: Status) -> None:
     run = world.create(chain("A"))
     token = world.acquire(run, "A")

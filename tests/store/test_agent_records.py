@@ -2,8 +2,6 @@
 
 import secrets
 
-import pytest
-
 from dcf.store import keys
 from dcf.store.agents import AgentRecord, AgentRecords
 from dcf.store.assignments import AssignmentIndex
@@ -12,6 +10,7 @@ from dcf.workforce.crew.assigning import assign
 from tests.support.counting import CountingPool
 from tests.support.machines import chain
 from tests.support.racing import race
+from tests.support.tables import rows
 from tests.support.world import World
 
 
@@ -73,7 +72,7 @@ def test_a_stale_index_entry_is_harmless(world: World) -> None:
     assert world.records.find((tag,), None) == []
 
 
-@pytest.mark.parametrize("others", [0, 40])
+@rows("others", [0, 40])
 def test_finding_costs_the_same_however_many_agents_there_are(real: World, counting: CountingPool, others: int) -> None:
     records, tag = AgentRecords(Connections(counting)), f"wf:{name()}"
     for _ in range(others):

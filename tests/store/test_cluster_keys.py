@@ -15,6 +15,7 @@ from dcf.store.key_kinds import KEY_KINDS
 from dcf.store.key_parts import AGENT_SHARDS, KeyText
 from dcf.store.keys import RunKeys
 from dcf.store.people_keys import asked_in
+from tests.support.tables import rows
 
 IDS = st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
 PATHS = st.text(min_size=1, max_size=80)
@@ -176,7 +177,7 @@ def test_a_command_with_keys_of_two_slots_is_a_mistake() -> None:
         on_cluster(("DEL", RUN.meta, RunKeys("r2").meta))
 
 
-@pytest.mark.parametrize("key", [RUN.meta, keys.inbox_parts("ann")[0], "cp:idx:{s3}:runs", keys.SEEN, "doc:{a"])
+@rows("key", [RUN.meta, keys.inbox_parts("ann")[0], "cp:idx:{s3}:runs", keys.SEEN, "doc:{a"])
 def test_the_small_write_before_a_wait_can_be_in_the_slot_of_any_key(key: str) -> None:
     placed, its = on_cluster(("SET", key, "1"))
     assert slot_of(barrier_beside(placed)) == its

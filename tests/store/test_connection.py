@@ -21,6 +21,7 @@ from dcf.values.json_text import dump
 from tests.support.machines import chain
 from tests.support.proxy import Fault, Proxy
 from tests.support.servers import free_port, listens, redis_server, running
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
@@ -79,7 +80,7 @@ def test_a_port_where_nobody_listens_is_unreachable() -> None:
         assert "REDIS_URL" in error.hint
 
 
-@pytest.mark.parametrize("login", ["", f":{CANARY}@", f"user:{CANARY}@"], ids=["none", "password", "user"])
+@rows("login", ["", f":{CANARY}@", f"user:{CANARY}@"], ids=["none", "password", "user"])
 def test_a_refused_login_is_said_at_once_and_not_repeated_until_the_deadline(tmp_path: Path, login: str) -> None:
     with redis_server(tmp_path, "--requirepass", "the-right-one") as port:
         world = on(f"redis://{login}127.0.0.1:{port}", deadline_s=60)
@@ -140,7 +141,7 @@ def test_a_silent_server_is_not_waited_for_longer_than_the_timeout(real: World, 
 # Keys that somebody else wrote
 
 
-@pytest.mark.parametrize("write", [("SET", "text"), ("LPUSH", "item")])
+@rows("write", [("SET", "text"), ("LPUSH", "item")])
 def test_a_state_key_of_a_foreign_type_is_a_clear_error_and_other_states_go_on(
     real: World, write: tuple[str, str]
 ) -> None:
@@ -190,7 +191,7 @@ def test_a_state_that_the_workflow_does_not_have_is_unknown_not_broken(world: Wo
 # URLs
 
 
-@pytest.mark.parametrize(
+@rows(
     "url",
     [
         f"http://:{CANARY}@127.0.0.1",

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dcf.core.decision import Event
 from dcf.store.event_fields import MOST_TOGETHER, read_events, write_events
 from dcf.values.json_text import dump
+from tests.support.tables import rows
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 values: st.SearchStrategy[Any] = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | texts | st.lists(texts)
@@ -53,7 +53,7 @@ def test_all_entries_without_an_author_have_the_same_fields() -> None:
     assert fields == ["v", b'[["E","B",7,{"f":"A"}],["RunStarted","",null],["L","B",2]]']
 
 
-@pytest.mark.parametrize("author", [None, "ann"])
+@rows("author", [None, "ann"])
 def test_an_entry_of_an_earlier_version_reads_the_same(author: str | None) -> None:
     event = Event(type="LeaseAcquired", state="A", data={"epoch": 7, "owner": "w", "attempt": 1})
     full = {"type": b"LeaseAcquired", "state": b"A", "data": dump(dict(event.data)).encode()}

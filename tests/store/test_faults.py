@@ -23,6 +23,7 @@ from tests.support.inboxes import is_followed, reading
 from tests.support.machines import chain
 from tests.support.proxy import Fault, Proxy
 from tests.support.servers import free_port, listens, redis_server, running
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
@@ -259,7 +260,7 @@ def refuse(_: Snapshot) -> Decision[str]:
     return Decision(answer="refused")
 
 
-@pytest.mark.parametrize("login", ["", ":wrong@", "user:wrong@"])
+@rows("login", ["", ":wrong@", "user:wrong@"])
 def test_a_refused_login_is_not_tried_again(tmp_path: Path, login: str) -> None:
     with redis_server(tmp_path, "--requirepass", "right") as port, redis.Redis(port=port, password="right") as admin:
         world = on(f"redis://{login}127.0.0.1:{port}", deadline_s=1)
@@ -377,7 +378,7 @@ def test_waiting_goes_by_the_sentinels_that_answer_and_leaves_no_connection_open
             world.connections.close()
 
 
-@pytest.mark.parametrize("scheme", ["redis://{}", "redis+sentinel://{}/mymaster"])
+@rows("scheme", ["redis://{}", "redis+sentinel://{}/mymaster"])
 def test_waiting_for_an_event_asks_a_server_that_closes_the_connection_twice_at_most(scheme: str) -> None:
     asked: list[str] = []
 

@@ -1,11 +1,10 @@
 """The benchmark of growth works: packed runs are runs to dcf, and every operation is measured beside them."""
 
-import pytest
-
 from benchmarks.growth import measure, open_site, sizes, table
 from benchmarks.growth_cases import CASES
 from dcf.core.catalog import RunQuery
 from dcf.core.model import RunStatus
+from tests.support.tables import rows
 
 
 def test_each_step_of_the_growth_has_ten_times_as_many_runs_as_the_one_before() -> None:
@@ -18,7 +17,7 @@ def test_every_operation_is_measured_beside_packed_runs() -> None:
     assert [line.split("|")[1].strip() for line in lines[: len(CASES)]] == [case.name for case in CASES]
 
 
-@pytest.mark.parametrize("on_cluster", [False, True], ids=["server", "cluster"])
+@rows("on_cluster", [False, True], ids=["server", "cluster"])
 def test_packed_runs_are_in_the_lists_of_their_redis_and_every_operation_works_beside_them(on_cluster: bool) -> None:
     with open_site(on_cluster=on_cluster) as site:
         site.grow(30, 30)

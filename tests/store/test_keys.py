@@ -1,6 +1,5 @@
 """Keys: every name has one, no two names share one, and whatever a workflow calls its states works on the server."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from dcf.store.key_kinds import KEY_KINDS
 from dcf.store.key_parts import decode_state, encode_state
 from dcf.store.keys import RunKeys
 from tests.support.machines import chain
+from tests.support.tables import rows
 from tests.support.world import World
 
 IDS = st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
@@ -82,7 +82,7 @@ def test_every_key_of_a_run_is_listed(workflow_id: str, path: str) -> None:
     assert made < set(run.every([path, "other"], [path], [path]))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@rows("name", NAMES)
 def test_any_name_of_a_state_works_end_to_end(real: World, name: str) -> None:
     run = real.create(
         chain(name, "Last"), agents={name: (f"a-{len(name)}", "other"), "Last": "z"}, run_input={"n": name}

@@ -24,6 +24,7 @@ from tests.support.counting import CountingPool
 from tests.support.machines import chain
 from tests.support.proxy import Fault, Proxy
 from tests.support.servers import listens, redis_server
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
@@ -180,7 +181,7 @@ def test_what_a_sweep_saw_on_the_old_redis_it_does_not_mend_on_the_new_one(
     assert lost not in failover.b.index.live()
 
 
-@pytest.mark.parametrize("command", ["EVAL", "ZADD"])
+@rows("command", ["EVAL", "ZADD"])
 def test_what_is_entered_while_a_sweep_mends_the_list_stays_as_it_was_entered(failover: Failover, command: str) -> None:
     """It found an entry that named nothing, and a run on no list; both change before it does something about them."""
     wish = failover.a.wish(chain("A"))

@@ -19,6 +19,7 @@ from dcf.store.opening import connect
 from tests.support.inboxes import reading
 from tests.support.machines import chain
 from tests.support.servers import free_port, listens, redis_server, running
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
@@ -168,9 +169,7 @@ def test_the_nodes_of_a_cluster_get_the_new_password(lone_node: Service) -> None
     connections.close()
 
 
-@pytest.mark.parametrize(
-    "query", ["canary=1", "socket_timeout=1", "ssl_ca_certs=none.pem", "password_file=f&password=x"]
-)
+@rows("query", ["canary=1", "socket_timeout=1", "ssl_ca_certs=none.pem", "password_file=f&password=x"])
 def test_the_url_of_a_cluster_takes_what_logs_in_and_nothing_else(query: str) -> None:
     with pytest.raises(InvalidArgument, match="REDIS_URL") as raised:
         connect(f"redis+cluster://h:1?{query}")
@@ -184,7 +183,7 @@ def test_a_password_without_a_name_is_that_of_the_default_user(service: Service)
     connections.close()
 
 
-@pytest.mark.parametrize(
+@rows(
     ("content", "reason"),
     [
         (None, "there is no such file"),
@@ -222,7 +221,7 @@ def test_an_application_reads_the_file_that_the_environment_names(
         assert listed.list_runs(RunQuery(limit=1)).rows == ()
 
 
-@pytest.mark.parametrize("scheme", ["redis://dcf:canary@h:1/0", "redis+sentinel://dcf:canary@h:1/mymaster"])
+@rows("scheme", ["redis://dcf:canary@h:1/0", "redis+sentinel://dcf:canary@h:1/mymaster"])
 def test_two_passwords_are_one_too_many(service: Service, scheme: str) -> None:
     for opened in (open_pool, open_async_client):
         with pytest.raises(InvalidArgument, match="there is a file with another one") as raised:

@@ -15,6 +15,7 @@ from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
 from tests.support.machines import numbered_chain
 from tests.support.proxy import Fault, Proxy
+from tests.support.tables import rows
 from tests.support.world import World
 
 Worlds = Callable[..., World]
@@ -78,7 +79,7 @@ def finalized(world: World, run: str) -> None:
     world.plane.finalize(run, Finalize(workflow_id=run))
 
 
-@pytest.mark.parametrize(("meanwhile", "code"), [(taken_over, "lease_lost"), (finalized, "terminal")])
+@rows(("meanwhile", "code"), [(taken_over, "lease_lost"), (finalized, "terminal")])
 def test_what_changed_since_it_was_read_ahead_is_read_again(
     far: World, worlds: Worlds, counting: CountingPool, meanwhile: Callable[[World, str], None], code: str
 ) -> None:
@@ -99,7 +100,7 @@ def test_an_assignment_that_changed_meanwhile_counts(far: World, worlds: Worlds)
     assert complete(far, run, lease).claimed is None
 
 
-@pytest.mark.parametrize("pace", [1_000_000, -1_000_000])
+@rows("pace", [1_000_000, -1_000_000])
 def test_a_decision_by_another_time_than_the_servers_is_not_written(
     far: World, counting: CountingPool, monkeypatch: pytest.MonkeyPatch, pace: int
 ) -> None:

@@ -29,6 +29,7 @@ from tests.support.counting import CountingPool
 from tests.support.machines import chain
 from tests.support.proxy import Proxy
 from tests.support.servers import listens, redis_server
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.support.world import World, new_token
 
@@ -125,7 +126,7 @@ ASKED: dict[str, tuple[Prepare, Callable[[World, str, str], object], type]] = {
 }
 
 
-@pytest.mark.parametrize("asked", ASKED)
+@rows("asked", ASKED)
 def test_nobody_is_refused_by_the_word_of_a_primary_whose_place_another_took(replaced: Replaced, asked: str) -> None:
     prepare, ask, expected = ASKED[asked]
     token = new_token()
@@ -137,7 +138,7 @@ def test_nobody_is_refused_by_the_word_of_a_primary_whose_place_another_took(rep
     assert isinstance(answer, expected), answer
 
 
-@pytest.mark.parametrize("ask", [lambda world, run: world.plane.run(run), lambda world, run: world.acquire(run, "A")])
+@rows("ask", [lambda world, run: world.plane.run(run), lambda world, run: world.acquire(run, "A")])
 def test_a_run_that_only_the_new_primary_knows_is_not_unknown(
     replaced: Replaced, ask: Callable[[World, str], object]
 ) -> None:
@@ -161,7 +162,7 @@ def test_a_run_that_the_new_primary_has_with_another_input_is_not_created_twice(
     assert again.existed
 
 
-@pytest.mark.parametrize("says", ["an answer", "an error"])
+@rows("says", ["an answer", "an error"])
 def test_a_document_outside_runs_is_judged_by_what_the_new_primary_has(replaced: Replaced, says: str) -> None:
     def missing() -> str:
         if says == "an error":
@@ -190,7 +191,7 @@ def test_a_document_outside_runs_is_judged_by_what_the_new_primary_has(replaced:
 # What it costs, and what it leaves behind
 
 
-@pytest.mark.parametrize(("replicas", "ending"), [(0, []), (1, [["UNWATCH", "SET", "WAIT"]])])
+@rows(("replicas", "ending"), [(0, []), (1, [["UNWATCH", "SET", "WAIT"]])])
 def test_a_refusal_costs_a_second_round_trip_only_where_replicas_confirm_it(
     replaced: Replaced, replicas: int, ending: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain
 from tests.support.servers import redis_server
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
@@ -130,7 +131,7 @@ def test_a_primary_that_becomes_a_replica_while_a_caller_waits_leaves_the_write_
     beside.close()
 
 
-@pytest.mark.parametrize("kind", ["UNBLOCKED", "READONLY"])
+@rows("kind", ["UNBLOCKED", "READONLY"])
 def test_waiting_for_an_event_at_a_primary_that_becomes_a_replica_may_be_repeated(kind: str) -> None:
     found = reply_error(redis.ResponseError(f"{kind} instance state changed"))
     assert isinstance(found, PassingError)

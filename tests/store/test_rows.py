@@ -3,14 +3,13 @@
 from dataclasses import fields
 from typing import Any
 
-import pytest
-
 from dcf.core.decision import Changes, Decision, OtherRun, Reads, Seeker, Snapshot
 from dcf.store.keys import RunKeys
 from dcf.store.reading import READS, Reading
 from dcf.store.writing import ANNOUNCES, WRITES, commit_commands
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, task
+from tests.support.tables import rows
 from tests.support.world import World
 
 RUN = RunKeys("r")
@@ -57,7 +56,7 @@ def test_every_row_that_is_read_has_its_row_in_the_snapshot() -> None:
     assert set(READS) == names(Reads) - {"agents", "open_states", "seeker", "claims", "whole_meta"}
 
 
-@pytest.mark.parametrize("row", sorted(names(Reads)))
+@rows("row", sorted(names(Reads)))
 def test_every_row_of_the_reads_asks_for_something(row: str) -> None:
     around: dict[str, Any] = {"open_states": (0, 9)} if row in {"claims", "seeker"} else {}
     assert Reading(RUN, Reads(**around, **{row: WANTED[row]})).commands() != Reading(RUN, Reads(**around)).commands()

@@ -40,6 +40,7 @@ from tests.support.counting import CountingPool
 from tests.support.machines import Document, chain, workflow
 from tests.support.restricted import RestrictedRedis
 from tests.support.scopes import parallel, task
+from tests.support.tables import rows
 from tests.support.world import World, new_token
 
 FOUR: Final = 4
@@ -65,7 +66,7 @@ def test_all_lists_of_a_run_are_in_one_slot_of_a_cluster(run: str) -> None:
     assert [plain_list(place) for place in places] == list(LISTS)
 
 
-@pytest.mark.parametrize("index", LISTS)
+@rows("index", LISTS)
 def test_with_one_shard_a_list_has_its_plain_key(index: str) -> None:
     assert in_every_shard(index, 1) == [place_of(index, "r-1", 1)] == [index]
     assert plain_list(index) == index
@@ -124,7 +125,7 @@ def ids(found: Any) -> list[str]:
     return [row.workflow_id for page in found for row in page.rows]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("looked_at", "latest", "own"),
     [
         pytest.param(2000, 4, 1, id="runs of the same moment"),
@@ -436,7 +437,7 @@ def due_in_four(four: World, server: RestrictedRedis, mine: str) -> tuple[Meddli
     return pool, through, run
 
 
-@pytest.mark.parametrize("packets", range(6))
+@rows("packets", range(6))
 def test_a_run_that_changes_while_the_clock_settles_it_in_steps_is_never_noted_too_late(
     four: World, server: RestrictedRedis, mine: str, packets: int
 ) -> None:
@@ -452,7 +453,7 @@ def test_a_run_that_changes_while_the_clock_settles_it_in_steps_is_never_noted_t
     assert float(four.ask("ZSCORE", keys.due(run), run)) <= needed
 
 
-@pytest.mark.parametrize("packets", range(4))
+@rows("packets", range(4))
 def test_a_commit_that_announced_itself_while_the_clock_settles_in_steps_is_repeated_or_noted(
     four: World, server: RestrictedRedis, mine: str, packets: int
 ) -> None:
@@ -472,7 +473,7 @@ def test_a_commit_that_announced_itself_while_the_clock_settles_in_steps_is_repe
     assert result is None or float(four.ask("ZSCORE", keys.due(run), run)) <= soon
 
 
-@pytest.mark.parametrize("packets", range(6))
+@rows("packets", range(6))
 def test_a_clock_that_dies_while_it_settles_in_steps_leaves_nothing_that_is_noted_too_late(
     four: World, server: RestrictedRedis, mine: str, packets: int
 ) -> None:
@@ -491,7 +492,7 @@ def test_a_clock_that_dies_while_it_settles_in_steps_leaves_nothing_that_is_note
     assert float(four.ask("ZSCORE", keys.due(run), run)) <= needed
 
 
-@pytest.mark.parametrize("packets", range(5))
+@rows("packets", range(5))
 def test_a_list_from_which_the_clock_took_a_run_has_it_again_if_the_run_changed(
     four: World, server: RestrictedRedis, mine: str, packets: int
 ) -> None:

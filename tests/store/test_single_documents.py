@@ -11,6 +11,7 @@ from dcf.store.connection import Connections, open_pool
 from dcf.store.documents import Documents, Verdict
 from tests.support.proxy import Fault, Proxy
 from tests.support.racing import race
+from tests.support.tables import rows
 from tests.support.world import World
 
 
@@ -63,7 +64,7 @@ def test_a_key_of_another_type_is_a_clear_error(real: World) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("fault", list(Fault))
+@rows("fault", list(Fault))
 def test_a_decision_that_knows_its_own_mark_is_applied_once_through_any_fault(
     worlds: Callable[..., World], proxy: Proxy, fault: Fault
 ) -> None:

@@ -15,6 +15,7 @@ from dcf.store.connection import Connections, open_pool
 from dcf.store.text_index import Differs, Full, Stored, TextIndex
 from tests.support.counting import CountingPool
 from tests.support.restricted import RestrictedRedis
+from tests.support.tables import rows
 
 SECOND = 1_000_000
 NOW = 1_700_000_000 * SECOND
@@ -91,9 +92,7 @@ def test_a_name_is_found_as_people_write_it(index: TextIndex, text: str, query: 
     assert found(index, query) == [1]
 
 
-@pytest.mark.parametrize(
-    "query", ["c++", "foo-bar", '"', '"open', "AND OR NOT", "a:b", "(", "*", "{}[]|~", "' OR 1=1 --", "%"]
-)
+@rows("query", ["c++", "foo-bar", '"', '"open', "AND OR NOT", "a:b", "(", "*", "{}[]|~", "' OR 1=1 --", "%"])
 def test_search_raises_on_c_plus_plus(index: TextIndex, query: str) -> None:
     """No query is an error, whatever signs are in it."""
     index.put(entry(1, "nothing of this kind"))
@@ -269,7 +268,7 @@ def test_an_entry_is_read_with_its_revision(index: TextIndex) -> None:
     assert index.get("e00001")[0] == Stored(revision=1, document={"n": 1})
 
 
-@pytest.mark.parametrize("size", [30, 300])
+@rows("size", [30, 300])
 def test_a_page_of_a_search_is_one_packet_however_many_entries_there_are(
     server: RestrictedRedis, name: str, size: int
 ) -> None:

@@ -13,6 +13,7 @@ from tests.support.authority import Authority, new_authority, tls_in_front, tls_
 from tests.support.inboxes import reading
 from tests.support.machines import chain
 from tests.support.servers import redis_server
+from tests.support.tables import rows
 from tests.support.world import World
 
 pytestmark = pytest.mark.anyio
@@ -102,8 +103,8 @@ async def test_a_server_may_ask_for_a_certificate_of_the_client(
             assert (await refused_wait(url)).startswith("Redis cannot be reached")
 
 
-@pytest.mark.parametrize("name", ["ssl_ca_certs", "ssl_certfile", "ssl_keyfile"])
-@pytest.mark.parametrize("scheme", ["rediss://h:1/0", "rediss+sentinel://h:1/mymaster"])
+@rows("name", ["ssl_ca_certs", "ssl_certfile", "ssl_keyfile"])
+@rows("scheme", ["rediss://h:1/0", "rediss+sentinel://h:1/mymaster"])
 def test_a_file_that_is_not_there_is_named_before_anything_is_sent(tmp_path: Path, scheme: str, name: str) -> None:
     for opened in (open_pool, open_async_client):
         with pytest.raises(InvalidArgument) as raised:

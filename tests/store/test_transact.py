@@ -23,6 +23,7 @@ from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
 from tests.support.machines import chain, numbered_chain
 from tests.support.proxy import Fault, Proxy
+from tests.support.tables import rows
 from tests.support.world import World, new_token
 
 Worlds = Callable[..., World]
@@ -70,8 +71,8 @@ def calls(client: redis.Redis) -> dict[str, int]:
     return {name.removeprefix("cmdstat_"): stat["calls"] for name, stat in found.items()}
 
 
-@pytest.mark.parametrize("states", [5, 500])
-@pytest.mark.parametrize("verb", COMMITS)
+@rows("states", [5, 500])
+@rows("verb", COMMITS)
 def test_a_verb_is_two_round_trips_and_as_many_commands_however_large_the_workflow(
     worlds: Worlds, counting: CountingPool, redis_client: redis.Redis, verb: str, states: int
 ) -> None:
@@ -129,7 +130,7 @@ def test_a_lost_race_is_decided_again_on_what_is_there_now(world: World) -> None
     assert world.doc(run, "A").lease.owner_agent_id == "fast"
 
 
-@pytest.mark.parametrize("change", ["$.status", "$.agents"])
+@rows("change", ["$.status", "$.agents"])
 def test_a_change_of_meta_between_reading_and_writing_is_a_lost_race(world: World, change: str) -> None:
     run, rounds = world.create(chain("A"), agents={"A": "w"}), 0
     value = {"$.status": '"cancelled"', "$.agents": '{"A": "somebody"}'}[change]
@@ -217,8 +218,8 @@ HAPPENED = {
 }
 
 
-@pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.LOSE_REPLY])
-@pytest.mark.parametrize("verb", HAPPENED)
+@rows("fault", [Fault.CUT_BEFORE, Fault.LOSE_REPLY])
+@rows("verb", HAPPENED)
 def test_a_request_whose_commit_meets_a_fault_is_applied_exactly_once_and_said_to_be(
     real: World, worlds: Worlds, proxy: Proxy, verb: str, fault: Fault
 ) -> None:
@@ -244,7 +245,7 @@ def test_a_commit_that_is_held_back_while_somebody_else_commits_is_decided_again
     assert real.doc(run, "A").attempts == 1
 
 
-@pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.LOSE_REPLY])
+@rows("fault", [Fault.CUT_BEFORE, Fault.LOSE_REPLY])
 def test_renewing_through_a_fault_holds_the_lease(real: World, worlds: Worlds, proxy: Proxy, fault: Fault) -> None:
     run, token = prepared(real, "renew")
     proxy.plan(fault)
@@ -253,7 +254,7 @@ def test_renewing_through_a_fault_holds_the_lease(real: World, worlds: Worlds, p
     assert real.doc(run, "A").lease.ttl_s == 77
 
 
-@pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.LOSE_REPLY])
+@rows("fault", [Fault.CUT_BEFORE, Fault.LOSE_REPLY])
 def test_creating_through_a_fault_creates_once(real: World, worlds: Worlds, proxy: Proxy, fault: Fault) -> None:
     wish = real.wish(chain("A", "B"))
     proxy.plan(fault)

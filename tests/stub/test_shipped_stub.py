@@ -11,6 +11,7 @@ from mcp.client import Client
 from dcf.worker import TaskFailed
 from tests.stub.conftest import Serve, Stub
 from tests.support.paths import ROOT
+from tests.support.tables import rows
 
 pytestmark = pytest.mark.anyio
 
@@ -116,9 +117,7 @@ async def test_the_first_order_has_exactly_the_figures_that_it_must_have(stub: S
     assert stub.metrics()["case_hits"]["orders:verify_customer:customer_valid"] == 1
 
 
-@pytest.mark.parametrize(
-    "name", ["order.json", "orders/california_free_shipping.json", "orders/new_york_no_discount.json"]
-)
+@rows("name", ["order.json", "orders/california_free_shipping.json", "orders/new_york_no_discount.json"])
 async def test_the_tools_agree_with_the_rules_of_the_pipeline(stub: Stub, name: str) -> None:
     order = read(name)
     async with stub.client() as client:

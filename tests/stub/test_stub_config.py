@@ -15,6 +15,7 @@ from dcf.stub.rates import new_bucket, take
 from dcf.stub.templates import Occasion, compile_template
 from dcf.values.located import Report, SourcePlace, locate
 from tests.stub.conftest import case, config, tool
+from tests.support.tables import rows
 
 
 def problems(document: Any) -> list[tuple[str | None, str]]:
@@ -82,7 +83,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("found", "column", "code"), REFUSED.values(), ids=REFUSED)
+@rows(("found", "column", "code"), REFUSED.values(), ids=REFUSED)
 def test_a_configuration_is_refused_at_its_place(found: Any, column: str, code: str) -> None:
     where = f"{ONE}.{column}" if column else ONE
     assert problems(config(s={"t": found})) == [(where, code)]
@@ -93,7 +94,7 @@ def test_a_server_is_never_renamed_but_refused(server: str) -> None:
     assert [code for _, code in problems({"servers": {server: {"tools": {"t": tool()}}}})] == ["invalid_name"]
 
 
-@pytest.mark.parametrize("name", ["a.b", "", "a b", "a/b", "a" * 65])
+@rows("name", ["a.b", "", "a b", "a/b", "a" * 65])
 def test_a_tool_is_never_renamed_but_refused(name: str) -> None:
     assert [code for _, code in problems(config(s={name: tool()}))] == ["invalid_name"]
 
@@ -116,7 +117,7 @@ def test_what_is_written_out_says_the_same_when_it_is_read_again() -> None:
     assert report == Report()
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"[]", b"{}", b"null", b'{"servers": {"s": []}}', b"[" * 9000])
+@rows("content", [b"", b"\xff\xfe", b"[]", b"{}", b"null", b'{"servers": {"s": []}}', b"[" * 9000])
 def test_a_stub_does_not_begin_with_a_file_that_it_cannot_use(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "stub.json"
     path.write_bytes(content)

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from tests.stub.conftest import Serve, Stub, Time, case, config, tool
+from tests.support.tables import rows
 
 pytestmark = pytest.mark.anyio
 
@@ -44,13 +45,13 @@ NOT_MATCHING = {
 }
 
 
-@pytest.mark.parametrize("match", MATCHING.values(), ids=MATCHING)
+@rows("match", MATCHING.values(), ids=MATCHING)
 async def test_a_case_fits(serve: Serve, match: Any) -> None:
     stub = serve(config(shop={"order": tool(case("hit", *match))}))
     assert await stub.call("order", "shop", **ORDER) == ({"from": "hit"}, '{"from":"hit"}')
 
 
-@pytest.mark.parametrize("match", NOT_MATCHING.values(), ids=NOT_MATCHING)
+@rows("match", NOT_MATCHING.values(), ids=NOT_MATCHING)
 async def test_a_case_does_not_fit(serve: Serve, match: Any) -> None:
     stub = serve(config(shop={"order": tool(case("hit", *match))}))
     assert (await stub.call("order", "shop", **ORDER))[0] == {"from": "default"}
@@ -72,7 +73,7 @@ async def test_the_heaviest_case_is_tried_first_and_then_the_order_of_the_file(s
     assert (await stub.call("t", "s", q="xx"))[0] == {"from": "first"}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("payload", "structured", "text"),
     [
         ({"a": [1]}, {"a": [1]}, '{"a":[1]}'),
@@ -126,7 +127,7 @@ async def test_the_same_seed_gives_the_same_answers_whatever_else_is_called(serv
     assert (await drawn(serve(document, seed=8), "t"))[0] != first
 
 
-@pytest.mark.parametrize(
+@rows(
     ("mode", "text"),
     [("throw", "stub_thrown_error"), ("http_500", "500: internal server error (stub)")],
 )
@@ -138,7 +139,7 @@ async def test_an_error_mode_is_a_failure_of_the_tool(serve: Serve, mode: str, t
     assert stub.metrics()["case_hits"] == {"s:t:(default)": 1, "s:t:bad": 1}
 
 
-@pytest.mark.parametrize(("more", "waited"), [({}, 10.0), ({"latencyMsOverride": 250}, 0.25)])
+@rows(("more", "waited"), [({}, 10.0), ({"latencyMsOverride": 250}, 0.25)])
 async def test_d_97i_a_timeout_ends_in_an_error_and_never_in_an_answer(serve: Serve, more: Any, waited: float) -> None:
     stub = serve(config(s={"t": tool(case("slow", errorMode="timeout", **more))}))
     assert (await stub.fail("t", "s")).startswith("timeout: ")
@@ -230,7 +231,7 @@ async def test_a_schema_whose_reference_leads_nowhere_fails_the_call_and_not_the
 TWINS = config(orders={"search": tool(case("o"))}, help={"search": tool(case("h")), "only": tool(case("only"))})
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@rows("mode", ["auto", "legacy"])
 async def test_d_97l_two_servers_may_have_a_tool_of_one_name(serve: Serve, mode: str) -> None:
     stub = serve(TWINS)
     async with stub.client(mode=mode) as client:
@@ -307,7 +308,7 @@ async def test_a_changed_file_is_taken_up_without_a_restart(serve: Serve) -> Non
     assert (stub.get("/healthz")["servers"], stub.get("/healthz")["tools"]) == (2, 2)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("broken", "told"),
     [
         ("{", "invalid_json"),
@@ -338,7 +339,7 @@ async def test_a_removed_file_leaves_the_old_tools_too(serve: Serve) -> None:
 # Who may ask
 
 
-@pytest.mark.parametrize("path", ["/mcp", "/mcp/s", "/healthz", "/metrics", "/metrics/reset"])
+@rows("path", ["/mcp", "/mcp/s", "/healthz", "/metrics", "/metrics/reset"])
 async def test_a_strange_host_or_origin_is_refused_everywhere(serve: Serve, path: str) -> None:
     stub = serve(config(s={"t": tool()}))
     method = "GET" if path in {"/healthz", "/metrics"} else "POST"
@@ -353,8 +354,8 @@ async def test_the_accepted_hosts_are_those_of_the_settings(serve: Serve) -> Non
     assert stub.get("/healthz", Host="stub.example")["ok"] is True
 
 
-@pytest.mark.parametrize("path", ["/mcp", "/mcp/s"])
-@pytest.mark.parametrize("method", ["GET", "DELETE"])
+@rows("path", ["/mcp", "/mcp/s"])
+@rows("method", ["GET", "DELETE"])
 async def test_there_are_no_sessions_to_listen_to_or_to_end(serve: Serve, path: str, method: str) -> None:
     stub = serve(config(s={"t": tool()}))
     response = httpx2.request(method, f"{stub.url}{path}", headers={"Accept": "text/event-stream"})

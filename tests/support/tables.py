@@ -4,15 +4,17 @@ Use `pytest.mark.parametrize` only where a row needs fixtures of its own.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import reprlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from itertools import product
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-_Test = Callable[..., None]
+_Test = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -58,29 +60,44 @@ def _one_test(table: _Table) -> _Test:
     @wraps(table.test)
     def run_rows(*, subtests: pytest.Subtests, **fixtures: Any) -> None:
         for row in table.rows:
-            try:
+            with _named(row, subtests):
                 table.test(**fixtures, **row.values)
-            except (Exception, pytest.fail.Exception, pytest.skip.Exception) as failure:
-                with subtests.test(row.label):
-                    raise failure  # noqa: TRY201 - a subtest is entered on failure only: it costs a millisecond
+
+    @wraps(table.test)
+    async def await_rows(*, subtests: pytest.Subtests, **fixtures: Any) -> None:
+        for row in table.rows:
+            with _named(row, subtests):
+                await table.test(**fixtures, **row.values)
 
     signature = inspect.signature(table.test)
     fixtures = [parameter for name, parameter in signature.parameters.items() if name not in table.rows[0].values]
     subtests = inspect.Parameter("subtests", inspect.Parameter.KEYWORD_ONLY)
-    vars(run_rows).update(__signature__=signature.replace(parameters=[*fixtures, subtests]), table=table)
-    return run_rows
+    test = await_rows if inspect.iscoroutinefunction(table.test) else run_rows
+    vars(test).update(__signature__=signature.replace(parameters=[*fixtures, subtests]), table=table)
+    return test
+
+
+@contextmanager
+def _named(row: _Row, subtests: pytest.Subtests) -> Iterator[None]:
+    """Report a failure as that of a subtest. A row that passes enters none: that would take a millisecond."""
+    try:
+        yield
+    except (Exception, pytest.fail.Exception, pytest.skip.Exception) as failure:
+        with subtests.test(row.label):
+            raise failure  # noqa: TRY201 - raised within the subtest, which reports it
 
 
 def _row(arguments: Sequence[str], row: Any, name_of: Callable[[Any], str]) -> _Row:
-    label = None
+    label, values = None, (row,) if len(arguments) == 1 else tuple(row)
     if hasattr(row, "marks"):  # what `pytest.param` returns
         assert not row.marks, "a row has no marks: write a test of its own"
         label, values = row.id, tuple(row.values)
-    else:
-        values = (row,) if len(arguments) == 1 else tuple(row)
-    return _Row(cast("str | None", label) or ", ".join(map(name_of, values)), dict(zip(arguments, values, strict=True)))
+    label = label or ", ".join(str(name_of(value) or _shown(value)) for value in values)
+    return _Row(label, dict(zip(arguments, values, strict=True)))
 
 
 def _shown(value: Any) -> str:
-    text = str(getattr(value, "__name__", None) or repr(value))
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    try:
+        return str(getattr(value, "__name__", None) or reprlib.repr(value))
+    except ValueError:  # an integer of more digits than Python writes
+        return type(value).__name__

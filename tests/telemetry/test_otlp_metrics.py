@@ -9,6 +9,7 @@ from dcf.metrics import SECONDS, Meters, MetricValues
 from dcf.telemetry.otlp_metrics import collector_of, sending
 from dcf.tools.metrics_route import RUNS
 from tests.support.collector import Collector, collecting
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 
 CUMULATIVE = 2
@@ -90,7 +91,7 @@ def test_a_collector_that_failed_is_told_all_of_it_the_next_time(collector: Coll
     assert sent(collector)["dcf_txn_conflicts_total"].sum.data_points[0].as_int == 1
 
 
-@pytest.mark.parametrize(
+@rows(
     ("variables", "expected"),
     [
         ({}, None),

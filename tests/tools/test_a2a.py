@@ -14,6 +14,7 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.definition import read_definition
 from dcf.tools.server import build_http_app
+from tests.support.tables import rows
 from tests.system.hosting.environments import A2A, WANTED, WHY_NOT
 from tests.tools.calls import serving
 
@@ -82,7 +83,7 @@ def test_a_server_that_names_no_workflow_has_neither_card_nor_endpoint(replica: 
         assert httpx2.post(f"{bare}/a2a", json={}).status_code == 404
 
 
-@pytest.mark.parametrize("narrowed", [{"read_only": True}, {"toolsets": ("people", "execution")}])
+@rows("narrowed", [{"read_only": True}, {"toolsets": ("people", "execution")}])
 def test_a_server_that_does_not_serve_the_tools_has_no_such_address(
     replica: Callable[..., Application], narrowed: dict[str, Any]
 ) -> None:
@@ -132,7 +133,7 @@ def test_a_run_that_fails_says_why(url: str, planner: str) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("method", "params", "code"),
     [
         ("GetTask", {"id": "no-such-run"}, -32001),

@@ -10,6 +10,7 @@ import pytest
 from dcf.application import Application
 from dcf.tools.registry import TOOLS
 from tests.support.skill_manifests import manifest, tool
+from tests.support.tables import rows
 from tests.tools.access import EVERYTHING, ask, key_of, smallest
 from tests.tools.calls import ONE_TASK
 
@@ -60,7 +61,7 @@ def ear() -> Iterator[Ear]:
         yield Ear(listener)
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
+@rows("name", sorted(TOOLS))
 async def test_no_spelling_of_a_redis_url_is_taken_or_called(walled: Application, ear: Ear, name: str) -> None:
     for form in REDIS:
         url = form.format(port=ear.port)
@@ -70,7 +71,7 @@ async def test_no_spelling_of_a_redis_url_is_taken_or_called(walled: Application
     assert not ear.was_called()
 
 
-@pytest.mark.parametrize("form", WEB)
+@rows("form", WEB)
 async def test_no_server_of_tools_is_taken_from_a_manifest(walled: Application, ear: Ear, form: str) -> None:
     url = form.format(port=ear.port)
     definition = {"type": "mcp_server", "endpointUrl": url, "operationId": "a"}
@@ -83,7 +84,7 @@ async def test_no_server_of_tools_is_taken_from_a_manifest(walled: Application, 
     assert not ear.was_called()
 
 
-@pytest.mark.parametrize("form", WEB)
+@rows("form", WEB)
 async def test_no_document_is_fetched_from_an_address(walled: Application, ear: Ear, form: str) -> None:
     """Where a document or a file is named, a URL is the name of none."""
     url = form.format(port=ear.port)

@@ -12,6 +12,7 @@ from dcf.application import Application, open_application
 from dcf.settings import Settings
 from dcf.tools.server import build_server
 from tests.support.skill_manifests import REGISTRY, manifest, source, tool
+from tests.support.tables import rows
 from tests.tools.calls import WORKFLOWS, Answer, Tools
 
 pytestmark = pytest.mark.anyio
@@ -306,7 +307,7 @@ async def test_tasks_inside_parallel_and_map_get_agents_too(tools: Tools, run_id
     assert set(crew["agents_map"]) == {"Left", "Item"}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("change", "code", "words"),
     [
         ({"af_imports": [{"uri": "../../etc/passwd"}]}, "invalid_argument", "leads out of the directory"),
@@ -391,7 +392,7 @@ async def test_the_skillset_shows_what_there_is(tools: Tools) -> None:
     assert catalogued["available_skills"][0]["directives_preview"] is None
 
 
-@pytest.mark.parametrize(
+@rows(
     ("tool_name", "argument"),
     [("get_skillset", "manifests_dir"), ("get_skillset_from_catalog", "catalog_path"), ("get_skillset", "schema_path"),
      ("validate_skill_manifest", "schema_path"), ("create_worker_agents", "imports_base_dir")],
@@ -408,7 +409,7 @@ async def test_a_manifest_is_judged_as_text_as_an_object_and_by_name(tools: Tool
         assert (answer["ok"], answer["exit_code"]) == (True, 0)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("given", "exit_code", "code"),
     [
         ("{", 4, "invalid_argument"),
@@ -447,7 +448,7 @@ async def test_a_skill_is_loaded_once_and_unloaded_once(tools: Tools, run_id: st
     assert "nothing to unload" in nothing["status"]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("given", "code"),
     [
         ("skill://python@1.0.0", "forbidden"),
@@ -485,7 +486,7 @@ async def test_a_skill_for_an_agent_that_is_not_there_is_refused(tools: Tools) -
     await tools.refused("unknown_agent", "load_skill", skill_json=manifest(), agent_id="agent-nobody")
 
 
-@pytest.mark.parametrize("name", ["order_processing", "customer_support"])
+@rows("name", ["order_processing", "customer_support"])
 async def test_the_shipped_workflows_can_be_staffed_and_their_skills_loaded_as_things_are_set(
     application: Application, run_id: str, name: str
 ) -> None:

@@ -11,6 +11,7 @@ from mcp.client import Client
 from dcf.application import Application
 from dcf.tools.server import build_server
 from tests.support.restricted import RestrictedRedis
+from tests.support.tables import rows
 from tests.tools.calls import ONE_TASK, TWO_TASKS, Tools, lease_on, new_run
 
 pytestmark = pytest.mark.anyio
@@ -40,8 +41,8 @@ async def test_a_missing_argument_is_named(tools: Tools) -> None:
     assert (error, hint[:30]) == ("The argument owner_agent_id is missing.", "owner_agent_id: Your agent id.")
 
 
-@pytest.mark.parametrize("ttl", [0, -1, 10**9, 10**30, 1.5, "x", "300", True, None, [300], float("nan")])
-@pytest.mark.parametrize("tool", ["acquire_state_lease", "claim_ready_state"])
+@rows("ttl", [0, -1, 10**9, 10**30, 1.5, "x", "300", True, None, [300], float("nan")])
+@rows("tool", ["acquire_state_lease", "claim_ready_state"])
 async def test_a_lease_lasts_between_a_second_and_a_day(tools: Tools, ttl: object, tool: str) -> None:
     state = {"state": "A"} if tool == "acquire_state_lease" else {}
     error, hint = await _refusal(tools, tool, workflow_id="r", owner_agent_id="a", lease_ttl_s=ttl, **state)
@@ -49,7 +50,7 @@ async def test_a_lease_lasts_between_a_second_and_a_day(tools: Tools, ttl: objec
     assert hint
 
 
-@pytest.mark.parametrize("ttl", [1, 3600])
+@rows("ttl", [1, 3600])
 async def test_the_bounds_of_a_lease_are_possible(tools: Tools, run_id: str, ttl: int) -> None:
     await new_run(tools, run_id)
     answer = await tools.ok(
@@ -92,7 +93,7 @@ MINIMAL: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize(("tool", "name", "value", "wanted"), WRONG)
+@rows(("tool", "name", "value", "wanted"), WRONG)
 async def test_a_wrong_value_is_answered_with_what_it_should_be(
     tools: Tools, tool: str, name: str, value: object, wanted: str
 ) -> None:
@@ -100,7 +101,7 @@ async def test_a_wrong_value_is_answered_with_what_it_should_be(
     assert error == f"{name} must be {wanted}."
 
 
-@pytest.mark.parametrize(
+@rows(
     ("tool", "arguments", "words"),
     [
         ("acquire_state_lease", {"require_ready": False}, "require_ready=false is not possible"),
@@ -115,7 +116,7 @@ async def test_what_the_seed_allowed_and_cannot_be_done_safely_is_refused(
     assert words in error
 
 
-@pytest.mark.parametrize("url", ["", "redis://:pw-canary@evil:6379/0", "unix:///var/run/docker.sock", "own"])
+@rows("url", ["", "redis://:pw-canary@evil:6379/0", "unix:///var/run/docker.sock", "own"])
 async def test_no_caller_chooses_the_redis_server(application: Application, tools: Tools, url: str) -> None:
     sent = application.redis_url if url == "own" else url
     for tool, arguments in MINIMAL.items():
@@ -159,8 +160,8 @@ async def test_an_operator_may_release_and_take_what_belongs_to_others(
 VALUES: list[object] = [{"a": [1, None]}, [1, "x"], 7, 1.5, True, None, "text"]
 
 
-@pytest.mark.parametrize("value", VALUES)
-@pytest.mark.parametrize("as_text", [True, False])
+@rows("value", VALUES)
+@rows("as_text", [True, False])
 async def test_an_output_may_be_any_json_as_text_or_as_it_is(
     tools: Tools, run_id: str, value: object, as_text: bool
 ) -> None:
@@ -180,8 +181,8 @@ async def test_an_output_may_be_any_json_as_text_or_as_it_is(
     assert read["meta"]["output"] == value
 
 
-@pytest.mark.parametrize("value", [{"a": 1}, [1], 7, 1.5, False, "text"])
-@pytest.mark.parametrize("as_text", [True, False])
+@rows("value", [{"a": 1}, [1], 7, 1.5, False, "text"])
+@rows("as_text", [True, False])
 async def test_an_input_may_be_any_json_as_text_or_as_it_is(
     tools: Tools, run_id: str, value: object, as_text: bool
 ) -> None:
@@ -191,8 +192,8 @@ async def test_an_input_may_be_any_json_as_text_or_as_it_is(
     assert held["work"]["input"] == value
 
 
-@pytest.mark.parametrize("value", [{"note": "x"}, ["x"], 7, "text"])
-@pytest.mark.parametrize("as_text", [True, False])
+@rows("value", [{"note": "x"}, ["x"], 7, "text"])
+@rows("as_text", [True, False])
 async def test_a_payload_may_be_any_json_as_text_or_as_it_is(
     tools: Tools, run_id: str, value: object, as_text: bool
 ) -> None:
@@ -204,7 +205,7 @@ async def test_a_payload_may_be_any_json_as_text_or_as_it_is(
     assert event["event"]["payload"] == value
 
 
-@pytest.mark.parametrize("as_text", [True, False])
+@rows("as_text", [True, False])
 async def test_documents_and_lists_may_be_text_or_native(tools: Tools, run_id: str, as_text: bool) -> None:
     def sent(value: object) -> object:
         return json.dumps(value) if as_text else value
@@ -224,15 +225,15 @@ async def test_documents_and_lists_may_be_text_or_native(tools: Tools, run_id: s
     assert (skipped["skipped"], skipped["skip_reason"]) == (True, "status_in_skip_list:pending")
 
 
-@pytest.mark.parametrize("states", ["[]", [], None])
+@rows("states", ["[]", [], None])
 async def test_no_states_means_all_states(tools: Tools, run_id: str, states: object) -> None:
     await new_run(tools, run_id, TWO_TASKS)
     read = await tools.ok("read_workflow_control_plane", workflow_id=run_id, states_json=states)
     assert list(read["states"]) == ["A", "B"]
 
 
-@pytest.mark.parametrize("wrong", ["5", "null", '"pending"', "[1]", '{"a": 1}', [None], "[", '["a\\n"]'])
-@pytest.mark.parametrize("name", ["states_json", "skip_if_status_in_json"])
+@rows("wrong", ["5", "null", '"pending"', "[1]", '{"a": 1}', [None], "[", '["a\\n"]'])
+@rows("name", ["states_json", "skip_if_status_in_json"])
 async def test_a_list_of_names_is_nothing_else(tools: Tools, run_id: str, name: str, wrong: object) -> None:
     await new_run(tools, run_id)
     tool = "read_workflow_control_plane" if name == "states_json" else "notify_if_ready"

@@ -25,6 +25,7 @@ from dcf.ports import BlobStore
 from dcf.runs.artifacts import PartGiven
 from dcf.store.artifacts import blob_name
 from tests.support.paths import ROOT
+from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import ONE_TASK
 
@@ -191,8 +192,8 @@ with open_application(Settings.model_validate({"redis_url": url, "artifact_store
 """
 
 
-@pytest.mark.parametrize("of", [1, 2])
-@pytest.mark.parametrize("moment", ["before the file has its name", "before the record", "before it is whole"])
+@rows("of", [1, 2])
+@rows("moment", ["before the file has its name", "before the record", "before it is whole"])
 async def test_what_a_killed_process_began_is_done_again_and_leaves_nothing(
     replica: Callable[..., Application], run_id: str, tmp_path: Path, moment: str, of: int
 ) -> None:

@@ -22,6 +22,7 @@ from dcf.runs.artifacts import PartGiven
 from dcf.store.artifact_keys import BLOBS, UPLOADS, artifact_quota
 from dcf.tools.server import build_server
 from dcf.values.refusal import Refusal
+from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import Answer, Tools, new_run
 
@@ -88,7 +89,7 @@ async def whole(tools: Tools, run: str, artifact_id: str) -> bytes:
     return found
 
 
-@pytest.mark.parametrize("size", [0, 1, INLINE, INLINE + 1, 200_001])
+@rows("size", [0, 1, INLINE, INLINE + 1, 200_001])
 async def test_what_is_put_is_what_is_got(shelved: Tools, run: str, home: Path, size: int) -> None:
     data = secrets.token_bytes(size)
     put = await shelved.ok("put_artifact", workflow_id=run, name="a.bin", content_type="binary", **b64(data))
@@ -139,7 +140,7 @@ async def test_the_same_content_again_is_the_same_artifact(shelved: Tools, run: 
     assert len(events["events"]) == 1
 
 
-@pytest.mark.parametrize("size", [10, 5000])
+@rows("size", [10, 5000])
 async def test_other_content_under_an_id_is_a_conflict(shelved: Tools, run: str, home: Path, size: int) -> None:
     wish = {"workflow_id": run, "name": "plan.txt", "artifact_id": "plan"}
     await shelved.ok("put_artifact", **wish, content="x" * size)
@@ -210,7 +211,7 @@ async def test_an_upload_that_became_something_else_than_meant_is_dropped(shelve
     await shelved.ok("put_artifact", **wish, part=1, content="another")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("wrong", "code"),
     [
         ({"content": "no base64!", "encoding": "base64"}, "invalid_argument"),
@@ -285,7 +286,7 @@ async def test_pages_follow_each_other_oldest_first(shelved: Tools, run: str) ->
     assert names == [f"f{number}" for number in range(5)]
 
 
-@pytest.mark.parametrize("damage", ["changed", "gone"])
+@rows("damage", ["changed", "gone"])
 async def test_damaged_content_is_not_handed_out(shelved: Tools, run: str, home: Path, damage: str) -> None:
     await shelved.ok("put_artifact", workflow_id=run, name="a", artifact_id="a", content="x" * 5000)
     (path,) = below(home, run)
@@ -440,7 +441,7 @@ async def _at_once(attempts: list[Callable[[], Any]]) -> list[Any]:
     return answers
 
 
-@pytest.mark.parametrize("size", [10, 5000])
+@rows("size", [10, 5000])
 async def test_of_two_who_put_other_content_at_once_one_is_kept_and_the_other_is_told(
     shelf: Application, shelved: Tools, run: str, home: Path, size: int
 ) -> None:

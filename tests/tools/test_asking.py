@@ -10,6 +10,7 @@ from mcp_types import ElicitRequestParams, ElicitResult
 
 from dcf.application import Application
 from dcf.tools.server import build_http_app, build_server
+from tests.support.tables import rows
 from tests.tools.calls import Tools, new_run, serving
 from tests.tools.test_people_tools import GIVEN, asked
 
@@ -40,7 +41,7 @@ async def answered(client: Client, run: str, **more: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@rows("mode", ["auto", "legacy"])
 async def test_who_gives_no_choice_is_asked_and_their_answer_counts(
     site: Application, operator: Tools, mode: str
 ) -> None:
@@ -73,8 +74,8 @@ async def test_a_choice_that_is_given_is_taken_without_asking(site: Application,
     assert alice.seen == []
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-@pytest.mark.parametrize("person", [Person("decline"), Person("cancel"), None], ids=["declines", "cancels", "no form"])
+@rows("mode", ["auto", "legacy"])
+@rows("person", [Person("decline"), Person("cancel"), None], ids=["declines", "cancels", "no form"])
 async def test_without_an_answer_nothing_is_answered_and_the_hint_says_what_to_do(
     site: Application, operator: Tools, person: Person | None, mode: str
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from dcf.application import Application
 from dcf.store.audit_trail import AuditEntry
 from dcf.tools.registry import TOOLS, ToolSpec
+from tests.support.tables import rows
 from tests.tools.access import PLANNER, ask, key_of
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +26,7 @@ def _changing() -> list[ToolSpec]:
     return [spec for spec in outside if not spec.read_only]
 
 
-@pytest.mark.parametrize("spec", _changing(), ids=lambda spec: spec.name)
+@rows("spec", _changing(), ids=lambda spec: spec.name)
 def test_every_tool_that_changes_something_outside_runs_is_recorded(spec: ToolSpec) -> None:
     assert spec.audit
     assert set(spec.audit) <= spec.arguments.model_fields.keys() | spec.answer.model_fields.keys()

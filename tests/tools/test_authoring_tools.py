@@ -13,6 +13,7 @@ from dcf.stub.config_file import ConfigFile
 from dcf.tools.registry import TOOLS
 from dcf.tools.server import build_server
 from tests.support.paths import ROOT
+from tests.support.tables import rows
 from tests.tools.calls import Tools
 
 pytestmark = pytest.mark.anyio
@@ -65,7 +66,7 @@ def generated(place: Path) -> dict[str, str]:
     return {path.relative_to(place).as_posix(): path.read_text("utf-8") for path in files if path.is_file()}
 
 
-@pytest.mark.parametrize("tool", SEED)
+@rows("tool", SEED)
 async def test_the_tools_have_the_parameters_and_fields_of_the_seed(author: Application, tool: str) -> None:
     async with Client(build_server(author)) as client:
         (found,) = [one for one in (await client.list_tools()).tools if one.name == tool]
@@ -129,11 +130,11 @@ async def test_with_a_problem_nothing_is_written_and_every_problem_is_told(autho
     assert generated(place) == before
 
 
-@pytest.mark.parametrize(
+@rows(
     ("tool", "parameter"),
     [(tool, one) for tool, seed in SEED.items() for one in sorted(seed["parameters"]) if not one.startswith("out_d")],
 )
-@pytest.mark.parametrize("path", ["../secret.csv", "/etc/passwd", "nul\0byte", "skills_src/../../x.json"])
+@rows("path", ["../secret.csv", "/etc/passwd", "nul\0byte", "skills_src/../../x.json"])
 async def test_d_104_no_path_leads_out_of_its_directory(
     author: Application, place: Path, tool: str, parameter: str, path: str
 ) -> None:

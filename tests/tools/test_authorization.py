@@ -10,6 +10,7 @@ from dcf.core.access import Scope
 from dcf.tools.callers import current_caller
 from dcf.tools.registry import TOOLS, Arguments, tool
 from dcf.tools.registry import Answer as ToolAnswer
+from tests.support.tables import rows
 from tests.tools.access import PLANNER, WORKER, ask, key_of, smallest
 from tests.tools.calls import ONE_TASK, TWO_TASKS
 
@@ -28,8 +29,8 @@ OF_PLANNERS: dict[str, dict[str, Any]] = {
 """Tools that only the planner of a run may use on it."""
 
 
-@pytest.mark.parametrize("scope", list(Scope))
-@pytest.mark.parametrize("name", sorted(TOOLS))
+@rows("scope", list(Scope))
+@rows("name", sorted(TOOLS))
 async def test_a_tool_is_for_its_own_scope_only(alone: Application, name: str, scope: Scope) -> None:
     """With an argument that no tool has, so that whoever is admitted gets no further."""
     answer = await ask(alone, key_of(scope), name, no_such_argument=1)
@@ -40,12 +41,12 @@ async def test_a_tool_is_for_its_own_scope_only(alone: Application, name: str, s
     assert f"--scope {TOOLS[name].scope}" in answer.hint
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
+@rows("name", sorted(TOOLS))
 async def test_without_a_scope_nothing_is_allowed(alone: Application, name: str) -> None:
     assert (await ask(alone, key_of(), name, **smallest(name))).code == "forbidden"
 
 
-@pytest.mark.parametrize("name", SPEAKING)
+@rows("name", SPEAKING)
 async def test_a_key_of_one_agent_may_not_act_as_another(alone: Application, name: str) -> None:
     spec = TOOLS[name]
     assert spec.acts_as is not None
@@ -82,7 +83,7 @@ async def test_an_agent_that_does_not_say_who_it_is_is_the_one_of_its_key(alone:
         assert (await ask(alone, you, "renew_state_lease", **stolen)).code == "ok", name
 
 
-@pytest.mark.parametrize("name", sorted(OF_PLANNERS))
+@rows("name", sorted(OF_PLANNERS))
 async def test_a_planner_plans_its_own_runs_only(alone: Application, name: str) -> None:
     run = await _run(alone, planner="planner-1")
     arguments = {"workflow_id": run} | OF_PLANNERS[name]
@@ -118,7 +119,7 @@ async def test_a_worker_may_tell_the_next_one_and_not_start_a_run(alone: Applica
     assert told.code != "forbidden"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "arguments"),
     [
         ("release_state_lease", {"force": True}),

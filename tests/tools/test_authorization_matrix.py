@@ -17,6 +17,7 @@ from dcf.core.access import Scope
 from dcf.core.quotas import Account, Quotas
 from dcf.tools.registry import TOOLS
 from tests.support.skill_manifests import manifest
+from tests.support.tables import rows
 from tests.tools.access import ask, key_of, smallest
 from tests.tools.calls import TWO_TASKS, Answer
 
@@ -89,7 +90,7 @@ REST = tuple(scope for scope in Scope if scope is not Scope.OPERATE)
 CALLERS = {str(scope): (scope,) for scope in Scope} | {"all but operate": REST, "none": ()}
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
+@rows("name", sorted(TOOLS))
 async def test_on_the_run_of_another_nothing_changes(app: Application, raw_redis: redis.Redis, name: str) -> None:
     theirs = await Site(app, raw_redis, OTHER).open()
     before, spec = theirs.kept(), TOOLS[name]
@@ -104,7 +105,7 @@ async def test_on_the_run_of_another_nothing_changes(app: Application, raw_redis
         assert theirs.kept() == before, case
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
+@rows("name", sorted(TOOLS))
 async def test_on_ones_own_run_the_scope_of_the_tool_decides(
     app: Application, raw_redis: redis.Redis, name: str
 ) -> None:
@@ -121,7 +122,7 @@ async def test_on_ones_own_run_the_scope_of_the_tool_decides(
     assert answer.code != "forbidden" or name in _OPERATORS, answer.text
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
+@rows("name", sorted(TOOLS))
 async def test_a_key_that_calls_too_often_changes_nothing_whatever_its_scopes(
     app: Application, raw_redis: redis.Redis, name: str
 ) -> None:
@@ -134,8 +135,8 @@ async def test_a_key_that_calls_too_often_changes_nothing_whatever_its_scopes(
     assert mine.kept() == before
 
 
-@pytest.mark.parametrize("tool", ["json_create", "json_set"])
-@pytest.mark.parametrize("known", CALLERS)
+@rows("tool", ["json_create", "json_set"])
+@rows("known", CALLERS)
 async def test_only_the_scope_operate_makes_a_document_that_never_expires(
     app: Application, raw_redis: redis.Redis, known: str, tool: str
 ) -> None:

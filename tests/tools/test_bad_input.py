@@ -23,6 +23,7 @@ from dcf.tools.registry import ID_PATTERN, TOOLS
 from dcf.tools.server import build_server
 from dcf.values import json_text
 from tests.support.redis_contents import GONE_S, Kept, changed
+from tests.support.tables import rows
 from tests.tools.access import smallest
 from tests.tools.calls import Answer, Tools, check, lease_on, new_run
 
@@ -208,7 +209,7 @@ async def _answer(application: Application, tools: Tools, tool: str, arguments: 
     return await tools.call(tool, **arguments)
 
 
-@pytest.mark.parametrize(("tool", "argument"), list(_cases()))
+@rows(("tool", "argument"), list(_cases()))
 async def test_a_bad_value_is_refused_in_words_and_changes_nothing(
     application: Application, shared: tuple[Tools, str], dump: Dump, tool: str, argument: str
 ) -> None:
@@ -231,9 +232,7 @@ async def test_a_bad_value_is_refused_in_words_and_changes_nothing(
     assert changed(before, dump()) == set()
 
 
-@pytest.mark.parametrize(
-    "tool", sorted(name for name, spec in OFFERED.items() if "workflow_id" in spec.arguments.model_fields)
-)
+@rows("tool", sorted(name for name, spec in OFFERED.items() if "workflow_id" in spec.arguments.model_fields))
 async def test_an_unknown_run_is_named(shared: tuple[Tools, str], dump: Dump, tool: str) -> None:
     tools, _ = shared
     if tool in MAY_BE_NEW:
@@ -245,8 +244,8 @@ async def test_an_unknown_run_is_named(shared: tuple[Tools, str], dump: Dump, to
     assert changed(before, dump()) == set()
 
 
-@pytest.mark.parametrize("tool", ["renew_state_lease", "release_state_lease", "update_workflow_control_plane"])
-@pytest.mark.parametrize("token", ["wrong", "x" * 200, "***", "null", "lease-"])
+@rows("tool", ["renew_state_lease", "release_state_lease", "update_workflow_control_plane"])
+@rows("token", ["wrong", "x" * 200, "***", "null", "lease-"])
 async def test_a_wrong_token_changes_nothing(shared: tuple[Tools, str], dump: Dump, tool: str, token: str) -> None:
     tools, workflow_id = shared
     before = dump()

@@ -14,6 +14,7 @@ from dcf.core.access import Scope
 from dcf.settings import Settings
 from dcf.tools.http_bodies import FREE, BodyBudget, LimitedBodies, body_budget
 from dcf.tools.server import build_http_app
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.tools.raw_http import Served, get, head, post, served, status
 
@@ -164,7 +165,7 @@ def test_a_request_with_more_than_two_hundred_thousand_values_is_not_parsed(site
     assert _asked(site, _called(values[:-100]), key) == 200
 
 
-@pytest.mark.parametrize("first", ["Content-Length", "Transfer-Encoding"])
+@rows("first", ["Content-Length", "Transfer-Encoding"])
 def test_a_request_with_two_lengths_is_refused_and_its_connection_closed(site: _Site, first: str) -> None:
     lengths = {"Content-Length": f"Content-Length: {len(LIST)}", "Transfer-Encoding": "Transfer-Encoding: chunked"}
     told = [lengths.pop(first), *lengths.values()]
@@ -175,7 +176,7 @@ def test_a_request_with_two_lengths_is_refused_and_its_connection_closed(site: _
     assert answer.count(b"HTTP/1.1") == 1, "what came after it is not read"
 
 
-@pytest.mark.parametrize("header", ["Origin: http://localhost:1", "Host: localhost"])
+@rows("header", ["Origin: http://localhost:1", "Host: localhost"])
 def test_a_repeated_origin_or_host_is_refused(site: _Site, header: str) -> None:
     own = [header] if header.startswith("Host") else [header, "Origin: http://evil.example"]
     assert status(site.server.ask(post(LIST, site.key(), *own))) == 400

@@ -13,6 +13,7 @@ import pytest
 from dcf.application import Application
 from dcf.tools.registry import TOOLS
 from dcf.tools.server import build_http_app
+from tests.support.tables import rows
 from tests.tools.access import EVERYTHING, ask, key_of, smallest
 from tests.tools.calls import serving
 
@@ -60,7 +61,7 @@ TAKES_JSON = sorted(
 )
 
 
-@pytest.mark.parametrize(("name", "argument"), TAKES_JSON)
+@rows(("name", "argument"), TAKES_JSON)
 async def test_every_json_bomb_is_refused_in_words(
     walled: Application, raw_redis: Any, name: str, argument: str
 ) -> None:
@@ -91,8 +92,8 @@ PADDED = CALL[:-1] + b" " * 50_000_000 + b"}"
 ENCODINGS: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress}
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("body", [CALL, PADDED], ids=["a call", "fifty megabytes"])
+@rows("encoding", ENCODINGS)
+@rows("body", [CALL, PADDED], ids=["a call", "fifty megabytes"])
 def test_a_compressed_request_is_never_unpacked(url: str, encoding: str, body: bytes) -> None:
     packed = ENCODINGS[encoding](body)
     headers = {

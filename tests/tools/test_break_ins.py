@@ -12,6 +12,7 @@ from dcf.application import Application, open_application
 from dcf.core.access import Caller, Scope
 from dcf.settings import Settings
 from tests.support.skill_manifests import manifest
+from tests.support.tables import rows
 from tests.tools.access import EVERYTHING, PLANNER, WORKER, ask, key_of
 from tests.tools.calls import TWO_TASKS, Answer
 
@@ -170,7 +171,7 @@ async def test_a_planner_makes_no_run_in_the_name_of_another(alone: Application,
     assert (await _ok(alone, OWNER, "create_workflow_control_plane", **wish, workflow_id=run))["existing_keys"]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("path", "value"),
     [
         ("$.agents", {"A": "planner-2"}),
@@ -219,7 +220,7 @@ async def test_a_request_of_another_is_not_repeated_into_a_change(alone: Applica
 # Agents
 
 
-@pytest.mark.parametrize("ended", [False, True], ids=["before its run", "after its run"])
+@rows("ended", [False, True], ids=["before its run", "after its run"])
 async def test_agents_whose_run_is_not_there_are_nobodys_to_delete(alone: Application, ended: bool) -> None:
     """They may be of a planner that is about to create the run, or of one whose run has expired."""
     name = f"run-{secrets.token_hex(4)}"
@@ -249,7 +250,7 @@ async def test_an_agent_that_was_made_for_no_run_is_deleted_by_an_operator_only(
 ODD = ["%2e%2e", "..%2f", "a:b", "{a}", "a}b", "a*", "?", "[a]", "a\\b", 'a"b', "a'b", "a\x00", "a\n", "\u202e", "é"]
 
 
-@pytest.mark.parametrize("odd", ODD)
+@rows("odd", ODD)
 async def test_odd_characters_reach_no_other_key(alone: Application, run: str, odd: str) -> None:
     everything = key_of(*EVERYTHING)
     for key in (f"doc:{odd}", f"cp:wf:{odd}:meta", f"cp:wf:{run}:state:{odd}", f"cp:wf:{{{run}}}:meta{odd}", odd):
@@ -276,7 +277,7 @@ def below(place: Path) -> list[str]:
     return sorted(one.name for one in place.iterdir())
 
 
-@pytest.mark.parametrize("odd", [*ODD, "..", "~", "-rf", "a/../b", "$HOME", "file:///etc/passwd", "a//..//b", "\ud800"])
+@rows("odd", [*ODD, "..", "~", "-rf", "a/../b", "$HOME", "file:///etc/passwd", "a//..//b", "\ud800"])
 async def test_no_odd_path_leads_out_of_the_directories(files: Application, tmp_path: Path, odd: str) -> None:
     for path in (odd, f"{odd}/../../rooted/secret", f"{tmp_path}/root/../rooted/{odd}", f"{tmp_path}/root{odd}"):
         for tool, arguments in (

@@ -20,6 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from dcf.core.access import Caller, Scope
 from dcf.store.audit_trail import AuditFilter
 from dcf.tools.registry import TOOLS
+from tests.support.tables import rows
 from tests.tools.access import ask, smallest
 from tests.tools.calls import Tools
 from tests.tools.vault import Vault, logged, open_vault, others, session
@@ -83,7 +84,7 @@ async def test_a_whole_session_shows_no_credential(vault: Vault, caplog: pytest.
     assert vault.seen_in(repr(vault.application.settings)) == []
 
 
-@pytest.mark.parametrize("trouble", ["full", "read-only user", "gone"])
+@rows("trouble", ["full", "read-only user", "gone"])
 async def test_no_trouble_of_redis_brings_a_credential_to_light(
     vault: Vault, caplog: pytest.LogCaptureFixture, trouble: str
 ) -> None:
@@ -151,7 +152,7 @@ _DATA = {
 """What a caller asks to be kept, or to be put where everybody may read it."""
 
 
-@pytest.mark.parametrize(("name", "argument"), _cases())
+@rows(("name", "argument"), _cases())
 async def test_a_secret_that_is_sent_in_the_wrong_place_is_not_repeated(
     walled: Any, caplog: pytest.LogCaptureFixture, raw_redis: Any, name: str, argument: str
 ) -> None:
@@ -173,7 +174,7 @@ async def test_a_secret_that_is_sent_in_the_wrong_place_is_not_repeated(
     assert not made or argument in _NAMES | {"redis_key", "key_prefix", "project"}
 
 
-@pytest.mark.parametrize(("name", "argument"), _cases())
+@rows(("name", "argument"), _cases())
 async def test_a_secret_in_a_call_that_is_refused_is_not_in_the_audit_trail(
     walled: Any, caplog: pytest.LogCaptureFixture, name: str, argument: str
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.catalogue_definitions import MOST_VERSIONS
+from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import ONE_TASK, Answer, Tools
 
@@ -247,7 +248,7 @@ async def test_a_deleted_definition_is_gone_with_its_versions(operator: Tools, n
     assert not [key for key in left if name.encode() in (raw_redis.hget(key, "document") or b"")]
 
 
-@pytest.mark.parametrize("content", ["\ud800", {"a": 10**30}, "x" * 300_000])
+@rows("content", ["\ud800", {"a": 10**30}, "x" * 300_000])
 async def test_what_is_neither_text_nor_json_is_refused(tools: Tools, name: str, content: Any) -> None:
     answer = await tools.call("put_definition", kind="rule", name=name, content=content)
     assert answer.code in {"invalid_argument", "too_large"}
@@ -261,7 +262,7 @@ async def test_no_secret_of_a_known_shape_is_among_the_words_of_the_index(
     assert not [key for key in raw_redis.scan_iter() if mark.encode() in key]
 
 
-@pytest.mark.parametrize("tool", ["start_run", "open_run"])
+@rows("tool", ["start_run", "open_run"])
 async def test_a_run_keeps_the_hash_of_the_definition_that_it_was_opened_with(
     tools: Tools, name: str, tool: str
 ) -> None:

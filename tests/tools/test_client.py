@@ -14,6 +14,7 @@ from dcf.application import Application
 from dcf.errors import ServerUnreachable, ToolCallFailed
 from dcf.tools.client import ToolClient, connect
 from dcf.tools.server import build_http_app
+from tests.support.tables import rows
 from tests.tools.calls import ONE_TASK, serving
 
 Replica = Callable[..., Application]
@@ -153,9 +154,7 @@ def before_mcp(status: HTTPStatus) -> Iterator[str]:
         thread.join()
 
 
-@pytest.mark.parametrize(
-    "status", [HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.BAD_GATEWAY, HTTPStatus.TOO_MANY_REQUESTS]
-)
+@rows("status", [HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.BAD_GATEWAY, HTTPStatus.TOO_MANY_REQUESTS])
 def test_a_server_that_is_not_ready_is_waited_for(status: HTTPStatus, pauses: _Pauses) -> None:
     with before_mcp(status) as url:
         tools = ToolClient(url, 0.2, wait=pauses.append)
@@ -165,7 +164,7 @@ def test_a_server_that_is_not_ready_is_waited_for(status: HTTPStatus, pauses: _P
     assert pauses
 
 
-@pytest.mark.parametrize("status", [HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.NOT_FOUND])
+@rows("status", [HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.NOT_FOUND])
 def test_a_request_that_is_refused_before_mcp_is_not_repeated(status: HTTPStatus, pauses: _Pauses) -> None:
     with before_mcp(status) as url:
         tools = ToolClient(url, 5, wait=pauses.append)

@@ -15,6 +15,7 @@ from dcf.settings import Settings
 from dcf.tools.http_connections import SPARE, ConnectionLimit, Use
 from dcf.tools.http_server import connection_limit
 from dcf.tools.server import build_http_app
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.tools.raw_http import Served, body, get, head, post, rest, served, status
 
@@ -66,14 +67,14 @@ def _held(server: Served, number: int, data: bytes) -> Iterator[list[socket.sock
     wait_until(lambda: server.connections == 0)
 
 
-@pytest.mark.parametrize("sent", [b"", HALF_A_HEAD, get("/healthz")[:-2]])
+@rows("sent", [b"", HALF_A_HEAD, get("/healthz")[:-2]])
 def test_headers_that_do_not_come_in_time_are_given_up(hasty: Served, sent: bytes) -> None:
     answer = hasty.ask(sent)
     assert status(answer) == 408
     assert answer.endswith(b"The headers of the request did not arrive in time.")
 
 
-@pytest.mark.parametrize("sent", [b"", LIST[:10]])
+@rows("sent", [b"", LIST[:10]])
 def test_a_body_that_does_not_come_in_time_is_given_up(hasty: Served, sent: bytes) -> None:
     answer = hasty.ask(post(sent, length=len(LIST)))
     assert status(answer) == 408

@@ -12,6 +12,7 @@ from dcf.core.export import LONGEST_CONTENT
 from dcf.tools.server import build_server
 from tests.support.machines import workflow
 from tests.support.scopes import each, parallel, task
+from tests.support.tables import rows
 from tests.tools.calls import TWO_TASKS, Tools, lease_on, new_run
 
 pytestmark = pytest.mark.anyio
@@ -67,7 +68,7 @@ async def test_a_page_has_a_thousand_events_at_most(tools: Tools, run_id: str) -
     assert page["next_cursor"] == page["events"][-1]["id"]
 
 
-@pytest.mark.parametrize("wrong", [{"cursor": "x"}, {"since": "noon"}, {"types_json": "{}"}])
+@rows("wrong", [{"cursor": "x"}, {"since": "noon"}, {"types_json": "{}"}])
 async def test_arguments_that_mean_nothing_are_refused(tools: Tools, run_id: str, wrong: dict[str, object]) -> None:
     await new_run(tools, run_id, TWO_TASKS)
     await tools.refused("invalid_argument", "read_run_events", workflow_id=run_id, **wrong)
@@ -142,9 +143,7 @@ async def test_an_export_has_the_usage_the_journal_and_the_artifacts_of_a_run(
         assert [paged[name] for name in LISTS] == [whole[name] for name in LISTS]
 
 
-@pytest.mark.parametrize(
-    "wrong", ["x", "state:Nowhere", "state:Each/0/Other", "event:x", "entry:x", "artifact:x", "state:"]
-)
+@rows("wrong", ["x", "state:Nowhere", "state:Each/0/Other", "event:x", "entry:x", "artifact:x", "state:"])
 async def test_an_export_goes_on_only_where_a_page_ended(tools: Tools, run_id: str, wrong: str) -> None:
     await new_run(tools, run_id, TWO_TASKS)
     await tools.refused("invalid_argument", "export_run", workflow_id=run_id, cursor=wrong)

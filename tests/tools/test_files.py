@@ -11,6 +11,7 @@ from mcp.client import Client
 
 from dcf.application import Application
 from dcf.tools.server import build_server
+from tests.support.tables import rows
 from tests.tools.calls import Tools
 
 pytestmark = pytest.mark.anyio
@@ -41,14 +42,14 @@ CALLS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("tool", CALLS)
+@rows("tool", CALLS)
 async def test_nothing_is_configured_unless_somebody_does(tools: Tools, tool: str) -> None:
     answer = await tools.refused("not_configured", tool, **CALLS[tool])
     assert "DCF_FILES_READ or DCF_FILES_WRITE" in answer.hint
 
 
-@pytest.mark.parametrize("tool", CALLS)
-@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "/proc/self/environ", "a/../..", "x\0y"])
+@rows("tool", CALLS)
+@rows("path", ["/etc/passwd", "../x", "/proc/self/environ", "a/../..", "x\0y"])
 async def test_d90_a_path_outside_is_refused_in_words(files: Tools, tool: str, path: str) -> None:
     sent = {name: path if value == "{}" else value for name, value in CALLS[tool].items()}
     answer = await files.call(tool, **sent)
@@ -75,7 +76,7 @@ async def test_a_file_is_written_read_moved_listed_and_deleted(files: Tools, roo
     assert (await files.ok("create_directory", path="a"))["created"] is False
 
 
-@pytest.mark.parametrize("length", range(1, 8))
+@rows("length", range(1, 8))
 async def test_d93_text_is_never_cut_inside_a_character(files: Tools, root: Path, length: int) -> None:
     text = "aé状🎉z" * 3
     (root / "f").write_text(text, "utf-8")
@@ -108,7 +109,7 @@ async def test_d93_one_call_reads_and_writes_a_bounded_number_of_bytes(files: To
     assert (end["content"], end["next_offset"]) == ("", None)
 
 
-@pytest.mark.parametrize(("encoding", "content"), [("ascii", "é"), ("latin-1", "状"), ("base64", "no base64!")])
+@rows(("encoding", "content"), [("ascii", "é"), ("latin-1", "状"), ("base64", "no base64!")])
 async def test_d92_content_that_cannot_be_encoded_destroys_nothing(
     files: Tools, root: Path, encoding: str, content: str
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import Answer, Tools, new_run
 
@@ -71,7 +72,7 @@ async def test_project_query_misses_global(tools: Tools, project: str) -> None:
     assert len(titles(await tools.ok("search_findings", text=word))) == 3
 
 
-@pytest.mark.parametrize("text", ["c++", "foo-bar", '"', "a AND (b", "***", "", " "])
+@rows("text", ["c++", "foo-bar", '"', "a AND (b", "***", "", " "])
 async def test_search_raises_on_c_plus_plus(tools: Tools, project: str, text: str) -> None:
     """No text is an error; a name with signs is found."""
     await added(tools, "The C++ build of foo-bar is slow", project=project)

@@ -9,6 +9,7 @@ import redis
 from dcf.application import Application
 from dcf.core.access import Caller
 from dcf.tools.notification import MAX_PAYLOAD
+from tests.support.tables import rows
 from tests.tools.access import PLANNER, ask, key_of
 from tests.tools.calls import ONE_TASK, TWO_TASKS, Answer, Tools, new_run
 
@@ -200,7 +201,7 @@ async def test_validation_warns_of_tasks_that_are_bound_to_no_agent(tools: Tools
 # Names
 
 
-@pytest.mark.parametrize(
+@rows(
     ("tool", "arguments"),
     [
         ("create_workflow_control_plane", {"workflow_json": {"steps": [{"step_id": "pay\u202epal"}]}}),

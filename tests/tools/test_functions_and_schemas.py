@@ -11,6 +11,7 @@ from dcf.application import Application
 from dcf.tools.client import ToolClient, connect
 from dcf.tools.server import build_http_app
 from dcf.worker import TaskContext, TaskFunction, Worker
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.tools.calls import serving
 
@@ -58,7 +59,7 @@ def meta_of(tools: ToolClient, run: str) -> Any:
     return tools.call("read_workflow_control_plane", workflow_id=run)["meta"]
 
 
-@pytest.mark.parametrize("at_once", [1, 3])
+@rows("at_once", [1, 3])
 def test_a_function_is_told_what_its_task_says(tools: ToolClient, at_once: int) -> None:
     heard: list[TaskContext] = []
 
@@ -82,7 +83,7 @@ def test_a_function_of_a_task_that_says_nothing_is_told_nothing(tools: ToolClien
     assert (heard[0].instructions, heard[0].output_schema, heard[0].errors) == (None, None, ())
 
 
-@pytest.mark.parametrize("at_once", [1, 3])
+@rows("at_once", [1, 3])
 def test_an_output_of_a_function_that_does_not_match_fails_its_task_with_all_that_is_wrong(
     tools: ToolClient, at_once: int
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import Tools
 
@@ -215,7 +216,7 @@ async def test_a_run_is_closed_strictly_and_once(tools: Tools) -> None:
     assert await statuses(tools, run) == {"One": "succeeded", "Two": "cancelled"}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("code", "units"),
     [
         ("unknown_unit", [{"name": "A", "depends_on": ["Nobody"]}]),

@@ -9,6 +9,7 @@ from dcf.core.access import Scope
 from dcf.tools.guidance import AFTER
 from dcf.tools.registry import TOOLS
 from tests.support.scopes import each, task
+from tests.support.tables import rows
 from tests.tools.access import PLANNER, WORKER, ask, key_of
 from tests.tools.calls import ONE_TASK, ORDER_WORKFLOW, TWO_TASKS, Answer, Tools, lease_on, new_run
 
@@ -25,7 +26,7 @@ def test_what_is_said_to_follow_is_about_tools_that_there_are() -> None:
     assert set(AFTER) <= set(TOOLS)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("tool", "wrong", "right"),
     [
         ("await_workflow_event", "agent", "agent_id"),
@@ -72,7 +73,7 @@ async def test_an_unknown_run_is_met_with_the_one_that_is_called_almost_so(tools
     assert next_of(answer)[1][0] == "list_runs"
 
 
-@pytest.mark.parametrize("said", ["score", "Scores", "Each/0/score", "Each/0/Scor"])
+@rows("said", ["score", "Scores", "Each/0/score", "Each/0/Scor"])
 async def test_an_unknown_state_is_met_with_the_one_that_is_called_almost_so(
     tools: Tools, run_id: str, said: str
 ) -> None:
@@ -85,7 +86,7 @@ async def test_an_unknown_state_is_met_with_the_one_that_is_called_almost_so(
     assert (await tools.ok(tool, **arguments))["work"]["input"] == 1
 
 
-@pytest.mark.parametrize("word", ["complete", "completed", "finished", "sucess"])
+@rows("word", ["complete", "completed", "finished", "sucess"])
 async def test_a_status_that_there_is_not_is_met_with_the_one_that_is_meant(
     tools: Tools, run_id: str, word: str
 ) -> None:
@@ -192,7 +193,7 @@ async def test_every_refusal_of_a_worker_names_the_next_call(tools: Tools, run_i
     assert tools_named == ["await_workflow_event"] * 3 + ["acquire_state_lease"] + ["await_workflow_event"] * 2
 
 
-@pytest.mark.parametrize(
+@rows(
     ("said", "meant"),
     [
         ("list_run", "list_runs"),

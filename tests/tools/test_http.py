@@ -14,6 +14,7 @@ from dcf.application import Application, open_application
 from dcf.settings import Settings
 from dcf.store import embedded
 from dcf.tools.server import build_http_app
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.tools.calls import Tools, lease_on, new_run, serving
 
@@ -101,7 +102,7 @@ def test_a_strange_origin_is_refused(url: str) -> None:
     assert (response.status_code, response.text) == (403, "Invalid Origin header")
 
 
-@pytest.mark.parametrize("origin", [{}, {"Origin": "http://localhost:3000"}])
+@rows("origin", [{}, {"Origin": "http://localhost:3000"}])
 def test_no_origin_and_a_local_origin_pass(url: str, origin: dict[str, str]) -> None:
     assert _post(url, CALL, **origin).status_code == 200
 
@@ -124,7 +125,7 @@ def test_a_body_beyond_four_mebibytes_is_refused(url: str) -> None:
     assert _post(url, _request("read_workflow_control_plane", arguments)).status_code == 413
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE"])
+@rows("method", ["GET", "DELETE"])
 def test_there_are_no_sessions_to_listen_to_or_to_end(url: str, method: str) -> None:
     response = httpx2.request(method, f"{url}/mcp", headers={"Accept": "text/event-stream"})
     assert (response.status_code, response.headers["allow"]) == (405, "POST")
@@ -138,7 +139,7 @@ def test_the_old_wire_needs_no_session(url: str) -> None:
     assert result["structuredContent"]["code"] == "unknown_run"
 
 
-@pytest.mark.parametrize(
+@rows(
     "arguments",
     [
         '{"workflow_id":"\\ud800"}',
@@ -162,7 +163,7 @@ def test_strange_bytes_are_refused_without_showing_insides(url: str, arguments: 
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@rows("mode", ["auto", "legacy"])
 async def test_replicas_share_a_run(url: str, replica: Replica, run_id: str, mode: str) -> None:
     with serving(build_http_app(replica())) as other:
         async with Client(f"{url}/mcp", mode=mode) as first, Client(f"{other}/mcp", mode=mode) as second:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.machines import workflow
 from tests.support.scopes import each, parallel, task
+from tests.support.tables import rows
 from tests.tools.calls import Answer, Tools, new_run
 
 pytestmark = pytest.mark.anyio
@@ -89,7 +90,7 @@ async def test_branches_of_a_parallel_inside_a_map_are_named_by_path(tools: Tool
     assert inner["outputs"] == {path: {"at": path} for path in ("Each/0/Both/0/L", "Each/0/Both/1/R")}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("code", "wrong"),
     [
         ("unknown_state", {"inside": "Nowhere"}),

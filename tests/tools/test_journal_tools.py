@@ -8,6 +8,7 @@ import pytest
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.journal_query import LONGEST_PAGE
+from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import TWO_TASKS, Answer, Tools, new_run
 
@@ -143,7 +144,7 @@ async def test_a_long_journal_comes_in_pages_that_fit_an_answer(application: App
     assert seen == [str(number) for number in range(30)]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("tool", "more"),
     [
         ("read_journal", {"cursor": "nonsense"}),

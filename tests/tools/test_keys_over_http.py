@@ -25,6 +25,7 @@ from dcf.tools.client import connect
 from dcf.tools.server import build_http_app
 from tests.support.redis_contents import everything_in
 from tests.support.restricted import RestrictedRedis
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.tools.access import PLANNER, WORKER
 from tests.tools.calls import ONE_TASK, Tools, new_run, serving
@@ -143,7 +144,7 @@ def test_health_needs_no_key(url: str) -> None:
     wait_until(lambda: httpx2.get(f"{url}/readyz").status_code == 200)
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@rows("mode", ["auto", "legacy"])
 async def test_a_caller_is_who_its_key_says(site: Application, url: str, run_id: str, mode: str) -> None:
     async with _session(url, _key(site, *PLANNER, agent_id="planner-1"), mode) as client:
         planner = await Tools.of(client)
@@ -157,7 +158,7 @@ async def test_a_caller_is_who_its_key_says(site: Application, url: str, run_id:
         await worker.ok("renew_state_lease", **wish, lease_token=held["lease"]["token"])
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@rows("mode", ["auto", "legacy"])
 async def test_callers_do_not_mix_however_many_call_at_once(
     site: Application, url: str, run_id: str, mode: str
 ) -> None:

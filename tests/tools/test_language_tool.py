@@ -12,6 +12,7 @@ from dcf.language import EXAMPLES, describe, example
 from dcf.simulation import simulate
 from dcf.tools.registry import TOOLS
 from tests.support.paths import ROOT
+from tests.support.tables import rows
 from tests.tools.calls import Tools
 
 pytestmark = pytest.mark.anyio
@@ -48,7 +49,7 @@ def test_the_page_shows_its_examples_and_names_only_tools_that_exist() -> None:
     assert {"start_run", "validate_workflow", "answer_human_task"} <= named
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@rows("name", EXAMPLES)
 async def test_an_example_is_valid_as_it_stands_and_as_a_bare_machine(tools: Tools, name: str) -> None:
     document = example(name)
     for form in (document, document.get("asl", document)):
@@ -64,7 +65,7 @@ async def test_the_smallest_example_runs_with_the_agent_that_the_call_names(tool
     assert (read["meta"]["status"], read["meta"]["output"]) == ("succeeded", {"said": "hello"})
 
 
-@pytest.mark.parametrize(("choice", "status"), [("approve", "succeeded"), ("reject", "failed")])
+@rows(("choice", "status"), [("approve", "succeeded"), ("reject", "failed")])
 async def test_the_large_example_leaves_out_what_fails_twice_and_asks_before_it_ends(
     operator: Tools, choice: str, status: str
 ) -> None:

@@ -12,6 +12,7 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.tools.argument_checks import is_large
 from dcf.tools.registry import TOOLS, Answer, Arguments, tool
+from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 
 pytestmark = pytest.mark.anyio
@@ -89,7 +90,7 @@ async def test_names_that_a_tool_does_not_have_are_counted_and_not_checked(
     assert gate.checks == 0, "pydantic would build an error for each"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("arguments", "large"),
     [
         ({}, False),

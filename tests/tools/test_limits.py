@@ -16,6 +16,7 @@ from dcf.core.quotas import Account, Quotas
 from dcf.errors import RateLimited
 from dcf.tools.limits import Meter
 from dcf.tools.server import build_http_app, build_server
+from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import ONE_TASK, Answer, Tools, lease_on, new_run, serving
 
@@ -171,9 +172,7 @@ async def test_an_output_and_an_input_beyond_the_limit_are_too_large(replica: Re
         await tools.refused("too_large", "create_workflow_control_plane", **wish)
 
 
-@pytest.mark.parametrize(
-    ("depth", "code"), [(60, "ok"), (65, "invalid_argument"), (3000, "invalid_argument")], ids=["60", "65", "3000"]
-)
+@rows(("depth", "code"), [(60, "ok"), (65, "invalid_argument"), (3000, "invalid_argument")], ids=["60", "65", "3000"])
 async def test_json_is_nested_64_levels_at_most(tools: Tools, run_id: str, depth: int, code: str) -> None:
     await new_run(tools, run_id)
     holder = {"workflow_id": run_id, "state": "A", "lease_token": await lease_on(tools, run_id)}
@@ -293,7 +292,7 @@ async def test_one_state_that_fills_more_than_a_page_is_said_to(replica: Replica
         assert len(held["work"]["input"]["text"]) == 20_000, "what gives a lease is always answered"
 
 
-@pytest.mark.parametrize("cursor", ["nobody", "A/0", "0", "\x00"])
+@rows("cursor", ["nobody", "A/0", "0", "\x00"])
 async def test_a_cursor_that_no_answer_gave_is_refused(tools: Tools, run_id: str, cursor: str) -> None:
     await new_run(tools, run_id)
     await tools.refused("invalid_argument", "read_workflow_control_plane", workflow_id=run_id, cursor=cursor)

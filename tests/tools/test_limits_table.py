@@ -60,6 +60,7 @@ from tests.runs import (
 )
 from tests.store import test_audit_trail, test_fair_inbox, test_text_index
 from tests.support.paths import ROOT
+from tests.support.tables import rows
 from tests.tools import (
     test_artifacts,
     test_bodies,
@@ -429,7 +430,7 @@ def test_every_row_of_the_table_is_proved() -> None:
     assert set(_rows()) == set(PROOFS)
 
 
-@pytest.mark.parametrize("row", PROOFS)
+@rows("row", PROOFS)
 def test_the_table_says_what_the_code_does(row: str) -> None:
     limit, variables, _ = _rows()[row]
     units = {"KiB": 1024, "MiB": 1024**2}

@@ -14,6 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from dcf.application import Application
 from dcf.core.access import Caller, Scope
 from dcf.tools.server import build_http_app
+from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import Answer, Tools, new_run, serving
 
@@ -151,7 +152,7 @@ async def test_pages_go_on(operator: Tools) -> None:
     assert rest["next_cursor"] is None
 
 
-@pytest.mark.parametrize("state", ["Ask the boss", "Prüfung", "100% / done"])
+@rows("state", ["Ask the boss", "Prüfung", "100% / done"])
 async def test_pages_go_on_whatever_the_states_are_called(operator: Tools, state: str) -> None:
     name = f"p-{secrets.token_hex(4)}"
     ask_them = {"Type": "Task", "Resource": "dcf:human", "Parameters": {**GIVEN, "to": name}, "End": True}

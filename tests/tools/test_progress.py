@@ -9,6 +9,7 @@ from mcp.client import Client
 
 from dcf.application import Application
 from dcf.tools.server import build_http_app, build_server
+from tests.support.tables import rows
 from tests.tools.calls import Tools, new_run, serving
 
 pytestmark = pytest.mark.anyio
@@ -53,7 +54,7 @@ async def test_who_asks_hears_how_long_it_has_waited(application: Application) -
     assert waited == sorted(set(waited))
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@rows("mode", ["auto", "legacy"])
 async def test_it_is_told_over_http_as_well(url: str, mode: str) -> None:
     heard = Heard()
     async with Client(url, mode=mode) as client:
@@ -63,7 +64,7 @@ async def test_it_is_told_over_http_as_well(url: str, mode: str) -> None:
     assert heard.told
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@rows("mode", ["auto", "legacy"])
 async def test_a_call_that_does_not_wait_reports_nothing(url: str, mode: str, tools: Tools, run_id: str) -> None:
     heard = Heard()
     await new_run(tools, run_id)

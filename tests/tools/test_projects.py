@@ -21,6 +21,7 @@ from dcf.core.projects import (
 )
 from dcf.store.project_keys import PROJECTS, project, projects_at, projects_of
 from dcf.values.refusal import Refusal
+from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import ONE_TASK, Tools, new_run
 from tests.tools.test_projects_of_keys import bound
@@ -177,7 +178,7 @@ async def test_a_bound_key_sees_and_changes_its_own_project_only(alone: Applicat
         assert (await ask(alone, caller, tool, project=theirs)).code == "forbidden"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("wrong", "code"),
     [
         ({"paths_json": ["srv"]}, "invalid_argument"),
@@ -196,7 +197,7 @@ async def test_what_is_no_project_is_refused(tools: Tools, name: str, wrong: dic
     await tools.refused("unknown_project", "get_project", project=name)
 
 
-@pytest.mark.parametrize(("count", "own"), [(MOST_PROJECTS, 0), (0, MOST_OF_ONE)])
+@rows(("count", "own"), [(MOST_PROJECTS, 0), (0, MOST_OF_ONE)])
 def test_there_are_no_more_projects_than_may_be(count: int, own: int) -> None:
     wish = ProjectWish(project_id="one-more", by="key:a")
     found = ProjectFound(now=1, project=None, holders={}, count=count, own_count=own)

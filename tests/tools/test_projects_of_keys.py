@@ -14,6 +14,7 @@ import redis
 from dcf.application import Application
 from dcf.core.access import Caller, Scope
 from dcf.tools.registry import TOOLS
+from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import ONE_TASK, Answer
 from tests.tools.test_authorization_matrix import Site
@@ -61,8 +62,8 @@ async def refused_as_unknown(app: Application, caller: Caller, name: str, argume
 CREATES = {"start_run", "create_workflow_control_plane", "open_run"}
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
-@pytest.mark.parametrize("project", [THEIRS, None])
+@rows("name", sorted(TOOLS))
+@rows("project", [THEIRS, None])
 async def test_a_run_of_another_project_is_not_there_for_a_bound_key(
     alone: Application, raw_redis: redis.Redis, name: str, project: str | None
 ) -> None:
@@ -84,7 +85,7 @@ async def test_a_run_of_another_project_is_not_there_for_a_bound_key(
         assert theirs.run not in answer.text.replace(theirs.worker, ""), answer.text
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
+@rows("name", sorted(TOOLS))
 async def test_every_tool_can_tell_which_project_a_call_is_about_or_is_refused_to_bound_keys(
     alone: Application, raw_redis: redis.Redis, name: str
 ) -> None:

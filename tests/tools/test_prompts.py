@@ -20,6 +20,7 @@ from dcf.tools.prompts import PROMPTS
 from dcf.tools.reading import ToolReading
 from dcf.tools.registry import TOOLS
 from dcf.tools.server import build_server
+from tests.support.tables import rows
 from tests.tools.access import key_of
 from tests.tools.calls import TWO_TASKS, Tools, new_run
 
@@ -76,7 +77,7 @@ async def test_why_a_run_stands_brings_what_is_known_of_it(client: Client, tools
     assert '"cause":"not_started"' in found
 
 
-@pytest.mark.parametrize("name", sorted(GIVEN))
+@rows("name", sorted(GIVEN))
 def test_a_prompt_names_only_tools_and_arguments_that_exist(name: str) -> None:
     text = (PROMPT_TEXTS / f"{name}.md").read_text("utf-8")
     known = set(TOOLS)
@@ -90,7 +91,7 @@ def test_every_prompt_is_tried_here() -> None:
     assert {prompt.name for prompt in PROMPTS} == set(GIVEN) == {file.stem for file in PROMPT_TEXTS.glob("*.md")}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "given", "told"),
     [
         ("plan", {}, "There is no prompt 'plan'."),
@@ -136,7 +137,7 @@ async def test_the_runs_of_a_template_are_completed(client: Client, tools: Tools
     assert (found.completion.values, found.completion.total) == ([run_id], 1)
 
 
-@pytest.mark.parametrize(("prompt", "name"), [("plan", "goal"), ("plan_workflow", "workflow_id")])
+@rows(("prompt", "name"), [("plan", "goal"), ("plan_workflow", "workflow_id")])
 async def test_what_does_not_exist_is_not_completed(client: Client, prompt: str, name: str) -> None:
     with pytest.raises(MCPError) as wrong:
         await _completed(client, name, "", prompt=prompt)

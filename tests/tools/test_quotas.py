@@ -18,6 +18,7 @@ from dcf.core.listings import ListKind
 from dcf.core.quotas import Amount
 from dcf.store import keys
 from dcf.tools.server import build_http_app
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.tools.access import PLANNER, WORKER
 from tests.tools.calls import ONE_TASK, serving
@@ -90,7 +91,7 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", REQUESTS)
+@rows("kind", REQUESTS)
 def test_every_request_counts_as_a_call(sites: list[Application], urls: list[str], kind: str) -> None:
     """Refused ones too: who asks for what it may not do pays for it."""
     method, params = REQUESTS[kind]
@@ -100,7 +101,7 @@ def test_every_request_counts_as_a_call(sites: list[Application], urls: list[str
     assert _is_limited(_post(urls[2], key, "tools/list"))
 
 
-@pytest.mark.parametrize("kind", REQUESTS)
+@rows("kind", REQUESTS)
 def test_every_request_beyond_the_rate_is_refused(sites: list[Application], urls: list[str], kind: str) -> None:
     method, params = REQUESTS[kind]
     key = _key(sites, calls_per_s=NEVER_AGAIN, calls_burst=1)
@@ -267,7 +268,7 @@ def test_a_workflow_and_its_data_count_as_stored_bytes_until_the_run_is_gone(
     assert _tool(urls[2], worker, "update_workflow_control_plane", **again)["code"] == "ok"
 
 
-@pytest.mark.parametrize("wants", ["a document", "a run"])
+@rows("wants", ["a document", "a run"])
 def test_who_is_about_to_be_refused_gets_back_what_is_gone(
     sites: list[Application], urls: list[str], raw_redis: redis.Redis, wants: str
 ) -> None:

@@ -11,6 +11,7 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.webhooks import verify
 from tests.support.receivers import Receiver, receiver
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.tools.access import ask, key_of
 from tests.tools.calls import ONE_TASK, Tools, new_run
@@ -53,7 +54,7 @@ async def test_a_secret_is_shown_to_who_had_it_made_and_to_nobody_else(
         assert hidden not in rows.text + trail
 
 
-@pytest.mark.parametrize(
+@rows(
     ("url", "code"),
     [
         ("http://a.example/", "forbidden"),

@@ -23,6 +23,7 @@ from dcf.tools.reading import ToolReading
 from dcf.tools.resource_reads import skill_reads
 from dcf.tools.resources import LANGUAGE, RUNS, Resources
 from dcf.tools.server import build_server
+from tests.support.tables import rows
 from tests.tools.access import key_of
 from tests.tools.calls import ONE_TASK, TWO_TASKS, Tools, lease_on, new_run
 
@@ -90,7 +91,7 @@ async def test_everything_on_the_list_can_be_read_and_says_what_it_is(
         assert content.mime_type == template.mime_type
 
 
-@pytest.mark.parametrize("part", ["", "/graph", "/events", "/definition"])
+@rows("part", ["", "/graph", "/events", "/definition"])
 async def test_a_run_that_does_not_exist_is_told_with_what_to_do(client: Client, part: str) -> None:
     with pytest.raises(MCPError) as told:
         await client.read_resource(f"{RUNS}/no-such-run{part}")
@@ -98,16 +99,14 @@ async def test_a_run_that_does_not_exist_is_told_with_what_to_do(client: Client,
     assert "Check workflow_id" in told.value.error.data["hint"]
 
 
-@pytest.mark.parametrize(
-    "uri", ["dcf://run", f"{RUNS}/a/b", f"{RUNS}/a/graph/b", "dcf://languages", "skill://no/SKILL.md"]
-)
+@rows("uri", ["dcf://run", f"{RUNS}/a/b", f"{RUNS}/a/graph/b", "dcf://languages", "skill://no/SKILL.md"])
 async def test_an_address_of_nothing_is_invalid(client: Client, uri: str) -> None:
     with pytest.raises(MCPError) as told:
         await client.read_resource(uri)
     assert told.value.error.code == INVALID_PARAMS
 
 
-@pytest.mark.parametrize("rest", ["", "/a-run", "/a-run/graph", "/a-run/events", "/a-run/definition"])
+@rows("rest", ["", "/a-run", "/a-run/graph", "/a-run/events", "/a-run/definition"])
 async def test_who_may_not_read_is_refused_and_that_is_noted(alone: Application, rest: str) -> None:
     caller = key_of(Scope.WORK, name=f"key:{secrets.token_hex(6)}")
     with pytest.raises(MCPError) as told:

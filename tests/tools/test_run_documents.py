@@ -10,6 +10,7 @@ from dcf.application import Application, open_application
 from dcf.core import codec
 from dcf.core.model import RunStatus
 from dcf.store.history import Happening
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.tools.calls import TWO_TASKS, Answer, Tools, lease_on, new_run
 
@@ -169,7 +170,7 @@ async def test_the_planner_of_a_run_records_who_does_what(tools: Tools, applicat
 WRONG_AGENTS: list[Any] = [None, [], "A", {"Z": "w"}, {"A": ""}, {"A": "a b"}, {"A": []}, {"A": {"id": "w"}}, {"A": 7}]
 
 
-@pytest.mark.parametrize("agents", WRONG_AGENTS)
+@rows("agents", WRONG_AGENTS)
 async def test_assignments_stay_assignments(tools: Tools, operator: Tools, run_id: str, agents: Any) -> None:
     await new_run(tools, run_id, planner_agent_id="p")
     wish = {"redis_key": keys(run_id)["meta"], "path": "agents", "value_json": json.dumps(agents)}
@@ -187,8 +188,8 @@ FIXED_META = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FIXED_META)
-@pytest.mark.parametrize("sent", ['"succeeded"', "null", "{}", "7"])
+@rows("name", FIXED_META)
+@rows("sent", ['"succeeded"', "null", "{}", "7"])
 async def test_what_a_run_is_and_where_it_stands_is_not_changed_by_hand(
     tools: Tools, operator: Tools, raw_redis: redis.Redis, run_id: str, name: str, sent: str
 ) -> None:
@@ -201,7 +202,7 @@ async def test_what_a_run_is_and_where_it_stands_is_not_changed_by_hand(
     assert everything(raw_redis, run_id) == before
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "good", "bad"),
     [
         ("max_attempts", 3, [0, 1001, "3", 1.5, True, None]),
@@ -253,7 +254,7 @@ STATE_FIXED: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("path", "sent"), STATE_FIXED)
+@rows(("path", "sent"), STATE_FIXED)
 async def test_a_state_moves_on_by_the_protocol_only(
     tools: Tools, operator: Tools, raw_redis: redis.Redis, run_id: str, path: str, sent: Any
 ) -> None:
@@ -346,14 +347,14 @@ async def test_what_is_over_stays_as_it_is(
     assert everything(raw_redis, run_id) == before
 
 
-@pytest.mark.parametrize("kind", ["definition", "audit"])
+@rows("kind", ["definition", "audit"])
 async def test_what_is_written_once_is_not_written_again(tools: Tools, operator: Tools, run_id: str, kind: str) -> None:
     await new_run(tools, run_id)
     answer = await operator.call("json_delete", redis_key=keys(run_id)[kind], path="$")
     assert answer.code in {"invalid_edit", "not_found"}
 
 
-@pytest.mark.parametrize("kind", ["meta", "state", "input", "output", "audit"])
+@rows("kind", ["meta", "state", "input", "output", "audit"])
 async def test_no_document_of_a_run_is_made_one_by_one(
     tools: Tools, operator: Tools, raw_redis: redis.Redis, run_id: str, kind: str
 ) -> None:

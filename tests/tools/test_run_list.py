@@ -8,6 +8,7 @@ import pytest
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from tests.support.tables import rows
 from tests.tools.access import PLANNER, ask, key_of
 from tests.tools.calls import ONE_TASK, Tools
 
@@ -49,7 +50,7 @@ async def test_runs_are_found_page_by_page(tools: Tools, mine: str) -> None:
     assert (await tools.ok("list_runs", workflow=mine, stuck=True))["runs"] == []
 
 
-@pytest.mark.parametrize(
+@rows(
     "arguments", [{"since": "yesterday"}, {"until": "2026-11-22"}, {"cursor": "x"}, {"limit": 0}, {"status": "paused"}]
 )
 async def test_what_is_no_filter_is_refused(tools: Tools, arguments: dict[str, Any]) -> None:

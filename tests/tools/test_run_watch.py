@@ -17,6 +17,7 @@ from dcf.store.history import History
 from dcf.tools.middleware import REFUSED
 from dcf.tools.run_watch import MOST_OF_CALLER, MOST_OF_ONE, RunListeners, RunWatch
 from dcf.tools.server import build_server
+from tests.support.tables import rows
 from tests.tools.access import key_of
 from tests.tools.calls import Tools, lease_on, new_run
 
@@ -103,7 +104,7 @@ async def test_a_stream_may_not_listen_to_more_than_a_few_runs(application: Appl
         await listeners(listened([f"dcf://runs/r{number}" for number in range(MOST_OF_ONE + 1)]), serve)
 
 
-@pytest.mark.parametrize("name", ["\ud800", "a%0Ab", "*", "r" * 65])
+@rows("name", ["\ud800", "a%0Ab", "*", "r" * 65])
 async def test_an_address_that_no_run_can_have_is_not_watched(application: Application, name: str) -> None:
     """One that cannot even be sent to Redis would end the watch of all others, and the server with it."""
     watch = RunWatch(application.history)
@@ -150,7 +151,7 @@ async def test_who_may_not_read_may_not_listen(application: Application) -> None
     assert told.value.error.code == REFUSED
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@rows("mode", ["auto", "legacy"])
 async def test_what_the_server_says_that_it_can_is_so(application: Application, mode: str) -> None:
     """Lists never change while a server runs; listening to runs is for the revision that has streams for it."""
     async with Client(build_server(application), mode=mode) as client:

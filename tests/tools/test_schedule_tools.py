@@ -11,6 +11,7 @@ from dcf.core.access import Caller, Scope
 from dcf.core.schedules import MOST_OF_ONE, MOST_SCHEDULES
 from dcf.store import schedule_keys
 from dcf.values.instants import SECOND
+from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import ONE_TASK, Tools
 
@@ -113,7 +114,7 @@ async def test_a_page_reads_its_own_schedules_only_and_names_the_one_that_is_dam
             await tools.ok("delete_schedule", name=one)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("more", "code"),
     [
         ({"every_s": 9}, "invalid_argument"),

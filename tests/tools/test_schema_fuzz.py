@@ -22,6 +22,7 @@ from dcf.tools.registry import TOOLS
 from dcf.tools.schemas import parameters_of
 from dcf.tools.server import build_http_app
 from tests.support.restricted import RestrictedRedis, restricted_redis
+from tests.support.tables import rows
 from tests.tools.access import ask
 from tests.tools.calls import ONE_TASK, serving
 
@@ -162,7 +163,7 @@ def _strange_keys(fuzzed_redis: RestrictedRedis) -> list[str]:
     return [key for key in keys if not key.startswith(PREFIXES)]
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
+@rows("name", sorted(TOOLS))
 async def test_whatever_its_schema_admits_a_tool_answers(
     fuzzed: Application, fuzzed_redis: RestrictedRedis, name: str
 ) -> None:
@@ -175,7 +176,7 @@ async def test_whatever_its_schema_admits_a_tool_answers(
     assert _strange_keys(fuzzed_redis) == []
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
+@rows("name", sorted(TOOLS))
 def test_over_http_it_answers_too_and_never_with_500(
     fuzzed_redis: RestrictedRedis, door: httpx2.Client, name: str
 ) -> None:

@@ -10,6 +10,7 @@ from dcf import settings
 from dcf.errors import InvalidArgument
 from dcf.settings import read_settings
 from tests.support.paths import ROOT
+from tests.support.tables import rows
 
 
 @pytest.fixture(autouse=True)
@@ -38,13 +39,13 @@ def test_nothing_needs_to_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert (found.toolsets, found.read_only, found.allow_operator) == ((), False, False)
 
 
-@pytest.mark.parametrize("word", ["1", "true", "TRUE", "t", "yes", "y", "on", "On"])
+@rows("word", ["1", "true", "TRUE", "t", "yes", "y", "on", "On"])
 def test_true_may_be_written_in_many_ways(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
     monkeypatch.setenv("DCF_ALLOW_OPERATOR", word)
     assert read_settings().allow_operator
 
 
-@pytest.mark.parametrize("word", ["0", "false", "False", "f", "no", "n", "off"])
+@rows("word", ["0", "false", "False", "f", "no", "n", "off"])
 def test_false_may_be_written_in_many_ways(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
     monkeypatch.setenv("DCF_MCP_ENABLE_DNS_REBINDING_PROTECTION", word)
     assert not read_settings().mcp_enable_dns_rebinding_protection
@@ -135,7 +136,7 @@ def test_items_are_read_from_no_directory_unless_some_are_named(monkeypatch: pyt
     assert read_settings().items_max_bytes == 1000
 
 
-@pytest.mark.parametrize("size", ["0", "-1", "many"])
+@rows("size", ["0", "-1", "many"])
 def test_the_bytes_of_items_are_a_positive_number(monkeypatch: pytest.MonkeyPatch, size: str) -> None:
     monkeypatch.setenv("DCF_ITEMS_MAX_BYTES", size)
     with pytest.raises(InvalidArgument, match="DCF_ITEMS_MAX_BYTES must be"):

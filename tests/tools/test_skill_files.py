@@ -22,6 +22,7 @@ from dcf.tools.resource_reads import skill_reads
 from dcf.tools.resources import Resources
 from dcf.tools.server import build_server
 from tests.support.skill_manifests import manifest
+from tests.support.tables import rows
 from tests.tools.access import key_of
 
 pytestmark = pytest.mark.anyio
@@ -55,7 +56,7 @@ def test_a_skill_is_a_folder_with_its_directives_tools_and_references() -> None:
 DESCRIPTIONS = ["a: b # c", 'say "yes"', "- 1\n- 2", "{x}: [y]", "käse 🧀", "no", "null", "1.0", "---"]
 
 
-@pytest.mark.parametrize("description", DESCRIPTIONS)
+@rows("description", DESCRIPTIONS)
 def test_the_frontmatter_of_the_file_is_the_one_of_the_list(description: str) -> None:
     found = _folder(description=description)
     assert _front(found.files["SKILL.md"]) == found.frontmatter
@@ -66,7 +67,7 @@ def test_a_skill_without_a_description_gets_one() -> None:
     assert _folder().description == "The skill check.order."
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "folder"),
     [("Check Order", "check-order"), ("a--b..c", "a-b-c"), ("x" * 80, "x" * 64), ("...", None), ("é", None)],
 )

@@ -23,6 +23,7 @@ from dcf.tools.reference import markdown_of
 from dcf.tools.registry import TOOLS, Answer, ToolSpec
 from dcf.tools.server import build_server
 from tests.support.paths import ROOT
+from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 
 pytestmark = pytest.mark.anyio
@@ -70,7 +71,7 @@ def test_the_readme_names_every_tool_once_and_no_other() -> None:
     assert sorted(named) == sorted(TOOLS)
 
 
-@pytest.mark.parametrize("spec", TOOLS.values(), ids=TOOLS)
+@rows("spec", TOOLS.values(), ids=TOOLS)
 def test_the_smallest_call_of_a_tool_can_be_shown_and_is_accepted(spec: ToolSpec) -> None:
     spec.arguments.model_validate(smallest_call(spec))
 
@@ -87,7 +88,7 @@ async def _listed(application: Application) -> list[dict[str, Any]]:
     return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in found.tools]
 
 
-@pytest.mark.parametrize("profile", sorted(PROFILES))
+@rows("profile", sorted(PROFILES))
 async def test_the_list_of_a_profile_fits_its_budget(replica: Callable[..., Application], profile: str) -> None:
     listed = await _listed(replica(profile=profile, allow_operator=True))
     assert len(json.dumps(listed, separators=(",", ":"))) <= BUDGETS[profile]
@@ -95,7 +96,7 @@ async def test_the_list_of_a_profile_fits_its_budget(replica: Callable[..., Appl
     assert {tool["name"] for tool in listed} == (set(TOOLS) if names is None else names)
 
 
-@pytest.mark.parametrize("profile", sorted(MODELS))
+@rows("profile", sorted(MODELS))
 def test_a_key_is_shown_the_profile_that_its_scopes_suggest(profile: str) -> None:
     assert listed_for(key_of(*MODELS[profile]), AUTO) == PROFILES[profile]
 
@@ -108,7 +109,7 @@ def test_a_key_that_may_only_read_is_shown_what_an_operator_reads() -> None:
     assert listed_for(key_of(Scope.READ), AUTO) == PROFILES["operator"]
 
 
-@pytest.mark.parametrize("profile", sorted(PROFILES))
+@rows("profile", sorted(PROFILES))
 def test_a_profile_that_is_set_is_what_everybody_is_shown(profile: str) -> None:
     assert listed_for(key_of(*Scope), profile) == listed_for(local_caller(operator=True), profile) == PROFILES[profile]
 

@@ -7,6 +7,7 @@ import pytest
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import TWO_TASKS, Answer, Tools, new_run
 
@@ -116,7 +117,7 @@ async def test_people_find_the_question_on_their_list_and_answer_it(application:
     await operator.ok("renew_state_lease", **held)
 
 
-@pytest.mark.parametrize(
+@rows(
     "odd",
     [
         {"choices_json": "{}"},

@@ -12,6 +12,7 @@ from dcf.core.access import Scope
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
 from dcf.tools.server import build_http_app
+from tests.support.tables import rows
 from tests.tools.calls import serving
 
 Replica = Callable[..., Application]
@@ -114,7 +115,7 @@ def test_a_body_without_a_key_is_short(alone: str, token: str) -> None:
     assert post(alone, "heartbeat", {"task_token": token}).status_code == 200
 
 
-@pytest.mark.parametrize(
+@rows(
     ("body", "status"),
     [
         (b"", 400),
@@ -152,7 +153,7 @@ def test_calls_beyond_the_rate_are_refused(replica: Replica, token: str) -> None
     assert int(answers[2].headers["retry-after"]) >= 1
 
 
-@pytest.mark.parametrize("settings", [{"read_only": True}, {"toolsets": ("execution",)}])
+@rows("settings", [{"read_only": True}, {"toolsets": ("execution",)}])
 def test_a_server_that_does_not_offer_the_tools_has_no_such_address(replica: Replica, settings: dict[str, Any]) -> None:
     with serving(build_http_app(replica(auth="keys", task_tokens="alone", **settings))) as found:
         assert post(found, "heartbeat", {"task_token": "a"}).status_code == 404

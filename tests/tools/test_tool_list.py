@@ -17,6 +17,7 @@ from dcf.tools.registry import TOOLS, Toolset
 from dcf.tools.schemas import parameters_of
 from dcf.tools.server import build_server
 from dcf.tools.unlisted import KEYWORD
+from tests.support.tables import rows
 
 pytestmark = pytest.mark.anyio
 
@@ -256,7 +257,7 @@ def test_the_order_does_not_depend_on_which_module_was_imported_first(monkeypatc
     assert select_tools((), read_only=False) == SERVED
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
+@rows("name", sorted(TOOLS))
 async def test_a_tool_describes_itself_and_its_parameters(name: str, listed: dict[str, dict[str, Any]]) -> None:
     tool = listed[name]
     assert re.fullmatch(r"[a-z_]{1,64}", name)
@@ -278,7 +279,7 @@ async def test_answers_are_described_nowhere_on_the_list(listed: dict[str, dict[
     assert not any("outputSchema" in tool for tool in listed.values())
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
+@rows("name", sorted(TOOLS))
 async def test_what_only_older_callers_send_is_accepted_and_not_listed(
     name: str, listed: dict[str, dict[str, Any]]
 ) -> None:
@@ -292,7 +293,7 @@ async def test_what_only_older_callers_send_is_accepted_and_not_listed(
     assert KEYWORD not in repr(shown)
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
+@rows("name", sorted(TOOLS))
 def test_every_number_and_text_is_bounded(name: str) -> None:
     properties = parameters_of(TOOLS[name])["properties"]
     for parameter, schema in properties.items():
@@ -307,7 +308,7 @@ def test_every_number_and_text_is_bounded(name: str) -> None:
                 assert part["minimum"] <= part["maximum"], parameter
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
+@rows("name", sorted(TOOLS))
 async def test_the_hints_say_what_a_tool_may_do(name: str, listed: dict[str, dict[str, Any]]) -> None:
     spec = TOOLS[name]
     defaults = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
@@ -321,7 +322,7 @@ async def test_the_hints_say_what_a_tool_may_do(name: str, listed: dict[str, dic
         assert not spec.destructive
 
 
-@pytest.mark.parametrize("name", sorted(SEED))
+@rows("name", sorted(SEED))
 def test_the_parameters_of_the_seed_are_accepted_with_their_defaults(name: str) -> None:
     schema = parameters_of(TOOLS[name])
     found = {
@@ -333,17 +334,17 @@ def test_the_parameters_of_the_seed_are_accepted_with_their_defaults(name: str) 
     assert found == SEED[name]
 
 
-@pytest.mark.parametrize("name", sorted(SEED))
+@rows("name", sorted(SEED))
 async def test_nothing_is_required_that_the_seed_did_not_have(name: str, listed: dict[str, dict[str, Any]]) -> None:
     assert set(listed[name]["inputSchema"].get("required", [])) <= set(SEED[name])
 
 
-@pytest.mark.parametrize("name", sorted(SEED_ANSWERS))
+@rows("name", sorted(SEED_ANSWERS))
 def test_the_answers_have_the_fields_of_the_seed(name: str) -> None:
     assert {"status", "error", *SEED_ANSWERS[name].split()} <= set(TOOLS[name].answer.model_fields)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("toolsets", "read_only", "names"),
     [
         (("planning",), False, PLANNING),

@@ -16,6 +16,7 @@ from dcf.telemetry.live import OtelSpans
 from dcf.telemetry.tracing import Tracing
 from dcf.tools.direct import DirectTools, control_plane_here
 from dcf.tools.messages import ToolRequest
+from tests.support.tables import rows
 
 COLLECTOR = "http://127.0.0.1:9/v1/traces"
 
@@ -123,7 +124,7 @@ def test_a_line_that_is_logged_during_a_call_names_its_run_state_agent_and_trace
     assert surroundings.told() == {}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("variables", "url"),
     [
         ({}, None),

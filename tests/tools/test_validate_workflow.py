@@ -13,6 +13,7 @@ from dcf.settings import Settings
 from dcf.tools.examples import smallest_call
 from dcf.tools.registry import TOOLS
 from dcf.tools.validation import ValidateWorkflow, WorkflowValidated, validate_workflow
+from tests.support.tables import rows
 
 GOOD = {
     "workflow_id": "w",
@@ -57,7 +58,7 @@ def test_the_smallest_call_that_hints_show_is_valid_with_what_is_shipped() -> No
     assert ask(shipped, **smallest_call(TOOLS["validate_workflow"])).ok
 
 
-@pytest.mark.parametrize(
+@rows(
     ("change", "exit_code"),
     [({"surplus": 1}, 1), ({"af_imports": []}, 2), ({"asl": {"StartAt": "Z", "States": GOOD["asl"]["States"]}}, 3)],  # type: ignore[index]
 )
@@ -73,8 +74,8 @@ def test_what_is_no_json_has_exit_code_4(application: Application) -> None:
     assert (answer.exit_code, answer.code) == (4, "invalid_argument")
 
 
-@pytest.mark.parametrize("name", ["schema_path", "imports_base_dir", "skills_base_dir"])
-@pytest.mark.parametrize("path", ["/etc", "..", "/", "a\x00b"])
+@rows("name", ["schema_path", "imports_base_dir", "skills_base_dir"])
+@rows("path", ["/etc", "..", "/", "a\x00b"])
 def test_a_caller_cannot_choose_another_path(application: Application, name: str, path: str) -> None:
     with pytest.raises(InvalidArgument, match=f"{name} may not be chosen"):
         ask(application, **{name: path})

@@ -4,11 +4,11 @@ import json
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.tools.http_values import ValueCount
+from tests.support.tables import rows
 
 DOCUMENTS = st.recursive(
     st.none() | st.integers() | st.text(alphabet='ab",[{\\\n\u00e9'),
@@ -40,7 +40,7 @@ def test_a_body_has_as_many_values_however_it_is_cut(document: Any, cuts: list[i
     assert _count(*parts) == _count(body) == _values(document)
 
 
-@pytest.mark.parametrize("text", ['"' * 1000, "\\" * 1001, "[,{" * 1000, '\\"' * 1000])
+@rows("text", ['"' * 1000, "\\" * 1001, "[,{" * 1000, '\\"' * 1000])
 def test_a_document_sent_as_text_is_one_value(text: str) -> None:
     body = json.dumps({"a": text, "b": 1}).encode()
     assert _count(*(body[at : at + 7] for at in range(0, len(body), 7))) == 2

@@ -6,6 +6,7 @@ import redis
 
 from dcf.core.attention import REMINDER_DELAY
 from dcf.store.inbox import VISIBILITY_S
+from tests.support.tables import rows
 from tests.tools.calls import Answer, Tools, new_run
 
 pytestmark = pytest.mark.anyio
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.anyio
 SECOND = 1.0
 
 
-@pytest.mark.parametrize("timeout_s", [0, 0.0001, 0.05])
+@rows("timeout_s", [0, 0.0001, 0.05])
 async def test_nothing_to_do_is_a_timeout_and_no_error(tools: Tools, run_id: str, timeout_s: float) -> None:
     answer = await tools.ok("await_workflow_event", lease=False, agent_id=f"idle-{run_id}", timeout_s=timeout_s)
     assert (answer["status"], answer["event"], answer["message_id"]) == ("timeout", None, None)
@@ -60,7 +61,7 @@ async def heard(tools: Tools, agent: str) -> str | None:
     return None if answer["event"] is None else str(answer["event"]["reason"])
 
 
-@pytest.mark.parametrize("how", ["taken", "done", "closed", "deleted"])
+@rows("how", ["taken", "done", "closed", "deleted"])
 async def test_what_was_overtaken_while_it_lay_in_the_inbox_is_not_handed_out(
     tools: Tools, run_id: str, raw_redis: redis.Redis, how: str
 ) -> None:
@@ -106,7 +107,7 @@ async def test_an_event_whose_answer_was_lost_is_handed_out_again_soon(
     assert await heard(tools, agent) == "initial"
 
 
-@pytest.mark.parametrize("wrong", ["99999999999999999999-0", "0-99999999999999999999"])
+@rows("wrong", ["99999999999999999999-0", "0-99999999999999999999"])
 async def test_an_acknowledgement_of_no_possible_message_is_refused(tools: Tools, wrong: str) -> None:
     answer = await tools.refused(
         "invalid_argument", "await_workflow_event", lease=False, agent_id="a", ack_message_id=wrong

@@ -10,6 +10,7 @@ from mcp.client import Client
 from dcf.application import Application, open_application
 from dcf.settings import Settings
 from dcf.tools.server import build_server
+from tests.support.tables import rows
 from tests.tools.calls import Tools
 
 pytestmark = pytest.mark.anyio
@@ -101,7 +102,7 @@ async def test_an_agent_at_its_limit_is_not_told_of_what_nobody_can_take_any_mor
         assert (await tools.call("await_workflow_event", agent_id=me, timeout_s=0)).payload["status"] == "timeout"
 
 
-@pytest.mark.parametrize("usage", [{}, {"tokens_in": -1}, {"cost": 1, "currency": "EUR"}, {"secs": 1}, [], "x"])
+@rows("usage", [{}, {"tokens_in": -1}, {"cost": 1, "currency": "EUR"}, {"secs": 1}, [], "x"])
 async def test_usage_that_is_none_changes_nothing(application: Application, usage: Any) -> None:
     run = f"r-{uuid.uuid4().hex[:8]}"
     async with Client(build_server(application)) as client:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.tables import rows
 from tests.tools.calls import Answer, Tools
 
 pytestmark = pytest.mark.anyio
@@ -40,7 +41,7 @@ async def assigned(tools: Tools, run: str) -> Any:
     return (await tools.ok("read_workflow_control_plane", workflow_id=run))["meta"]["agents"]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@rows("form", FORMS)
 async def test_every_form_is_validated_started_created_and_scheduled_alike(tools: Tools, form: str) -> None:
     workflow, name = FORMS[form], f"forms-{secrets.token_hex(4)}"
     told = await tools.ok("validate_workflow", workflow_json=workflow, agents_map_json=BOTH)
@@ -76,7 +77,7 @@ async def test_a_step_keeps_what_it_says_of_its_task(tools: Tools) -> None:
     assert "steps/0/step_id: Step_1" in started["defaulted"]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("binding", "agents"),
     [
         ({"agent_ref": {"id": "writer-7"}}, []),

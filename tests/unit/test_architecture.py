@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from hypothesis import settings
 
 from dcf import errors
 from dcf.core import refusals
+from tests.support.tables import rows
 
 PACKAGE = Path(errors.__file__).parent
 FILES = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in PACKAGE.rglob("*.py")}
@@ -74,13 +74,13 @@ def test_the_sources_are_found() -> None:
 # Layers
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if is_in(name, *PURE)])
+@rows("name", [name for name in MODULES if is_in(name, *PURE)])
 def test_the_pure_core_imports_nothing_of_dcf_but_itself(name: str) -> None:
     own = {found for found in imports(name) if is_in(found, "dcf")}
     assert all(is_in(found, *PURE, "dcf.errors") for found in own)
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if is_in(name, *PURE)])
+@rows("name", [name for name in MODULES if is_in(name, *PURE)])
 def test_the_pure_core_has_no_clock_no_chance_and_no_input_or_output(name: str) -> None:
     impure = ("time", "random", "secrets", "os", "sys", "io", "pathlib", "socket", "threading", "asyncio", "logging")
     assert not [found for found in imports(name) if is_in(found, *impure)]
@@ -98,7 +98,7 @@ def test_errors_import_nothing_of_dcf() -> None:
     assert not [found for found in imports("dcf.errors") if is_in(found, "dcf")]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("library", "places"),
     [
         ("redis", ("dcf.store.",)),
@@ -112,7 +112,7 @@ def test_a_library_has_one_door(library: str, places: tuple[str, ...]) -> None:
     assert not {name for name in importers(library) if not name.startswith(places)}
 
 
-@pytest.mark.parametrize("lower", ["dcf.store", "dcf.adapters", "dcf.files", "dcf.runs", *PURE])
+@rows("lower", ["dcf.store", "dcf.adapters", "dcf.files", "dcf.runs", *PURE])
 def test_nobody_imports_the_surfaces_from_below(lower: str) -> None:
     below = [name for name in MODULES if is_in(name, lower)]
     assert not {name for name in below if any(is_in(found, "dcf.tools", "dcf.cli") for found in imports(name))}
@@ -124,7 +124,7 @@ def test_the_store_knows_neither_the_verbs_nor_the_adapters() -> None:
     assert not {name for name in store if any(is_in(found, *upper) for found in imports(name))}
 
 
-@pytest.mark.parametrize("upper", ["dcf.cli", "dcf.tools", "dcf.workforce", "dcf.application"])
+@rows("upper", ["dcf.cli", "dcf.tools", "dcf.workforce", "dcf.application"])
 def test_nobody_above_the_verbs_reaches_through_them_to_the_store(upper: str) -> None:
     """Where a run stands is read by `runs.views`; who needs the store for something else is given it."""
     inner = {"store", "_store", "index", "_index"}
@@ -142,12 +142,12 @@ def test_nobody_above_the_verbs_reaches_through_them_to_the_store(upper: str) ->
 # Sizes and names
 
 
-@pytest.mark.parametrize("name", FILES)
+@rows("name", FILES)
 def test_a_file_can_be_read_in_one_sitting(name: str) -> None:
     assert len(FILES[name].read_text("utf-8").splitlines()) <= MAX_FILE
 
 
-@pytest.mark.parametrize("name", MODULES)
+@rows("name", MODULES)
 def test_a_function_fits_on_a_screen(name: str) -> None:
     functions = [node for node in ast.walk(MODULES[name]) if isinstance(node, FUNCTIONS)]
     assert not {
@@ -168,7 +168,7 @@ def test_no_two_classes_have_the_same_name() -> None:
 # Documentation
 
 
-@pytest.mark.parametrize("name", MODULES)
+@rows("name", MODULES)
 def test_everything_public_says_what_it_is(name: str) -> None:
     assert ast.get_docstring(MODULES[name]), f"{name} has no docstring"
     assert not [owner for owner, node in public(MODULES[name], name) if not ast.get_docstring(node)]

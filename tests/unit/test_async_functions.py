@@ -11,6 +11,7 @@ from dcf.core import task_log
 from dcf.errors import ServerUnreachable
 from dcf.task_context import TaskCancelled, TaskContext
 from dcf.worker import TaskFunction, Worker
+from tests.support.tables import rows
 from tests.support.worker_tools import RUN, Answer, FakeTools, Inbox, event, message, report, worker
 from tests.unit.test_hands import LONG, Server, serve
 
@@ -83,7 +84,7 @@ def test_a_function_on_a_thread_whose_own_event_loop_was_cancelled_fails_the_sta
     assert (written["new_status"], written["error_name"]) == ("failed", "RuntimeError")
 
 
-@pytest.mark.parametrize("concurrency", [1, 3])
+@rows("concurrency", [1, 3])
 def test_an_async_function_that_ends_its_process_ends_the_worker(concurrency: int) -> None:
     async def leave(given: Any) -> Any:
         raise SystemExit(3)

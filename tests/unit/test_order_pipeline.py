@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from dcf.worker import TaskFailed
 from tests.support.paths import ROOT
+from tests.support.tables import rows
 
 WORKFLOWS = ROOT / "workflows"
 EXAMPLES = WORKFLOWS / "order_processing"
@@ -117,7 +118,7 @@ def test_the_invoice_keeps_its_keys_in_the_documented_order() -> None:
     assert " ".join(run(FIRST_ORDER)) == documented
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "figures"),
     [
         ("california_free_shipping", ["599.96", "5.00", "43.13", "0.00", "638.09"]),
@@ -153,7 +154,7 @@ def test_the_order_with_an_expired_code_fails_in_pricing() -> None:
 # Pricing
 
 
-@pytest.mark.parametrize(
+@rows(
     ("unit_price", "subtotal"),
     [("0.005", "0.01"), ("0.0049", "0.00"), ("1.115", "1.12"), ("2.5", "2.50"), ("7", "7.00")],
 )
@@ -187,19 +188,17 @@ def test_a_fixed_discount_is_never_more_than_the_subtotal() -> None:
     assert list(figures.values()) == ["3.20", "3.20", "0.00", "8.99", "8.99"]
 
 
-@pytest.mark.parametrize(
-    ("first_digit", "price"), [("7", "8.99"), ("1", "11.99"), ("9", "14.99"), ("0", "19.99"), ("5", "19.99")]
-)
+@rows(("first_digit", "price"), [("7", "8.99"), ("1", "11.99"), ("9", "14.99"), ("0", "19.99"), ("5", "19.99")])
 def test_shipping_goes_by_the_first_digit_of_the_zip(first_digit: str, price: str) -> None:
     assert bill("1.00", zip_code=f"{first_digit}0001")["shipping"] == price
 
 
-@pytest.mark.parametrize(("unit_price", "shipping"), [("505.00", "0.00"), ("504.99", "8.99")])
+@rows(("unit_price", "shipping"), [("505.00", "0.00"), ("504.99", "8.99")])
 def test_shipping_is_free_from_a_discounted_subtotal_of_500(unit_price: str, shipping: str) -> None:
     assert bill(unit_price, code="FLAT5")["shipping"] == shipping
 
 
-@pytest.mark.parametrize("missing", [True, False])
+@rows("missing", [True, False])
 def test_an_order_without_a_discount_code_has_no_discount(missing: bool) -> None:
     document = order(discount_code=None)
     if missing:
@@ -211,7 +210,7 @@ def test_a_code_is_good_on_its_last_day() -> None:
     assert run(order(order_date="2025-12-31"))["discount"] == "24.00"
 
 
-@pytest.mark.parametrize("changes", [{"order_date": "2026-01-01"}, {"discount_code": "save10"}, {"discount_code": ""}])
+@rows("changes", [{"order_date": "2026-01-01"}, {"discount_code": "save10"}, {"discount_code": ""}])
 def test_an_expired_or_unknown_code_fails_the_run(changes: dict[str, Any]) -> None:
     with pytest.raises(TaskFailed) as failure:
         run(order(**changes))
@@ -221,7 +220,7 @@ def test_an_expired_or_unknown_code_fails_the_run(changes: dict[str, Any]) -> No
 # The invoice
 
 
-@pytest.mark.parametrize(
+@rows(
     ("order_date", "due_date"),
     [("2024-01-30", "2024-02-29"), ("2025-12-31", "2026-01-30"), ("9999-12-01", "9999-12-31")],
 )
@@ -309,7 +308,7 @@ MALFORMED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("document", MALFORMED.values(), ids=MALFORMED.keys())
+@rows("document", MALFORMED.values(), ids=MALFORMED.keys())
 def test_a_malformed_order_is_rejected_in_plain_words(document: Any) -> None:
     with pytest.raises(TaskFailed) as failure:
         pipeline.validate_order(document)

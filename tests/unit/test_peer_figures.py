@@ -13,6 +13,7 @@ from benchmarks.peers.programs.shapes import graph, steps
 from benchmarks.peers.rounds import Found
 from benchmarks.peers.systems import SYSTEMS
 from benchmarks.peers.turns import Sample, notes_of
+from tests.support.tables import rows
 
 SAMPLE = Sample(
     system="bullmq",
@@ -36,7 +37,7 @@ def took(system: str, seconds: float, **others: int) -> Sample:
     return replace(SAMPLE, system=system, seconds=seconds, **others)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("shape", "size"), [("chain", 7), ("dag", 3), ("map", 5)])
+@rows(("shape", "size"), [("chain", 7), ("dag", 3), ("map", 5)])
 def test_a_graph_carried_out_step_by_step_ends_once_all_its_steps_are_done(shape: str, size: int) -> None:
     wanted = graph(shape, size)
     waiting, ready, done = list(wanted.upstreams), wanted.roots, 0

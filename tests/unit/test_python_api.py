@@ -6,6 +6,7 @@ import pytest
 
 import dcf
 from dcf.errors import InvalidArgument, InvalidDefinition
+from tests.support.tables import rows
 
 TASK = {"StartAt": "T", "States": {"T": {"Type": "Task", "End": True}}}
 
@@ -35,7 +36,7 @@ NO_JSON = {
 }
 
 
-@pytest.mark.parametrize("value", NO_JSON.values(), ids=NO_JSON)
+@rows("value", NO_JSON.values(), ids=NO_JSON)
 def test_what_is_no_json_or_too_much_of_it_is_refused_in_words(value: Any) -> None:
     assert not dcf.validate(value)["ok"]
     with pytest.raises(InvalidArgument, match="definition"):
@@ -46,7 +47,7 @@ def test_what_is_no_json_or_too_much_of_it_is_refused_in_words(value: Any) -> No
         dcf.simulate(TASK, {}, context={"Execution": [value] * 99})
 
 
-@pytest.mark.parametrize(
+@rows(
     "mocks",
     [
         [],
@@ -70,7 +71,7 @@ def test_a_context_that_is_no_object_is_refused_in_words() -> None:
         dcf.simulate(TASK, {}, context=given)
 
 
-@pytest.mark.parametrize("definition", [None, 5, [], "{", "[]", {"asl": None}, {}])
+@rows("definition", [None, 5, [], "{", "[]", {"asl": None}, {}])
 def test_what_is_no_definition_is_refused_in_words(definition: Any) -> None:
     assert not dcf.validate(definition)["ok"]
     with pytest.raises((InvalidArgument, InvalidDefinition)):
@@ -88,7 +89,7 @@ def test_time_that_no_date_can_tell_is_refused_in_words() -> None:
         dcf.simulate(machine, {}, {"T": [{"error": "X"}] * 500})
 
 
-@pytest.mark.parametrize("levels", [30, 31])
+@rows("levels", [30, 31])
 def test_thirty_parallel_states_in_each_other_run_and_one_more_is_refused(levels: int) -> None:
     machine: dict[str, Any] = TASK
     for level in range(levels):

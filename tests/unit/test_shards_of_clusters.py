@@ -10,6 +10,7 @@ from dcf.store.cluster_keys import cluster_key, slot_of
 from dcf.store.key_parts import AGENT_SHARDS
 from dcf.store.keys import RunKeys
 from dcf.store.run_lists import place_of
+from tests.support.tables import rows
 
 
 def test_one_node_carries_what_a_core_does() -> None:
@@ -32,7 +33,7 @@ def test_what_has_one_slot_is_the_wall_of_a_large_cluster() -> None:
     assert load(costs, 1000, runs=3000, agents=1).wall == "limits"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("key", "family"),
     [
         (RunKeys("a").meta, RUN),

@@ -11,6 +11,7 @@ from dcf.errors import InvalidArgument
 from dcf.task_context import TaskContext
 from dcf.task_functions import plan_of
 from dcf.worker import FUNCTIONS, Worker, task
+from tests.support.tables import rows
 from tests.support.worker_tools import FakeTools, report
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def more(given: Any, context: TaskContext, unit: str = "EUR", *rest: Any, **word
     return [given, context.state]
 
 
-@pytest.mark.parametrize(
+@rows(
     "function",
     [
         *(named, typed, typed_as_text, by_word, first, by_place, by_place_first, wrapped, more),
@@ -78,7 +79,7 @@ def test_a_context_is_handed_over_by_name_or_by_type_wherever_it_stands(function
     assert plan.call(7, CONTEXT) == [7, "A"]
 
 
-@pytest.mark.parametrize("function", [lambda given: given, lambda given, unit=1: given, lambda *given: given[0], print])
+@rows("function", [lambda given: given, lambda given, unit=1: given, lambda *given: given[0], print])
 def test_a_function_that_asks_for_no_context_gets_the_input_alone(function: Any) -> None:
     plan = plan_of(function, "A")
     assert not plan.takes_context
@@ -97,7 +98,7 @@ async def async_generator(given: Any) -> Any:
     yield given
 
 
-@pytest.mark.parametrize(
+@rows(
     ("function", "why"),
     [
         (no_input, "it takes no input"),

@@ -13,6 +13,7 @@ from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.testing import NEVER, After
 from dcf.worker import TaskContext, TaskFailed, TaskFunction
 from tests.support.scopes import machine, parallel, task
+from tests.support.tables import rows
 
 RETRY = {"ErrorEquals": ["Busy"], "IntervalSeconds": 60, "MaxAttempts": 3, "BackoffRate": 2}
 
@@ -52,7 +53,7 @@ def test_a_failure_that_nothing_catches_ends_the_run_with_the_name_of_its_class(
     assert str(story) == "failed: Busy: try later after 420 s\nA: failed, attempts 4"
 
 
-@pytest.mark.parametrize(("named", "status"), [("KeyError", "succeeded"), ("States.TaskFailed", "succeeded"),
+@rows(("named", "status"), [("KeyError", "succeeded"), ("States.TaskFailed", "succeeded"),
                                                ("States.ALL", "succeeded"), ("LookupError", "failed")])  # fmt: skip
 def test_a_catch_names_the_class_of_the_exception_or_any_failure(named: str, status: str) -> None:
     flow = one(Catch=[{"ErrorEquals": [named], "Next": "B", "ResultPath": "$.failure"}])

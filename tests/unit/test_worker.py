@@ -9,6 +9,7 @@ from dcf.errors import DcfError, ServerUnreachable, ToolCallFailed
 from dcf.task_context import TaskContext, idempotency_key_of
 from dcf.task_results import Result
 from dcf.worker import FUNCTIONS, Work, Worker, task
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.support.worker_tools import RUN, TIMEOUT, Answer, FakeTools, Inbox, claimed, event, message, serve, worker
 
@@ -45,7 +46,7 @@ def test_a_duplicate_event_is_dropped_where_the_lease_is_refused() -> None:
     assert (worked, tools.names) == ([], ["acquire_state_lease"])
 
 
-@pytest.mark.parametrize("state", ["Unknown", None])
+@rows("state", ["Unknown", None])
 def test_an_event_of_a_state_without_a_function_is_dropped(state: str | None) -> None:
     tools = FakeTools()
     worker(tools).handle(event(state))
@@ -89,7 +90,7 @@ def test_a_function_that_asks_for_it_is_told_which_call_it_is() -> None:
     ]
 
 
-@pytest.mark.parametrize("function", [lambda given, more=7: [given, more], lambda given, *rest: [given, 7], print])
+@rows("function", [lambda given, more=7: [given, more], lambda given, *rest: [given, 7], print])
 def test_a_function_that_does_not_ask_for_it_gets_the_input_alone(function: Any) -> None:
     tools = FakeTools(acquire_state_lease={"work": {"input": 1, "epoch": 41}})
     worker(tools, {"A": function}).handle(event())
@@ -107,7 +108,7 @@ def test_an_object_without_a_hash_may_be_the_function_of_a_state() -> None:
     assert tools.arguments("update_workflow_control_plane")[0]["output_json"] == "[8,41]"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("told", "is_cancelled"),
     [
         ({"type": "run_over"}, True),
@@ -193,7 +194,7 @@ CANCELLED = {"status": "lease_already_clear", "updated_state": {"status": "cance
 RELEASED = {"status": "lease_released", "updated_state": {"status": "pending"}}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("released", "told", "is_for_others"),
     [(CANCELLED, "the state is cancelled", False), (RELEASED, "given back", True)],
 )
@@ -297,7 +298,7 @@ def test_a_wait_has_the_same_token_until_it_was_answered() -> None:
     assert len({first, lost, last}) == 3
 
 
-@pytest.mark.parametrize(
+@rows(
     "error",
     [ToolCallFailed("unknown_run", "There is no run 'run-1'."), ServerUnreachable("The dcf server did not answer.")],
 )

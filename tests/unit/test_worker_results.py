@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from dcf.worker import TaskContext, TaskFailed
+from tests.support.tables import rows
 from tests.support.worker_tools import failing, report
 
 
-@pytest.mark.parametrize(
+@rows(
     ("output", "text"),
     [
         (None, "null"),
@@ -27,7 +28,7 @@ def test_an_output_arrives_as_the_value_it_is(output: Any, text: str) -> None:
     assert (written["new_status"], written["output_json"]) == ("succeeded", text)
 
 
-@pytest.mark.parametrize(
+@rows(
     "output",
     [Decimal("1.50"), float("nan"), float("inf"), {1, 2}, {"amount": Decimal(1)}, "\ud800", 2**64, "x" * 300_000],
     ids=["decimal", "nan", "infinity", "set", "nested", "surrogate", "huge-number", "huge-text"],
@@ -66,7 +67,7 @@ class SpeechlessError(Exception):
         raise RuntimeError
 
 
-@pytest.mark.parametrize(
+@rows(
     ("error", "name", "cause"),
     [
         (TaskFailed("E" * 300, "c" * 30_000), "E" * 200, "c" * 20_000),
@@ -106,7 +107,7 @@ def test_what_a_function_says_it_used_is_summed_and_sent_with_its_output_or_its_
     assert "usage_json" not in report(lambda given, context: given)
 
 
-@pytest.mark.parametrize("wrong", [{}, {"tokens_in": -1}, {"cost": 1.0}, {"cost": float("nan"), "currency": "EUR"}])
+@rows("wrong", [{}, {"tokens_in": -1}, {"cost": 1.0}, {"cost": float("nan"), "currency": "EUR"}])
 def test_usage_that_is_none_fails_the_function_and_keeps_what_was_said_before(wrong: dict[str, Any]) -> None:
     def ask(given: Any, context: TaskContext) -> Any:
         context.report_usage(cost="1", currency="USD")

@@ -9,6 +9,7 @@ import pytest
 from dcf.errors import DcfError, ServerUnreachable, ToolCallFailed
 from dcf.task_results import Result
 from dcf.worker import Work, Worker
+from tests.support.tables import rows
 from tests.support.worker_tools import RUN, TIMEOUT, Answer, FakeTools, Inbox, claimed, event, message, serve, worker
 
 # The lease while the function runs
@@ -84,7 +85,7 @@ TROUBLE: list[DcfError | Answer] = [
 ]
 
 
-@pytest.mark.parametrize("trouble", TROUBLE, ids=lambda one: one.code if isinstance(one, DcfError) else one["code"])
+@rows("trouble", TROUBLE, ids=lambda one: one.code if isinstance(one, DcfError) else one["code"])
 def test_a_finished_result_is_kept_until_it_is_taken(
     trouble: DcfError | Answer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -119,7 +120,7 @@ REFUSALS: list[Answer | DcfError] = [
 ]
 
 
-@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda one: one.code if isinstance(one, DcfError) else one["code"])
+@rows("refusal", REFUSALS, ids=lambda one: one.code if isinstance(one, DcfError) else one["code"])
 def test_a_result_that_is_refused_is_given_up_and_said_to_be(
     refusal: Answer | DcfError, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -11,6 +11,7 @@ from playwright.sync_api import Page, Route, expect
 from dcf.application import open_application
 from dcf.settings import Settings
 from dcf.web.site import build_site
+from tests.support.tables import rows
 from tests.tools.calls import serving
 from tests.web.conftest import DemoSite, Tabs
 from tests.web.demo_runs import Crew
@@ -58,7 +59,7 @@ HELPED: dict[Callable[[Crew], str], tuple[str, str, dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("script", HELPED, ids=lambda one: str(one.__name__))
+@rows("script", HELPED, ids=lambda one: str(one.__name__))
 def test_the_button_beside_a_reason_is_confirmed_and_the_reason_is_gone(
     tabs: Tabs, demo: DemoSite, script: Callable[[Crew], str]
 ) -> None:

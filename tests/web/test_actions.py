@@ -17,6 +17,7 @@ from dcf.web.action_table import ACTIONS
 from dcf.web.site import build_site
 from dcf.web.templating import html
 from dcf.web.visit import Visit
+from tests.support.tables import rows
 from tests.tools.calls import TWO_TASKS
 from tests.web.visitors import Visitor, form, forms
 
@@ -173,7 +174,7 @@ async def test_a_box_that_is_ticked_by_itself_can_be_left_unticked(keyed: Applic
         assert bool(keyed.runs.overview(run).document.get("hold")) is ticked
 
 
-@pytest.mark.parametrize(
+@rows(
     ("scopes", "shown"),
     [
         ((Scope.READ,), set()),
@@ -213,7 +214,7 @@ def test_what_can_be_done_with_a_state_depends_on_how_it_stands(keyed: Applicati
     assert state_buttons(keyed, run, "A").keys() == {"rerun"}
 
 
-@pytest.mark.parametrize("is_leased", [True, False])
+@rows("is_leased", [True, False])
 async def test_a_state_that_nobody_has_had_can_be_resolved_as_well(keyed: Application, is_leased: bool) -> None:
     visitor, run = await logged_in(keyed), create(keyed)
     if is_leased:
@@ -243,7 +244,7 @@ async def test_a_key_of_an_agent_says_who_it_is_by_itself(keyed: Application) ->
     assert (await visitor.post("/ui/act/answer_human_task", fields | {"agent_id": "bob"})).status_code == 400
 
 
-@pytest.mark.parametrize(
+@rows(
     "extra",
     [
         {"force": "1"},
@@ -292,7 +293,7 @@ async def test_without_keys_a_page_that_may_act_asks_for_its_own_token(applicati
     assert event["by"] == "local"
 
 
-@pytest.mark.parametrize("tool", sorted(ACTIONS))
+@rows("tool", sorted(ACTIONS))
 def test_every_action_is_a_tool_that_takes_what_its_form_may_say(tool: str) -> None:
     action, fields = ACTIONS[tool], TOOLS[tool].arguments.model_fields
     named = {one.name for one in action.given}

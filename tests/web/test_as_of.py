@@ -9,6 +9,7 @@ from dcf.application import Application
 from dcf.values.instants import from_text
 from dcf.web.moments import this_moment
 from dcf.web.site import build_site
+from tests.support.tables import rows
 from tests.web.browsing import Browser
 
 pytestmark = pytest.mark.anyio
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.anyio
 PAGES = ("/ui/why", "/ui/inbox", "/ui/inbox?person=alice&group=finance", "/ui/agents", "/ui/agents?from=50")
 
 
-@pytest.mark.parametrize("path", PAGES)
+@rows("path", PAGES)
 async def test_a_page_says_of_what_moment_it_is_and_links_to_itself(application: Application, path: str) -> None:
     browser = Browser(build_site(application))
     before = from_text(this_moment()) or 0

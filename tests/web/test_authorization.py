@@ -18,6 +18,7 @@ from dcf.web.sessions import Sessions
 from dcf.web.site import build_site, pages, routes
 from dcf.web.visit import Visit
 from tests.support.restricted import RestrictedRedis
+from tests.support.tables import rows
 from tests.tools.calls import ONE_TASK
 from tests.web.test_actions import create, logged_in, token_of
 from tests.web.visitors import HOST, Visitor
@@ -138,8 +139,8 @@ async def test_a_route_that_somebody_adds_is_closed_until_it_is_opened_on_purpos
         assert sent[0]["status"] == status
 
 
-@pytest.mark.parametrize("path", sorted({*SHOWN, *SENT}))
-@pytest.mark.parametrize("kind", ["none", "made up", "expired", "revoked", "logged out", "of a key that may not read"])
+@rows("path", sorted({*SHOWN, *SENT}))
+@rows("kind", ["none", "made up", "expired", "revoked", "logged out", "of a key that may not read"])
 async def test_without_a_session_every_route_leads_to_the_log_in(
     keyed: Application, web_redis: RestrictedRedis, run: str, path: str, kind: str
 ) -> None:
@@ -181,14 +182,14 @@ async def _without(keyed: Application, web_redis: RestrictedRedis, kind: str) ->
     return visitor
 
 
-@pytest.mark.parametrize("path", sorted(OPEN))
+@rows("path", sorted(OPEN))
 async def test_what_is_open_shows_nothing_of_any_run(keyed: Application, run: str, path: str) -> None:
     answer = await Visitor(build_site(keyed, may_act=True)).get(address(path, run))
     assert answer.status_code in {200, 307}
     assert run not in answer.text
 
 
-@pytest.mark.parametrize("path", sorted(SHOWN))
+@rows("path", sorted(SHOWN))
 async def test_a_key_that_may_read_sees_what_is_shown(keyed: Application, run: str, path: str) -> None:
     there = 400 if "artifact" in path else 200  # no artifact has that id
     visitor = await logged_in(keyed, Scope.READ)
@@ -197,7 +198,7 @@ async def test_a_key_that_may_read_sees_what_is_shown(keyed: Application, run: s
     assert (await operator.get(address(path, run))).status_code == there
 
 
-@pytest.mark.parametrize("path", sorted({*SHOWN, *SENT}))
+@rows("path", sorted({*SHOWN, *SENT}))
 async def test_what_no_person_asked_for_is_told_401_where_nobody_is_logged_in(
     keyed: Application, run: str, path: str
 ) -> None:
@@ -206,7 +207,7 @@ async def test_what_no_person_asked_for_is_told_401_where_nobody_is_logged_in(
         assert (await visitor.get(address(path, run), **headers)).status_code == 401
 
 
-@pytest.mark.parametrize("path", sorted({*SHOWN, *SENT, *OPEN}))
+@rows("path", sorted({*SHOWN, *SENT, *OPEN}))
 async def test_a_foreign_host_gets_nothing_and_a_foreign_page_changes_nothing(
     keyed: Application, operator: Visitor, run: str, path: str
 ) -> None:
@@ -230,7 +231,7 @@ async def test_a_foreign_host_gets_nothing_and_a_foreign_page_changes_nothing(
     assert keyed.runs.overview(run).word == "running"
 
 
-@pytest.mark.parametrize("path", sorted({*SHOWN, *SENT}))
+@rows("path", sorted({*SHOWN, *SENT}))
 async def test_a_form_without_the_token_of_its_session_is_refused_by_every_route(
     keyed: Application, operator: Visitor, run: str, path: str
 ) -> None:
@@ -244,8 +245,8 @@ async def test_a_form_without_the_token_of_its_session_is_refused_by_every_route
     assert keyed.runs.overview(run).word == "running"
 
 
-@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
-@pytest.mark.parametrize("path", sorted({*SHOWN, *SENT, *OPEN}))
+@rows("method", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
+@rows("path", sorted({*SHOWN, *SENT, *OPEN}))
 async def test_no_route_knows_another_method(operator: Visitor, run: str, path: str, method: str) -> None:
     assert (await operator.ask(method, address(path, run), {"origin": HOST})).status_code == 405
 
@@ -255,8 +256,8 @@ def is_file(path: str, answer: httpx2.Response) -> bool:
     return path.startswith("/static/") and answer.status_code == 200
 
 
-@pytest.mark.parametrize("path", sorted({*SHOWN, *SENT, *OPEN}))
-@pytest.mark.parametrize("kind", ["none", "operator"])
+@rows("path", sorted({*SHOWN, *SENT, *OPEN}))
+@rows("kind", ["none", "operator"])
 async def test_every_answer_has_the_strict_headers(
     keyed: Application, operator: Visitor, run: str, path: str, kind: str
 ) -> None:
@@ -272,8 +273,8 @@ async def test_every_answer_has_the_strict_headers(
         assert answer.headers["referrer-policy"] == "same-origin"
 
 
-@pytest.mark.parametrize("scope", [None, *Scope], ids=lambda one: str(one or "all"))
-@pytest.mark.parametrize("tool", sorted(ACTIONS))
+@rows("scope", [None, *Scope], ids=lambda one: str(one or "all"))
+@rows("tool", sorted(ACTIONS))
 async def test_an_action_needs_the_scopes_of_its_tool(keyed: Application, tool: str, scope: Scope | None) -> None:
     scopes = tuple(Scope) if scope is None else tuple({Scope.READ, scope})
     run, visitor = create(keyed), await logged_in(keyed, *scopes)
@@ -293,7 +294,7 @@ def _seen(application: Application, run: str) -> tuple[Any, ...]:
     return found.word, dict(found.document)
 
 
-@pytest.mark.parametrize("tool", sorted(ACTIONS))
+@rows("tool", sorted(ACTIONS))
 async def test_where_actions_are_off_no_key_changes_anything(keyed: Application, tool: str) -> None:
     run, visitor = create(keyed), await logged_in(keyed, *ALL_SCOPES, may_act=False)
     before, token = _seen(keyed, run), await token_of(visitor)
@@ -302,12 +303,12 @@ async def test_where_actions_are_off_no_key_changes_anything(keyed: Application,
     assert _seen(keyed, run) == before
 
 
-@pytest.mark.parametrize("tool", sorted(TOOLS.keys() - ACTIONS.keys()))
+@rows("tool", sorted(TOOLS.keys() - ACTIONS.keys()))
 async def test_a_tool_that_is_no_action_cannot_be_called_by_a_form(operator: Visitor, tool: str) -> None:
     assert (await confirm(operator, tool, {}, await token_of(operator))).status_code == 404
 
 
-@pytest.mark.parametrize("tool", sorted(one for one in ACTIONS if ACTIONS[one].of("workflow_id")))
+@rows("tool", sorted(one for one in ACTIONS if ACTIONS[one].of("workflow_id")))
 async def test_a_key_of_another_project_changes_nothing_of_a_run(keyed: Application, tool: str) -> None:
     if tool == "start_run":
         pytest.skip("it begins a run, and names none that is there")
@@ -319,7 +320,7 @@ async def test_a_key_of_another_project_changes_nothing_of_a_run(keyed: Applicat
     assert _seen(keyed, run) == before
 
 
-@pytest.mark.parametrize("query", ["", "?tab=table", "?tab=events", "?state=A"])
+@rows("query", ["", "?tab=table", "?tab=events", "?state=A"])
 async def test_a_key_of_another_project_sees_nothing_of_a_run(keyed: Application, query: str) -> None:
     run, visitor = create(keyed, project="shop"), await logged_in(keyed, *ALL_SCOPES, project="barn")
     answer = await visitor.get(f"/ui/runs/{run}{query}")
@@ -328,7 +329,7 @@ async def test_a_key_of_another_project_sees_nothing_of_a_run(keyed: Application
     assert (await (await logged_in(keyed, Scope.READ, project="shop")).get(f"/ui/runs/{run}{query}")).status_code == 200
 
 
-@pytest.mark.parametrize("setting", [{"read_only": True}, {"toolsets": ("planning", "execution")}])
+@rows("setting", [{"read_only": True}, {"toolsets": ("planning", "execution")}])
 async def test_a_server_of_fewer_tools_has_fewer_actions(
     keyed: Application, web_redis: RestrictedRedis, setting: dict[str, Any]
 ) -> None:
@@ -339,7 +340,7 @@ async def test_a_server_of_fewer_tools_has_fewer_actions(
         assert (await visitor.post("/ui/act/cancel_run", fields)).status_code == 403
 
 
-@pytest.mark.parametrize(
+@rows(
     ("form", "status"),
     [({"reason": "x" * 4_000_000}, 413), ({f"a{number}": "" for number in range(1_001)}, 400)],
     ids=["too long", "too many fields"],

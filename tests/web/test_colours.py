@@ -7,6 +7,7 @@ import pytest
 
 from dcf.drawing import PAGE_STYLE
 from tests.support.paths import ROOT
+from tests.support.tables import rows
 
 SHEET: Final = (ROOT / "dcf" / "web" / "static" / "page.css").read_text("utf-8")
 VARIABLES: Final = {
@@ -56,19 +57,19 @@ def test_contrast_is_computed_as_wcag_does() -> None:
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
 
 
-@pytest.mark.parametrize(("text", "ground"), PAIRS, ids=map("-on-".join, PAIRS))
+@rows(("text", "ground"), PAIRS, ids=map("-on-".join, PAIRS))
 def test_text_of_the_page_can_be_read_in_both_themes(text: str, ground: str) -> None:
     for theme in (0, 1):
         assert contrast(VARIABLES[text][theme], VARIABLES[ground][theme]) >= 4.5, theme
 
 
-@pytest.mark.parametrize(("text", "ground"), PICTURE_PAIRS)
+@rows(("text", "ground"), PICTURE_PAIRS)
 def test_text_of_a_picture_can_be_read_in_both_themes(text: str, ground: str) -> None:
     for theme in (0, 1):
         assert contrast(PICTURE[text][theme], PICTURE[ground][theme]) >= 4.5, theme
 
 
-@pytest.mark.parametrize("ground", ["page", "card"])
+@rows("ground", ["page", "card"])
 def test_the_borders_of_fields_and_buttons_can_be_seen(ground: str) -> None:
     for theme in (0, 1):
         assert contrast(VARIABLES["edge"][theme], VARIABLES[ground][theme]) >= 3, theme

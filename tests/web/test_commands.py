@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from tests.support.paths import ROOT
+from tests.support.tables import rows
 
 DCF = (sys.executable, "-m", "dcf")
 WORKFLOW = ROOT / "workflows" / "order_processing.json"
@@ -43,7 +44,7 @@ def started(folder: Path, *arguments: str) -> Iterator[str]:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("arguments", [("web",), SERVE], ids=["alone", "beside mcp"])
+@rows("arguments", [("web",), SERVE], ids=["alone", "beside mcp"])
 def test_the_page_is_served_on_loopback_where_no_keys_are_asked_for(
     short_directory: Path, arguments: tuple[str, ...]
 ) -> None:
@@ -53,7 +54,7 @@ def test_the_page_is_served_on_loopback_where_no_keys_are_asked_for(
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(
+@rows(
     ("arguments", "acts"), [(("web", "--allow-actions"), True), (("web",), False), ((*SERVE, "--allow-actions"), True)]
 )
 def test_with_keys_one_logs_in_and_acts_only_if_the_server_lets_its_page_act(
@@ -72,7 +73,7 @@ def test_with_keys_one_logs_in_and_acts_only_if_the_server_lets_its_page_act(
         assert ('action="/ui/act/cancel_run"' in page) is acts
 
 
-@pytest.mark.parametrize(
+@rows(
     ("arguments", "told"),
     [
         (("web",), "--auth off"),

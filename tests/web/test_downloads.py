@@ -10,6 +10,7 @@ from dcf.values.refusal import Refusal
 from dcf.web.site import build_site
 from tests.support.machines import workflow
 from tests.support.scopes import task
+from tests.support.tables import rows
 from tests.support.world import World
 from tests.web import run_stories as stories
 from tests.web.run_visitor import Visitor
@@ -22,7 +23,7 @@ def visitor(application: Application) -> Visitor:
     return Visitor(build_site(application))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("part", "content"),
     [("input", {"tank": 0}), ("error", "Broken: the tank is empty")],
 )
@@ -45,7 +46,7 @@ async def test_instructions_and_values_of_the_run_are_files_too(agents: World, v
     assert (await visitor.get(f"/ui/runs/{made.run}/value?part=input")).json() == {"n": 7}
 
 
-@pytest.mark.parametrize("query", ["part=secret", "part=output", "part=error&state=Look", "part=input&state=None", ""])
+@rows("query", ["part=secret", "part=output", "part=error&state=Look", "part=input&state=None", ""])
 async def test_what_there_is_not_is_no_file(agents: World, visitor: Visitor, query: str) -> None:
     answer = await visitor.get(f"/ui/runs/{stories.failed(agents)}/value?{query}")
     assert answer.status_code in {400, 404}
@@ -61,7 +62,7 @@ async def test_the_history_is_one_json_document(agents: World, visitor: Visitor)
     assert answer.headers["content-disposition"] == f'attachment; filename="{run}-history.json"'
 
 
-@pytest.mark.parametrize("path", ["/ui/runs/none/history.json", "/ui/runs/none/value?part=input"])
+@rows("path", ["/ui/runs/none/history.json", "/ui/runs/none/value?part=input"])
 async def test_files_of_a_run_that_there_is_not_are_not_found(visitor: Visitor, path: str) -> None:
     assert (await visitor.get(path)).status_code == 404
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Error, expect
 
+from tests.support.tables import rows
 from tests.web.browser import THEMES, Theme, opened_tab
 from tests.web.conftest import DemoSite, Tabs
 
@@ -31,8 +32,8 @@ def export(demo: DemoSite, tmp_path_factory: pytest.TempPathFactory) -> Export:
     return made
 
 
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("name", ["mapped", "hostile"])
+@rows("theme", THEMES)
+@rows("name", ["mapped", "hostile"])
 def test_a_report_opens_from_a_file_asks_for_nothing_and_axe_finds_nothing_wrong(
     chromium: Browser, axe: Path, export: Export, name: str, theme: Theme
 ) -> None:
@@ -82,7 +83,7 @@ def mermaid(chromium: Browser, node_packages: Path) -> Callable[[str], None]:
     return parse
 
 
-@pytest.mark.parametrize("name", ["mapped", "hostile", "waiting"])
+@rows("name", ["mapped", "hostile", "waiting"])
 def test_mermaid_can_read_what_is_exported_for_it(mermaid: Callable[[str], None], export: Export, name: str) -> None:
     mermaid(export(name, "mermaid").read_text("utf-8"))
 

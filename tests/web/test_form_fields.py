@@ -3,12 +3,12 @@
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.asl.schema_check import misfits
 from dcf.web.form_fields import MOST_FIELDS, FormField, form_of, read_form
+from tests.support.tables import rows
 
 ORDER: dict[str, Any] = {
     "type": "object",
@@ -68,7 +68,7 @@ def test_what_is_filled_in_becomes_json_and_what_is_empty_is_left_out() -> None:
     assert problems == {}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("wrong", "field", "told"),
     [
         ({"in/customer/name": ""}, "in/customer/name", "needed"),
@@ -93,7 +93,7 @@ def test_a_form_shown_again_has_what_was_filled_in_and_no_default() -> None:
     assert (found["in/total"].value, found["in/express"].value) == ("much", "")
 
 
-@pytest.mark.parametrize(
+@rows(
     "schema",
     [
         True,

@@ -15,6 +15,7 @@ from dcf.store.history import place
 from dcf.values.json_text import dump
 from dcf.web.live import LivePages
 from dcf.web.live_streams import Stream
+from tests.support.tables import rows
 from tests.tools.calls import TWO_TASKS
 from tests.web.listening import PATIENCE_S, Listener, in_thread, info, is_read, listening, steps, steps_after
 from tests.web.served import a_run, chain
@@ -104,7 +105,7 @@ async def test_what_happens_after_a_page_has_read_and_before_another_listens_rea
     assert reached == [place(run.event_ids()[-1])]
 
 
-@pytest.mark.parametrize("after", ["", "?after=1-1", "?after=nonsense", "?after=99999999999999999999-1"])
+@rows("after", ["", "?after=1-1", "?after=nonsense", "?after=99999999999999999999-1"])
 async def test_who_names_no_event_of_the_run_is_told_how_the_whole_run_stands_first(
     application: Application, site: Starlette, after: str
 ) -> None:
@@ -179,7 +180,7 @@ def reads(application: Application) -> int:
     return 0 if counted is None else int(counted[1])
 
 
-@pytest.mark.parametrize("readers", [1, 50])
+@rows("readers", [1, 50])
 async def test_however_many_pages_are_open_an_event_is_read_once(
     application: Application, site: Starlette, readers: int
 ) -> None:

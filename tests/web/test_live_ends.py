@@ -23,6 +23,7 @@ from dcf.web.live_streams import MOST_WAITING, Stream, Streams, message
 from dcf.web.site import build_site
 from dcf.web.visit import Visit
 from tests.support.servers import redis_server
+from tests.support.tables import rows
 from tests.tools.calls import TWO_TASKS
 from tests.web.listening import PATIENCE_S, Listener, in_thread, is_read, listening, steps_after
 from tests.web.served import a_run
@@ -143,9 +144,7 @@ async def test_a_silent_stream_gives_signs_of_life_and_has_its_page_refreshed(
     assert {told.event for told in page.told()} == {"refresh"}
 
 
-@pytest.mark.parametrize(
-    ("path", "status"), [("/ui/runs/none/live", 404), ("/ui/live?status=wrong", 400), ("/ui/live?cursor=wrong", 400)]
-)
+@rows(("path", "status"), [("/ui/runs/none/live", 404), ("/ui/live?status=wrong", 400), ("/ui/live?cursor=wrong", 400)])
 async def test_a_stream_of_what_there_is_not_is_refused_and_takes_no_place(
     site: Starlette, live: LivePages, path: str, status: int
 ) -> None:
@@ -223,7 +222,7 @@ async def test_when_the_connection_to_redis_breaks_the_streams_end_and_pages_go_
             await live.close()
 
 
-@pytest.mark.parametrize("path", ["/ui/live", "/ui/runs/any/live"])
+@rows("path", ["/ui/live", "/ui/runs/any/live"])
 async def test_a_stream_is_only_given_to_get(site: Starlette, live: LivePages, path: str) -> None:
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=site), base_url="http://127.0.0.1:8337") as client:
         assert (await client.head(path)).status_code == 405

@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 
 from dcf.application import Application
 from dcf.web.shared_pages import SharedPages
+from tests.support.tables import rows
 from tests.web.listening import Listener, in_thread, listening, steps
 from tests.web.served import a_run, chain
 
@@ -77,7 +78,7 @@ async def test_pages_that_ask_for_the_same_version_are_made_once_but_for_each_vi
     assert [await ask(), await ask()] == ["5", "6"]
 
 
-@pytest.mark.parametrize("path", ["/ui/live", "/ui/runs/{run}/live"])
+@rows("path", ["/ui/live", "/ui/runs/{run}/live"])
 async def test_an_event_stream_is_not_shared_whatever_version_it_is_asked_for(
     application: Application, site: Starlette, path: str
 ) -> None:

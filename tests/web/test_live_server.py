@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from dcf.application import Application
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.tools.calls import TWO_TASKS
 from tests.web.served import Run, ServedPage, a_run, chain
@@ -100,7 +101,7 @@ def test_a_page_of_a_killed_server_goes_on_at_the_next_one_without_gap_or_double
     reader.join()
 
 
-@pytest.mark.parametrize("command", [("web",), ("serve", "--transport", "http", "--web")], ids=["alone", "beside mcp"])
+@rows("command", [("web",), ("serve", "--transport", "http", "--web")], ids=["alone", "beside mcp"])
 def test_a_server_that_is_asked_to_stop_ends_its_open_streams_and_does_not_wait_for_them(
     application: Application, command: tuple[str, ...]
 ) -> None:

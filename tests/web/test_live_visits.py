@@ -10,6 +10,7 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.web import live as live_module
 from dcf.web.site import build_site
+from tests.support.tables import rows
 from tests.tools.calls import TWO_TASKS
 from tests.web.listening import PATIENCE_S, Listener, in_thread, listening
 from tests.web.served import a_run
@@ -23,7 +24,7 @@ def site(keyed: Application) -> Starlette:
     return build_site(keyed)
 
 
-@pytest.mark.parametrize("path", ["/ui/live", "/ui/runs/{run}/live"])
+@rows("path", ["/ui/live", "/ui/runs/{run}/live"])
 async def test_a_stream_ends_soon_after_its_key_is_revoked(
     keyed: Application, site: Starlette, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -44,7 +45,7 @@ async def test_a_stream_ends_soon_after_its_key_is_revoked(
     assert again.status in {303, 401}
 
 
-@pytest.mark.parametrize("path", ["/ui/live", "/ui/runs/{run}/live"])
+@rows("path", ["/ui/live", "/ui/runs/{run}/live"])
 async def test_a_key_that_asks_too_often_gets_no_stream(keyed: Application, site: Starlette, path: str) -> None:
     """Each costs reads of Redis, like a page."""
     run = await in_thread(a_run, keyed, TWO_TASKS)

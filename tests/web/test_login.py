@@ -22,6 +22,7 @@ from dcf.web.site import build_site
 from tests.support.redis_contents import everything_in
 from tests.support.restricted import RestrictedRedis
 from tests.support.servers import JSON_MODULE, listens, running
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.web.visitors import HOST, Visitor, form
 
@@ -108,7 +109,7 @@ async def test_neither_the_key_nor_the_id_of_the_session_is_kept_or_logged(
         assert secret not in caplog.text
 
 
-@pytest.mark.parametrize("wrong", ["", "hello", "another secret", "revoked", "expired", "x" * 5_000, "\udc80"])
+@rows("wrong", ["", "hello", "another secret", "revoked", "expired", "x" * 5_000, "\udc80"])
 async def test_a_wrong_key_opens_nothing_and_all_are_told_the_same(
     keyed: Application, visitor: Visitor, admin: redis.Redis, wrong: str
 ) -> None:
@@ -230,7 +231,7 @@ async def test_what_an_open_page_asks_for_by_itself_does_not_prolong_the_session
     assert int(str(admin.ttl(session))) <= 1_000
 
 
-@pytest.mark.parametrize("end", ["nothing", "key revoked", "session gone", "scopes", "project", "local"])
+@rows("end", ["nothing", "key revoked", "session gone", "scopes", "project", "local"])
 async def test_an_open_stream_learns_that_its_visit_does_not_hold_any_more(
     keyed: Application, application: Application, visitor: Visitor, admin: redis.Redis, end: str
 ) -> None:
@@ -315,7 +316,7 @@ async def test_a_link_on_another_site_finds_the_session_at_the_second_try(keyed:
     )
 
 
-@pytest.mark.parametrize(
+@rows(
     "link",
     [
         "https://evil.example/", "//evil.example", "/\\evil.example", "/ui//evil.example", "\\\\evil.example", "//[",
@@ -328,7 +329,7 @@ def test_only_a_page_of_this_site_is_gone_on_to(link: str | None) -> None:
     assert own_path(link) == "/ui/runs"
 
 
-@pytest.mark.parametrize("link", ["/ui/runs", "/ui/runs/a-1?tab=table&state=P%2F1%2FRight", "/ui/why?project=a+b"])
+@rows("link", ["/ui/runs", "/ui/runs/a-1?tab=table&state=P%2F1%2FRight", "/ui/why?project=a+b"])
 def test_a_page_of_this_site_is_gone_on_to_as_it_was(link: str) -> None:
     assert own_path(link) == link
 
@@ -353,7 +354,7 @@ async def test_another_site_cannot_log_anybody_in(keyed: Application, visitor: V
     assert (await visitor.post("/ui/login", {"key": key}, origin="")).status_code == 303, f"a page of {HOST} may"
 
 
-@pytest.mark.parametrize("path", ["/", "/ui", "/ui/", "/ui/runs/", "/ui/static/page.css/", "/ui/login/"])
+@rows("path", ["/", "/ui", "/ui/", "/ui/runs/", "/ui/static/page.css/", "/ui/login/"])
 async def test_nobody_is_sent_to_the_name_that_a_request_gives_the_server(visitor: Visitor, path: str) -> None:
     for host in ("http://evil.example", HOST):
         visitor.host = host
@@ -361,7 +362,7 @@ async def test_nobody_is_sent_to_the_name_that_a_request_gives_the_server(visito
         assert answer.headers.get("location", "/").startswith("/"), host
 
 
-@pytest.mark.parametrize("path", ["/ui/runs/a%0Ab", "/ui/%0a/x", "/ui/runs/%0d%0aX: y"])
+@rows("path", ["/ui/runs/a%0Ab", "/ui/%0a/x", "/ui/runs/%0d%0aX: y"])
 async def test_a_line_break_in_a_path_gets_nobody_by_the_guard(visitor: Visitor, path: str) -> None:
     assert "content-security-policy" in (await visitor.get(path)).headers
     visitor.host = "http://evil.example"

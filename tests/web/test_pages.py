@@ -13,6 +13,7 @@ from dcf.core.definition import read_definition
 from dcf.core.lease import Acquire
 from dcf.tools.server import build_http_app
 from dcf.web.site import build_site, pages
+from tests.support.tables import rows
 from tests.tools.calls import TWO_TASKS
 from tests.web.visitors import HOST, HOSTILE, Visitor
 
@@ -71,7 +72,7 @@ async def test_a_long_list_goes_on_at_a_link_that_keeps_the_filters(application:
     assert len([run for run in runs if f">{run}</a>" in second]) == 1
 
 
-@pytest.mark.parametrize("query", ["status=wrong", "cursor=wrong"])
+@rows("query", ["status=wrong", "cursor=wrong"])
 async def test_a_filter_that_means_nothing_is_refused_with_a_page(visitor: Visitor, query: str) -> None:
     page = await visitor.get(f"/ui/runs?{query}")
     assert (page.status_code, "<h1>" in page.text) == (400, True)
@@ -140,7 +141,7 @@ async def test_a_chosen_state_is_shown_at_the_side_in_every_tab_without_its_leas
         assert f'<a href="/ui/runs/{run}?tab={tab}">Close</a>' in panel
 
 
-@pytest.mark.parametrize("path", ["/ui/runs/none", "/ui/elsewhere", "/ui/runs/none?tab=events", "/ui/static/none.css"])
+@rows("path", ["/ui/runs/none", "/ui/elsewhere", "/ui/runs/none?tab=events", "/ui/static/none.css"])
 async def test_what_there_is_not_is_answered_with_404(visitor: Visitor, path: str) -> None:
     assert (await visitor.get(path)).status_code == 404
 
@@ -172,7 +173,7 @@ async def test_hostile_text_of_a_run_or_an_address_is_shown_and_never_obeyed(
     assert "&lt;script&gt;alert(1)" in (await visitor.get(paths[0])).text
 
 
-@pytest.mark.parametrize("path", ["/ui/runs", "/ui/runs/none", "/ui/static/page.css", "/ui/elsewhere"])
+@rows("path", ["/ui/runs", "/ui/runs/none", "/ui/static/page.css", "/ui/elsewhere"])
 async def test_every_answer_has_the_strict_policy_and_only_files_are_kept(visitor: Visitor, path: str) -> None:
     headers = (await visitor.get(path)).headers
     policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
@@ -192,7 +193,7 @@ async def test_a_file_that_a_visitor_has_is_not_sent_again(visitor: Visitor) -> 
     assert (await visitor.get("/ui/static/theme.js", **{"If-None-Match": '"other"'})).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/ui/runs", "/ui/static/page.css", "/ui/elsewhere"])
+@rows("path", ["/ui/runs", "/ui/static/page.css", "/ui/elsewhere"])
 async def test_a_foreign_host_or_origin_is_refused_alone_and_beside_mcp(application: Application, path: str) -> None:
     beside = build_http_app(application)
     beside.router.routes.append(pages(application))
@@ -201,7 +202,7 @@ async def test_a_foreign_host_or_origin_is_refused_alone_and_beside_mcp(applicat
         assert (await Visitor(app).get(path, origin="http://evil.example")).status_code == 403
 
 
-@pytest.mark.parametrize("path", ["/", "/ui/"])
+@rows("path", ["/", "/ui/"])
 async def test_the_page_begins_at_the_list_of_runs(visitor: Visitor, path: str) -> None:
     assert (await visitor.get(path)).headers["location"] == "/ui/runs"
 
@@ -213,7 +214,7 @@ async def test_the_pages_stand_beside_mcp(application: Application) -> None:
     assert run in (await Visitor(beside).get(f"/ui/runs/{run}")).text
 
 
-@pytest.mark.parametrize(("method", "status"), [("POST", 415), ("PUT", 405), ("DELETE", 405), ("TRACE", 405)])
+@rows(("method", "status"), [("POST", 415), ("PUT", 405), ("DELETE", 405), ("TRACE", 405)])
 async def test_nothing_is_changed_by_any_method(visitor: Visitor, method: str, status: int) -> None:
     assert (await visitor.ask(method, "/ui/runs", {"origin": HOST})).status_code == status
 

@@ -12,6 +12,7 @@ from dcf.web.visit import Visit
 from tests.support.growing import Server
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, task
+from tests.support.tables import rows
 from tests.support.world import World
 from tests.web import run_stories as stories
 from tests.web.run_visitor import Page, Visitor
@@ -355,7 +356,7 @@ async def test_a_paused_run_says_so_and_offers_nothing_as_ready(agents: World, v
 STORIES = ("retried", "taken_over", "lost", "failed", "mapped", "branched", "nested", "judged", "asking", "documented")
 
 
-@pytest.mark.parametrize("story", STORIES)
+@rows("story", STORIES)
 async def test_every_link_of_every_tab_leads_to_a_page_that_is_there(
     agents: World, visitor: Visitor, story: str
 ) -> None:

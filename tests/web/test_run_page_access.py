@@ -11,6 +11,7 @@ from dcf.errors import Forbidden, UnknownRun
 from dcf.web.downloads import artifact_file, history_file, value_file
 from dcf.web.run_page import run_page
 from dcf.web.visit import ToolRefused, Visit
+from tests.support.tables import rows
 from tests.support.world import World
 from tests.web import run_stories as stories
 
@@ -23,14 +24,14 @@ def visit(application: Application, **more: Any) -> Visit:
     return Visit(application=application, caller=Caller(name="ray", scopes=scopes, **more))
 
 
-@pytest.mark.parametrize("page", PAGES)
+@rows("page", PAGES)
 def test_a_caller_with_the_scope_to_read_sees_a_run(
     application: Application, agents: World, page: Callable[..., object]
 ) -> None:
     assert page(visit(application), {"part": "input"}, stories.failed(agents))
 
 
-@pytest.mark.parametrize("page", PAGES)
+@rows("page", PAGES)
 def test_a_caller_without_the_scope_to_read_is_refused(
     application: Application, agents: World, page: Callable[..., object]
 ) -> None:
@@ -38,7 +39,7 @@ def test_a_caller_without_the_scope_to_read_is_refused(
         page(visit(application, scopes=frozenset({Scope.WORK})), {"part": "input"}, stories.failed(agents))
 
 
-@pytest.mark.parametrize("page", PAGES)
+@rows("page", PAGES)
 def test_a_run_of_another_project_is_not_there(
     application: Application, agents: World, page: Callable[..., object]
 ) -> None:

@@ -13,6 +13,7 @@ from dcf.store.connection import Connections
 from dcf.web.site import build_site
 from tests.support.counting import CountingPool
 from tests.support.restricted import RestrictedRedis
+from tests.support.tables import rows
 from tests.support.world import World
 from tests.web import run_stories as stories
 from tests.web.run_visitor import Page, Visitor
@@ -137,7 +138,7 @@ async def test_choosing_a_state_of_a_large_run_costs_a_few_round_trips_more(agen
     assert len(cost.packets) <= 2 * MOST_TRIPS, cost.packets
 
 
-@pytest.mark.parametrize(
+@rows(
     ("headers", "is_compressed"),
     [
         ({}, True),

@@ -12,6 +12,7 @@ from dcf.core.questions import Ask
 from dcf.web.site import build_site
 from tests.support.machines import workflow
 from tests.support.scopes import each, parallel, task
+from tests.support.tables import rows
 from tests.support.world import World
 from tests.web.run_visitor import Visitor
 
@@ -78,7 +79,7 @@ async def test_hostile_text_is_shown_in_every_tab_and_panel_and_never_obeyed(
     assert "&lt;script&gt;alert(1)" in (await visitor.run(run, state=join("", NAME))).html
 
 
-@pytest.mark.parametrize("name", ["tab", "state", "inside", "part", "row", "sort", "type", "before", "after", "idle"])
+@rows("name", ["tab", "state", "inside", "part", "row", "sort", "type", "before", "after", "idle"])
 async def test_hostile_parameters_are_refused_or_shown_as_text(
     agents: World, application: Application, name: str
 ) -> None:

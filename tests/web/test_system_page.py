@@ -19,6 +19,7 @@ from dcf.web.site import build_site
 from dcf.web.system_page import TABS, system_page
 from dcf.web.visit import ToolRefused, Visit
 from tests.support.restricted import restricted_redis
+from tests.support.tables import rows
 from tests.web.browsing import HOSTILE, Browser, check_harmless, text_of
 
 pytestmark = pytest.mark.anyio
@@ -61,7 +62,7 @@ async def test_health_is_shown_with_its_facts_and_what_to_do_the_worst_first(
     assert "dcf doctor" in told
 
 
-@pytest.mark.parametrize("is_served", [None, False, True], ids=["nothing counts", "for a collector", "served"])
+@rows("is_served", [None, False, True], ids=["nothing counts", "for a collector", "served"])
 async def test_metrics_are_linked_where_they_are_served(
     is_served: bool | None, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,7 +144,7 @@ async def test_a_server_whose_user_is_no_operator_answers_with_a_page_that_says_
     assert "DCF_ALLOW_OPERATOR=true" in text_of(page.text)
 
 
-@pytest.mark.parametrize("query", ["tab=x", "tab=audit&skip=-1", "tab=audit&until=now"])
+@rows("query", ["tab=x", "tab=audit&skip=-1", "tab=audit&until=now"])
 def test_what_means_nothing_is_refused(here: Application, query: str) -> None:
     with pytest.raises(InvalidArgument):
         system_page(visit_of(here), dict(parse_qsl(query)))

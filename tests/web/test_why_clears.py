@@ -26,6 +26,7 @@ from tests.cli.test_remedies import ALL
 from tests.store.test_faults import TROUBLES, server_for
 from tests.support.ahead import now
 from tests.support.restricted import RestrictedRedis
+from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.support.world import World
 from tests.web import stuck_runs
@@ -95,7 +96,7 @@ BY_BUTTON: Final[dict[Callable[[World], str], Pressed]] = {
 }
 
 
-@pytest.mark.parametrize("script", BY_BUTTON, ids=lambda one: str(one.__name__))
+@rows("script", BY_BUTTON, ids=lambda one: str(one.__name__))
 async def test_the_button_that_helps_clears_the_cause(
     here: Application, visitor: Visitor, real: World, script: Callable[[World], str]
 ) -> None:
@@ -151,7 +152,7 @@ IN_INBOX: Final[dict[Callable[[World], str], Answered]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("script", IN_INBOX, ids=lambda one: str(one.__name__))
+@rows("script", IN_INBOX, ids=lambda one: str(one.__name__))
 async def test_the_link_to_the_inbox_leads_to_the_form_that_clears_the_cause(
     here: Application, visitor: Visitor, real: World, script: Callable[[World], str]
 ) -> None:
@@ -205,7 +206,7 @@ async def test_a_state_that_nobody_takes_is_done_by_the_worker_whose_command_is_
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("script", [stuck_runs.clock_late, stuck_runs.clock_absent], ids=lambda one: str(one.__name__))
+@rows("script", [stuck_runs.clock_late, stuck_runs.clock_absent], ids=lambda one: str(one.__name__))
 async def test_a_clock_that_does_not_come_is_the_one_whose_command_is_shown(
     here: Application, visitor: Visitor, real: World, script: Callable[[World], str]
 ) -> None:
@@ -221,7 +222,7 @@ async def test_a_clock_that_does_not_come_is_the_one_whose_command_is_shown(
     assert shown not in text_of((await visitor.get(f"/ui/why?run={run}")).text)
 
 
-@pytest.mark.parametrize("script", [stuck_runs.timer_due, stuck_runs.retry_due], ids=lambda one: str(one.__name__))
+@rows("script", [stuck_runs.timer_due, stuck_runs.retry_due], ids=lambda one: str(one.__name__))
 async def test_what_waits_for_a_time_goes_on_when_it_comes(
     here: Application, visitor: Visitor, real: World, script: Callable[[World], str]
 ) -> None:
@@ -283,7 +284,7 @@ async def test_a_redis_that_refuses_writes_is_named_until_it_takes_them(tmp_path
         world.connections.close()
 
 
-@pytest.mark.parametrize(
+@rows(
     ("script", "place"),
     [
         (stuck_runs.keeps_failing, "tab=events"),
@@ -302,7 +303,7 @@ async def test_what_is_to_be_looked_at_is_linked_to(
     assert (await visitor.get(unescape(links[0]))).status_code == 200
 
 
-@pytest.mark.parametrize("remedy", ALL.values(), ids=ALL)
+@rows("remedy", ALL.values(), ids=ALL)
 def test_whatever_is_advised_has_a_button_or_a_page(remedy: Remedy) -> None:
     finding: dict[str, Any] = {"cause": "", "state": "A", "evidence": {}, "remedy": remedy.as_json()}
     asks_people = remedy.tool in {"answer_human_task", "answer_question", "list_gates"}

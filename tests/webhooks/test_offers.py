@@ -23,6 +23,7 @@ from dcf.webhooks import WebhookEvent
 from tests.support.machines import Document, workflow
 from tests.support.receivers import Receiver, receiver
 from tests.support.scopes import catching, retrying, task
+from tests.support.tables import rows
 from tests.support.world import Relay, World
 
 ANSWERS = "https://dcf.example/task-tokens"
@@ -242,7 +243,7 @@ def test_a_receiver_that_fails_is_left_alone_for_as_long_as_it_asks_or_longer_ea
     assert site.webhooks.resting("hook") is None
 
 
-@pytest.mark.parametrize("asked", ["soon", "Mon, 01 Jan 99999999999999999999 00:00:00 GMT", "-3"])
+@rows("asked", ["soon", "Mon, 01 Jan 99999999999999999999 00:00:00 GMT", "-3"])
 def test_a_receiver_that_asks_for_what_cannot_be_read_is_left_alone_as_if_it_had_not(site: Site, asked: str) -> None:
     run = site.run(ONE)
     site.receiver.next.append(Response(status_code=503, headers={"Retry-After": asked}))
@@ -252,7 +253,7 @@ def test_a_receiver_that_asks_for_what_cannot_be_read_is_left_alone_as_if_it_had
     assert rest.for_s <= 2
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 307])
+@rows("status", [400, 401, 404, 307])
 def test_what_will_not_mend_is_refused_with_its_reason(site: Site, status: int) -> None:
     run = site.run(ONE)
     site.receiver.next.append(Response(status_code=status, headers={"Location": "http://169.254.169.254/"}))

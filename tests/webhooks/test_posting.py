@@ -10,6 +10,7 @@ import pytest
 from dcf.adapters.webhook.posting import Poster
 from dcf.errors import Forbidden, InvalidArgument, PlatformUnavailable
 from tests.support.receivers import Receiver, receiver
+from tests.support.tables import rows
 
 
 def poster(found: Receiver, **more: float) -> Poster:
@@ -47,7 +48,7 @@ def test_a_listed_url_gets_the_body_and_the_headers(found: Receiver) -> None:
     assert came.headers["host"] == found.url.split("/")[2]
 
 
-@pytest.mark.parametrize(
+@rows(
     "url",
     [
         "http://203.0.113.7/",
@@ -67,7 +68,7 @@ def test_plain_http_and_private_addresses_are_refused_unless_they_are_listed(url
         Poster().check(url)
 
 
-@pytest.mark.parametrize(
+@rows(
     "url", ["ftp://a.example/", "https://user:secret@a.example/", "https://a.example\\@b/", "https://2130706433/", ""]
 )
 def test_a_url_that_can_be_read_in_two_ways_is_none(url: str) -> None:
@@ -76,7 +77,7 @@ def test_a_url_that_can_be_read_in_two_ways_is_none(url: str) -> None:
     assert "secret" not in raised.value.message
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "fe80::1", "::1", "169.254.169.254", "::ffff:7f00:1"])
+@rows("address", ["127.0.0.1", "10.1.2.3", "fe80::1", "::1", "169.254.169.254", "::ffff:7f00:1"])
 def test_a_public_name_that_leads_to_a_private_address_is_not_called(address: str) -> None:
     rebound = Poster(lookup=lambda _, __: ["93.184.216.34", address])
     with pytest.raises(Forbidden):
@@ -165,7 +166,7 @@ def test_a_body_without_end_is_not_read() -> None:
         gone.set()
 
 
-@pytest.mark.parametrize("said", [b"", b"SSH-2.0-nothing\r\n", b"HTTP/1.1 abc\r\n\r\n"])
+@rows("said", [b"", b"SSH-2.0-nothing\r\n", b"HTTP/1.1 abc\r\n\r\n"])
 def test_what_answers_in_no_http_is_unavailable(said: bytes) -> None:
     with (
         talking(lambda connection: connection.sendall(said)) as url,

@@ -9,6 +9,7 @@ from dcf.adapters.webhook.bodies import body_of, headers_of
 from dcf.errors import WebhookRefused
 from dcf.values.webhook_signatures import secret_text
 from dcf.webhooks import verify
+from tests.support.tables import rows
 
 OLD, NEW, OTHER = (secret_text(letter * 32) for letter in (b"o", b"n", b"x"))
 NOW = 1_800_000_000
@@ -55,7 +56,7 @@ def test_while_a_key_is_rotated_either_secret_serves() -> None:
         verify(both, BODY, OTHER, now=NOW)
 
 
-@pytest.mark.parametrize("name", ["webhook-id", "webhook-timestamp", "webhook-signature"])
+@rows("name", ["webhook-id", "webhook-timestamp", "webhook-signature"])
 def test_a_request_without_a_header_or_with_another_value_is_refused(name: str) -> None:
     signed = {key.lower(): value for key, value in request(NEW).items()}
     for value in (None, "", "7", "1.5", "v1,AAAA", "999999999999999999999999"):
@@ -69,7 +70,7 @@ def test_a_body_that_was_changed_is_refused() -> None:
         verify(request(NEW), BODY.replace(b'"a":1', b'"a":2'), NEW, now=NOW)
 
 
-@pytest.mark.parametrize("off", [301, -301])
+@rows("off", [301, -301])
 def test_a_request_that_is_replayed_later_or_of_the_future_is_refused(off: int) -> None:
     recorded = request(NEW)
     with pytest.raises(WebhookRefused, match="seconds ago"):
@@ -80,7 +81,7 @@ def test_a_request_that_is_replayed_later_or_of_the_future_is_refused(off: int) 
         verify(fresh, BODY, NEW, now=NOW + off)
 
 
-@pytest.mark.parametrize("secrets", ["", "secret", [], [NEW, "nonsense"]])
+@rows("secrets", ["", "secret", [], [NEW, "nonsense"]])
 def test_what_is_no_secret_is_said_to_be_none_and_not_shown(secrets: str | list[str]) -> None:
     with pytest.raises(WebhookRefused, match="no secret") as raised:
         verify(request(NEW), BODY, secrets, now=NOW)

@@ -12,6 +12,7 @@ from dcf.asl.timestamps import instant
 from dcf.asl.wildcards import parse_pattern
 from dcf.errors import StateError
 from dcf.simulation import simulate
+from tests.support.tables import rows
 
 
 def _matches(rule: dict[str, Any], document: Any, context: dict[str, Any] | None = None) -> bool:
@@ -31,7 +32,7 @@ def test_there_are_39_operators() -> None:
     assert len({*OPERATORS, "IsPresent"}) == 39
 
 
-@pytest.mark.parametrize(
+@rows(
     ("operator", "value", "operand"),
     [
         ("NumericEquals", 0, 0.0),
@@ -63,7 +64,7 @@ def test_an_operator_holds(operator: str, value: Any, operand: Any) -> None:
     assert _tests(operator, value, operand)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("operator", "value", "operand"),
     [
         ("NumericEquals", True, 1),
@@ -90,7 +91,7 @@ def test_an_operand_may_be_read_by_a_path_and_may_have_the_wrong_type() -> None:
     assert _matches({"Variable": "$.a", "StringEqualsPath": "$$.Name"}, {"a": "x"}, {"Name": "x"})
 
 
-@pytest.mark.parametrize("rule", [{"Variable": "$.a", "IsNull": False}, {"Variable": "$", "StringEqualsPath": "$.a"}])
+@rows("rule", [{"Variable": "$.a", "IsNull": False}, {"Variable": "$", "StringEqualsPath": "$.a"}])
 def test_a_missing_value_is_a_runtime_error(rule: dict[str, Any]) -> None:
     with pytest.raises(StateError) as failure:
         _matches(rule, {})
@@ -114,7 +115,7 @@ def test_and_and_or_stop_as_soon_as_they_know() -> None:
     assert _matches({"Not": {"Not": present}}, {"a": 2})
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "2023-02-24",
@@ -144,7 +145,7 @@ def test_instants_at_the_ends_of_time_can_be_compared() -> None:
     assert first < last
 
 
-@pytest.mark.parametrize(
+@rows(
     ("pattern", "value", "expected"),
     [
         ("*", "", True),
@@ -179,7 +180,7 @@ def test_a_hostile_pattern_is_matched_in_linear_time() -> None:
     assert not parse_pattern("*a" * 2_000 + "*b").matches("a" * 100_000)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "output"),
     [
         ({"Condition": True}, {"a": 1}),

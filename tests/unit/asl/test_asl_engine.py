@@ -14,6 +14,7 @@ from dcf.asl.steps import Advance, Broke, Ended, Entered, Entry, Failed, OpenTas
 from dcf.asl.surroundings import Clock
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import MAX_BYTES
+from tests.support.tables import rows
 
 CONTEXT = {"Execution": {"Name": "run"}, "State": {"EnteredTime": "now"}}
 
@@ -134,7 +135,7 @@ def test_a_failed_task_fails_the_run() -> None:
     assert advance == Advance(steps=(broke,), outcome=Failed(state="A", error="Broken", cause="it broke"))
 
 
-@pytest.mark.parametrize("name", ["P", "none"])
+@rows("name", ["P", "none"])
 def test_only_a_task_can_be_completed_or_fail(name: str) -> None:
     machine = _machine({"A": {"Type": "Task", "Next": "P"}, "P": {"Type": "Pass", "End": True}})
     with pytest.raises(InvalidArgument):
@@ -191,7 +192,7 @@ def test_a_task_is_entered_in_the_call_that_reaches_it_however_much_that_did() -
     assert isinstance(advance.steps[-1], OpenTask)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("fields", "raw", "output"),
     [
         ({}, {"a": 1}, {"a": 1}),
@@ -217,7 +218,7 @@ def test_data_moves_through_a_pass_state(fields: dict[str, Any], raw: Any, outpu
     assert raw == before
 
 
-@pytest.mark.parametrize(
+@rows(
     ("fields", "output"),
     [
         ({}, {"r": 2}),
@@ -235,7 +236,7 @@ def test_a_result_is_selected_then_placed_then_filtered(fields: dict[str, Any], 
     assert (raw, result) == ({"a": 1}, {"r": 2})
 
 
-@pytest.mark.parametrize(
+@rows(
     ("fields", "error"),
     [
         ({"ResultSelector": {"s.$": "$.none"}}, "States.Runtime"),
@@ -267,7 +268,7 @@ def test_the_context_object_is_not_changed() -> None:
 BIG = "x" * (MAX_BYTES - 100)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("fields", "raw"),
     [
         ({"Parameters": {"a.$": "$", "b.$": "$"}}, BIG),

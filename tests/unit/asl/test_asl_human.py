@@ -7,6 +7,7 @@ from dcf.asl.query_templates import Compiler
 from dcf.asl.templates import compile_template
 from dcf.errors import StateError
 from dcf.values.json_text import Json
+from tests.support.tables import rows
 
 LEAST = {"to": "alice", "title": "Approve it"}
 
@@ -55,7 +56,7 @@ def test_everything_is_read() -> None:
     assert (task.default, task.reject_fails, task.details) == ("reject", True, {"total": 7})
 
 
-@pytest.mark.parametrize(
+@rows(
     ("fields", "told"),
     [
         ({"to": []}, "to must be the id of a person"),
@@ -88,7 +89,7 @@ def test_all_flaws_are_told_at_once() -> None:
     assert "Title must be" in told
 
 
-@pytest.mark.parametrize("document", [None, "alice", ["alice"], 7])
+@rows("document", [None, "alice", ["alice"], 7])
 def test_a_description_is_an_object(document: Json) -> None:
     with pytest.raises(StateError):
         read_human_task(document)

@@ -5,8 +5,6 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-import pytest
-
 from dcf.asl import engine
 from dcf.asl.entering import STAND_IN, surroundings
 from dcf.asl.limits import MAX_VARIABLES_BYTES
@@ -16,6 +14,7 @@ from dcf.asl.steps import Entry, OpenTask
 from dcf.asl.surroundings import Clock, Context, RunContext
 from dcf.simulation import simulate
 from dcf.values.json_text import MAX_BYTES
+from tests.support.tables import rows
 
 CLOCK = Clock(now="2026-01-01T00:00:00.000Z", micros=1_767_225_600_000_000, seed="s")
 BIG = "x" * (MAX_BYTES - 100)
@@ -140,7 +139,7 @@ def test_only_a_task_that_waits_for_a_callback_has_a_token() -> None:
     assert simulated.effective == {"token": STAND_IN}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("expression", "found"),
     [
         ("$states.input.a", 1),

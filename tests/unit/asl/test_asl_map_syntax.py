@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import pytest
-
 from dcf.asl.parsing import parse_machine
+from tests.support.tables import rows
 
 PROCESSOR = {
     "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
@@ -22,7 +21,7 @@ def problems(state: dict[str, Any], language: str = "JSONPath") -> set[tuple[str
     return {(one.path.removeprefix("/States/M"), one.code) for one in found}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("config", "found"),
     [
         ({}, set()),
@@ -56,7 +55,7 @@ def test_problems_of_a_reader_config(config: Any, found: set[tuple[str, str]]) -
     assert problems({"ItemReader": {**READER, "ReaderConfig": config}}) == expected
 
 
-@pytest.mark.parametrize(
+@rows(
     ("state", "found"),
     [
         ({"ItemReader": {}}, {("/ItemReader", "missing_field")}),

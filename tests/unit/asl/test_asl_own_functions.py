@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from dcf.asl.parsing import parse_machine
 from dcf.simulation import simulate
+from tests.support.tables import rows
 
 
 def _machine(expression: str) -> dict[str, Any]:
@@ -13,7 +12,7 @@ def _machine(expression: str) -> dict[str, Any]:
     return {"StartAt": "P", "States": {"P": state}}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("expression", "output"),
     [
         ("($f := function($x){$x.a}; $f($states.input))", 1),
@@ -27,7 +26,7 @@ def test_an_expression_may_call_what_it_defines(expression: str, output: Any) ->
     assert simulate(_machine(expression), {"a": 1})["output"] == output
 
 
-@pytest.mark.parametrize(
+@rows(
     "expression",
     [
         "($f := function($x){a}; $f($states.input))",
@@ -42,7 +41,7 @@ def test_what_is_not_there_is_still_refused(expression: str) -> None:
     assert [one.code for one in problems] == ["invalid_expression"]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("expression", "output"),
     [
         ("$range(0, 9, 3)", [0, 3, 6, 9]),
@@ -57,7 +56,7 @@ def test_a_range_is_a_sequence(expression: str, output: Any) -> None:
     assert simulate(_machine(expression), {})["output"] == output
 
 
-@pytest.mark.parametrize(
+@rows(
     ("expression", "reason"),
     [
         ("$range(1, 100001, 1)", "more than 100000 items"),

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.asl.machine import Machine, warnings_of
 from dcf.asl.parsing import MAX_STATES, parse_machine
 from dcf.asl.states import Task
+from tests.support.tables import rows
 
 END = {"Type": "Succeed"}
 INNER = {"StartAt": "I", "States": {"I": {"Type": "Pass", "End": True}}}
@@ -52,7 +52,7 @@ def test_a_right_machine_has_no_problems() -> None:
     assert (task.agent_binding, task.resource, task.next) == ({"any": [1]}, "arn:x", "P")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("document", "found"),
     [
         ([], {("", "wrong_type")}),
@@ -84,7 +84,7 @@ def test_problems_of_the_machine(document: Any, found: set[tuple[str, str]]) -> 
     assert _found(document) == found
 
 
-@pytest.mark.parametrize(
+@rows(
     ("state", "found"),
     [
         ({}, {("", "missing_field")}),
@@ -166,7 +166,7 @@ def test_problems_of_a_state(state: Any, found: set[tuple[str, str]]) -> None:
     assert _of_state(state) == found
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "found"),
     [
         (1, {("", "wrong_type")}),
@@ -186,7 +186,7 @@ def test_problems_of_a_retrier(rule: Any, found: set[tuple[str, str]]) -> None:
     assert _of_state(task) == {(f"/Retry/0{path}", code) for path, code in found}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "found"),
     [
         ({"ErrorEquals": ["x"]}, {("", "missing_field")}),
@@ -201,7 +201,7 @@ def test_problems_of_a_catcher(rule: Any, found: set[tuple[str, str]]) -> None:
     assert _of_state(task) == {(f"/Catch/0{path}", code) for path, code in found}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("output", "code"),
     [
         ("{% $states.input.a %}", None),
@@ -288,7 +288,7 @@ def _nested(levels: int) -> dict[str, Any]:
     return machine
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "found"),
     [
         (1, {("", "wrong_type")}),

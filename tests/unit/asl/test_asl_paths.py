@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from dcf.asl.paths import MISSING, ROOT, parse_path
 from dcf.asl.surroundings import NOWHERE, Surroundings
 from dcf.errors import StateError
+from tests.support.tables import rows
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3),
@@ -19,7 +20,7 @@ JSON = st.recursive(
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "steps"),
     [
         ("$", ()),
@@ -58,7 +59,7 @@ def test_two_dollars_lead_into_the_context_object() -> None:
     assert parse_path("$$").read(1, Surroundings(context={"a": 2})) == {"a": 2}
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "",
@@ -89,7 +90,7 @@ def test_what_is_no_path_is_refused_with_a_reason(text: str) -> None:
         parse_path(text)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "found"),
     [
         ("$.*", [[1, 2, 3], {"b": 4}]),
@@ -124,9 +125,7 @@ def test_what_may_select_several_values_selects_an_array(text: str, found: list[
     assert parse_path(text).read(document, NOWHERE) == found
 
 
-@pytest.mark.parametrize(
-    "text", ["$.a[?", "$.a[(@.length-1)]", "$.a[?(@ =~ /x/)]", "$..a..b..c", "$.a[?match(@, 'x')]"]
-)
+@rows("text", ["$.a[?", "$.a[(@.length-1)]", "$.a[?(@ =~ /x/)]", "$..a..b..c", "$.a[?match(@, 'x')]"])
 def test_what_the_library_refuses_or_may_not_see_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="'"):
         parse_path(text)
@@ -144,7 +143,7 @@ def test_a_name_after_the_dollar_is_a_variable() -> None:
         parse_path("$v-x")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "document"),
     [
         ("$.a", {}),
@@ -174,7 +173,7 @@ def test_a_negative_index_counts_from_the_end() -> None:
     assert parse_path("$[-1]").read([1, 2], NOWHERE) == 2
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "document", "written"),
     [
         ("$", {"a": 1}, 9),
@@ -193,7 +192,7 @@ def test_writing_replaces_or_adds_one_value(text: str, document: Any, written: A
     assert document == before
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "document"),
     [
         ("$.a", 1),

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from dcf.simulation import simulate
 from dcf.values.json_text import dump, parse
+from tests.support.tables import rows
 
 UNWRITABLE = {
     "half a character": '"\\ud800"',
@@ -27,8 +26,8 @@ def _run(state: dict[str, Any], document: Any) -> dict[str, Any]:
     return simulate({"StartAt": "P", "States": states}, document)
 
 
-@pytest.mark.parametrize("text", UNWRITABLE.values(), ids=UNWRITABLE)
-@pytest.mark.parametrize(
+@rows("text", UNWRITABLE.values(), ids=UNWRITABLE)
+@rows(
     ("state", "error"),
     [
         ({"Type": "Pass", "Parameters": {"v.$": "States.StringToJson($.text)"}}, "States.IntrinsicFailure"),
@@ -51,7 +50,7 @@ def test_text_that_stands_for_what_json_cannot_hold_fails_the_state_and_is_caugh
     assert dump(answer)
 
 
-@pytest.mark.parametrize(
+@rows(
     "call",
     [
         "States.MathAdd($.large, 1)",
@@ -66,7 +65,7 @@ def test_arithmetic_beyond_64_bits_is_an_intrinsic_failure(call: str) -> None:
     assert answer["output"]["told"]["Error"] == "States.IntrinsicFailure"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "reason"),
     [("[" * 100_000, "nests too deep"), ("9" * 5_000, "is not JSON"), ("{", "is not JSON")],
     ids=["deep", "long number", "broken"],
@@ -82,7 +81,7 @@ def test_equal_numbers_of_any_size_are_one_item_of_an_array_of_unique_items() ->
     assert answer["output"] == [{"v": [1, 1e300, 2**63 - 1, 0.5]}]
 
 
-@pytest.mark.parametrize("number", [1e19, 2**62, 9_007_199_254_740_993, 1e300, -1e19, 0.1])
+@rows("number", [1e19, 2**62, 9_007_199_254_740_993, 1e300, -1e19, 0.1])
 def test_numbers_that_jsonata_passes_on_are_read_back_as_they_are(number: float) -> None:
     answer = _run({"Type": "Pass", "QueryLanguage": "JSONata", "Output": "{% [$states.input.n] %}"}, {"n": number})
     (found,) = answer["output"]

@@ -13,6 +13,7 @@ from dcf.asl.reading import MAX_CELLS, records, taken
 from dcf.asl.steps import Entry, NeedItems
 from dcf.errors import StateError
 from dcf.simulation import GivenFiles
+from tests.support.tables import rows
 
 ENTRY = Entry(raw={}, variables={}, entered_at="2026-01-01T00:00:00.000Z")
 GET, LIST = "arn:aws:states:::s3:getObject", "arn:aws:states:::s3:listObjectsV2"
@@ -36,7 +37,7 @@ def cause(text: str, config: Any = None) -> str:
     return failure.value.cause
 
 
-@pytest.mark.parametrize(
+@rows(
     ("config", "text", "items"),
     [
         ({}, "[1, null]", [1, None]),
@@ -59,7 +60,7 @@ def test_a_file_is_read_as_its_config_says(config: Any, text: str, items: Any) -
     assert read(text, config) == items
 
 
-@pytest.mark.parametrize(
+@rows(
     ("config", "text", "words"),
     [
         ({}, "[", "not valid JSON"),
@@ -153,7 +154,7 @@ def test_a_listing_may_be_read_and_flattened() -> None:
     assert bring(wanted(config, {"Bucket": "b"}, LIST), files) == [1, 2, 3]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("arguments", "resource", "words"),
     [
         (None, "arn:aws:states:::dynamodb:scan", "is not a place to read from"),

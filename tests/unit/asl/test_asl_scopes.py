@@ -34,6 +34,7 @@ from dcf.asl.steps import (
 )
 from dcf.asl.surroundings import Clock
 from dcf.errors import InvalidArgument
+from tests.support.tables import rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +64,7 @@ def _all(advance: Advance, kind: type) -> list[Any]:
     return [step for step in advance.steps if isinstance(step, kind)]
 
 
-@pytest.mark.parametrize("name", ["A", "a/b", "100%", "a%2Fb", "%25", "x/%2F", "é", "/", "%"])
+@rows("name", ["A", "a/b", "100%", "a%2Fb", "%25", "x/%2F", "é", "/", "%"])
 def test_a_path_leads_back_to_its_state(name: str) -> None:
     inner = {"StartAt": f"{name} in", "States": {f"{name} in": TASK}}
     machine = _machine({name: {"Type": "Parallel", "Branches": [inner], "End": True}})
@@ -77,7 +78,7 @@ def test_a_path_leads_back_to_its_state(name: str) -> None:
     assert machine.task_successors(None) == (path,)
 
 
-@pytest.mark.parametrize("path", ["B", "A/0", "A/1/I", "A/x/I", "A/0/J", "A/0/I/0/K", "", "/", "A//I"])
+@rows("path", ["B", "A/0", "A/1/I", "A/x/I", "A/0/J", "A/0/I/0/K", "", "/", "A//I"])
 def test_a_path_to_nowhere_is_a_key_error(path: str) -> None:
     inner = {"StartAt": "I", "States": {"I": TASK}}
     machine = _machine({"A": {"Type": "Parallel", "Branches": [inner], "End": True}})
@@ -108,7 +109,7 @@ def test_each_retrier_counts_for_itself_until_a_catcher_takes_over() -> None:
     assert advance.outcome == Succeeded(state="E", output={"x": 1, "why": {"Error": "B", "Cause": "why"}})
 
 
-@pytest.mark.parametrize(
+@rows(
     ("named", "error", "handled"),
     [
         ("States.ALL", "X", True),
@@ -153,7 +154,7 @@ def test_a_wait_is_open_until_its_time() -> None:
 THEN = "1970-01-01T00:00:07.500Z"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("state", "until"),
     [
         ({"Timestamp": THEN}, 7_500_000),
@@ -281,7 +282,7 @@ def test_tolerated_failures_are_the_callers_to_count() -> None:
     assert joined.outcome == Succeeded(state="M", output=[None, 3])
 
 
-@pytest.mark.parametrize(
+@rows(
     ("tolerance", "failed", "total", "too_many"),
     [
         (Tolerance(), 1, 10, True),
@@ -353,7 +354,7 @@ def test_a_call_does_not_do_all_that_maps_in_maps_come_to() -> None:
     assert len(advance.steps) < 3 * AT_ONCE
 
 
-@pytest.mark.parametrize(
+@rows(
     ("state", "place"),
     [
         ({"MaxConcurrencyPath": "$.n"}, "concurrency"),
@@ -361,9 +362,7 @@ def test_a_call_does_not_do_all_that_maps_in_maps_come_to() -> None:
         ({"ToleratedFailurePercentagePath": "$.n"}, "tolerance"),
     ],
 )
-@pytest.mark.parametrize(
-    ("text", "number"), [("1", 1), ("+2", 2), ("2.0", 2), ("x", None), ("-1", None), ("", None), ("1e1", None)]
-)
+@rows(("text", "number"), [("1", 1), ("+2", 2), ("2.0", 2), ("x", None), ("-1", None), ("", None), ("1e1", None)])
 def test_where_a_path_leads_to_a_number_its_text_will_do(
     state: dict[str, Any], place: str, text: str, number: int | None
 ) -> None:
@@ -414,7 +413,7 @@ def _reading(MaxItemsPath: str | None = None, **more: Any) -> Machine:  # noqa: 
     return _machine({"M": {"Type": "Map", "ItemProcessor": processor, "ItemReader": reader, **more, "End": True}})
 
 
-@pytest.mark.parametrize(
+@rows(
     ("catching", "found"),
     [("States.HeartbeatTimeout", True), ("States.Timeout", True), ("States.ALL", True), ("States.TaskFailed", False)],
 )

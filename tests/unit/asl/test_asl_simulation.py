@@ -8,6 +8,7 @@ import pytest
 from dcf.asl.pausing import AT_ONCE
 from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.simulation import simulate
+from tests.support.tables import rows
 
 END = {"Type": "Succeed"}
 
@@ -62,8 +63,8 @@ TOLERANT = {
 }
 
 
-@pytest.mark.parametrize("concurrency", [0, 1, 2])
-@pytest.mark.parametrize("silent", [False, True])
+@rows("concurrency", [0, 1, 2])
+@rows("silent", [False, True])
 def test_failures_are_tolerated_up_to_the_share(concurrency: int, silent: bool) -> None:
     rule = {"Variable": "$", "NumericLessThan": 0, "Next": "F"}
     choice = {
@@ -82,7 +83,7 @@ def test_failures_are_tolerated_up_to_the_share(concurrency: int, silent: bool) 
         assert _run(state, [-1, 1, -2, -3], {"I": mocks}, schedule=chance)["error"] == "X"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("config", "text", "items"),
     [
         ({"InputType": "JSON"}, '[{"a": 1}, 2]', [{"a": 1}, 2]),
@@ -121,7 +122,7 @@ def test_items_are_read_from_files(config: Any, text: str | None, items: Any) ->
         assert answer["output"] == items
 
 
-@pytest.mark.parametrize("seed", range(4))
+@rows("seed", range(4))
 def test_a_map_whose_last_item_is_one_failure_too_many_is_not_joined(seed: int) -> None:
     choice = {"Variable": "$", "BooleanEquals": True, "Next": "Bad"}
     processor = {
@@ -183,7 +184,7 @@ def test_how_many_items_are_read_and_batched_may_be_the_text_of_a_number() -> No
     assert answer["output"] == [{"Items": [1, 2]}, {"Items": [3, 4]}, {"Items": [5]}]
 
 
-@pytest.mark.parametrize("kind", ["Task", "Parallel", "Map"])
+@rows("kind", ["Task", "Parallel", "Map"])
 def test_a_state_that_is_tried_again_is_entered_once(kind: str) -> None:
     inner = {"StartAt": "I", "States": {"I": {"Type": "Task", "End": True}}}
     bodies: dict[str, Any] = {"Task": {}, "Parallel": {"Branches": [inner]}, "Map": {"ItemProcessor": inner}}
@@ -212,7 +213,7 @@ def test_a_failure_without_a_name_or_a_cause_has_neither() -> None:
     assert caught["output"] == {"Error": None, "Cause": None}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("limits", "caught"),
     [
         ({"TimeoutSeconds": 5}, "States.Timeout"),

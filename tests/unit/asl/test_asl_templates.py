@@ -7,6 +7,7 @@ import pytest
 from dcf.asl.surroundings import NOWHERE, Surroundings
 from dcf.asl.templates import Template, TemplateProblem, compile_template
 from dcf.errors import StateError
+from tests.support.tables import rows
 
 
 def _compiled(body: Any) -> Template:
@@ -42,7 +43,7 @@ def test_a_path_that_finds_nothing_names_the_field() -> None:
     assert "'$.x'" in failure.value.cause
 
 
-@pytest.mark.parametrize(
+@rows(
     ("body", "trail", "code"),
     [
         ({"a.$": 1}, ("a.$",), "wrong_type"),

@@ -7,6 +7,7 @@ import pytest
 from dcf.asl.gate_syntax import MOST_CRITERIA, MOST_GATES, gates_given, read_gates
 from dcf.core.definition import read_definition
 from dcf.errors import InvalidArgument, InvalidDefinition
+from tests.support.tables import rows
 
 SCHEMA = {"name": "shape", "kind": "schema", "schema": {"type": "object"}}
 EVERY: list[dict[str, Any]] = [
@@ -34,7 +35,7 @@ def test_what_is_read_is_written_again_as_it_was() -> None:
     assert gates_given([gate.as_json() for gate in gates]) == gates
 
 
-@pytest.mark.parametrize(
+@rows(
     ("gate", "place", "said"),
     [
         (7, "/0", "must be an object"),
@@ -85,7 +86,7 @@ def test_a_gate_has_only_so_many_criteria() -> None:
         gates_given([{"name": "x", "kind": "review", "criteria": many}])
 
 
-@pytest.mark.parametrize("resource", ["dcf:human", "dcf:signal", "dcf:callback.waitForTaskToken"])
+@rows("resource", ["dcf:human", "dcf:signal", "dcf:callback.waitForTaskToken"])
 def test_a_task_whose_output_no_agent_delivers_has_no_gates(resource: str) -> None:
     with pytest.raises(InvalidDefinition, match="no agent delivers"):
         read_definition(workflow([SCHEMA], Resource=resource))

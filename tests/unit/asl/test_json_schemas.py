@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -12,6 +11,7 @@ from dcf.asl.schema_check import MAX_MISFITS, misfits
 from dcf.asl.schema_syntax import doubts_of, flaws_of
 from dcf.asl.schema_values import text_of
 from dcf.values.json_text import Json, byte_length
+from tests.support.tables import rows
 
 ORDER: dict[str, Any] = {
     "type": "object",
@@ -64,7 +64,7 @@ def test_of_alternatives_the_one_that_comes_nearest_is_told() -> None:
     assert messages(schema, {"n": "x"}) == ['matches none of 2 alternatives: /n must be a whole number, not "x"']
 
 
-@pytest.mark.parametrize(
+@rows(
     ("schema", "value", "message"),
     [
         (False, 1, "nothing may be here"),
@@ -90,7 +90,7 @@ def test_a_misfit_is_told_in_words(schema: Json, value: Json, message: str) -> N
     assert messages(schema, value)[0].startswith(message)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "good", "bad"),
     [
         ("date-time", "2026-11-23T03:26:11.25+01:00", "2026-11-23 03:26"),
@@ -114,7 +114,7 @@ def test_a_format_that_nobody_knows_is_not_checked() -> None:
     assert told({"format": "colour"}, "loud") == []
 
 
-@pytest.mark.parametrize(
+@rows(
     ("pattern", "text", "is_found"),
     [
         ("", "anything", True),
@@ -141,7 +141,7 @@ DOUBLING: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
+@rows(
     ("schema", "value"),
     [
         ({"pattern": "(a+)+$"}, "a" * 50 + "!"),
@@ -188,7 +188,7 @@ def test_a_deep_value_is_checked_down_to_its_ground() -> None:
 # Schemas
 
 
-@pytest.mark.parametrize(
+@rows(
     ("schema", "pointer", "message"),
     [
         (7, "", "a JSON Schema is an object, not a number"),

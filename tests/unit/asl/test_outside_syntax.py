@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from dcf.core.definition import read_definition
 from dcf.errors import InvalidDefinition
 from tests.support.machines import workflow
+from tests.support.tables import rows
 
 SIGNAL = "dcf:signal"
 CHILD = "arn:aws:states:::states:startExecution.sync:2"
@@ -20,7 +19,7 @@ def problems(resource: str, **fields: Any) -> list[tuple[str, str]]:
     return []
 
 
-@pytest.mark.parametrize(
+@rows(
     ("resource", "given"),
     [
         (SIGNAL, {"name": "paid"}),
@@ -34,7 +33,7 @@ def test_what_is_right_is_accepted(resource: str, given: dict[str, Any]) -> None
     assert problems(resource, Parameters=given) == []
 
 
-@pytest.mark.parametrize(
+@rows(
     ("resource", "given", "code"),
     [
         (SIGNAL, {"signal": "paid"}, "missing_field"),

@@ -1,13 +1,12 @@
 """Who ends a Task follows from its Resource."""
 
-import pytest
-
 from dcf.asl.resources import read_resource
+from tests.support.tables import rows
 
 CHILD = "arn:aws:states:::states:startExecution"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "kind", "is_worked", "gets_token"),
     [
         (None, "work", True, False),

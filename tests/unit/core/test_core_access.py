@@ -4,6 +4,7 @@ import pytest
 
 from dcf.core import access
 from dcf.core.access import ApiKey, Scope, admit, digest_of, key_id_of, key_text, local_caller, read_key, write_key
+from tests.support.tables import rows
 
 SECRET = "QaLFT_vUBC9vrgjENc6oCSrxr6u5ElK3nPam8O1t5LY"
 TEXT = key_text("0123456789ab", SECRET)
@@ -30,7 +31,7 @@ def test_a_good_key_says_who_calls() -> None:
     assert caller.scopes == {Scope.READ, Scope.WORK}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "record", "now"),
     [
         (TEXT, None, 200),
@@ -51,7 +52,7 @@ def test_a_key_ends_at_its_expiry_and_not_before() -> None:
     assert admit(TEXT, _record(expires_at=200), 199) is not None
 
 
-@pytest.mark.parametrize("record", [None, _record(), _record(expires_at=1), _record(digest="0" * 64)])
+@rows("record", [None, _record(), _record(expires_at=1), _record(digest="0" * 64)])
 def test_every_attempt_compares_digests_in_constant_time(
     record: ApiKey | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,7 +68,7 @@ def test_every_attempt_compares_digests_in_constant_time(
     assert [first for first, _ in compared] == [digest_of(TEXT)]
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "", "dcf_", SECRET, TEXT + "x", TEXT[:-1], TEXT.upper(), f" {TEXT}", f"{TEXT}\n", TEXT.replace("_", "-", 1),

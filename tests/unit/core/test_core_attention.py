@@ -1,7 +1,5 @@
 """What the clock finds when it looks at an open state."""
 
-import pytest
-
 from dcf.core.answers import Owed
 from dcf.core.attention import MOST_REMINDERS, REMINDER_DELAY, hasten, look, stuck_mark
 from dcf.core.codec import read_state
@@ -9,12 +7,13 @@ from dcf.core.decision import Changes, Snapshot
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump
+from tests.support.tables import rows
 from tests.unit.core.build import A_THEN_B, NOW, TTL, held, meta, run, snapshot
 
 EXPIRY = NOW + TTL * SECOND
 
 
-@pytest.mark.parametrize(
+@rows(
     "found",
     [
         Snapshot(now=NOW),
@@ -97,7 +96,7 @@ def test_the_delay_between_reminders_doubles_up_to_five_minutes() -> None:
     assert delays[0] == REMINDER_DELAY
 
 
-@pytest.mark.parametrize(
+@rows(
     ("kept", "number"),
     [
         ("x", 1),
@@ -175,7 +174,7 @@ def test_the_planner_is_reminded_of_a_run_that_it_did_not_start_ever_more_rarely
     assert made.types().count("PlannerReminded") == 8
 
 
-@pytest.mark.parametrize("how", ["started", "taken"])
+@rows("how", ["started", "taken"])
 def test_the_planner_is_not_reminded_of_a_run_that_goes_on(how: str) -> None:
     made = run(planner_agent_id="boss")
     if how == "started":

@@ -10,6 +10,7 @@ from dcf.core.briefs import NOTHING, Brief, brief_of
 from dcf.core.definition import Definition, read_definition
 from dcf.errors import InvalidDefinition, Problem
 from dcf.values.json_text import Json
+from tests.support.tables import rows
 
 SCHEMA = {"type": "object", "required": ["total"], "properties": {"total": {"type": "number"}}}
 
@@ -66,13 +67,13 @@ def test_instructions_are_shown_as_written_until_the_input_is_known() -> None:
     assert brief_of(definition, "Price").instructions == "Price {% $states.input.id %}."
 
 
-@pytest.mark.parametrize("language", ["JSONPath", "JSONata"])
+@rows("language", ["JSONPath", "JSONata"])
 def test_expressions_read_the_input_in_either_language(language: str) -> None:
     definition = defined(QueryLanguage=language, Instructions="{% $states.input.name %}: {% $sum($states.input.n) %}")
     assert brief_of(definition, "Price", {"name": "Ann", "n": [1, 2]}).instructions == "Ann: 3"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("expression", "told"),
     [
         ("$states.input.name", "Ann"),
@@ -117,7 +118,7 @@ def test_instructions_that_grow_with_their_input_are_cut() -> None:
     assert text.endswith("[cut after 32000 characters]")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "told"),
     [
         ("Price {% $states.input.id", "without %}"),
@@ -147,7 +148,7 @@ def test_an_own_function_and_its_variables_are_no_variables_of_the_run() -> None
     assert shown("{% ($twice := function($n) { $n * 2 }; $twice($states.input)) %}", 4) == "8"
 
 
-@pytest.mark.parametrize("schema", [7, "object", [], None, {"type": "numbr"}, {"required": "total"}])
+@rows("schema", [7, "object", [], None, {"type": "numbr"}, {"required": "total"}])
 def test_what_is_no_json_schema_is_a_problem(schema: Json) -> None:
     found = problem(OutputSchema=schema)
     assert (found.path.removeprefix("/asl/States/Price/OutputSchema")[:1], found.code) in {
@@ -156,14 +157,14 @@ def test_what_is_no_json_schema_is_a_problem(schema: Json) -> None:
     }
 
 
-@pytest.mark.parametrize("field", ["Errors", "Skills"])
+@rows("field", ["Errors", "Skills"])
 def test_names_are_texts_that_can_be_seen(field: str) -> None:
     found = problems_of(**{field: ["Good", 7, "", "a\u202eb", "x" * 201]})
     assert [one.path for one in found] == [f"/asl/States/Price/{field}/{at}" for at in (1, 2, 3, 4)]
     assert problem(**{field: "Good"}).message.endswith("must be an array of strings, not a string.")
 
 
-@pytest.mark.parametrize("areas", [["src", 7], [" "], ["x" * 201], ["src"] * 51, "src"])
+@rows("areas", [["src", 7], [" "], ["x" * 201], ["src"] * 51, "src"])
 def test_areas_are_a_few_patterns_of_paths(areas: Json) -> None:
     assert problem(Areas=areas).path == "/asl/States/Price/Areas"
     assert defined(Areas=["src/**", "docs", "src/**"]).areas == {"Price": ("src/**", "docs")}
@@ -200,7 +201,7 @@ def test_steps_of_the_linear_form_tell_the_same() -> None:
     assert brief_of(definition, "Step_2") is NOTHING
 
 
-@pytest.mark.parametrize(
+@rows(
     ("resource", "field", "told"),
     [
         ("dcf:signal", "Instructions", "no agent works on it"),

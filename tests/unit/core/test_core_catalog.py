@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import pytest
-
 from dcf.core.attention import STUCK_REMINDERS, stuck_mark
 from dcf.core.catalog import Cursor, Facet, RunQuery, RunRow, facets_of, read_cursor, read_row
 from dcf.core.decision import Changes
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.core.retention import RetentionPolicy
 from dcf.values.instants import SECOND
+from tests.support.tables import rows
 
 SHA = "0123456789abcdef" * 4
 META: dict[str, Any] = {
@@ -35,7 +34,7 @@ def test_a_run_is_listed_under_everything_that_it_is_once() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@rows(
     "damaged",
     [{"status": 5}, {"agents": ["a"]}, {"agents": {"A": 5}}, {"tags": "x"}, {"tags": [5, ""]}, {"workflow_name": ""}],
 )
@@ -43,7 +42,7 @@ def test_fields_that_are_damaged_list_a_run_nowhere(damaged: dict[str, Any]) -> 
     assert list(facets_of(damaged)) == []
 
 
-@pytest.mark.parametrize(
+@rows(
     ("query", "is_wanted"),
     [
         ({}, True),
@@ -90,7 +89,7 @@ def test_a_row_says_whether_its_run_is_paused_and_how_far_it_is() -> None:
 WAITING = StateDoc(reminders=STUCK_REMINDERS)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("before", "after", "meta", "mark"),
     [
         (StateDoc(), StateDoc(reminders=STUCK_REMINDERS - 1), {}, None),

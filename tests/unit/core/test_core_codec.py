@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +25,7 @@ from dcf.core.progress import update
 from dcf.core.updates import Update
 from dcf.values.instants import SECOND, from_text, seconds, to_text
 from dcf.values.json_text import dump, load
+from tests.support.tables import rows
 from tests.unit.core.build import NOW, TTL, code, definition, held, meta, snapshot, stored
 
 FIRST = from_text("0001-01-01T00:00:00Z") or 0
@@ -201,13 +201,13 @@ def test_done_is_read_as_succeeded() -> None:
     assert read_state({"status": "done"}).status is Status.SUCCEEDED
 
 
-@pytest.mark.parametrize("ttl", [60, 60.0])
+@rows("ttl", [60, 60.0])
 def test_an_expiry_that_is_missing_is_worked_out(ttl: float) -> None:
     lease = read_state({"lease": {"token": "t", "ts": to_text(NOW), "ttl_s": ttl}}).lease
     assert (lease.expires_at, lease.ttl_s) == (NOW + 60 * SECOND, 60)
 
 
-@pytest.mark.parametrize(
+@rows(
     "fields",
     [
         {},
@@ -238,14 +238,12 @@ def test_a_foreign_field_never_hides_an_own_one() -> None:
     assert write_state(StateDoc(extra={"status": "succeeded"}))["status"] == "pending"
 
 
-@pytest.mark.parametrize(
-    "last", ["", "{", "[]", "5", 5, None, {}, [1], {"complete": 1}, '{"receipt": 1}', '{"receipt": {"op": "x"}}']
-)
+@rows("last", ["", "{", "[]", "5", 5, None, {}, [1], {"complete": 1}, '{"receipt": 1}', '{"receipt": {"op": "x"}}'])
 def test_receipts_that_nobody_can_read_are_none(last: Any) -> None:
     assert read_state({"last": last}) == StateDoc()
 
 
-@pytest.mark.parametrize("status", [None, 5, [], {}, "Succeeded", "", "doing"])
+@rows("status", [None, 5, [], {}, "Succeeded", "", "doing"])
 def test_a_status_nobody_knows_is_read_as_pending(status: Any) -> None:
     assert read_state({"status": status}).status is Status.PENDING
 
@@ -263,7 +261,7 @@ def test_whatever_a_hand_wrote_can_be_read_and_written_and_decided_on(found: Any
     assert code(refused) in {"lease_lost", "terminal"}
 
 
-@pytest.mark.parametrize("value", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"])
+@rows("value", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"])
 def test_a_time_beyond_the_calendar_can_still_be_written(value: str) -> None:
     assert write_state(read_state({"started_at": value}))["started_at"][:4] == value[:4]
 
@@ -288,7 +286,7 @@ def test_whatever_a_hand_wrote_into_meta_can_be_read(found: Any) -> None:
     assert read_meta(found).max_attempts > 0
 
 
-@pytest.mark.parametrize("status", ["aborted", "done", 5, ["running"]])
+@rows("status", ["aborted", "done", 5, ["running"]])
 def test_a_run_whose_status_makes_no_sense_is_not_running(status: Any) -> None:
     assert read_meta({"status": status}).status is not RunStatus.RUNNING
 
@@ -321,7 +319,7 @@ def test_times_are_compared_across_zones() -> None:
     assert from_text("2026-01-02T03:04:05+01:00") == from_text("2026-01-02T02:04:05Z")
 
 
-@pytest.mark.parametrize("text", ["", "now", "2026-01-02T03:04:05", "2026-13-02T03:04:05Z", 5, None, ["x"], b"x"])
+@rows("text", ["", "now", "2026-01-02T03:04:05", "2026-13-02T03:04:05Z", 5, None, ["x"], b"x"])
 def test_what_is_no_time_with_a_zone_is_none(text: object) -> None:
     assert from_text(text) is None
 
@@ -356,7 +354,7 @@ def test_a_state_is_ready_when_a_lease_could_be_granted_now() -> None:
     assert not is_ready(meta(RunStatus.FAILED), StateDoc(), NOW)
 
 
-@pytest.mark.parametrize("concurrency", [{}, {"concurrency": None}, {"concurrency": 0}, {"concurrency": "many"}])
+@rows("concurrency", [{}, {"concurrency": None}, {"concurrency": 0}, {"concurrency": "many"}])
 def test_a_scope_without_a_readable_concurrency_runs_one_iteration_after_the_other(concurrency: dict[str, Any]) -> None:
     found = read_state({"status": "running", "type": "Map", "scope": {"size": 3, **concurrency}})
     assert found.scope == ScopeBounds(size=3, concurrency=1)

@@ -10,6 +10,7 @@ from dcf.core.model import Status
 from dcf.errors import InvalidDefinition
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
+from tests.support.tables import rows
 from tests.unit.core.build import A_THEN_B, LOOP, NOW, MemoryRun, code, definition, leased, run, wish
 
 SILENT = {
@@ -135,7 +136,7 @@ def test_a_choice_at_the_start_opens_only_the_chosen_task() -> None:
     assert made.states["Pick"].status is Status.SUCCEEDED
 
 
-@pytest.mark.parametrize(("states", "start"), [(A_THEN_B, "A"), (LOOP, "A"), (BY_INPUT, "Pick")])
+@rows(("states", "start"), [(A_THEN_B, "A"), (LOOP, "A"), (BY_INPUT, "Pick")])
 def test_a_state_that_was_not_entered_is_never_ready(states: dict[str, Any], start: str) -> None:
     made = run(states, start, run_input={"go": "A"})
     entered = {event.state for event in made.events if event.state is not None}
@@ -227,7 +228,7 @@ def test_the_linear_form_is_a_chain_of_tasks() -> None:
     assert (known.name, known.schema_version) == ("unnamed-workflow", "unknown")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("document", "problem"),
     [
         ([], "not_an_object"),

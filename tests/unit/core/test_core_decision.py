@@ -1,15 +1,14 @@
 """Counts of ended branches: what further branches add, and which failure stays told."""
 
-import pytest
-
 from dcf.core.decision import Tally
+from tests.support.tables import rows
 
 BROKEN = Tally(done=1, failed=1, error="Broken", cause="why")
 LATER = Tally(done=1, failed=1, error="Later", cause="because")
 GOOD = Tally(done=1)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("before", "more", "expected"),
     [
         (GOOD, GOOD, Tally(done=2)),

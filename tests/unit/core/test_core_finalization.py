@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
-
 from dcf.core.decision import Changes, Packed, Snapshot
 from dcf.core.finalization import CLOSED_BY_FINALIZE, pack
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.values.instants import SECOND
+from tests.support.tables import rows
 from tests.unit.core.build import LOOP, MemoryRun, code, run
 
 
@@ -35,7 +34,7 @@ def failed() -> MemoryRun:
     return made
 
 
-@pytest.mark.parametrize(
+@rows(
     ("make", "status"),
     [(untouched, "cancelled"), (held, "cancelled"), (succeeded, "succeeded"), (failed, "failed")],
 )

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from dcf.core.health import judge
 from dcf.core.health_findings import HealthFinding, Level, Topic, worst
 from dcf.core.server_health import SETUP
@@ -21,6 +19,7 @@ from dcf.core.vitals import (
     Vitals,
 )
 from dcf.values.instants import SECOND
+from tests.support.tables import rows
 
 NOW = 1_800_000_000 * SECOND
 EXPECTED = Expected(fsync=None, wait_replicas=0, pulse_interval_s=1.0)
@@ -56,7 +55,7 @@ def test_a_well_kept_redis_gives_one_finding_on_each_topic_and_none_of_them_is_b
     assert {one.level for one in found} == {Level.OK}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("change", "level", "said"),
     [
         ({"log_written": False}, Level.FAILING, "The last write to the append-only file failed."),
@@ -76,15 +75,13 @@ def test_a_failed_snapshot_that_nobody_asked_for_is_none() -> None:
     assert found.level is Level.OK
 
 
-@pytest.mark.parametrize(("used", "level"), [(84, Level.OK), (85, Level.WARNING), (100, Level.WARNING)])
+@rows(("used", "level"), [(84, Level.OK), (85, Level.WARNING), (100, Level.WARNING)])
 def test_an_operator_is_warned_from_85_percent_on(used: int, level: Level) -> None:
     (found,) = about(Topic.MEMORY, replace(SERVER, memory=MemoryUse(used=used, limit=100, policy="noeviction")))
     assert (found.level, f"({used}%)" in found.sentence) == (level, True)
 
 
-@pytest.mark.parametrize(
-    "seen", [ReplicaSeen(online=False, lag_s=0, behind=0), ReplicaSeen(online=True, lag_s=11, behind=9)]
-)
+@rows("seen", [ReplicaSeen(online=False, lag_s=0, behind=0), ReplicaSeen(online=True, lag_s=11, behind=9)])
 def test_a_replica_that_does_not_keep_up_is_a_warning(seen: ReplicaSeen) -> None:
     fine, slow = about(Topic.REPLICAS, replace(SERVER, replicas=(seen,), confirmed=1), wait_replicas=1)
     assert (fine.level, slow.level) == (Level.OK, Level.WARNING)
@@ -145,14 +142,14 @@ def test_a_time_that_lies_ahead_counts_as_now() -> None:
     assert not any("-" in one.sentence for one in found if one.topic in {Topic.CLOCK, Topic.AGENTS})
 
 
-@pytest.mark.parametrize(("hours", "level"), [(2, Level.OK), (4, Level.WARNING)])
+@rows(("hours", "level"), [(2, Level.OK), (4, Level.WARNING)])
 def test_lists_that_nobody_checked_for_three_hours_are_a_warning(hours: int, level: Level) -> None:
     swept = SweepResult(at=NOW - hours * 3600 * SECOND, missing={}, dangling={}, repaired=True)
     (found,) = about(Topic.LISTS, replace(WELL, swept=swept))
     assert found.level is level
 
 
-@pytest.mark.parametrize(
+@rows(
     ("facts", "level", "said"),
     [
         (ScheduleFacts(), Level.OK, "There are no schedules."),

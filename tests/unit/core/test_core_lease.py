@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from dcf.core.answers import Leased, Released
 from dcf.core.decision import More
 from dcf.core.lease import Acquire, Release, Renew, acquire, release, renew
@@ -12,6 +10,7 @@ from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc,
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
+from tests.support.tables import rows
 from tests.unit.core.build import LOOP, NOW, TTL, code, held, leased, meta, run, snapshot
 
 
@@ -154,7 +153,7 @@ REASONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("first", range(len(REASONS)))
+@rows("first", range(len(REASONS)))
 def test_of_all_reasons_against_a_grant_the_first_is_told(first: int) -> None:
     doc: dict[str, Any] = {}
     about: dict[str, Any] = {}
@@ -168,7 +167,7 @@ def test_of_all_reasons_against_a_grant_the_first_is_told(first: int) -> None:
     assert decision.changes is None
 
 
-@pytest.mark.parametrize("status", [status for status in Status if status.is_terminal])
+@rows("status", [status for status in Status if status.is_terminal])
 def test_a_terminal_state_is_never_leased(status: Status) -> None:
     assert code(ask(StateDoc(status=status))) == "terminal"
 

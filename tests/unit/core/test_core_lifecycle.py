@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from dcf.core import attention, healing, lifecycle
 from dcf.core.attention import PAUSED_DELAY, REMINDER_DELAY
 from dcf.core.decision import Decision
@@ -13,6 +11,7 @@ from dcf.core.model import Lease, RunStatus, StateDoc, Status
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest
 from dcf.values.instants import SECOND, to_text
 from dcf.values.refusal import Refusal
+from tests.support.tables import rows
 from tests.unit.core import build
 from tests.unit.core.build import NOW, TTL, code, held, meta, snapshot
 
@@ -40,7 +39,7 @@ def test_cancelling_writes_nothing_but_the_runs_end_and_leaves_the_rest_to_the_f
     assert decision.remaining.run_over
 
 
-@pytest.mark.parametrize("status", [RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.PARTIAL])
+@rows("status", [RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.PARTIAL])
 def test_a_run_that_is_over_is_neither_cancelled_nor_paused_nor_resumed(status: RunStatus) -> None:
     found = snapshot(held(), about=meta(status))
     for verb in (lifecycle.cancel, lifecycle.pause, lifecycle.resume):
@@ -73,7 +72,7 @@ def test_resuming_announces_each_time_anew_what_can_be_taken() -> None:
     assert first.sooner == {"A": NOW + (REMINDER_DELAY << 3)}
 
 
-@pytest.mark.parametrize(
+@rows(
     "doc",
     [
         held(),
@@ -119,7 +118,7 @@ def test_the_clock_looks_when_a_timeout_ends_in_a_paused_run() -> None:
     assert found.changes.timers == {"A": NOW + 9 * SECOND}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("doc", "fired"),
     [
         (replace(READY, deadline=NOW, timeout_s=60), "timed_out"),

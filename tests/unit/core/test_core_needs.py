@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import pytest
-
 from dcf.core import needs
 from dcf.core.model import Status
 from dcf.core.updates import Update
 from tests.support.scopes import END, each, parallel, retrying, task, when
+from tests.support.tables import rows
 from tests.unit.core.build import definition
 
 AGAIN = retrying("Broken")
@@ -37,7 +36,7 @@ def read_to_join(states: dict[str, Any], size: int = 2, path: str = "Each", **mo
 SCOPES = {"a Map": PLAIN, "a nested Map": NESTED, "a Map with Retry": RETRIED, "a Parallel": BRANCHES}
 
 
-@pytest.mark.parametrize("states", SCOPES.values(), ids=SCOPES)
+@rows("states", SCOPES.values(), ids=SCOPES)
 def test_joining_reads_nothing_inside_a_scope_that_it_cannot_open(states: dict[str, Any]) -> None:
     """It was 41 documents for a Map of two items, and 201 where the Map stood in another."""
     assert read_to_join(states) == ("Each",)
@@ -68,13 +67,13 @@ def test_opening_a_map_with_items_that_were_read_looks_inside_only_if_it_may_hav
     assert len(read_to_join(BY_ASKING, 0, opens=True)) == 42
 
 
-@pytest.mark.parametrize(("size", "inside"), [(2, 2), (100, 40), (None, 40)])
+@rows(("size", "inside"), [(2, 2), (100, 40), (None, 40)])
 def test_entering_a_map_again_reads_as_many_documents_as_it_had_open(size: int | None, inside: int) -> None:
     reads = needs.to_end(definition(RETRIED, "Each"), "Each", size)
     assert reads.states == ("Each", *(f"Each/{index}/Score" for index in range(inside)))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("limit", "inside"),
     [({}, 40), ({"MaxConcurrency": 0}, 40), ({"MaxConcurrency": 3}, 3), ({"MaxConcurrency": 1000}, 200)],
     ids=str,

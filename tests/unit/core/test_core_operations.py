@@ -16,6 +16,7 @@ from dcf.core.operations import (
 )
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import dump, load
+from tests.support.tables import rows
 from tests.unit.core import build
 
 PAUSE = RunRequest(verb="pause_run", request_id="r1", reason="lunch")
@@ -39,7 +40,7 @@ def test_a_repeated_request_changes_nothing_and_gets_the_first_answer() -> None:
     assert made.last_changes is None
 
 
-@pytest.mark.parametrize(
+@rows(
     "other",
     [
         RunRequest(verb="cancel_run", request_id="r1"),

@@ -13,6 +13,7 @@ from dcf.core.progress import update
 from dcf.core.updates import Update
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND
+from tests.support.tables import rows
 from tests.unit.core.build import A_THEN_B, LOOP, TTL, MemoryRun, code, leased, run, updated
 
 
@@ -37,7 +38,7 @@ def test_a_write_without_a_token_is_refused() -> None:
     assert code(made.update("A", None, status=Status.RUNNING, request_id="r")) == "token_required"
 
 
-@pytest.mark.parametrize("status", [None, *Status])
+@rows("status", [None, *Status])
 def test_a_write_with_a_wrong_token_is_refused_and_writes_nothing(status: Status | None) -> None:
     made = started()
     for state, token in [("A", "t2"), ("A", "T1"), ("A", ""), ("A", "tö"), ("B", "t1")]:
@@ -83,7 +84,7 @@ def test_nothing_is_written_after_the_run_was_finalized() -> None:
     assert made.outputs == {}
 
 
-@pytest.mark.parametrize("status", [Status.SKIPPED, Status.CANCELLED])
+@rows("status", [Status.SKIPPED, Status.CANCELLED])
 def test_a_holder_cannot_set_what_only_the_engine_sets(status: Status) -> None:
     made = started()
     assert code(made.update("A", "t1", status=status)) == "invalid_transition"
@@ -238,8 +239,8 @@ def essence(answer: object) -> object:
     return found.status, found.run_status, found.next_states, claimed, found.output_written
 
 
-@pytest.mark.parametrize("more", [{}, {"claim_ttl_s": 9}])
-@pytest.mark.parametrize("output", [{"go": "A"}, {"go": "B"}, {"go": "stop"}, {"lost": 1}])
+@rows("more", [{}, {"claim_ttl_s": 9}])
+@rows("output", [{"go": "A"}, {"go": "B"}, {"go": "stop"}, {"lost": 1}])
 def test_a_repeated_completion_is_told_what_the_first_was_told(output: Any, more: dict[str, Any]) -> None:
     made = started(LOOP)
     first = made.complete("A", "t1", output, **more)
@@ -250,7 +251,7 @@ def test_a_repeated_completion_is_told_what_the_first_was_told(output: Any, more
         made.now += 3600 * SECOND
 
 
-@pytest.mark.parametrize(
+@rows(
     "other",
     [
         {"status": Status.FAILED, "error": "E"},
@@ -336,7 +337,7 @@ def test_a_token_whose_lease_was_taken_over_cannot_hold_the_state_again() -> Non
     assert code(made.complete("A", "t1", 1)) == "lease_lost"
 
 
-@pytest.mark.parametrize(
+@rows(
     "request_",
     [
         pytest.param(Update(state="A", token="t9", status=Status.SUCCEEDED), id="refused"),
@@ -394,7 +395,7 @@ def test_a_repeated_claim_finds_the_same_token_and_is_still_the_holder() -> None
     assert (claimed.outcome, claimed.doc.lease.token) == ("lease_already_held", made.states["B"].lease.token)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("agents", "is_claimed"),
     [({}, True), ({"B": ("ann",)}, True), ({"B": ("bob", "ann")}, True), ({"B": ("bob",)}, False)],
 )
@@ -496,7 +497,7 @@ BAD_DATA_FLOW = [
 ]
 
 
-@pytest.mark.parametrize("task", BAD_DATA_FLOW, ids=lambda task: next(iter(task)))
+@rows("task", BAD_DATA_FLOW, ids=lambda task: next(iter(task)))
 def test_a_result_that_cannot_be_taken_over_fails_the_state(task: dict[str, Any]) -> None:
     made = started({"A": {"Type": "Task", "Next": "B", **task}, "B": A_THEN_B["B"]}, run_input={"a": 1})
     answer = updated(made.complete("A", "t1", {"n": 1}))

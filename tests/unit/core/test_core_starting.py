@@ -17,6 +17,7 @@ from dcf.core.starting import Start, read_reference, request_to_start, start
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import dump, load
 from dcf.values.refusal import Refusal
+from tests.support.tables import rows
 from tests.unit.core import build
 from tests.unit.core.build import NOW, code
 
@@ -45,7 +46,7 @@ def test_a_start_is_a_creation_and_a_kick_off_in_one() -> None:
     assert answer.meta == run.meta_document
 
 
-@pytest.mark.parametrize(
+@rows(
     ("within", "told"),
     [((NOW, NOW + 1), "Created"), ((NOW - 9, NOW), "start_overdue"), ((NOW + 1, NOW + 9), "start_overdue")],
 )
@@ -76,7 +77,7 @@ def test_a_repeated_start_changes_nothing_and_another_under_its_id_is_refused() 
     assert (code(refused.answer), refused.changes) == ("conflict", None)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "found"),
     [
         ("order@1.0", (None, "order", "1.0")),
@@ -95,7 +96,7 @@ def test_a_reference_is_a_hash_a_name_or_a_name_with_a_version(
     assert (reference.sha256, reference.name, reference.version) == found
 
 
-@pytest.mark.parametrize("text", ["", "x" * 301, "or\u202eder"])
+@rows("text", ["", "x" * 301, "or\u202eder"])
 def test_what_nobody_can_read_is_no_reference(text: str) -> None:
     with pytest.raises(InvalidArgument):
         read_reference(text)
@@ -143,12 +144,12 @@ def test_a_link_is_written_once() -> None:
 # Retrying
 
 
-@pytest.mark.parametrize("status", [RunStatus.RUNNING, RunStatus.SUCCEEDED])
+@rows("status", [RunStatus.RUNNING, RunStatus.SUCCEEDED])
 def test_only_what_did_not_succeed_is_retried(status: RunStatus) -> None:
     assert code(unless_retryable({}, status)) == "cannot_retry"
 
 
-@pytest.mark.parametrize("status", [RunStatus.FAILED, RunStatus.CANCELLED])
+@rows("status", [RunStatus.FAILED, RunStatus.CANCELLED])
 def test_what_is_final_is_not_retried(status: RunStatus) -> None:
     assert unless_retryable({}, status) is None
     refusal = unless_retryable({"finalized_at": "2026-01-01T00:00:00Z"}, status)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from dcf.core.ticks import MOST_TICKS
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump, load
 from dcf.values.refusal import Refusal
+from tests.support.tables import rows
 
 NOW = 1_800_000_000 * SECOND
 MINUTE = 60 * SECOND
@@ -240,7 +240,7 @@ def test_whatever_happens_no_tick_is_noted_twice_or_without_its_run(
         story.check()
 
 
-@pytest.mark.parametrize("change", ["outcome", "put off", "pause", "resume", "trigger", "look"])
+@rows("change", ["outcome", "put off", "pause", "resume", "trigger", "look"])
 def test_whoever_changes_a_schedule_first_after_the_clock_stepped_back_brings_its_next_tick_back(change: str) -> None:
     """Found by the lab: the outcome of a start hid that the next tick lay an hour ahead."""
     ahead = NOW + 3600 * SECOND

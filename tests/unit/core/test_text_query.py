@@ -1,14 +1,14 @@
 """The query language and the words of texts: what is a word, what a query wants, and that none is an error."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.core.text_query import EVERYTHING, LONGEST_QUERY, MOST_TERMS, TextQuery, read_query
 from dcf.core.text_tokens import LONGEST_WORD, MOST_WORDS, read_words, words_in
+from tests.support.tables import rows
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "words"),
     [
         ("", []),
@@ -26,7 +26,7 @@ def test_a_text_is_divided_into_words(text: str, words: list[str]) -> None:
     assert words_in(text) == words
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "found_by"),
     [
         ("camelCase", {"camelcase", "camel", "case"}),
@@ -57,7 +57,7 @@ def test_of_a_long_word_the_beginning_counts_on_both_sides() -> None:
     assert read_query(long).words == ("x" * LONGEST_WORD,)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "query"),
     [
         (None, EVERYTHING),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from dcf.core.ticks import LEAST_EVERY_S, MOST_TICKS, Cron, Every, due_ticks, read_cron, read_every
 from dcf.errors import InvalidArgument
 from dcf.values.instants import SECOND, from_text, to_text
+from tests.support.tables import rows
 
 VIENNA = "Europe/Vienna"
 DAY = 86_400 * SECOND
@@ -28,7 +29,7 @@ def after(cron: str, text: str, zone: str = VIENNA) -> str:
     return to_text(found)[:16]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("cron", "since", "tick"),
     [
         ("0 7 * * 1-5", "2026-11-20T06:00:00Z", "2026-11-23T06:00"),  # winter: Friday's tick is over, Monday is next
@@ -98,13 +99,13 @@ def test_a_schedule_ticks_every_ten_seconds_at_most() -> None:
         read_every(LEAST_EVERY_S - 1, 0)
 
 
-@pytest.mark.parametrize("text", ["* * * *", "* * * * * *", "60 * * * *", "", "@daily", "0 0 30 2 *", "1-0 x * * *"])
+@rows("text", ["* * * *", "* * * * * *", "60 * * * *", "", "@daily", "0 0 30 2 *", "1-0 x * * *"])
 def test_what_is_no_cron_expression_is_refused(text: str) -> None:
     with pytest.raises(InvalidArgument):
         read_cron(text, None)
 
 
-@pytest.mark.parametrize("zone", ["Mars/Olympus", "Europe", "../etc/passwd", "/etc/localtime", "UTC\n", "a" * 99])
+@rows("zone", ["Mars/Olympus", "Europe", "../etc/passwd", "/etc/localtime", "UTC\n", "a" * 99])
 def test_what_is_no_time_zone_is_refused(zone: str) -> None:
     with pytest.raises(InvalidArgument, match="no such time zone"):
         read_cron("* * * * *", zone)

@@ -1,10 +1,9 @@
 """Pictures of runs that grow: several beginnings, groups, and a run without units."""
 
-import pytest
-
 from dcf.cli.graphs import Format, render
 from dcf.core.grown import grown_definition
 from dcf.core.units import Unit, Units
+from tests.support.tables import rows
 
 UNITS = [
     Unit(name="Phase", kind="group"),
@@ -14,12 +13,12 @@ UNITS = [
 ]
 
 
-@pytest.mark.parametrize("form", ["text", "mermaid", "svg"])
+@rows("form", ["text", "mermaid", "svg"])
 def test_every_unit_is_in_the_picture(form: Format) -> None:
     picture = render(grown_definition("release", Units().plus(UNITS)).machine, form=form)
     assert all(unit.name in picture for unit in UNITS)
 
 
-@pytest.mark.parametrize("form", ["text", "mermaid", "svg"])
+@rows("form", ["text", "mermaid", "svg"])
 def test_a_run_without_units_has_a_picture(form: Format) -> None:
     assert isinstance(render(grown_definition("release").machine, form=form), str)

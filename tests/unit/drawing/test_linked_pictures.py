@@ -5,8 +5,6 @@ import re
 from html import unescape
 from xml.etree import ElementTree as ET
 
-import pytest
-
 from dcf.core.definition import read_definition
 from dcf.drawing.links import Links, following
 from dcf.drawing.scene import Graph, nodes_in, part_of, scene_of
@@ -14,6 +12,7 @@ from dcf.drawing.statuses import Standing
 from dcf.drawing.svg import draw_graph, draw_svg
 from tests.support.machines import Document, fan, loop, numbered_chain, workflow
 from tests.support.scopes import each, parallel, task
+from tests.support.tables import rows
 
 NESTED = workflow({"A": task("P"), "P": parallel({"L": task()}, {"M": each({"<i>": task()})})})
 
@@ -27,7 +26,7 @@ def linked(graph: Graph, chosen: str | None = None, **names: str) -> str:
     return draw_graph(graph, Standing(graph, {}), style=False, links=links)
 
 
-@pytest.mark.parametrize("document", [NESTED, fan(4), loop(), numbered_chain(9)])
+@rows("document", [NESTED, fan(4), loop(), numbered_chain(9)])
 def test_every_state_is_in_one_link_which_holds_no_other(document: Document) -> None:
     graph = graph_of(document)
     tree = ET.fromstring(linked(graph))

@@ -17,6 +17,7 @@ from dcf.drawing.scene import MAX_STATES, scene_of
 from dcf.drawing.statuses import Standing
 from dcf.drawing.words import width_of
 from dcf.errors import InvalidArgument
+from tests.support.tables import rows
 
 Json = Any
 
@@ -224,7 +225,7 @@ def test_an_svg_is_dark_where_the_page_is_and_may_leave_its_style_to_the_page() 
     assert "prefers-color-scheme" not in PAGE_STYLE
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@rows("name", HOSTILE)
 def test_hostile_names_are_only_text(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dcf.asl.parsing.hidden_in", lambda _: None)  # a picture relies on nobody else's check
     rule = {"Variable": "$.a", "StringEquals": name, "Next": name}
@@ -269,7 +270,7 @@ def test_mermaid_nests_what_is_nested_and_dashes_what_is_caught() -> None:
     assert ":::failed" in chart
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "words"),
     [
         ({"Variable": "$.a", "NumericGreaterThanEquals": 5}, "$.a ≥ 5"),
@@ -379,7 +380,7 @@ def test_iterations_of_a_map_inside_a_map_are_counted_over_all_of_them() -> None
     assert line_of(text, "Cell") == "Cell  (Task)  ✘ 1 failed of 7"
 
 
-@pytest.mark.parametrize("number", [1, 999, 1_000, 9_949, 9_950, 99_999, 999_999, 40_000_000])
+@rows("number", [1, 999, 1_000, 9_949, 9_950, 99_999, 999_999, 40_000_000])
 def test_counts_never_grow_out_of_their_box(number: int) -> None:
     statuses = {f"Each/{at}/Pick": status for at, status in enumerate(["failed", "running", "cancelled", "succeeded"])}
     graph = scene_of(EVERYTHING)

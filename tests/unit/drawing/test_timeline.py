@@ -1,12 +1,11 @@
 """The timeline of a run, folded from made-up histories, and the trace made of it."""
 
-import pytest
-
 from dcf.asl.parsing import parse_machine
 from dcf.drawing.timeline import Timeline, kind_in, timeline
 from dcf.drawing.trace import chrome_trace
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
+from tests.support.tables import rows
 
 BEGAN = 1_795_000_000 * SECOND
 
@@ -96,7 +95,7 @@ def test_an_agent_that_is_taken_over_counts_as_lost_from_when_it_was_heard_last(
     assert found.end is None
 
 
-@pytest.mark.parametrize(
+@rows(
     ("signs", "lost_at"),
     [
         ([], 13),

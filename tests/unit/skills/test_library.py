@@ -10,6 +10,7 @@ from dcf.skills.library import Library, imported_manifests
 from dcf.skills.listing import list_catalog, list_directory
 from dcf.validation import validate_document
 from tests.support.skill_manifests import manifest
+from tests.support.tables import rows
 
 CHECK = manifest("Check.Order", skillPackageId="pkg-7")
 
@@ -45,7 +46,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("reference", NAMES)
+@rows("reference", NAMES)
 def test_a_skill_is_found_by_every_name_it_goes_by(library: Library, reference: str) -> None:
     """D-62: skill:// was taken for a path."""
     assert library.resolve(reference).manifest_id == "skill.Check.Order@1.0.0"
@@ -56,7 +57,7 @@ def test_a_skill_is_found_by_a_file_uri_and_as_an_object(library: Library, direc
     assert library.resolve(CHECK).name == "Check.Order"
 
 
-@pytest.mark.parametrize("reference", NAMES[:7])
+@rows("reference", NAMES[:7])
 def test_validation_and_loading_understand_the_same_names(directory: Path, reference: str) -> None:
     binding = {"agent_ref": {"name": "w"}, "skills": [reference]}
     document = {
@@ -69,7 +70,7 @@ def test_validation_and_loading_understand_the_same_names(directory: Path, refer
     assert verdict.resolution["unresolved_skill_ids"] == []
 
 
-@pytest.mark.parametrize("name", ["skill://nothing@1.0.0", "nothing@1.0.0", "nothing"])
+@rows("name", ["skill://nothing@1.0.0", "nothing@1.0.0", "nothing"])
 def test_an_unknown_name_says_where_to_look(library: Library, name: str) -> None:
     with pytest.raises(SkillUnknown) as refused:
         library.resolve(name)

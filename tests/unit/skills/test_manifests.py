@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from dcf.errors import InvalidDefinition
 from dcf.skills.manifest import judge, read_manifest
 from tests.support.skill_manifests import Document, manifest, source, tool
+from tests.support.tables import rows
 
 PROFILE = {
     "baseWCS": 9,
@@ -47,13 +48,13 @@ def test_a_manifest_is_valid_as_text_and_as_an_object() -> None:
         assert (found.ok, found.exit_code, found.problems) == (True, 0, ())
 
 
-@pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda one: str(sorted(one)))
+@rows("definition", DEFINITIONS, ids=lambda one: str(sorted(one)))
 def test_every_kind_of_tool_is_accepted(definition: Document) -> None:
     wanted = {"toolName": "verify", "description": "", "definition": definition, "required": False}
     assert judge(manifest(requiredTools=[wanted])).ok
 
 
-@pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda one: str(sorted(one)))
+@rows("definition", DEFINITIONS, ids=lambda one: str(sorted(one)))
 def test_a_tool_whose_definition_lacks_something_or_has_more_is_refused(definition: Document) -> None:
     for name in definition:
         lacking = {key: value for key, value in definition.items() if key != name}
@@ -73,7 +74,7 @@ def test_version_2_1_has_a_complexity_profile_and_2_0_has_none() -> None:
     assert codes(manifest(complexityProfile=PROFILE)) == {("/manifestApiVersion", "invalid_value")}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("change", "path", "code"),
     [
         ({"manifestApiVersion": "v3.0.0"}, "/manifestApiVersion", "invalid_value"),
@@ -103,7 +104,7 @@ def test_what_does_not_fit_the_form_is_named_with_its_place(change: Document, pa
     assert all(one.hint for one in judge(document).problems)
 
 
-@pytest.mark.parametrize("other", ["verify", "VERIFY", "Verify"])
+@rows("other", ["verify", "VERIFY", "Verify"])
 def test_a_tool_that_is_there_twice_is_a_static_problem(other: str) -> None:
     found = judge(manifest(requiredTools=[tool("verify"), tool(other)]))
     assert (found.exit_code, [one.code for one in found.problems]) == (2, ["duplicate_tool"])
@@ -129,9 +130,7 @@ def test_doubts_are_warnings() -> None:
     assert found.warnings[0] == "manifestId is usually 'skill.check.order@1.0.0'."
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", "NaN", '{"a": 1, "a": 2}', "[" * 9999, '"' + "x" * 2_000_000 + '"']
-)
+@rows("text", ["", "{", "[]", "null", "NaN", '{"a": 1, "a": 2}', "[" * 9999, '"' + "x" * 2_000_000 + '"'])
 def test_what_is_no_object_is_refused_in_words(text: str) -> None:
     found = judge(text)
     assert found.exit_code in {1, 4}

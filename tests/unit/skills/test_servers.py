@@ -9,11 +9,12 @@ import pytest
 from dcf.errors import Forbidden, InvalidArgument, ToolUnavailable
 from dcf.skills.endpoints import check_endpoint, read_endpoint
 from dcf.skills.servers import Registry
+from tests.support.tables import rows
 
 ALLOWED = ("https://tools.example.com/mcp", "http://localhost:8765", "http://[::1]:80/")
 
 
-@pytest.mark.parametrize(
+@rows(
     "url",
     [
         "https://tools.example.com/mcp",
@@ -28,7 +29,7 @@ def test_a_listed_endpoint_is_allowed(url: str) -> None:
     assert check_endpoint(url, ALLOWED) == url
 
 
-@pytest.mark.parametrize(
+@rows(
     "url",
     [
         "http://tools.example.com/mcp",
@@ -49,7 +50,7 @@ def test_an_endpoint_that_is_not_listed_is_refused(url: str) -> None:
         check_endpoint(url, ())
 
 
-@pytest.mark.parametrize(
+@rows(
     "url",
     [
         "http://169.254.169.254/latest/meta-data",
@@ -69,7 +70,7 @@ def test_a_metadata_service_is_refused_even_when_it_is_listed(url: str) -> None:
         check_endpoint(url, (url,))
 
 
-@pytest.mark.parametrize(
+@rows(
     "url",
     [
         "",
@@ -168,7 +169,7 @@ def test_an_environment_overrides_what_it_has_differently(tmp_path: Path) -> Non
     assert (found["url"], found["headers"]) == ("https://real.example/mcp", {"A": "b"})
 
 
-@pytest.mark.parametrize(
+@rows(
     "entry",
     [
         7,
@@ -188,9 +189,7 @@ def test_a_server_that_cannot_be_used_is_named(tmp_path: Path, entry: Any) -> No
         registry(tmp_path, {"servers": {"s": entry}}).server("s")
 
 
-@pytest.mark.parametrize(
-    "document", ["{", "[]", '"x"', "null", "{}", '{"servers": []}', '{"servers": {}, "overrides": 7}']
-)
+@rows("document", ["{", "[]", '"x"', "null", "{}", '{"servers": []}', '{"servers": {}, "overrides": 7}'])
 def test_a_registry_of_any_kind_is_survived(tmp_path: Path, document: str) -> None:
     with pytest.raises(ToolUnavailable):
         registry(tmp_path, document).server("s")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dcf.errors import InvalidArgument
 from dcf.validation import Validation, validate, validate_document
 from dcf.validation.schema import check_schema
+from tests.support.tables import rows
 
 Json = Any
 
@@ -75,14 +76,14 @@ def test_each_import_is_recorded_with_the_digest_of_what_was_read(base: Path) ->
     assert resolution["skills_index_size"] == 4
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"a": 1, "a": 2}', "[NaN]", '"\\ud800"', b"\xff", "[" * 9999])
+@rows("text", ["", "{", '{"a": 1, "a": 2}', "[NaN]", '"\\ud800"', b"\xff", "[" * 9999])
 def test_what_is_no_json_has_exit_code_4(base: Path, text: str) -> None:
     verdict = judged(base, text)
     assert verdict.exit_code == 4
     assert [one.stage for one in verdict.problems] == ["input"]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("change", "path", "code"),
     [
         ({"surplus": 1}, "/surplus", "unknown_field"),
@@ -158,7 +159,7 @@ def test_integrity_is_checked_in_every_usual_spelling(base: Path) -> None:
         assert ("/af_imports/0/integrity", code) in codes(verdict)
 
 
-@pytest.mark.parametrize("name", ["skill.Sum@1.0.0", "Sum@1.0.0", "sum@1.0.0", "SUM@1.0.0", "skill://Sum@1.0.0"])
+@rows("name", ["skill.Sum@1.0.0", "Sum@1.0.0", "sum@1.0.0", "SUM@1.0.0", "skill://Sum@1.0.0"])
 def test_a_skill_is_found_by_each_of_its_names(base: Path, name: str) -> None:
     task = {**TASK, "AgentBinding": {"agent_template_ref": {"id": "agent-0"}, "skills": [name]}, "End": True}
     assert judged(base, document(asl=machine(A=task))).ok

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from dcf.validation.document import validate_machine
 from dcf.values.json_text import Json
+from tests.support.tables import rows
 
 ORDER: dict[str, Any] = {
     "type": "object",
@@ -52,7 +51,7 @@ def test_what_nothing_looks_like_is_told_with_what_there_is() -> None:
     assert told.endswith("rules out; it has total, lines, note, buyer.")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("path", "is_promised"),
     [
         ("$", True),
@@ -76,7 +75,7 @@ def test_paths_are_followed_into_the_schema(path: str, is_promised: bool) -> Non
     assert (after({}, Parameters={"a": [{"b.$": path}]}) == []) is is_promised
 
 
-@pytest.mark.parametrize(
+@rows(
     ("expression", "is_promised"),
     [
         ("$states.input", True),
@@ -113,7 +112,7 @@ def test_a_field_that_is_neither_listed_nor_required_nor_ruled_out_is_not_promis
     assert after({"OutputSchema": OPEN | {"required": ["totl"]}}, Parameters={"a.$": "$.totl"}) == []
 
 
-@pytest.mark.parametrize(
+@rows(
     "schema",
     [
         True,
@@ -140,7 +139,7 @@ def test_a_reader_of_the_result_itself_is_told_too() -> None:
     assert told.startswith("/States/Price/Assign/sum.$")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("price", "path", "is_promised"),
     [
         ({"ResultPath": "$.price"}, "$.price.total", True),
@@ -162,7 +161,7 @@ def test_results_are_followed_through_the_fields_that_move_them(
     assert (after(price, Parameters={"a.$": path}) == []) is is_promised
 
 
-@pytest.mark.parametrize(
+@rows(
     ("output", "expression", "is_promised"),
     [
         ("{% $states.result %}", "$states.input.totl", False),

@@ -3,9 +3,8 @@
 import random
 import string
 
-import pytest
-
 from dcf.values.secret_shapes import PERSONAL, SHAPES, redact
+from tests.support.tables import rows
 
 LETTERS = string.ascii_letters + string.digits
 
@@ -40,7 +39,7 @@ def test_there_is_an_example_of_every_shape() -> None:
     assert set(SECRETS) == set(SHAPES)
 
 
-@pytest.mark.parametrize("kind", SECRETS)
+@rows("kind", SECRETS)
 def test_a_secret_of_a_known_shape_is_taken_out_and_counted(kind: str) -> None:
     given = {"text": f"it says: {SECRETS[kind]}, twice: '{SECRETS[kind]}'", "list": [1, None, True]}
     found = redact(given)
@@ -50,7 +49,7 @@ def test_a_secret_of_a_known_shape_is_taken_out_and_counted(kind: str) -> None:
     assert found.value["text"].count("[redacted ") == 2
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "create_workflow_control_plane_for_everybody",

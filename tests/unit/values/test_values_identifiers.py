@@ -7,14 +7,15 @@ import pytest
 from dcf.errors import InvalidArgument
 from dcf.values.digest import definition_sha256, fingerprint, next_token
 from dcf.values.identifiers import MAX_STATE_PATH, check_agents, check_id, check_state
+from tests.support.tables import rows
 
 
-@pytest.mark.parametrize("value", ["a", "7", "order-2025_01.b", "A" * 64, "0.-_"])
+@rows("value", ["a", "7", "order-2025_01.b", "A" * 64, "0.-_"])
 def test_a_plain_id_passes(value: str) -> None:
     assert check_id(value, "workflow_id") == value
 
 
-@pytest.mark.parametrize(
+@rows(
     "value",
     [
         "", " ", "a b", "a:b", "a*", "{a}", "a/b", "a\nb", "a\n", "a\x00", "\x00", "a\r", "-a", ".a", "_a", "a" * 65,
@@ -28,12 +29,12 @@ def test_an_id_that_could_break_a_key_or_a_path_is_refused(value: str) -> None:
     assert "workflow_id" in refused.value.hint
 
 
-@pytest.mark.parametrize("value", ["A", "Bill the customer: {now}*", "Ä/0/ö", "x" * MAX_STATE_PATH])
+@rows("value", ["A", "Bill the customer: {now}*", "Ä/0/ö", "x" * MAX_STATE_PATH])
 def test_a_state_name_may_be_what_asl_allows(value: str) -> None:
     assert check_state(value) == value
 
 
-@pytest.mark.parametrize("value", ["", "x" * (MAX_STATE_PATH + 1), "a\n", "a\x00", "\u200b", "a\ud800", "\u2028"])
+@rows("value", ["", "x" * (MAX_STATE_PATH + 1), "a\n", "a\x00", "\u200b", "a\ud800", "\u2028"])
 def test_a_state_name_that_cannot_be_shown_is_refused(value: str) -> None:
     with pytest.raises(InvalidArgument, match="state is not a valid state name"):
         check_state(value)
@@ -50,7 +51,7 @@ def test_a_star_assigns_all_tasks_that_are_not_named_unless_a_state_is_called_so
     assert check_agents({"*": "x"}, {"*", "B"}) == {"*": ("x",)}
 
 
-@pytest.mark.parametrize(
+@rows(
     "agents",
     [[], "ann", None, {"Z": "ann"}, {"A": ""}, {"A": []}, {"A": None}, {"A": 5}, {"A": ["ann", 5]}, {"A": "a:b"},
      {"A": ["ann", "b\n"]}, {"A": {"id": "ann"}}, {"Z" * 10_000: "ann"}],

@@ -4,7 +4,6 @@ import copy
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from dcf.values import json_edits
 from dcf.values.json_edits import Edited, depth, refuse_growth
 from dcf.values.json_paths import MISSING, JsonSteps, find, parse_path, put, remove
 from dcf.values.refusal import Refusal
+from tests.support.tables import rows
 from tests.unit.values.test_values_json_paths import DOCUMENTS, STEPS
 
 # The examples of RFC 7386, appendix A: original, patch, result.
@@ -34,7 +34,7 @@ MERGE_PATCHES = [
 ]
 
 
-@pytest.mark.parametrize(("target", "patch", "result"), MERGE_PATCHES)
+@rows(("target", "patch", "result"), MERGE_PATCHES)
 def test_a_merge_patch_does_what_rfc_7386_shows(target: str, patch: str, result: str) -> None:
     original, change = json.loads(target), json.loads(patch)
     kept = copy.deepcopy((original, change))
@@ -99,7 +99,7 @@ def test_integers_are_added_exactly_or_not_at_all(one: int, other: int) -> None:
         assert refused(found) == "out_of_range"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("present", "delta", "result"),
     [(1, 1, "2"), (1, -1, "0"), (1, 0.5, "1.5"), (1.5, 1, "2.5"), (0.1, 0.2, "0.30000000000000004"), (1.0, 1, "2.0")],
 )
@@ -107,14 +107,12 @@ def test_a_sum_is_an_integer_only_where_both_are(present: Any, delta: Any, resul
     assert json.dumps(edited(json_edits.increment({"n": present}, ("n",), delta))["n"]) == result
 
 
-@pytest.mark.parametrize(
-    ("present", "delta"), [(2**60, 0.5), (0.5, 2**60), (1e308, 1e308), (1e300, 1), (1.0, 1e300), (2**63 - 1, 1)]
-)
+@rows(("present", "delta"), [(2**60, 0.5), (0.5, 2**60), (1e308, 1e308), (1e300, 1), (1.0, 1e300), (2**63 - 1, 1)])
 def test_what_would_be_rounded_away_is_refused(present: Any, delta: Any) -> None:
     assert refused(json_edits.increment({"n": present}, ("n",), delta)) == "out_of_range"
 
 
-@pytest.mark.parametrize("present", [None, "1", True, [1], {}])
+@rows("present", [None, "1", True, [1], {}])
 def test_only_numbers_are_incremented(present: Any) -> None:
     assert refused(json_edits.increment({"n": present}, ("n",), 1)) == "wrong_type"
 
@@ -140,7 +138,7 @@ def test_a_value_moves_out_of_what_it_replaces() -> None:
     assert edited(json_edits.move({"a": {"b": {"c": 1}}}, at("a.b"), at("a"), overwrite=True)) == {"a": {"c": 1}}
 
 
-@pytest.mark.parametrize("target", ["l[2].x", "l[-1].x", "l[2].x.y"])
+@rows("target", ["l[2].x", "l[-1].x", "l[2].x.y"])
 def test_no_value_moves_into_itself_however_that_is_spelled(target: str) -> None:
     document = {"l": [1, 2, {"x": 1}]}
     for source in ("l[2]", "l[-1]"):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dcf.errors import InvalidArgument
 from dcf.values.json_paths import MISSING, JsonStep, find, parse_path, pinned, put, remove, spell
 from dcf.values.refusal import Refusal
+from tests.support.tables import rows
 
 SCALARS = (
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(max_size=5)
@@ -24,7 +25,7 @@ DOCUMENTS = st.recursive(
 STEPS = st.lists(NAMES | st.integers(-3, 3), max_size=5).map(tuple)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "steps"),
     [
         ("", ()),
@@ -48,7 +49,7 @@ def test_what_names_one_place_is_read(text: str, steps: tuple[JsonStep, ...]) ->
     assert parse_path(text) == steps
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "place", "reason"),
     [
         ("*", 1, "several values"),
@@ -87,7 +88,7 @@ def test_what_names_no_place_or_several_is_refused_with_where_and_why(text: str,
     assert "$.list[0]" in refused.value.hint
 
 
-@pytest.mark.parametrize("text", ["$" + ".a" * 65, "$." + "a" * 2000])
+@rows("text", ["$" + ".a" * 65, "$." + "a" * 2000])
 def test_a_path_has_a_length(text: str) -> None:
     with pytest.raises(InvalidArgument, match=r"more than 64 steps|longer than 2000"):
         parse_path(text)
@@ -168,7 +169,7 @@ def test_pinned_steps_lead_to_the_same_place_and_are_not_negative(document: Any,
         assert not any(isinstance(step, int) and step < 0 for step in found)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("steps", "code", "words"),
     [
         (("s", "x"), "wrong_type", "At '$.s' is a string, not an object."),

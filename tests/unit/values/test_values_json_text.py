@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import MAX_BYTES, MAX_DEPTH, dump, load, parse
+from tests.support.tables import rows
 
 values: st.SearchStrategy[Any] = st.recursive(
     st.none()
@@ -52,27 +53,27 @@ def test_a_string_is_always_taken_as_json_text() -> None:
     assert "is not valid JSON" in refusal("hello")
 
 
-@pytest.mark.parametrize("text", ["", " ", "{", "{'a': 1}", "[1,]", "01", "1 2", "\ufeff1", "nul"])
+@rows("text", ["", " ", "{", "{'a': 1}", "[1,]", "01", "1 2", "\ufeff1", "nul"])
 def test_text_that_is_no_json_is_refused(text: str) -> None:
     assert "is not valid JSON" in refusal(text)
 
 
-@pytest.mark.parametrize("text", ['{"a":1,"a":1}', '[{"b":{"a":1,"c":2,"a":3}}]', '{"a":1,"\\u0061":2}'])
+@rows("text", ['{"a":1,"a":1}', '[{"b":{"a":1,"c":2,"a":3}}]', '{"a":1,"\\u0061":2}'])
 def test_a_key_that_appears_twice_is_refused_by_name(text: str) -> None:
     assert "the key 'a' appears twice" in refusal(text)
 
 
-@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", "[NaN]", '{"a":-Infinity}'])
+@rows("text", ["NaN", "Infinity", "-Infinity", "[NaN]", '{"a":-Infinity}'])
 def test_what_is_no_number_in_json_is_refused_as_text(text: str) -> None:
     assert "is not a JSON number" in refusal(text)
 
 
-@pytest.mark.parametrize("value", ["1e400", "-1e400", float("nan"), float("inf"), {"a": [float("-inf")]}])
+@rows("value", ["1e400", "-1e400", float("nan"), float("inf"), {"a": [float("-inf")]}])
 def test_a_number_json_cannot_express_is_refused(value: Any) -> None:
     assert "NaN or infinity" in refusal(value)
 
 
-@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, [10**4999], [2**64], str(2**63), "1" + "0" * 4000])
+@rows("value", [2**63, -(2**63) - 1, [10**4999], [2**64], str(2**63), "1" + "0" * 4000])
 def test_an_integer_beyond_64_bits_is_refused(value: Any) -> None:
     assert "beyond 64 bits" in refusal(value)
 
@@ -85,7 +86,7 @@ def test_a_number_of_5000_digits_is_refused() -> None:
     assert "a number is too long" in refusal("9" * 5000)
 
 
-@pytest.mark.parametrize("value", ['"\\ud800"', '{"\\udfff":1}', ["\ud800"], {"\udfff": 1}])
+@rows("value", ['"\\ud800"', '{"\\udfff":1}', ["\ud800"], {"\udfff": 1}])
 def test_a_lone_surrogate_is_refused(value: Any) -> None:
     assert "not valid Unicode" in refusal(value)
 
@@ -98,7 +99,7 @@ def test_an_emoji_in_two_halves_is_one_character() -> None:
     assert parse('"\\ud83d\\ude00"', name="x") == "\N{GRINNING FACE}"
 
 
-@pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 100, 100_000])
+@rows("depth", [MAX_DEPTH + 1, 100, 100_000])
 def test_deep_nesting_is_refused(depth: int) -> None:
     deeper = f"nested deeper than {MAX_DEPTH} levels"
     assert deeper in refusal("[" * depth + "]" * depth)
@@ -127,14 +128,14 @@ def test_what_is_too_large_is_refused_by_its_size_in_bytes() -> None:
     assert parse(["x" * (MAX_BYTES - 4)], name="x")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("value", "kind"), [((1, 2), "tuple"), (b"{}", "bytes"), ({1}, "set"), ([1j], "complex"), ({"a": object}, "type")]
 )
 def test_a_native_value_that_is_no_json_is_refused_by_its_type(value: Any, kind: str) -> None:
     assert f"holds a {kind}, which is not a JSON value" in refusal(value)
 
 
-@pytest.mark.parametrize("key", [1, None, True, (1, 2), b"a"])
+@rows("key", [1, None, True, (1, 2), b"a"])
 def test_a_native_key_that_is_no_string_is_refused(key: Any) -> None:
     assert "a key that is not a string" in refusal([{key: 1}])
 

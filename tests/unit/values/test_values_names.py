@@ -13,6 +13,7 @@ from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.validation.document import validate
 from dcf.values.identifiers import check_name, check_state
 from dcf.values.names import escaped, hidden_in
+from tests.support.tables import rows
 
 HIDDEN = {
     "a zero width space": ("pay\u200bpal", "U+200B", "pay\\u200bpal"),
@@ -42,7 +43,7 @@ SEEN = [
 ]
 
 
-@pytest.mark.parametrize("name", HIDDEN.values(), ids=HIDDEN)
+@rows("name", HIDDEN.values(), ids=HIDDEN)
 def test_a_name_with_a_hidden_character_is_refused_and_the_character_is_named(name: tuple[str, str, str]) -> None:
     text, code, shown = name
     assert hidden_in(text) == code
@@ -55,7 +56,7 @@ def test_a_name_with_a_hidden_character_is_refused_and_the_character_is_named(na
         check_state(text)
 
 
-@pytest.mark.parametrize("name", SEEN)
+@rows("name", SEEN)
 def test_names_of_all_languages_and_simple_emoji_may_be_used(name: str) -> None:
     assert hidden_in(name) is None
     assert check_name(name, "A tag", 100) == name
@@ -66,8 +67,8 @@ def workflow(state: str = "A", **more: str) -> dict[str, object]:
     return {"asl": {"StartAt": state, "States": {state: {"Type": "Task", "End": True}}}, **more}
 
 
-@pytest.mark.parametrize("name", HIDDEN.values(), ids=HIDDEN)
-@pytest.mark.parametrize("place", ["state", "nested", "step", "workflow_name"])
+@rows("name", HIDDEN.values(), ids=HIDDEN)
+@rows("place", ["state", "nested", "step", "workflow_name"])
 def test_a_workflow_with_such_a_name_is_neither_valid_nor_created(name: tuple[str, str, str], place: str) -> None:
     text, code, shown = name
     inner = {"StartAt": text, "States": {text: {"Type": "Pass", "End": True}}}

@@ -1,10 +1,10 @@
 """Signatures of webhooks: those that other libraries make and check, and nothing that anybody changed."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.values.webhook_signatures import is_signed, message_id_of, secret_bytes, secret_text, signature
+from tests.support.tables import rows
 
 
 def key(text: str) -> bytes:
@@ -26,7 +26,7 @@ def test_what_was_signed_is_known_again_among_other_signatures(secret: bytes, bo
     assert is_signed(header, [b"x" * 24, secret], "msg_1", at, body)
 
 
-@pytest.mark.parametrize("changed", ["secret", "message_id", "timestamp", "body", "header"])
+@rows("changed", ["secret", "message_id", "timestamp", "body", "header"])
 def test_whatever_is_changed_the_signature_does_not_fit(changed: str) -> None:
     secret, header = b"s" * 32, signature(b"s" * 32, "msg_1", 7, b"{}")
     given = {"secret": secret, "message_id": "msg_1", "timestamp": 7, "body": b"{}", "header": header}

@@ -3,14 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from dcf.values.instants import SECOND
 from dcf.workforce.crew import roster
 from dcf.workforce.crew.names import agent_name, default_prefix
 from dcf.workforce.crew.roster import Allotted, Member, MemberPhase
 from dcf.workforce.skills import holdings
 from dcf.workforce.skills.holdings import Busy, HeldTool, Holding, Holdings, Repair, Reserved, Settled, SkillPhase
+from tests.support.tables import rows
 
 NOW = 1_000_000
 NONE: frozenset[str] = frozenset()
@@ -105,7 +104,7 @@ def test_a_revision_is_never_repeated_when_the_document_begins_anew() -> None:
     assert loaded.mirrored < loaded.revision
 
 
-@pytest.mark.parametrize("name", ["a", "skill://a@1.0.0", "A@1.0.0"])
+@rows("name", ["a", "skill://a@1.0.0", "A@1.0.0"])
 def test_a_loaded_skill_is_found_by_its_names(name: str) -> None:
     assert having(held("a")).find(name) is not None
     assert isinstance(holdings.begin_removal(having(held("a")), f"{name}x", "t", NOW)[1], Settled)
