@@ -4,6 +4,7 @@ On the real one dcf is the user that a deployment gives it, and a command that t
 a test looks and meddles as an administrator. Nothing is flushed between tests: each names its own runs and agents.
 """
 
+import gc
 import math
 import os
 import shutil
@@ -36,7 +37,7 @@ from tests.support.trouble import Killer
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
-pytest_plugins = ("tests.letta.fixtures",)
+pytest_plugins = ("tests.letta.fixtures", "tests.support.advice", "tests.support.selection")
 
 # How long an example takes says how busy the machine is; everything else stays as it is where the tests run.
 settings.register_profile("untimed", parent=settings.default, deadline=None)
@@ -125,6 +126,12 @@ EVERY_KIND = [*KINDS, "sentinel", "cluster"]
 def pytest_xdist_auto_num_workers() -> int:
     """Half as many again as there are cores: many tests wait for processes of their own."""
     return (os.cpu_count() or 1) * 3 // 2
+
+
+def pytest_collection_finish() -> None:
+    """Take what is imported out of later garbage collections: it lives as long as the process."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
