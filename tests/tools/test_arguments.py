@@ -50,7 +50,7 @@ async def test_a_lease_lasts_between_a_second_and_a_day(tools: Tools, ttl: objec
     assert hint
 
 
-@rows("ttl", [1, 3600])
+@pytest.mark.parametrize("ttl", [1, 3600])
 async def test_the_bounds_of_a_lease_are_possible(tools: Tools, run_id: str, ttl: int) -> None:
     await new_run(tools, run_id)
     answer = await tools.ok(
@@ -160,8 +160,8 @@ async def test_an_operator_may_release_and_take_what_belongs_to_others(
 VALUES: list[object] = [{"a": [1, None]}, [1, "x"], 7, 1.5, True, None, "text"]
 
 
-@rows("value", VALUES)
-@rows("as_text", [True, False])
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("as_text", [True, False])
 async def test_an_output_may_be_any_json_as_text_or_as_it_is(
     tools: Tools, run_id: str, value: object, as_text: bool
 ) -> None:
@@ -181,8 +181,8 @@ async def test_an_output_may_be_any_json_as_text_or_as_it_is(
     assert read["meta"]["output"] == value
 
 
-@rows("value", [{"a": 1}, [1], 7, 1.5, False, "text"])
-@rows("as_text", [True, False])
+@pytest.mark.parametrize("value", [{"a": 1}, [1], 7, 1.5, False, "text"])
+@pytest.mark.parametrize("as_text", [True, False])
 async def test_an_input_may_be_any_json_as_text_or_as_it_is(
     tools: Tools, run_id: str, value: object, as_text: bool
 ) -> None:
@@ -192,8 +192,8 @@ async def test_an_input_may_be_any_json_as_text_or_as_it_is(
     assert held["work"]["input"] == value
 
 
-@rows("value", [{"note": "x"}, ["x"], 7, "text"])
-@rows("as_text", [True, False])
+@pytest.mark.parametrize("value", [{"note": "x"}, ["x"], 7, "text"])
+@pytest.mark.parametrize("as_text", [True, False])
 async def test_a_payload_may_be_any_json_as_text_or_as_it_is(
     tools: Tools, run_id: str, value: object, as_text: bool
 ) -> None:

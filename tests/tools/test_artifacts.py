@@ -89,7 +89,7 @@ async def whole(tools: Tools, run: str, artifact_id: str) -> bytes:
     return found
 
 
-@rows("size", [0, 1, INLINE, INLINE + 1, 200_001])
+@pytest.mark.parametrize("size", [0, 1, INLINE, INLINE + 1, 200_001])
 async def test_what_is_put_is_what_is_got(shelved: Tools, run: str, home: Path, size: int) -> None:
     data = secrets.token_bytes(size)
     put = await shelved.ok("put_artifact", workflow_id=run, name="a.bin", content_type="binary", **b64(data))
@@ -140,7 +140,7 @@ async def test_the_same_content_again_is_the_same_artifact(shelved: Tools, run: 
     assert len(events["events"]) == 1
 
 
-@rows("size", [10, 5000])
+@pytest.mark.parametrize("size", [10, 5000])
 async def test_other_content_under_an_id_is_a_conflict(shelved: Tools, run: str, home: Path, size: int) -> None:
     wish = {"workflow_id": run, "name": "plan.txt", "artifact_id": "plan"}
     await shelved.ok("put_artifact", **wish, content="x" * size)

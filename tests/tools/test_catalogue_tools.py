@@ -262,7 +262,7 @@ async def test_no_secret_of_a_known_shape_is_among_the_words_of_the_index(
     assert not [key for key in raw_redis.scan_iter() if mark.encode() in key]
 
 
-@rows("tool", ["start_run", "open_run"])
+@pytest.mark.parametrize("tool", ["start_run", "open_run"])
 async def test_a_run_keeps_the_hash_of_the_definition_that_it_was_opened_with(
     tools: Tools, name: str, tool: str
 ) -> None:

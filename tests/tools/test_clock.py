@@ -10,12 +10,11 @@ import pytest
 
 from dcf.errors import StoreUnavailable
 from dcf.tools.pulse import keep_pulse
-from tests.support.tables import rows
 
 pytestmark = pytest.mark.anyio
 
 
-@rows("failure", [StoreUnavailable("Redis cannot be reached."), RuntimeError("a defect")])
+@pytest.mark.parametrize("failure", [StoreUnavailable("Redis cannot be reached."), RuntimeError("a defect")])
 async def test_a_failed_look_is_logged_and_the_next_one_comes(
     failure: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -73,7 +73,7 @@ async def test_an_unknown_run_is_met_with_the_one_that_is_called_almost_so(tools
     assert next_of(answer)[1][0] == "list_runs"
 
 
-@rows("said", ["score", "Scores", "Each/0/score", "Each/0/Scor"])
+@pytest.mark.parametrize("said", ["score", "Scores", "Each/0/score", "Each/0/Scor"])
 async def test_an_unknown_state_is_met_with_the_one_that_is_called_almost_so(
     tools: Tools, run_id: str, said: str
 ) -> None:
@@ -86,7 +86,7 @@ async def test_an_unknown_state_is_met_with_the_one_that_is_called_almost_so(
     assert (await tools.ok(tool, **arguments))["work"]["input"] == 1
 
 
-@rows("word", ["complete", "completed", "finished", "sucess"])
+@pytest.mark.parametrize("word", ["complete", "completed", "finished", "sucess"])
 async def test_a_status_that_there_is_not_is_met_with_the_one_that_is_meant(
     tools: Tools, run_id: str, word: str
 ) -> None:

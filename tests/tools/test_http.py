@@ -163,7 +163,7 @@ def test_strange_bytes_are_refused_without_showing_insides(url: str, arguments: 
 
 
 @pytest.mark.anyio
-@rows("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_replicas_share_a_run(url: str, replica: Replica, run_id: str, mode: str) -> None:
     with serving(build_http_app(replica())) as other:
         async with Client(f"{url}/mcp", mode=mode) as first, Client(f"{other}/mcp", mode=mode) as second:

@@ -144,7 +144,7 @@ def test_health_needs_no_key(url: str) -> None:
     wait_until(lambda: httpx2.get(f"{url}/readyz").status_code == 200)
 
 
-@rows("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_caller_is_who_its_key_says(site: Application, url: str, run_id: str, mode: str) -> None:
     async with _session(url, _key(site, *PLANNER, agent_id="planner-1"), mode) as client:
         planner = await Tools.of(client)

@@ -172,7 +172,9 @@ async def test_an_output_and_an_input_beyond_the_limit_are_too_large(replica: Re
         await tools.refused("too_large", "create_workflow_control_plane", **wish)
 
 
-@rows(("depth", "code"), [(60, "ok"), (65, "invalid_argument"), (3000, "invalid_argument")], ids=["60", "65", "3000"])
+@pytest.mark.parametrize(
+    ("depth", "code"), [(60, "ok"), (65, "invalid_argument"), (3000, "invalid_argument")], ids=["60", "65", "3000"]
+)
 async def test_json_is_nested_64_levels_at_most(tools: Tools, run_id: str, depth: int, code: str) -> None:
     await new_run(tools, run_id)
     holder = {"workflow_id": run_id, "state": "A", "lease_token": await lease_on(tools, run_id)}

@@ -11,7 +11,6 @@ from mcp.client.stdio import StdioServerParameters
 from dcf.application import Application
 from dcf.tools.server import build_http_app, build_server
 from tests.support.paths import ROOT
-from tests.support.tables import rows
 from tests.tools.calls import STEPS, Tools, new_run, run_orders, serving
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +30,7 @@ async def _json_arguments_arrive(tools: Tools, run_id: str) -> None:
         assert read["outputs"] == {"A": {"ok": True}}
 
 
-@rows("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_in_process(application: Application, run_id: str, mode: str) -> None:
     async with Client(build_server(application), mode=mode) as client:
         tools = await Tools.of(client)
@@ -39,7 +38,7 @@ async def test_in_process(application: Application, run_id: str, mode: str) -> N
         await _json_arguments_arrive(tools, f"{run_id}-json")
 
 
-@rows("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_over_http(replica: Replica, run_id: str, mode: str) -> None:
     with serving(build_http_app(replica())) as url:
         async with Client(f"{url}/mcp", mode=mode) as client:
@@ -49,7 +48,7 @@ async def test_over_http(replica: Replica, run_id: str, mode: str) -> None:
             await _json_arguments_arrive(tools, f"{run_id}-json")
 
 
-@rows("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_over_stdio(application: Application, run_id: str, mode: str) -> None:
     server = StdioServerParameters(
         command=sys.executable,

@@ -72,7 +72,7 @@ async def test_d82_append_and_increment_make_what_is_missing_and_refuse_another_
     assert (await tools.ok("json_increment", redis_key=key, path="$.a.n", delta="5"))["value_json"] == "5"
 
 
-@rows("path", ["*", "$.*", "$..a", "$.a[*]", "$[?(@)]", "$.a[0:1]"])
+@pytest.mark.parametrize("path", ["*", "$.*", "$..a", "$.a[*]", "$[?(@)]", "$.a[0:1]"])
 async def test_d83_a_path_that_selects_several_values_is_refused(tools: Tools, key: str, path: str) -> None:
     await made(tools, key, {"a": [1, 2]})
     answer = await unchanged(tools, key, {"a": [1, 2]}, "invalid_argument", "json_set", path=path, value_json="0")
@@ -188,7 +188,9 @@ async def test_d87_integers_stay_integers(tools: Tools, key: str, raw_redis: red
     assert (await tools.ok("json_increment", redis_key=key, path="n", delta=0.5))["value_json"] == "2.5"
 
 
-@rows("delta", ["", "x", "1,5", "NaN", "Infinity", "1e999", "0x10", True, None, [1], {}, 10**30, "9" * 30])
+@pytest.mark.parametrize(
+    "delta", ["", "x", "1,5", "NaN", "Infinity", "1e999", "0x10", True, None, [1], {}, 10**30, "9" * 30]
+)
 async def test_only_a_finite_number_can_be_added(tools: Tools, key: str, delta: object) -> None:
     await made(tools, key, {"n": 1})
     await unchanged(tools, key, {"n": 1}, "invalid_argument", "json_increment", path="n", delta=delta)
@@ -201,7 +203,7 @@ async def test_d88_a_list_is_appended_as_one_element_unless_asked_otherwise(tool
     assert await whole(tools, key) == {"l": [[1, 2], 3, 4]}
 
 
-@rows("text", ["completed", "True", "{'a':1}", "```json\n1\n```", "", "NaN", '{"a":1,"a":2}', "1 2"])
+@pytest.mark.parametrize("text", ["completed", "True", "{'a':1}", "```json\n1\n```", "", "NaN", '{"a":1,"a":2}', "1 2"])
 async def test_d89_a_value_is_json_and_nothing_is_guessed(tools: Tools, key: str, text: str) -> None:
     await made(tools, key, {})
     await unchanged(tools, key, {}, "invalid_argument", "json_set", path="a", value_json=text)
@@ -274,7 +276,7 @@ async def test_a_document_without_a_key_gets_one_of_its_own(tools: Tools) -> Non
     assert (first["doc_json"], first["redis_key"] != second["redis_key"]) == ("{}", True)
 
 
-@rows("value", [None, True, 0, 1.5, "text", [], [1, {"a": None}], {"a": {"b": [1]}}])
+@pytest.mark.parametrize("value", [None, True, 0, 1.5, "text", [], [1, {"a": None}], {"a": {"b": [1]}}])
 async def test_any_json_goes_in_as_text_or_as_it_is_and_comes_out_the_same(tools: Tools, key: str, value: Any) -> None:
     await made(tools, key, {})
     await tools.ok("json_set", redis_key=key, path="a", value_json=json.dumps(value))
@@ -341,7 +343,7 @@ async def test_a_repeated_request_is_applied_once_and_told_the_same(tools: Tools
 MONTH = 30 * 24 * 3600
 
 
-@rows(("wish", "life"), [({}, MONTH), ({"expires_in_s": 1000}, 1000)], ids=["default", "asked for"])
+@pytest.mark.parametrize(("wish", "life"), [({}, MONTH), ({"expires_in_s": 1000}, 1000)], ids=["default", "asked for"])
 async def test_every_write_renews_the_life_of_a_document(
     tools: Tools, key: str, raw_redis: redis.Redis, wish: dict[str, int], life: int
 ) -> None:
@@ -384,7 +386,7 @@ async def test_a_key_of_another_type_is_named_and_left_alone(tools: Tools, key: 
     assert raw_redis.get(key) == b"text"
 
 
-@rows("levels", [65, 1000, 100_000])
+@pytest.mark.parametrize("levels", [65, 1000, 100_000])
 async def test_a_json_bomb_is_refused(tools: Tools, key: str, levels: int) -> None:
     await made(tools, key, {})
     text = "[" * levels + "]" * levels

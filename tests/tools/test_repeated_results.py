@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.tables import rows
 from tests.tools.calls import Tools, lease_on, new_run
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +26,7 @@ async def test_the_same_result_again_is_told_what_the_first_call_did(tools: Tool
     assert "stored" not in again.payload
 
 
-@rows(
+@pytest.mark.parametrize(
     "correction",
     [
         {"new_status": "succeeded", "output_json": {"text": "better"}},

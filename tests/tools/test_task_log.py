@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from dcf.core.task_log import MOST_LINES
-from tests.support.tables import rows
 from tests.tools.calls import ONE_TASK, Tools, lease_on, new_run
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +50,7 @@ async def test_only_the_holder_writes_and_a_new_holder_begins_with_line_one(tool
     assert [line["message"] for line in await lines(tools, run_id)] == ["of the first", "of the second"]
 
 
-@rows(
+@pytest.mark.parametrize(
     "wrong",
     [
         {"number": 0},

@@ -61,7 +61,7 @@ async def heard(tools: Tools, agent: str) -> str | None:
     return None if answer["event"] is None else str(answer["event"]["reason"])
 
 
-@rows("how", ["taken", "done", "closed", "deleted"])
+@pytest.mark.parametrize("how", ["taken", "done", "closed", "deleted"])
 async def test_what_was_overtaken_while_it_lay_in_the_inbox_is_not_handed_out(
     tools: Tools, run_id: str, raw_redis: redis.Redis, how: str
 ) -> None:

@@ -4,7 +4,6 @@ import pytest
 
 from dcf.tools.registry import TOOLS
 from tests.support.scopes import machine, parallel, task
-from tests.support.tables import rows
 from tests.tools.calls import ONE_TASK, Tools, lease_on, new_run
 
 pytestmark = pytest.mark.anyio
@@ -67,7 +66,7 @@ async def test_a_state_that_no_parallel_has_opened_is_not_ready_to_be_announced(
     assert answer.broken
 
 
-@rows("word", ["succeeded", "done", "success", "succeed", "failed", "fail", "error", "Done"])
+@pytest.mark.parametrize("word", ["succeeded", "done", "success", "succeed", "failed", "fail", "error", "Done"])
 async def test_every_word_that_ends_a_state_is_named_where_a_worker_reads_it(
     tools: Tools, run_id: str, word: str
 ) -> None:
@@ -83,7 +82,7 @@ async def test_every_word_that_ends_a_state_is_named_where_a_worker_reads_it(
     assert ended["updated_state"]["status"] == ("succeeded" if is_good else "failed")
 
 
-@rows("tool", ["release_state_lease", "update_workflow_control_plane"])
+@pytest.mark.parametrize("tool", ["release_state_lease", "update_workflow_control_plane"])
 async def test_giving_back_counts_as_an_attempt_and_the_description_says_so(
     tools: Tools, run_id: str, tool: str
 ) -> None:

@@ -16,7 +16,6 @@ from tests.cli.test_catalog import stuck_run
 from tests.support.ahead import now
 from tests.support.machines import chain, workflow
 from tests.support.restricted import RestrictedRedis
-from tests.support.tables import rows
 from tests.support.world import World
 from tests.web.browsing import HOSTILE, Browser, check_harmless, text_of
 from tests.web.stuck_runs import CAUSES, lease_held, not_taken, paused, started, timer_due, waiting_for_person
@@ -42,7 +41,7 @@ def _clock(real: World) -> None:
     real.ask("SET", keys.SERVER_TIME, now(real))
 
 
-@rows("script", CAUSES, ids=lambda script: str(script.__name__))
+@pytest.mark.parametrize("script", CAUSES, ids=lambda script: str(script.__name__))
 async def test_each_cause_is_shown_with_its_sentence_evidence_and_what_helps(
     here: Application, browser: Browser, real: World, script: Callable[[World], str]
 ) -> None:
