@@ -22,18 +22,21 @@ print("done")
 """
 SLOWLY = """
 import sys, time
+from pathlib import Path
 sys.path.insert(0, sys.argv.pop(1))
 from dcf.cli.app import main
 from dcf.runs.retention import Retention
 delete = Retention.delete
+go = Path(sys.argv.pop(1))
 def slowly(*given):
-    time.sleep(0.6)
+    while not go.exists():
+        time.sleep(0.01)
     return delete(*given)
 Retention.delete = slowly
 time.sleep(1)
 main()
 """
-"""Deletions that take their time, so that there is something to see; the runs are older than a second."""
+"""Deletions wait for a file, so that there is something to see; the runs are older than a second."""
 
 ROOT = str(ROOT)
 
@@ -62,12 +65,14 @@ def test_a_program_sees_nothing_of_it_however_long_it_takes(tmp_path: Path) -> N
     assert (done.stdout, done.stderr) == ("1\ndone\n", "")
 
 
-def test_pruning_many_runs_tells_how_far_it_is(server: RestrictedRedis, seed: Seed) -> None:
+def test_pruning_many_runs_tells_how_far_it_is(server: RestrictedRedis, seed: Seed, tmp_path: Path) -> None:
     mine = f"slow-{uuid.uuid4().hex[:8]}"
     for _ in range(3):
         seed(name=mine)
+    go = tmp_path / "go"
     command = ["prune", "--older-than", "1s", "--workflow", mine, "--yes"]
-    with on_a_terminal(sys.executable, "-c", SLOWLY, ROOT, *command, REDIS_URL=server.url) as terminal:
+    with on_a_terminal(sys.executable, "-c", SLOWLY, ROOT, str(go), *command, REDIS_URL=server.url) as terminal:
         terminal.until(r"dcf: runs deleted: [012] of 3, \d s")
+        go.touch()
         assert terminal.end() == 0
         assert terminal.screen()[-1] == "3 runs deleted."
