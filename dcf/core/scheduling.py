@@ -235,8 +235,7 @@ def _begun(schedule: Schedule, now: int, running: Running, holder: str) -> tuple
         return schedule, None
     tick, *waiting = schedule.waiting
     intent = Intent(tick=tick, holder=holder, at=now, until=now + START_S * SECOND)
-    live = tuple(run for run in schedule.runs[:-1] if running.get(run))
-    return replace(schedule, waiting=tuple(waiting), starting=intent, runs=(*live, *schedule.runs[-1:])), intent
+    return replace(schedule, waiting=tuple(waiting), starting=intent, runs=schedule.runs[-1:]), intent
 
 
 def _with_run(schedule: Schedule, run: str) -> Schedule:

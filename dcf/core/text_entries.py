@@ -24,10 +24,11 @@ _LONGEST_CURSOR: Final = 600
 
 @record(frozen=True, slots=True, kw_only=True)
 class TextEntry:
-    """A document that is found by its words and facets. `at` orders entries of the same rank, the latest first.
+    """A document that is found by its words and facets.
 
-    `until` is when it goes by itself. Times are in server microseconds. `revision` grows with each change. `body` is
-    kept beside the document, and read only by who asks for it.
+    `at` is the time of the entry. Entries of the same rank are shown newest first; a change that leaves `at` as it was
+    leaves the entry in its place. The entry expires at `until`. Times are in server microseconds. `revision` grows with
+    each change. `body` is stored with the document, and read only on demand.
     """
 
     entry_id: str

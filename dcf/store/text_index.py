@@ -39,9 +39,6 @@ PIECE: Final = 64
 MOST_LOOKED_AT: Final = 10_000
 """Candidates that one page looks at, if it skips some."""
 
-_WEIGHT: Final = 2**42
-"""One unit of weight, in a score that has the time in milliseconds below it."""
-
 _MS: Final = 1000
 _FULL: Final = b"full"
 _DIFFERS: Final = b"differs"
@@ -190,11 +187,11 @@ class TextIndex:
         most = (NO_QUOTA, NO_QUOTA)
         if account is not None and not self._is_counted_elsewhere:
             most = (account.quotas.documents, account.quotas.stored_bytes)
-        at, until = entry.at // _MS, "" if entry.until is None else entry.until // _MS
-        lists = {text_keys.word(word): weight * _WEIGHT + at for word, weight in entry.words.found_by.items()}
-        lists |= {text_keys.facet(name, one): at for name, values in entry.facets.items() for one in values}
+        until = "" if entry.until is None else entry.until // _MS
+        lists = {text_keys.word(word): weight for word, weight in entry.words.found_by.items()}
+        lists |= {text_keys.facet(name, value): 0 for name, values in entry.facets.items() for value in values}
         return (
-            *("EVAL", PUT, 1, self._register, self._prefix, entry.entry_id, at, entry.revision),
+            *("EVAL", PUT, 1, self._register, self._prefix, entry.entry_id, entry.at, entry.revision),
             *(dump(entry.document), entry.body, _sequence(entry.words.sequence), "\n".join(lists), until, self._most),
             *(owner, *most, *_OWNERS, "" if replaces is None else _ANY if replaces == "any" else replaces),
             *(part for one in lists.items() for part in one),

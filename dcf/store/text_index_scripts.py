@@ -64,9 +64,33 @@ local function now_ms()
 end
 """
 
+_POSITION: Final = """
+local WEIGHT = 4398046511104
+local function position(all, id, at, at_before)
+  local time, its_own = math.floor(at / 1000), tonumber(redis.call('ZSCORE', all, id) or '')
+  local is_unchanged = at_before and at == at_before or not at_before and its_own == time
+  if its_own and is_unchanged then return its_own end
+  local newest = redis.call('ZRANGE', all, 0, 0, 'REV', 'WITHSCORES')[2]
+  return math.max(time, newest and tonumber(newest) + 1 or 0)
+end
+local function score(weight, its_position)
+  return string.format('%.0f', weight * WEIGHT + its_position)
+end
+"""
+"""Gives an entry its position among those of its rank: a number that no other entry of the index has.
+
+The position is the time of the entry in milliseconds, but at least one more than the largest position of the index. So
+the entry that is put later comes first, also within a millisecond and after the clock was set back. An entry keeps its
+position while its time stays the same. Entries of earlier releases have no field `at`: their position is their time.
+
+A score has the position in its lower 42 bits and the weight of a word in the 11 bits above: a double is exact to 53
+bits, so a counter below the milliseconds has no room.
+"""
+
 _PUT: Final = (
     RECEIPTS
     + _FORGET
+    + _POSITION
     + """
 local prefix, id, at, revision, text, body = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local sequence, lists, ends, most = ARGV[7], ARGV[8], ARGV[9], tonumber(ARGV[10])
@@ -74,7 +98,7 @@ local owner, most_documents, most_bytes = ARGV[11], tonumber(ARGV[12]), tonumber
 local register, quota, docs, expected = KEYS[1], ARGV[14], ARGV[15], ARGV[16]
 local entry, account, mine = prefix .. 'entry:' .. id, quota .. owner, docs .. owner
 forget_expired(prefix, register, quota, docs, now_ms(), 100)
-local found = redis.call('HMGET', entry, 'revision', 'document', 'lists')
+local found = redis.call('HMGET', entry, 'revision', 'document', 'lists', 'at')
 if expected ~= '*' and (found[1] or '') ~= expected then return told({'differs', found[2] or ''}) end
 local size = #text + #body + #sequence + 100 * (#ARGV - 16) / 2
 local record = redis.call('HGET', register, entry)
@@ -94,10 +118,12 @@ if found[3] then
     if not kept[list] then redis.call('ZREM', prefix .. list, id) end
   end
 end
-for one = 17, #ARGV, 2 do redis.call('ZADD', prefix .. ARGV[one], ARGV[one + 1], id) end
-redis.call('ZADD', prefix .. 'all', at, id)
+local its_position = position(prefix .. 'all', id, at, found[4])
+for one = 17, #ARGV, 2 do redis.call('ZADD', prefix .. ARGV[one], score(ARGV[one + 1], its_position), id) end
+redis.call('ZADD', prefix .. 'all', score(0, its_position), id)
 if ends ~= '' then redis.call('ZADD', prefix .. 'until', ends, id) else redis.call('ZREM', prefix .. 'until', id) end
 redis.call('HSET', entry, 'revision', revision, 'document', text, 'body', body, 'sequence', sequence, 'lists', lists)
+redis.call('HSET', entry, 'at', at)
 give_back(register, quota, docs, entry)
 take(register, quota, docs, its_owner, entry, size)
 return told({'put'})

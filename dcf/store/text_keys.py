@@ -2,10 +2,10 @@
 
 | key | type | writer | lifetime |
 |---|---|---|---|
-| `cp:idx:text:{<index>}:entry:<id>` | hash | putting an entry: its document, its words in their order, and the lists it is on | until it is removed or expires |
-| `cp:idx:text:{<index>}:all` | sorted set | the same, in the same script: all entries by time | with its entries |
-| `cp:idx:text:{<index>}:w:<word>` | sorted set | the same: entries that have a word, by its weight and the time | with its entries |
-| `cp:idx:text:{<index>}:f:<facet>:<value>` | sorted set | the same: entries that have a value of a facet, by time | with its entries |
+| `cp:idx:text:{<index>}:entry:<id>` | hash | putting an entry: its document, its time, its words in their order, and the lists it is on | until it is removed or expires |
+| `cp:idx:text:{<index>}:all` | sorted set | the same, in the same script: all entries, by their positions: the time, at least one more than the position before | with its entries |
+| `cp:idx:text:{<index>}:w:<word>` | sorted set | the same: entries that have a word, by its weight and their positions | with its entries |
+| `cp:idx:text:{<index>}:f:<facet>:<value>` | sorted set | the same: entries that have a value of a facet, by their positions | with its entries |
 | `cp:idx:text:{<index>}:until` | sorted set | the same: entries that expire, by when | with its entries |
 """
 

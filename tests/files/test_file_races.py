@@ -1,19 +1,20 @@
-"""What happens below roots while somebody else changes directories and files into links."""
+"""A file below a root that another process replaces by a link just before it is opened.
+
+`tests/system/fuzz/test_file_races.py` lets a thread replace files and directories all the time.
+"""
 
 import errno
 import os
-import random
-from collections.abc import Iterator, Sized
-from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dcf.files import tree as tree_module
 from dcf.files.appending import append_to
 from dcf.files.tree import FileTree
 from dcf.values.refusal import Refusal
-from tests.files.trees import SECRET, move, state_of, write
-from tests.support.racing import repeating
+from tests.files.trees import state_of, write
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["a file", "nothing"])
@@ -30,80 +31,26 @@ def test_what_became_a_link_just_before_it_is_opened_is_not_appended_to(root: Pa
     assert state_of(outside) == before
 
 
-def swapping(link: Path, target: Path, spare: Path) -> AbstractContextManager[None]:
-    """Something that keeps changing a directory or file into a link that leads out, and back."""
-    luck = random.Random(7)
-
-    def swap() -> None:
-        link.rename(spare)
-        link.symlink_to(target)
-        link.unlink()
-        spare.rename(link)
-        sum(range(luck.randrange(20_000)))  # without this both threads keep in step, and one never gets through
-
-    return repeating(swap)
-
-
-def turns(found: Sized, least: int) -> Iterator[int]:
-    """Go on until something was found as well: on a busy machine the other thread may be ahead for long."""
-    for turn in range(100 * least):
-        if turn >= least and found:
-            return
-        yield turn
-
-
-@pytest.mark.parametrize("place", ["b", "b/inner"])
-def test_a_directory_that_becomes_a_link_meanwhile_leads_nowhere(
-    tree: FileTree, root: Path, outside: Path, place: str
+@pytest.mark.parametrize("call", ["read", "append", "write"])
+def test_a_file_that_becomes_a_link_after_the_check_is_not_followed(
+    tree: FileTree, root: Path, outside: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
-    (outside / "inner").mkdir()
-    (outside / "inner/k").write_bytes(SECRET)
-    write(tree, "b/inner/k", b"ours")
-    before = state_of(outside)
-    found: list[bytes] = []
-    with swapping(root / place, {"b": outside, "b/inner": outside / "inner"}[place], root / "spare"):
-        for turn in turns(found, 400):
-            one = tree.read("b/inner/k", 0, 10)
-            found += [] if isinstance(one, Refusal) else [one.data]
-            write(tree, f"b/inner/new{turn % 5}", b"new", create_parents=False)
-            write(tree, "b/inner/log", b"", append=True, create_parents=False)
-            tree.make_directory("b/inner/made", parents=False, exist_ok=True)
-            move(tree, "b/inner/new0", "b/inner/moved", overwrite=True, create_parents=False)
-            tree.delete("b/inner/new1", recursive=True)
-            tree.delete("b/inner/made", recursive=True)
-            names_found = tree.entries("b", recursive=True, hidden=True, limit=99, room=9999, after=None)
-            assert isinstance(names_found, Refusal) or not any(
-                entry.path.endswith("secret") for entry in names_found.entries
-            )
-    assert found
-    assert set(found) == {b"ours"}
-    assert state_of(outside) == before
-
-
-def replacing(name: Path, outside: Path) -> AbstractContextManager[None]:
-    """Something that keeps replacing a file by a link that leads out, and by a file again; the name is never free."""
-    spare = name.parent / "spare"
-
-    def replace() -> None:
-        spare.symlink_to(outside)
-        spare.replace(name)
-        spare.write_bytes(b"ours")
-        spare.replace(name)
-
-    return repeating(replace)
-
-
-def test_a_file_that_becomes_a_link_meanwhile_is_not_followed(tree: FileTree, root: Path, outside: Path) -> None:
+    """Another process replaces the file between the check and the opening."""
     (root / "f").write_bytes(b"ours")
-    before = state_of(outside)
-    found: list[bytes] = []
-    with replacing(root / "f", outside / "secret"):
-        for _ in turns(found, 1000):
-            one = tree.read("f", 0, 4)
-            found += [] if isinstance(one, Refusal) else [one.data]
-            write(tree, "f", b"!", append=True)
-            write(tree, "f", b"ours, new")
-            move(tree, "f", "g", overwrite=True)
-            tree.delete("g", recursive=True)
+    before, check = state_of(outside), tree_module._regular
+
+    def check_then_replace(*arguments: Any, **options: Any) -> os.stat_result | None:
+        about = check(*arguments, **options)
+        (root / "f").unlink()
+        (root / "f").symlink_to(outside / "secret")
+        return about
+
+    monkeypatch.setattr(tree_module, "_regular", check_then_replace)
+    if call == "write":
+        assert write(tree, "f", b"new") == str(root / "f")
+        assert (root / "f").read_bytes() == b"new"
+        assert not (root / "f").is_symlink(), "the link is replaced, not the file that it leads to"
+    else:
+        found = tree.read("f", 0, 100) if call == "read" else write(tree, "f", b"new", append=True)
+        assert isinstance(found, Refusal)
     assert state_of(outside) == before
-    assert set(found) == {b"ours"}

@@ -219,15 +219,21 @@ class Members(RuleBasedStateMachine):
             self.world.close()
 
 
-@pytest.mark.timeout(300)
-def test_whatever_members_do_a_run_that_grows_is_sound(real_connections: Connections, onlooker: Connections) -> None:
-    class OnRealServer(Members):
-        connections = real_connections
+def check_members(connections: Connections, onlooker: Connections, *, examples: int) -> None:
+    """Let members do so many sequences of 15 steps on this server."""
 
-    OnRealServer.onlooker = onlooker
+    class OnServer(Members):
+        pass
+
+    OnServer.connections, OnServer.onlooker = connections, onlooker
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-    options = settings(max_examples=10, stateful_step_count=15, suppress_health_check=checks, database=None)
-    run_state_machine_as_test(OnRealServer, settings=options)
+    options = settings(max_examples=examples, stateful_step_count=15, suppress_health_check=checks, database=None)
+    run_state_machine_as_test(OnServer, settings=options)
+
+
+@pytest.mark.timeout(1800)  # for a hang only: `tests/system/fuzz/test_growing_stateful.py` draws more examples
+def test_whatever_members_do_a_run_that_grows_is_sound(real_connections: Connections, onlooker: Connections) -> None:
+    check_members(real_connections, onlooker, examples=5)
 
 
 def test_a_request_that_is_added_twice_is_added_once(real: World) -> None:

@@ -35,6 +35,13 @@ def test_a_completion_is_told_once_to_whoever_comes_next(world: World) -> None:
     assert world.event_types(run, "B").count("NotificationSent") == 1
 
 
+def test_a_reason_of_the_caller_reaches_the_agent_with_the_event(world: World) -> None:
+    run = world.create(chain("A", "B"), agents={"A": "a"})
+    (target,) = world.notifications.notify_next(run, None, reason="please begin")
+    (event,) = world.messages("a")
+    assert (target.reason, event["reason"]) == ("please begin", "please begin")
+
+
 def test_the_clock_delivers_what_a_dead_worker_left_owed(world: World) -> None:
     run = owing(world)
     assert world.notifications.pulse() == 1

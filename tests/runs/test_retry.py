@@ -47,6 +47,15 @@ def failed(world: World, document: Document, **options: Any) -> str:
     return run
 
 
+def test_a_retried_state_keeps_what_it_waits_for(world: World) -> None:
+    """`rerun` reads from it which output the state gets."""
+    run = failed(world, chain("A", "B", "C"))
+    before = world.doc(run, "B").waits_for
+    assert before == {"A": world.doc(run, "A").lease.epoch}
+    retried(world, run)
+    assert world.doc(run, "B").waits_for == before
+
+
 def test_a_failed_run_goes_on_in_the_state_that_failed(world: World) -> None:
     run = failed(world, chain("A", "B", "C"), planner="boss", agents={"B": "w"})
     before, ended = world.doc(run, "B"), world.meta(run)

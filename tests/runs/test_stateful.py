@@ -490,13 +490,18 @@ class Agents(RuleBasedStateMachine):
             assert not is_set or self.world.ask("ZSCORE", key, self.run) is None, key
 
 
-@pytest.mark.timeout(120)
-def test_whatever_agents_do_the_invariants_hold(real_connections: Connections, onlooker: Connections) -> None:
-    class OnRealServer(Agents):
-        connections = real_connections
+def check_agents(connections: Connections, onlooker: Connections, *, examples: int) -> None:
+    """Let agents do so many sequences of 25 steps on this server."""
 
-    OnRealServer.onlooker = onlooker
+    class OnServer(Agents):
+        pass
 
+    OnServer.connections, OnServer.onlooker = connections, onlooker
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-    options = settings(max_examples=60, stateful_step_count=25, suppress_health_check=checks, database=None)
-    run_state_machine_as_test(OnRealServer, settings=options)
+    options = settings(max_examples=examples, stateful_step_count=25, suppress_health_check=checks, database=None)
+    run_state_machine_as_test(OnServer, settings=options)
+
+
+@pytest.mark.timeout(1800)  # for a hang only: `tests/system/fuzz/test_stateful.py` draws more examples
+def test_whatever_agents_do_the_invariants_hold(real_connections: Connections, onlooker: Connections) -> None:
+    check_agents(real_connections, onlooker, examples=20)

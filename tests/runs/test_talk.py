@@ -197,11 +197,12 @@ def test_asking_and_giving_back_counts_no_attempt_however_often(world: World) ->
 def test_whoever_holds_the_state_later_sees_what_was_asked_in_this_visit(world: World) -> None:
     run = world.create(looping(), agents={"A": ("ann", "amy")}, planner="pat")
     first = world.acquire(run, "A", "ann")
-    question = asked(world, run, first, give_back=False)
+    question = asked(world, run, first, give_back=False, choices=("this", "that"))
     world.expire_lease(run, "A")
     second = world.acquire(run, "A", "amy")
     (open_one,) = world.talking.questions_of(run, "A", world.doc(run, "A"))
     assert (open_one["asked_by"], "answer" in open_one, "waits_until" in open_one) == ("ann", False, True)
+    assert open_one["choices"] == ["this", "that"]
     replied(world, run, question)
     (answered,) = world.talking.questions_of(run, "A", world.doc(run, "A"))
     assert (answered["answer"], answered["provenance"]["from"]) == ("this", "pat")

@@ -6,8 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ from dcf.store.connection import Command, Connections, open_pool
 from dcf.store.embedded import EmbeddedServer, start
 from dcf.store.private_directories import socket_directory
 from dcf.store.redis_program import share_of_memory
+from tests.support.waiting import wait_until
 
 USER = """
 import pathlib, sys
@@ -72,13 +72,6 @@ def is_up(server: EmbeddedServer) -> bool:
             return bool(client.ping())
     except redis.ConnectionError:
         return False
-
-
-def wait_until(predicate: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not predicate():
-        assert time.monotonic() < deadline, "it did not come true within 10 seconds"
-        time.sleep(0.002)
 
 
 def kill_server(server: EmbeddedServer) -> None:
@@ -374,21 +367,22 @@ def test_a_relaxed_user_does_not_make_the_server_laxer(tmp_path: Path) -> None:
 
 
 def test_starting_waits_until_the_data_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stopped_with(tmp_path, keys=3000)
+    """Loading would take ten seconds, and the server listens five times a second: it is told to hurry at once."""
+    stopped_with(tmp_path, keys=50_000)
     heard: list[str] = []
     plain_command, plain_ping = embedded._command, embedded._ping
-    slow = ["--key-load-delay", "500"]  # microseconds; it listens once in 1024 commands
+    slow = ["--key-load-delay", "200"]  # microseconds; it listens once in 1024 commands
 
     def ping(site: embedded._Site) -> str:
         heard.append(plain_ping(site))
         if heard[-1].startswith("-LOADING"):
-            assert embedded._ask(site.socket, "CONFIG SET key-load-delay 0") == "+OK"
+            wait_until(lambda: embedded._ask(site.socket, "CONFIG SET key-load-delay 0") == "+OK")
         return heard[-1]
 
     monkeypatch.setattr(embedded, "_command", lambda *args: [*plain_command(*args), *slow])
     monkeypatch.setattr(embedded, "_ping", ping)
     with start(tmp_path) as server, connected(server) as client:
-        assert client.dbsize() == 3000
+        assert client.dbsize() == 50_000
     assert any(reply.startswith("-LOADING") for reply in heard)
 
 

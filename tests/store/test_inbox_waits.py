@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 
 LONG_S = 60.0
 """Seconds that a wait would last; tests end it earlier, or fail."""
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 @pytest.fixture
@@ -124,15 +124,16 @@ async def test_what_is_wanted_among_what_is_not_stays_in_order(inbox: Inbox, rea
     def are_wanted(messages: Sequence[Message]) -> list[bool]:
         return [message.event["n"] in {3, 7} for message in messages]
 
-    found = [await reader.next(agent, 0.05, are_wanted=are_wanted) for _ in range(3)]
-    assert [None if one is None else one.event["n"] for one in found] == [3, 7, None]
+    found = [await reader.next(agent, wait_s, are_wanted=are_wanted) for wait_s in (LONG_S, LONG_S, 0)]
+    assert [None if message is None else message.event["n"] for message in found] == [3, 7, None]
 
 
 async def test_waiting_ends_after_the_time_given(reader: InboxReader, agent: str) -> None:
-    began = time.monotonic()
-    async with asyncio.timeout(PATIENCE_S):
-        assert await reader.next(agent, 0.05) is None
-    assert time.monotonic() - began > 0.04
+    """It ends by the clock of the event loop, so it lasts no shorter by that clock, however slow the machine is."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    assert await reader.next(agent, 0.05) is None
+    assert loop.time() - began >= 0.05 - time.get_clock_info("monotonic").resolution
 
 
 async def test_a_process_that_waits_gets_what_a_frozen_one_was_handed_before_its_wait_ends(

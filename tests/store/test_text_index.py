@@ -13,6 +13,7 @@ from dcf.errors import InvalidArgument
 from dcf.store import text_index
 from dcf.store.connection import Connections, open_pool
 from dcf.store.text_index import Differs, Full, Stored, TextIndex
+from dcf.values.records import replace
 from tests.support.counting import CountingPool
 from tests.support.restricted import RestrictedRedis
 from tests.support.tables import rows
@@ -246,6 +247,57 @@ def test_entries_of_the_same_moment_are_paged_too(index: TextIndex, monkeypatch:
     for text in ("", "apple"):
         search = TextSearch(limit=3, query=read_query(text), filters=filters)
         assert [n for page in pages(index, search) for n in numbers(page)] == list(range(19, -1, -1))
+
+
+def at_one_time(entry_id: str, number: int, *, at: int = NOW) -> TextEntry:
+    """Return an entry that has the same time as all others, and an id that says nothing of its number."""
+    return replace(entry(number, "apple", "pear", tag=("a", "b"), other="x"), entry_id=entry_id, at=at)
+
+
+def orders(index: TextIndex) -> set[tuple[int, ...]]:
+    """Return the orders in which all ways to search show the entries of `at_one_time`."""
+    by_tags = FacetFilter(facet="tag", values=("a", "b"), is_disjoint=False)
+    filters = ((), (by_tags,), (by_tags, FacetFilter(facet="other", values=("x",))))
+    texts = ("", "apple", "pear", "apple pear", '"apple"')
+    searches = [TextSearch(limit=2, query=read_query(text), filters=some) for text in texts for some in filters]
+    return {tuple(n for page in pages(index, search) for n in numbers(page)) for search in searches}
+
+
+def test_entries_of_one_millisecond_are_shown_newest_first(index: TextIndex) -> None:
+    for number, entry_id in enumerate("czmab"):
+        index.put(at_one_time(entry_id, number))
+    assert orders(index) == {(4, 3, 2, 1, 0)}
+
+
+def test_an_entry_that_is_put_later_comes_first_although_the_clock_went_back(index: TextIndex) -> None:
+    for number, entry_id in enumerate("czmab"):
+        index.put(at_one_time(entry_id, number, at=NOW - number * SECOND))
+    assert orders(index) == {(4, 3, 2, 1, 0)}
+
+
+def test_a_changed_entry_keeps_its_position_while_its_time_stays(index: TextIndex) -> None:
+    for number, entry_id in enumerate("czmab"):
+        index.put(at_one_time(entry_id, number))
+    index.put(replace(at_one_time("z", 1), revision=2), replaces=1)
+    assert orders(index) == {(4, 3, 2, 1, 0)}
+    index.put(replace(at_one_time("z", 1, at=NOW + 1), revision=3), replaces=2)
+    assert orders(index) == {(1, 4, 3, 2, 0)}
+
+
+def test_entries_of_an_earlier_release_stay_before_new_ones(index: TextIndex, name: str, beside: Connections) -> None:
+    """Earlier releases wrote no time into the entry, and several entries had the same position."""
+    for number, entry_id in enumerate("ba"):
+        index.put(at_one_time(entry_id, number))
+    for list_, weight in (("all", 0), ("w:apple", 4), ("w:pear", 1), ("f:tag:a", 0), ("f:tag:b", 0), ("f:other:x", 0)):
+        key, score = f"cp:idx:text:{{{name}}}:{list_}", weight * 2**42 + NOW // 1000
+        beside.send(("ZADD", key, "XX", score, "a", score, "b"))
+    for entry_id in "ab":
+        beside.send(("HDEL", f"cp:idx:text:{{{name}}}:entry:{entry_id}", "at"))
+    index.put(replace(at_one_time("a", 1), revision=2), replaces=1)
+    assert orders(index) == {(0, 1)}, "an entry of an earlier release keeps its position too"
+    index.put(at_one_time("0", 2))
+    index.put(at_one_time("z", 3))
+    assert orders(index) == {(3, 2, 0, 1)}
 
 
 @pytest.mark.parametrize("text", ["", "apple", "apple pear"])

@@ -46,8 +46,10 @@ async def test_a_finding_is_kept_once_found_read_and_deleted(tools: Tools, opera
     assert one["finding"]["location"] == {"file": "a.py", "line": 7}
     assert (one["finding"]["scope"], one["finding"]["author"], one["finding"]["status"]) == ("project", "ann", "active")
     finding_id = one["finding"]["finding_id"]
-    assert (await operator.ok("delete_finding", finding_id=finding_id, reason="a test"))["existed"]
-    assert not (await operator.ok("delete_finding", finding_id=finding_id))["existed"]
+    deleted = await operator.ok("delete_finding", finding_id=finding_id, reason="a test")
+    assert (deleted["existed"], deleted["status"]) == (True, "deleted")
+    repeated = await operator.ok("delete_finding", finding_id=finding_id)
+    assert (repeated["existed"], repeated["status"]) == (False, "was gone already")
     await tools.refused("unknown_finding", "get_finding", finding_id=finding_id)
     assert titles(await tools.ok("search_findings", project=project, include_global=False)) == []
 

@@ -50,6 +50,17 @@ async def test_a_call_beyond_the_scopes_of_a_key_is_noted_with_who_and_what(alon
     assert "needs the scope 'plan'" in entry.about["why"]
 
 
+async def test_of_a_refused_call_only_the_run_and_the_agent_are_noted(alone: Application, worker: Caller) -> None:
+    """Other arguments may be secret, or as long as a document."""
+    call = {"agent_id": "agent-b", "agent_name": "private"}
+    await ask(alone, worker, "delete_agent", **call)
+    await ask(alone, worker, "finalize_workflow", workflow_id="order-42", finalize_note="private")
+    deleted, finalized = sorted(noted(alone, by=worker.name), key=lambda entry: entry.change)
+    assert set(deleted.about) <= {"why", "times", "workflow_id", "agent_id"}
+    assert set(finalized.about) == {"why", "times", "workflow_id"}
+    assert "private" not in f"{deleted}{finalized}"
+
+
 async def test_acting_as_another_agent_is_noted_with_which_one(alone: Application, worker: Caller) -> None:
     await ask(alone, worker, "await_workflow_event", agent_id="agent-b", timeout_s=0)
     (entry,) = noted(alone, by=worker.name)

@@ -10,6 +10,7 @@ from mcp.client import Client
 from dcf.application import Application, open_application
 from dcf.settings import Settings
 from dcf.tools.server import build_server
+from dcf.tools.work import steps_of
 from tests.support.tables import rows
 from tests.tools.calls import Tools
 
@@ -63,6 +64,29 @@ async def test_work_is_found_claimed_completed_with_usage_and_stopped_by_its_bud
         assert raised.payload["used_up"] is None
         assert (await tools.call("read_journal", workflow_id=run, open=True)).payload["entries"] == []
         assert (await tools.call("find_work", agent_id=me, claim=True)).payload["state"] == "B"
+
+
+async def test_only_ready_work_can_be_claimed(application: Application) -> None:
+    me = f"a-{uuid.uuid4().hex[:8]}"
+    async with Client(build_server(application)) as client:
+        tools = await Tools.of(client)
+        for status in ("running", "blocked", "done"):
+            answer = await tools.call("find_work", agent_id=me, claim=True, status=status)
+            assert (answer.code, answer.payload["hint"]) == ("invalid_argument", "Leave status out."), status
+        assert (await tools.call("find_work", agent_id=me, claim=True, status="ready")).code == "nothing_ready"
+
+
+def test_the_steps_for_work_load_its_skills_for_the_agent_that_has_it() -> None:
+    work: dict[str, Any] = {
+        "workflow_id": "r",
+        "state": "A",
+        "lease_token": "t",
+        "skills": [{"manifestId": "style@1.0.0", "load": True}, {"manifestId": "there@1.0.0"}],
+    }
+    (load, complete) = steps_of(work, "ann")
+    assert (load["tool"], load["arguments"]["agent_id"]) == ("load_skill", "ann")
+    assert load["arguments"]["skill_json"] == "style@1.0.0"
+    assert complete["tool"] == "update_workflow_control_plane"
 
 
 async def test_a_limit_of_an_agent_is_told_by_the_tools(application: Application) -> None:
