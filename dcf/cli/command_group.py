@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-from dcf.cli.command_table import Row, rows
+from dcf.cli.command_table import ListedCommand, rows
 from dcf.errors import DcfError
 from dcf.values.json_text import Json
 
@@ -54,5 +54,5 @@ def declared_by(module: str) -> TyperGroup:
     return get_group(part)
 
 
-def _summary(row: Row) -> TyperCommand:
+def _summary(row: ListedCommand) -> TyperCommand:
     return TyperCommand(row.name, help=row.summary, rich_help_panel=row.panel, rich_markup_mode=_MARKUP)

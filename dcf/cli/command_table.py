@@ -285,7 +285,7 @@ _TABLE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
 """The summary of each command by panel, module of `dcf.cli` and name, in the order in which help lists them."""
 
 
-class Row(NamedTuple):
+class ListedCommand(NamedTuple):
     """A command as help lists it, and the module whose `mount` declares it."""
 
     panel: str
@@ -294,9 +294,9 @@ class Row(NamedTuple):
     summary: str
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[ListedCommand]:
     """Return all commands, in the order in which help lists them."""
     for panel, modules in _TABLE.items():
         for module, commands in modules.items():
             for name, summary in commands.items():
-                yield Row(panel, module, name, summary)
+                yield ListedCommand(panel, module, name, summary)

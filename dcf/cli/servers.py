@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dcf.cli import opening
-from dcf.cli.arguments import AllowActions, JsonFlag
+from dcf.cli.arguments import AllowActions, JsonFlag, LoadedFd
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
 from dcf.values.json_text import Json
@@ -114,6 +114,7 @@ def worker(
         bool, typer.Option("--json", help="Print {agent_id, states}, then a line for what happens to each state.")
     ] = False,
     leash: Leash = False,
+    loaded_fd: LoadedFd = None,
 ) -> None:
     """Serve Python functions for states: waits for events of one agent id, leases, works, writes, notifies.
 
@@ -131,7 +132,7 @@ def worker(
     Example:  dcf worker workflows/order_processing.py --agent-id pricing-1 --state CalculatePricing
     """
     from dcf.cli import functions
-    from dcf.cli.child_processes import hold_leash
+    from dcf.cli.child_processes import hold_leash, say_loaded
     from dcf.values.identifiers import check_id
 
     check_id(agent_id, "--agent-id")
@@ -142,6 +143,7 @@ def worker(
             signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing needs cleaning up
         hold_leash()
     found = functions.load_functions(source, state or ())
+    say_loaded(loaded_fd)
     if as_json:
         _print_line({"agent_id": agent_id, "states": sorted(found)})
     if check:
