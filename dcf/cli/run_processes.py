@@ -75,7 +75,7 @@ def start_with_server(job: Job, place: RunPlace, stack: ExitStack) -> Planner:
     # The server takes longest to start: meanwhile this process opens Redis, and a worker loads the functions.
     crew.start("server", ["serve", "--leash", "--transport", "http", "--fd", str(fd)], inherit=(fd,))
     place.open(resources)
-    keys = resources.enter_context(_keys_of(job, place))  # a server that finds none ends
+    keys = resources.enter_context(_keys_of(job, place))  # the server waits for them
     _start_workers(job, crew, place, environment={"DCF_API_KEY": keys.worker})
     from dcf.tools.client import connect
 
