@@ -1,97 +1,54 @@
-"""Composition root: builds the objects of one process from its settings, and closes them. Decides nothing."""
+"""Composition root: makes the objects of one process from its settings, and closes them. Decides nothing.
+
+Each part is made, and its module imported, when it is first requested: most processes use a few of them.
+"""
+# ruff: noqa: D401, PLC0415 - a part is named by a noun, like a property, and imports its module when it is made
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
-from dcf.adapters.platforms import Platforms
-from dcf.adapters.webhook.posting import Poster
-from dcf.application_parts import (
-    clock_of,
-    guarded,
-    health_of,
-    json_documents,
-    open_deliveries,
-    open_exports,
-    platform_parts,
-    web_sessions_of,
-    with_skills,
-)
-from dcf.files.tree import FileTree
-from dcf.platform_kinds import open_platforms
-from dcf.runs.activity import Activity
-from dcf.runs.artifacts import Artifacts
-from dcf.runs.callbacks import Callbacks
-from dcf.runs.catalog import RunList
-from dcf.runs.catalogue import DefinitionCatalogue
-from dcf.runs.clock import RunClock
-from dcf.runs.composition import parts_of_runs
-from dcf.runs.control_plane import ControlPlane
-from dcf.runs.corrections import Corrections
-from dcf.runs.diagnosis import Diagnosis
-from dcf.runs.editing import JsonDocuments
-from dcf.runs.export import Exports
-from dcf.runs.gates import Gates
-from dcf.runs.growing import Growing
-from dcf.runs.health import Health
-from dcf.runs.histories import Histories
-from dcf.runs.journal import Journal
-from dcf.runs.knowledge import Knowledge
-from dcf.runs.lifecycle import Lifecycle
-from dcf.runs.notifications import Notifications
-from dcf.runs.outside import Outside
-from dcf.runs.people import People
-from dcf.runs.projects import Projects
-from dcf.runs.retention import Retention
-from dcf.runs.retrying import RunRetrying
-from dcf.runs.schedules import Schedules
-from dcf.runs.searching import Searching
-from dcf.runs.shelf import artifacts_of
-from dcf.runs.signals import SignalSending
-from dcf.runs.starting import Starting
-from dcf.runs.sweep import Sweep
-from dcf.runs.talk import Talking
-from dcf.runs.task_log import TaskLog
-from dcf.runs.teams import parts_of_teams
-from dcf.runs.traces import RunTraces
-from dcf.runs.usage import Usages
-from dcf.runs.views import RunViews
-from dcf.runs.work_finding import WorkFinding, open_work
-from dcf.runs.work_limits import WorkLimiting
+from dcf.application_roots import ApplicationRoots
+from dcf.parts import part
 from dcf.settings import Settings
-from dcf.skills.library import Library
-from dcf.store.access_keys import AccessKeys
-from dcf.store.activity import ActivityRecords
-from dcf.store.agents import AgentRecords
-from dcf.store.audit_trail import AuditTrail
-from dcf.store.catalog import Catalog
-from dcf.store.connection import Connections
-from dcf.store.expiring import Expiring
-from dcf.store.gauges import GaugeReader
-from dcf.store.history import History
-from dcf.store.human_tasks import HumanTasks
-from dcf.store.inbox import Inbox
-from dcf.store.inbox_waits import InboxReader
-from dcf.store.inspection import ServerFacts, inspect_server
-from dcf.store.lease_secret import LeaseSecret
-from dcf.store.listings import Listings
 from dcf.store.opening import opened
-from dcf.store.quotas import QuotaUsage
-from dcf.store.refusal_notes import RefusalNotes
-from dcf.store.tails import AnyTails, Heard, Lost
-from dcf.store.waiting_clients import WaitingClients
-from dcf.store.web_sessions import WebSessions
-from dcf.values.records import record
-from dcf.workforce.assignment import Desk
-from dcf.workforce.composition import workforce
-from dcf.workforce.contexts import Contexts
-from dcf.workforce.crew.closing import Closing
-from dcf.workforce.crew.workers import Workers
-from dcf.workforce.registration import Registration
-from dcf.workforce.skills.equipment import Equipment
+
+if TYPE_CHECKING:
+    from dcf.files.tree import FileTree
+    from dcf.runs.callbacks import Callbacks
+    from dcf.runs.catalog import RunList
+    from dcf.runs.corrections import Corrections
+    from dcf.runs.diagnosis import Diagnosis
+    from dcf.runs.editing import JsonDocuments
+    from dcf.runs.growing import Growing
+    from dcf.runs.health import Health
+    from dcf.runs.histories import Histories
+    from dcf.runs.lifecycle import Lifecycle
+    from dcf.runs.outside import Outside
+    from dcf.runs.people import People
+    from dcf.runs.retrying import RunRetrying
+    from dcf.runs.searching import Searching
+    from dcf.runs.signals import SignalSending
+    from dcf.runs.sweep import Sweep
+    from dcf.runs.talk import Talking
+    from dcf.runs.task_log import TaskLog
+    from dcf.runs.work_limits import WorkLimiting
+    from dcf.store.agents import AgentRecords
+    from dcf.store.audit_trail import AuditTrail
+    from dcf.store.gauges import GaugeReader
+    from dcf.store.inbox_waits import InboxReader
+    from dcf.store.lease_secret import LeaseSecret
+    from dcf.store.quotas import QuotaUsage
+    from dcf.store.refusal_notes import RefusalNotes
+    from dcf.store.tails import AnyTails, Heard, Lost
+    from dcf.store.waiting_clients import WaitingClients
+    from dcf.store.web_sessions import WebSessions
+    from dcf.workforce.contexts import Contexts
+    from dcf.workforce.crew.closing import Closing
+    from dcf.workforce.registration import Registration
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Application:
+class Application(ApplicationRoots):
     """The objects that tools and commands use.
 
     `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on Tasks that wait
@@ -109,207 +66,242 @@ class Application:
     in at the page. `health` tells how all of it is, and `activity` notes who calls.
     """
 
-    settings: Settings
-    control_plane: ControlPlane
-    callbacks: Callbacks
-    gates: Gates
-    journal: Journal
-    people: People
-    starting: Starting
-    schedules: Schedules
-    runs: RunViews
-    run_list: RunList
-    projects: Projects
-    knowledge: Knowledge
-    catalogue: DefinitionCatalogue
-    artifacts: Artifacts
-    retention: Retention
-    platforms: Platforms
-    workers: Workers
-    registration: Registration
-    closing: Closing
-    equipment: Equipment
-    desk: Desk
-    library: Library
-    documents: JsonDocuments
-    files: FileTree
-    notifications: Notifications
-    clock: RunClock
-    sweep: Sweep
-    health: Health
-    activity: Activity
-    exports: Exports
-    keys: AccessKeys
-    web_sessions: WebSessions
-    usage: QuotaUsage
-    gauges: GaugeReader
-    audit: AuditTrail
-    refusals: RefusalNotes
-    inbox: Inbox
-    records: AgentRecords
-    reader: InboxReader
-    work: WorkFinding
-    server: ServerFacts
-    waiting: WaitingClients
+    @part
+    def callbacks(self) -> "Callbacks":
+        """The operations on states by task token."""
+        from dcf.runs.callbacks import Callbacks
+
+        return Callbacks(self.control_plane, self._platform_parts.offers)
+
+    @part
+    def people(self) -> "People":
+        """The tasks of people."""
+        from dcf.runs.people import People
+        from dcf.store.human_tasks import HumanTasks
+
+        return People(self.control_plane, self.history, HumanTasks(self._connections))
+
+    @part
+    def run_list(self) -> "RunList":
+        """Lists runs."""
+        from dcf.runs.catalog import RunList
+        from dcf.store.catalog import Catalog
+
+        return RunList(Catalog(self._connections))
+
+    @part
+    def registration(self) -> "Registration":
+        """Knows agents that are made elsewhere."""
+        from dcf.adapters.webhook.posting import Poster
+        from dcf.workforce.registration import Registration
+
+        poster = Poster(self.settings.webhook_endpoints)
+        return Registration(self.platforms, self._platform_parts.webhooks, poster)
+
+    @part
+    def closing(self) -> "Closing":
+        """Closes runs together with their agents."""
+        from dcf.workforce.crew.closing import Closing
+
+        return Closing(self.control_plane, self.runs, self.workers)
+
+    @part
+    def documents(self) -> "JsonDocuments":
+        """The documents that tools may change."""
+        from dcf.application_parts import json_documents
+
+        return json_documents(self.settings, self._connections, self.control_plane)
+
+    @part
+    def files(self) -> "FileTree":
+        """The files that tools may read or change."""
+        from dcf.files.tree import FileTree
+
+        settings = self.settings
+        return FileTree(settings.files_read, settings.files_write, settings.files_max_bytes)
+
+    @part
+    def sweep(self) -> "Sweep":
+        """Repairs the indexes across runs."""
+        from dcf.runs.sweep import Sweep
+        from dcf.store.expiring import Expiring
+        from dcf.store.listings import Listings
+
+        listings = Listings(self._connections, prefixes=self.settings.json_prefixes)
+        return Sweep(listings, Expiring(self._connections), self.artifacts)
+
+    @part
+    def health(self) -> "Health":
+        """Tells how all of it is."""
+        from dcf.application_parts import health_of
+
+        return health_of(self.settings, self._connections, remote=tuple(self._guarded[1]))
+
+    @part
+    def web_sessions(self) -> "WebSessions":
+        """Who is logged in at the web page."""
+        from dcf.application_parts import web_sessions_of
+
+        return web_sessions_of(self.settings, self._connections, self.keys)
+
+    @part
+    def usage(self) -> "QuotaUsage":
+        """What API keys hold."""
+        from dcf.store.quotas import QuotaUsage
+
+        return QuotaUsage(self._connections)
+
+    @part
+    def gauges(self) -> "GaugeReader":
+        """What Prometheus asks of Redis."""
+        from dcf.store.gauges import GaugeReader
+
+        return GaugeReader(self._connections)
+
+    @part
+    def audit(self) -> "AuditTrail":
+        """The record of changes outside runs."""
+        from dcf.store.audit_trail import AuditTrail
+
+        return AuditTrail(self._connections)
+
+    @part
+    def refusals(self) -> "RefusalNotes":
+        """The record of refused calls."""
+        from dcf.store.refusal_notes import RefusalNotes
+
+        return RefusalNotes(self.audit, self.keys)
 
     @property
-    def lifecycle(self) -> Lifecycle:
+    def records(self) -> "AgentRecords":
+        """What is known of each agent."""
+        return self._platform_parts.records
+
+    @part
+    def waiting(self) -> "WaitingClients":
+        """The connections that wait for news."""
+        from dcf.store.waiting_clients import WaitingClients
+
+        return WaitingClients(self._connections, self._url)
+
+    @part
+    def reader(self) -> "InboxReader":
+        """Reads and awaits the events of an inbox."""
+        from dcf.store.inbox_waits import InboxReader
+
+        return InboxReader(self.inbox, self.waiting.news)
+
+    @part
+    def lifecycle(self) -> "Lifecycle":
         """The operations on whole runs."""
+        from dcf.runs.lifecycle import Lifecycle
+
         return Lifecycle(self.control_plane)
 
-    @property
-    def talking(self) -> Talking:
+    @part
+    def talking(self) -> "Talking":
         """Notes, questions, answers, and corrections of results."""
+        from dcf.runs.talk import Talking
+
         return Talking(self.control_plane)
 
-    @property
-    def retrying(self) -> RunRetrying:
+    @part
+    def retrying(self) -> "RunRetrying":
         """Lets ended runs go on."""
+        from dcf.runs.retrying import RunRetrying
+
         return RunRetrying(self.control_plane)
 
+    @part
+    def outside(self) -> "Outside":
+        """The operations on Tasks that wait for something outside of dcf."""
+        from dcf.runs.outside import Outside
+
+        return Outside(self.control_plane)
+
+    @part
+    def task_log(self) -> "TaskLog":
+        """What functions log."""
+        from dcf.runs.task_log import TaskLog
+
+        return TaskLog(self.control_plane)
+
+    @part
+    def growing(self) -> "Growing":
+        """The operations on runs that grow."""
+        from dcf.runs.growing import Growing
+
+        return Growing(self.control_plane)
+
+    @part
+    def signals(self) -> "SignalSending":
+        """The sending of signals."""
+        from dcf.runs.signals import SignalSending
+
+        return SignalSending(self.control_plane)
+
+    @part
+    def searching(self) -> "Searching":
+        """One search over what is known, and what runs have written."""
+        from dcf.runs.searching import Searching
+
+        return Searching(self.run_list, self.journal, self.knowledge, self.catalogue)
+
+    @part
+    def contexts(self) -> "Contexts":
+        """Where agents are, and what they do next."""
+        from dcf.workforce.contexts import Contexts
+
+        return Contexts(self.control_plane, self.runs, self.run_list, self.work, self.journal, self.desk)
+
     @property
-    def lease_secret(self) -> LeaseSecret:
+    def lease_secret(self) -> "LeaseSecret":
         """Derives lease tokens for clients that keep none."""
         return self.keys.lease_secret
 
     @property
-    def outside(self) -> Outside:
-        """The operations on Tasks that wait for something outside of dcf."""
-        return Outside(self.control_plane)
-
-    @property
-    def limits(self) -> WorkLimiting:
+    def limits(self) -> "WorkLimiting":
         """The limits of work in progress, and the budgets of projects."""
         assert self.control_plane.limits is not None, "made with the control plane"
         return self.control_plane.limits
 
     @property
-    def usages(self) -> Usages:
-        """What work used up."""
-        return self.work.usages
-
-    @property
-    def task_log(self) -> TaskLog:
-        """What functions log."""
-        return TaskLog(self.control_plane)
-
-    @property
-    def growing(self) -> Growing:
-        """The operations on runs that grow."""
-        return Growing(self.control_plane)
-
-    @property
-    def signals(self) -> SignalSending:
-        """The sending of signals."""
-        return SignalSending(self.control_plane)
-
-    @property
-    def searching(self) -> Searching:
-        """One search over what is known, and what runs have written."""
-        return Searching(self.run_list, self.journal, self.knowledge, self.catalogue)
-
-    @property
-    def contexts(self) -> Contexts:
-        """Where agents are, and what they do next."""
-        return Contexts(self.control_plane, self.runs, self.run_list, self.work, self.journal, self.desk)
-
-    @property
-    def traces(self) -> RunTraces | None:
-        """Sends the traces of ended runs; None if nobody wants them."""
-        return self.clock.traces
-
-    @property
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self) -> "Diagnosis":
         """Tells why a run does not move."""
         return self.exports.diagnosis
 
     @property
-    def corrections(self) -> Corrections:
+    def corrections(self) -> "Corrections":
         """Replaces results that nobody has used."""
         return self.talking.corrections
 
     @property
-    def redis_url(self) -> str:
-        """The URL of Redis. It is a secret."""
-        return self.waiting.url
-
-    @property
-    def history(self) -> History:
-        """The history of each run, as it is stored."""
-        return self.histories.history
-
-    def tails(self, heard: Heard, lost: Lost) -> AnyTails:
-        """Return what follows the histories of runs in the event loop that it is used in."""
-        return self.waiting.tails(heard, lost)
-
-    @property
-    def histories(self) -> Histories:
+    def histories(self) -> "Histories":
         """The histories of runs, in pages."""
         return self.exports.histories
+
+    @property
+    def redis_url(self) -> str:
+        """The URL of Redis. It is a secret."""
+        return self._url
+
+    def tails(self, heard: "Heard", lost: "Lost") -> "AnyTails":
+        """Return what follows the histories of runs in the event loop that it is used in."""
+        return self.waiting.tails(heard, lost)
 
 
 @contextmanager
 def open_application(settings: Settings) -> Iterator[Application]:
     """Connect to the configured Redis, or start or join the embedded one, for the duration of the `with` block."""
     fsync, most = settings.appendfsync, settings.maxmemory
-    with opened(
-        settings.redis_address,
-        settings.data_dir,
-        appendfsync=fsync,
-        maxmemory=most,
-        wait_replicas=settings.wait_replicas,
-    ) as (found, connections):
-        yield from _connected(settings, found, connections)
-
-
-def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
-    with ExitStack() as resources:
-        enter = resources.enter_context
-        facts, parts = inspect_server(connections, settings.wait_replicas), parts_of_runs(settings, connections)
-        found = platform_parts(settings, connections, (plane := parts.plane), (inbox := Inbox(connections)))
-        platforms, breakers = guarded(enter(open_platforms(found)), found)
-        crew = workforce(settings, platforms, connections, parts.plane, parts.views, parts.run_store)
-        work, teams = open_work(plane, connections), parts_of_teams(settings, connections, parts, crew.library)
-        records = (work.usages, teams["journal"], (artifacts := artifacts_of(settings, connections, parts)))
-        exports, traces = enter(open_exports(settings, parts, connections, platforms.kinds_of, records))
-        notifications, deliveries = enter(open_deliveries(parts, platforms, found.mailbox))
-        yield Application(
-            settings=settings,
-            control_plane=plane,
-            callbacks=Callbacks(plane, with_skills(found.offers, crew)),
-            people=People(plane, parts.history, HumanTasks(connections)),
-            starting=parts.starting,
-            schedules=parts.schedules,
-            runs=parts.views,
-            run_list=RunList(Catalog(connections)),
-            artifacts=artifacts,
-            **teams,
-            platforms=platforms,
-            workers=crew.workers,
-            registration=Registration(platforms, found.webhooks, Poster(settings.webhook_endpoints)),
-            closing=Closing(plane, parts.views, crew.workers),
-            equipment=crew.equipment,
-            desk=crew.desk,
-            library=crew.library,
-            documents=json_documents(settings, connections, plane),
-            files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
-            notifications=notifications,
-            retention=parts.retention,
-            activity=(activity := Activity(ActivityRecords(connections), breakers)),
-            clock=clock_of(parts, deliveries, activity, connections, traces),
-            sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections), artifacts),
-            health=health_of(settings, connections, remote=tuple(breakers)),
-            exports=exports,
-            keys=parts.keys,
-            web_sessions=web_sessions_of(settings, connections, parts.keys),
-            usage=QuotaUsage(connections),
-            gauges=GaugeReader(connections),
-            audit=(audit := AuditTrail(connections)),
-            refusals=RefusalNotes(audit, parts.keys),
-            inbox=inbox,
-            work=work,
-            records=found.records,
-            reader=InboxReader(inbox, (waiting := WaitingClients(connections, url)).news),
-            server=facts,
-            waiting=waiting,
-        )
+    with (
+        opened(
+            settings.redis_address,
+            settings.data_dir,
+            appendfsync=fsync,
+            maxmemory=most,
+            wait_replicas=settings.wait_replicas,
+        ) as (url, connections),
+        ExitStack() as resources,
+    ):
+        yield Application(settings, url, connections, resources)

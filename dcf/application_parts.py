@@ -40,8 +40,6 @@ from dcf.store.server_time import ServerTime
 from dcf.store.vitals import VitalSigns
 from dcf.store.web_sessions import WebSessions
 from dcf.store.webhooks import Webhooks
-from dcf.workforce.composition import Workforce
-from dcf.workforce.offered_skills import OfferedSkills
 
 
 def web_sessions_of(settings: Settings, connections: Connections, keys: AccessKeys) -> WebSessions:
@@ -60,12 +58,6 @@ def platform_parts(settings: Settings, connections: Connections, plane: ControlP
         webhooks=webhooks,
         offers=Offers(plane, webhooks.get),
     )
-
-
-def with_skills(offers: Offers, crew: Workforce) -> Offers:
-    """Return the offers; from now on they tell skills with all their texts."""
-    offers.skills_by(OfferedSkills(crew.desk, crew.equipment))
-    return offers
 
 
 def _notifications(parts: PartsOfRuns, platforms: Platforms, people: Deliverer) -> tuple[Notifications, Lanes]:

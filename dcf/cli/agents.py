@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.authorship import recorded
 from dcf.cli.text import clean, json_text
@@ -39,7 +39,7 @@ AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    app.add_typer(agents, rich_help_panel=panels.AGENTS)
+    app.add_typer(agents)
 
 
 @agents.command()

@@ -28,6 +28,9 @@ def complete_run(incomplete: str) -> list[tuple[str, str]]:
 
 
 JsonFlag: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
+LoadedFd: TypeAlias = Annotated[
+    int | None, typer.Option("--loaded-fd", hidden=True, help="Pipe for the news that all is loaded: for `dcf run`.")
+]
 AllowActions: TypeAlias = Annotated[
     bool, typer.Option("--allow-actions", help="Let the web page change things, as far as the key of the reader may.")
 ]

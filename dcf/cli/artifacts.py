@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.text import clean, json_text
@@ -34,7 +34,7 @@ artifacts = typer.Typer(
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    app.add_typer(artifacts, rich_help_panel=panels.RUNS)
+    app.add_typer(artifacts)
 
 
 @artifacts.command()

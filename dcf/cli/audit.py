@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TextIO
 import typer
 from rich.text import Text
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
@@ -31,7 +31,7 @@ _KEY_ID: Final = re.compile(r"[0-9a-f]{12}", re.ASCII)
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command(rich_help_panel=panels.OPERATE)(audit)
+    app.command()(audit)
 
 
 def audit(

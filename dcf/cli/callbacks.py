@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.text import clean, json_text
@@ -40,7 +40,7 @@ task = typer.Typer(
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    app.add_typer(task, rich_help_panel=panels.OPERATE)
+    app.add_typer(task)
 
 
 @task.command()

@@ -15,7 +15,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
@@ -45,7 +45,7 @@ _STATUSES: Final = ("running", "succeeded", "failed", "cancelled", "partial")
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command("ls", rich_help_panel=panels.RUNS)(list_runs)
+    app.command("ls")(list_runs)
 
 
 def list_runs(

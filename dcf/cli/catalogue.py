@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.asking import ask
 from dcf.cli.authorship import recorded
@@ -42,7 +42,7 @@ catalogue = typer.Typer(
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    app.add_typer(catalogue, rich_help_panel=panels.WORKFLOWS)
+    app.add_typer(catalogue)
 
 
 @catalogue.command()

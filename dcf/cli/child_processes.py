@@ -1,6 +1,7 @@
 """Child processes that stop when their parent stops, and that are restarted when they exit early."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -69,28 +70,6 @@ class ChildProcesses:
         for member in self._members:
             _wait_for(member.process)
 
-    def try_out(self, name: str, arguments: list[str], timeout_s: float) -> None:
-        """Run `dcf ARGUMENTS` to its end; raise InvalidArgument with its message when it refuses its arguments."""
-        try:
-            with self._log(name).open("ab") as log:
-                done = subprocess.run(  # nosec B603 # noqa: S603 - our own interpreter and command line
-                    [sys.executable, "-m", "dcf", *arguments],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    env=self._environment,
-                    start_new_session=True,
-                    timeout=timeout_s,
-                    check=False,
-                )
-        except subprocess.TimeoutExpired:
-            raise ProcessFailed(f"{name} took longer than {timeout_s:.0f} s and was ended.") from None
-        if done.returncode == _USAGE:
-            raise InvalidArgument(*self._refusal(name))
-        if done.returncode:
-            raise ProcessFailed(f"{name} ended ({_manner(done.returncode)}): {self._last_words(name)}")
-        self._log(name).unlink()
-
     def start(
         self,
         name: str,
@@ -107,6 +86,51 @@ class ChildProcesses:
         own = {**self._environment, **(environment or {})}
         process = self._spawn(name, command, inherit, own)
         self._members.append(_Child(name=name, command=command, inherit=inherit, environment=own, process=process))
+
+    def start_loaded(
+        self,
+        name: str,
+        arguments: list[str],
+        what: str,
+        timeout_s: float,
+        *,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start `dcf ARGUMENTS` in the same way, and return when it has loaded `what` it runs (`say_loaded`).
+
+        Raise InvalidArgument with its message when it refuses its arguments. It is not restarted before it has loaded.
+        """
+        command = [sys.executable, "-m", "dcf", *arguments]
+        own = {**self._environment, **(environment or {})}
+        reader, writer = os.pipe()
+        try:
+            first = [*command[:4], "--loaded-fd", str(writer), *command[4:]]
+            process = self._spawn(name, first, (writer,), own)
+        finally:
+            os.close(writer)
+        try:
+            self._await_loading(process, reader, name, what, timeout_s)
+        except BaseException:
+            process.kill()
+            _wait_for(process)
+            raise
+        finally:
+            os.close(reader)
+        self._members.append(_Child(name=name, command=command, inherit=(), environment=own, process=process))
+
+    def _await_loading(
+        self, process: subprocess.Popen[bytes], reader: int, name: str, what: str, timeout_s: float
+    ) -> None:
+        is_told, _, _ = select.select([reader], [], [], timeout_s)
+        if is_told and os.read(reader, 1):
+            return
+        try:
+            exit_code = process.wait(timeout=_PATIENCE_S if is_told else 0)
+        except subprocess.TimeoutExpired:
+            raise ProcessFailed(f"{what} took longer than {timeout_s:.0f} s and was ended.") from None
+        if exit_code == _USAGE:
+            raise InvalidArgument(*self._refusal(name, what))
+        raise ProcessFailed(f"{what} ended ({_manner(exit_code)}): {self._last_words(name)}")
 
     def check(self) -> None:
         """Raise if a process keeps exiting and is not restarted any more."""
@@ -161,12 +185,12 @@ class ChildProcesses:
     def _log(self, name: str) -> Path:
         return self._logs / f"{name}.log"
 
-    def _refusal(self, name: str) -> tuple[str, str]:
+    def _refusal(self, name: str, what: str) -> tuple[str, str]:
         """Read the message, without its code, and the hint of an error that the command line printed."""
         lines = self._lines(name)
         at = max((at for at, line in enumerate(lines) if line.startswith(_MARK)), default=None)
         if at is None:
-            return f"{name}: {self._last_words(name)}", ProcessFailed.default_hint
+            return f"{what}: {self._last_words(name)}", ProcessFailed.default_hint
         message = lines[at].removeprefix(_MARK).partition(": ")[2]
         return message[:_LONGEST], lines[at + 1].strip() if at + 1 < len(lines) else ProcessFailed.default_hint
 
@@ -196,6 +220,13 @@ def hold_leash() -> None:
     os.dup2(nothing, 0)
     os.close(nothing)
     threading.Thread(target=_wait_for_parent, args=(leash,), daemon=True).start()
+
+
+def say_loaded(pipe: int | None) -> None:
+    """Tell the parent, if it waits for that (`start_loaded`), that this process has loaded what it runs."""
+    if pipe is not None:
+        os.write(pipe, b"1")
+        os.close(pipe)
 
 
 def _wait_for_parent(leash: int) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, OptionalRun
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import print_line
@@ -17,7 +17,7 @@ _USUAL: Final = 16_000
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command(rich_help_panel=panels.RUNS)(context)
+    app.command()(context)
 
 
 def context(

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from dcf.cli import export, opening, panels
+from dcf.cli import export, opening
 from dcf.cli.arguments import JsonFlag, OptionalRun
 from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
@@ -21,7 +21,7 @@ _HIDDEN: Final = ("root",)
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command(rich_help_panel=panels.RUNS)(why)
+    app.command()(why)
 
 
 def why(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import OptionalRun
 from dcf.cli.text import json_text
 from dcf.cli.views import print_event, say
@@ -26,7 +26,7 @@ _WHEN = "a time such as 2026-11-22T09:00:00Z, or how long ago, such as 15m, 2h o
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command(rich_help_panel=panels.RUNS)(events)
+    app.command()(events)
 
 
 def events(

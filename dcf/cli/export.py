@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TextIO, TypeAl
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import OptionalRun
 from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
@@ -43,7 +43,7 @@ _STDOUT: Final = Path("-")
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command(rich_help_panel=panels.RUNS)(export)
+    app.command()(export)
 
 
 def export(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.asking import ask
 from dcf.cli.authorship import accepted, recorded
@@ -40,7 +40,7 @@ findings = typer.Typer(
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    app.add_typer(findings, rich_help_panel=panels.WORKFLOWS)
+    app.add_typer(findings)
 
 
 @findings.command()

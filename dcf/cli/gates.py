@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.lifecycle import BEFORE, RequestId
@@ -26,7 +26,7 @@ GateArgument = Annotated[str, typer.Argument(metavar="GATE", help="Its name, as 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
     for command in (gates, decide, override):
-        app.command(rich_help_panel=panels.PEOPLE)(command)
+        app.command()(command)
 
 
 def gates(

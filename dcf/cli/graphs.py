@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.documents import InvalidDocument, parse_document, read_text
 from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
@@ -30,7 +30,7 @@ _HINT: Final = "Check the path, or take the run's workflow_id from `dcf ls`."
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command(rich_help_panel=panels.WORKFLOWS)(graph)
+    app.command()(graph)
 
 
 def graph(

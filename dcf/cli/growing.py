@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.asking import ask
 from dcf.cli.authorship import accepted, by_the_local_user
@@ -24,12 +24,12 @@ _ENDS: Final = ("succeeded", "failed", "partial", "cancelled")
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    app.command("open", rich_help_panel=panels.OPERATE)(open_run)
-    app.command(rich_help_panel=panels.OPERATE)(add)
-    app.command(rich_help_panel=panels.OPERATE)(seal)
-    app.command("retry-unit", rich_help_panel=panels.OPERATE)(retry_unit)
-    app.command(rich_help_panel=panels.OPERATE)(rewind)
-    app.command(rich_help_panel=panels.OPERATE)(close)
+    app.command("open")(open_run)
+    app.command()(add)
+    app.command()(seal)
+    app.command("retry-unit")(retry_unit)
+    app.command()(rewind)
+    app.command()(close)
 
 
 def open_run(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
+from dcf.cli.arguments import LoadedFd
 from dcf.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command(rich_help_panel=panels.AGENTS)(host)
+    app.command()(host)
 
 
 def host(
@@ -38,6 +39,7 @@ def host(
         bool, typer.Option("--json", help="Print {agents}, then a line for what happens to each state.")
     ] = False,
     leash: Annotated[bool, typer.Option(hidden=True, help="End when standard input ends: for `dcf run`.")] = False,
+    loaded_fd: LoadedFd = None,
 ) -> None:
     """Run agents that have no server of their own: Python handlers, Claude Code, or an SDK with its model.
 
@@ -60,12 +62,22 @@ def host(
     file = read_agents_file(agents)
     names = [agent.profile.name for agent in file.agents]
     _say(f"hosts {', '.join(names)}")
-    _host(file, server, direct=direct, lease_ttl=lease_ttl, grace=grace, check=check, as_json=as_json)
+    options = (lease_ttl, grace, loaded_fd)
+    _host(file, server, *options, direct=direct, check=check, as_json=as_json)
 
 
 def _host(
-    file: "AgentsFile", server: str | None, *, direct: bool, lease_ttl: int, grace: float, check: bool, as_json: bool
+    file: "AgentsFile",
+    server: str | None,
+    lease_ttl: int,
+    grace: float,
+    loaded_fd: int | None,
+    *,
+    direct: bool,
+    check: bool,
+    as_json: bool,
 ) -> None:
+    from dcf.cli.child_processes import say_loaded
     from dcf.cli.text import json_text
     from dcf.cli.work_report import WorkReport
     from dcf.cli.working import tools_for
@@ -82,6 +94,7 @@ def _host(
         found = AgentHost(tools, file, HostOptions(lease_ttl_s=lease_ttl), report)
         try:
             found.begin()
+            say_loaded(loaded_fd)
             if as_json:
                 typer.echo(json_text({"agents": sorted(reports)}))
                 sys.stdout.flush()

@@ -11,7 +11,6 @@ from typing import Annotated, Final
 
 import typer
 
-from dcf.cli import panels
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.text import clean, json_text
 from dcf.errors import InvalidArgument
@@ -30,7 +29,7 @@ _FILES: Final = (
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command(rich_help_panel=panels.WORKFLOWS)(init)
+    app.command()(init)
 
 
 def init(

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 from typer.core import TyperGroup
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.lifecycle import Reason, RequestId
@@ -48,7 +48,7 @@ journal = typer.Typer(
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    app.add_typer(journal, rich_help_panel=panels.RUNS)
+    app.add_typer(journal)
 
 
 @journal.command()

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli import agents, opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.authorship import recorded
 from dcf.cli.text import clean, json_text
@@ -40,8 +40,7 @@ keys = typer.Typer(
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application, and those on agents that sign or are signed for by other keys."""
-    app.add_typer(keys, rich_help_panel=panels.AGENTS)
-    agents.mount(app)
+    app.add_typer(keys)
 
 
 @keys.command()

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli import exit_codes, panels
+from dcf.cli import exit_codes
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.documents import read_given, read_text, read_workflow, workflow_name_of
 from dcf.cli.patience import patience
@@ -39,7 +39,7 @@ _File = Annotated[Path, typer.Argument(help="Workflow document or plain ASL mach
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
     for command in (language, validate, simulate):
-        app.command(rich_help_panel=panels.WORKFLOWS)(command)
+        app.command()(command)
 
 
 def language(as_json: JsonFlag = False) -> None:

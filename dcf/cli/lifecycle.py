@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.asking import ask
 from dcf.cli.authorship import accepted, by_the_local_user, recorded
@@ -40,7 +40,7 @@ _NOBODY: Final = "no agent is assigned to it"
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
     for command in (cancel, pause, resume, resolve, release, notify, finalize):
-        app.command(rich_help_panel=panels.OPERATE)(command)
+        app.command()(command)
 
 
 def cancel(

@@ -16,8 +16,7 @@ from dcf.cli import views
 from dcf.cli.notes import counts, duration, elapsed
 from dcf.cli.text import clean
 from dcf.core.blockers import is_blocked
-from dcf.runs.insides import pick
-from dcf.runs.views import EACH
+from dcf.runs.insides import EACH, pick
 from dcf.values.json_text import Json
 
 _AROUND = 3

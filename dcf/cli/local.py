@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from dcf.cli import exit_codes, opening, panels
+from dcf.cli import exit_codes, opening
 from dcf.cli.text import json_text
 
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command(rich_help_panel=panels.SERVERS)(local)
+    app.command()(local)
 
 
 def local(

@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from dcf.runs.health import Health
+if TYPE_CHECKING:
+    from dcf.runs.health import Health
 
 _EVERY_S: Final = 2.0
 """Seconds between two health reports."""
@@ -13,7 +14,7 @@ _EVERY_S: Final = 2.0
 class Obstacle:
     """What keeps calls from succeeding; said once when it comes, and once when it is gone."""
 
-    def __init__(self, health: Health, say: Callable[[str], None]) -> None:
+    def __init__(self, health: "Health", say: Callable[[str], None]) -> None:
         self._health = health
         self._say = say
         self._next = 0.0

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, OptionalRun, RunArgument
 from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.lifecycle import BEFORE, RequestId
@@ -39,7 +39,7 @@ Epoch = Annotated[
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
     for command in (inbox, approve, reject, answer):
-        app.command(rich_help_panel=panels.PEOPLE)(command)
+        app.command()(command)
 
 
 def inbox(

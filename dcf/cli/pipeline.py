@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Final
 
 from dcf.cli.job import Job
 from dcf.cli.planner import POLL_S, Planner, RunPlace
@@ -19,6 +20,10 @@ from dcf.errors import DcfError, ToolCallFailed
 from dcf.values.json_text import Json, dump
 
 Show = Callable[[Mapping[str, Json]], None]
+
+_FIRST_POLL_S: Final = 0.02
+"""Seconds before the second reading of the run. Each pause is half as long again, up to POLL_S: many runs are short."""
+_LONGER: Final = 1.5
 
 
 def execute(job: Job, show: Show, say: Callable[[str], None]) -> tuple[dict[str, Json], Path | None]:
@@ -87,13 +92,15 @@ def _refusal(answer: Mapping[str, Json]) -> ToolCallFailed:
 
 
 def _watch(job: Job, planner: Planner, show: Show) -> None:
+    pause = _FIRST_POLL_S
     while planner.in_time:
         document = planner.overview(job.run_id)
         show(document)
         planner.saw(document)
         if document["meta"]["status"] != "running":
             return
-        time.sleep(POLL_S)
+        time.sleep(pause)
+        pause = min(POLL_S, pause * _LONGER)
 
 
 def _result(job: Job, planner: Planner) -> dict[str, Json]:

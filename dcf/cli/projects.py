@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.asking import ask
 from dcf.cli.authorship import accepted, recorded
@@ -31,7 +31,7 @@ projects = typer.Typer(
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    app.add_typer(projects, rich_help_panel=panels.RUNS)
+    app.add_typer(projects)
 
 
 @projects.command()

@@ -5,7 +5,6 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from dcf.cli import panels
 from dcf.cli.text import json_text
 from dcf.cli.views import console, print_wrapped
 
@@ -14,7 +13,7 @@ _COLUMN: Final = 40
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command(rich_help_panel=panels.AGENTS)(tools)
+    app.command()(tools)
 
 
 def tools(

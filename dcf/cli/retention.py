@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.asking import ask
 from dcf.cli.authorship import accepted, recorded
@@ -35,7 +35,7 @@ _ENDED: Final = ("succeeded", "failed", "cancelled", "partial")
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
     for command in (delete, hold, prune):
-        app.command(rich_help_panel=panels.OPERATE)(command)
+        app.command()(command)
 
 
 def delete(

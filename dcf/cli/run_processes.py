@@ -72,12 +72,11 @@ def start_with_server(job: Job, place: RunPlace, stack: ExitStack) -> Planner:
     fd, port = listener.fileno(), listener.getsockname()[1]
     url = f"http://127.0.0.1:{port}/mcp"
     crew = stack.enter_context(ChildProcesses(place.logs, {**_OWN_SERVER, "DCF_SERVER_URL": url}))
-    # The server takes longest to start: meanwhile this process looks for Redis and tries the functions.
+    # The server takes longest to start: meanwhile this process opens Redis, and a worker loads the functions.
     crew.start("server", ["serve", "--leash", "--transport", "http", "--fd", str(fd)], inherit=(fd,))
     place.open(resources)
-    keys = resources.enter_context(_keys_of(job, place))  # a server that finds none ends
-    _try_out(job, crew, place)
-    _start_workers(job, crew, environment={"DCF_API_KEY": keys.worker})
+    keys = resources.enter_context(_keys_of(job, place))  # the server waits for them
+    _start_workers(job, crew, place, environment={"DCF_API_KEY": keys.worker})
     from dcf.tools.client import connect
 
     client = stack.enter_context(connect(url, deadline_s=PATIENCE_S, api_key=keys.planner))
@@ -91,32 +90,29 @@ def start_without_server(job: Job, place: RunPlace, stack: ExitStack) -> Planner
     found = place.open(stack)
     here = stack.enter_context(control_plane_here(found))
     crew = stack.enter_context(ChildProcesses(place.logs, {}))
-    _try_out(job, crew, place)
-    _start_workers(job, crew, "--direct")
+    _start_workers(job, crew, place, "--direct")
     return Planner(DirectTools(here, PATIENCE_S), crew, place)
 
 
-def _try_out(job: Job, crew: ChildProcesses, place: RunPlace) -> None:
-    """Import handlers and task functions in a process of their own, and check that every Task has a function."""
-    if job.agents_file is not None:
-        command = ["host", "--check", "--", str(job.agents_file)]
-        crew.try_out("agents", command, max(1.0, place.deadline - time.monotonic()))
-    if job.workers is None:
-        return
-    command = ["worker", "--check", "--agent-id", "nobody", *_states(job), "--", job.workers]
-    crew.try_out("functions", command, max(1.0, place.deadline - time.monotonic()))
-
-
-def _start_workers(job: Job, crew: ChildProcesses, *more: str, environment: Mapping[str, str] | None = None) -> None:
+def _start_workers(
+    job: Job, crew: ChildProcesses, place: RunPlace, *more: str, environment: Mapping[str, str] | None = None
+) -> None:
+    """Start the agents and workers of the run; raise when handlers or functions cannot be loaded, or one is missing."""
     if job.agents_file is not None:
         command = ["host", "--leash", "--lease-ttl", str(job.lease_ttl_s), *more, "--", str(job.agents_file)]
-        crew.start("agents", command, environment=environment)
+        crew.start_loaded("agents", command, "agents", _left(place), environment=environment)
     if job.workers is None:
         return
     options = ["--lease-ttl", str(job.lease_ttl_s), "--concurrency", str(job.concurrency), *_states(job), *more]
-    for agent_id in job.agent_ids:
-        command = ["worker", "--leash", "--agent-id", agent_id, *options, "--", job.workers]
-        crew.start(agent_id, command, environment=environment)
+    first, *others = job.agent_ids
+    commands = {one: ["worker", "--leash", "--agent-id", one, *options, "--", job.workers] for one in job.agent_ids}
+    crew.start_loaded(first, commands[first], "functions", _left(place), environment=environment)
+    for agent_id in others:
+        crew.start(agent_id, commands[agent_id], environment=environment)
+
+
+def _left(place: RunPlace) -> float:
+    return max(1.0, place.deadline - time.monotonic())
 
 
 def _states(job: Job) -> list[str]:

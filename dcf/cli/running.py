@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcf.cli import exit_codes, panels
+from dcf.cli import exit_codes
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command(rich_help_panel=panels.RUNS)(run)
+    app.command()(run)
 
 
 def run(

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.asking import ask
 from dcf.cli.authorship import recorded
@@ -44,7 +44,7 @@ schedule = typer.Typer(
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    app.add_typer(schedule, rich_help_panel=panels.RUNS)
+    app.add_typer(schedule)
 
 
 @schedule.command()

@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import print_line, say
@@ -15,7 +15,7 @@ _LONGEST: Final = 300
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command(rich_help_panel=panels.RUNS)(search)
+    app.command()(search)
 
 
 def search(

@@ -32,6 +32,8 @@ from dcf.tools.profiles import select_tools
 from dcf.tools.server import build_http_app, build_server
 
 _GC_THRESHOLDS = (50_000, 20, 20)
+_KEY_WAIT_S = 60.0
+_KEY_LOOK_S = 0.02
 
 Announce = Callable[[Mapping[str, object]], None]
 """Prints, for a program, that the process is ready."""
@@ -105,12 +107,21 @@ def _serve_http(
     application: Application, fd: int | None, announce: Announce, *, web: bool, may_act: bool = False
 ) -> None:
     settings = application.settings
+    if fd is not None and settings.auth == "keys":
+        _await_key(application)
     refuse_exposure(settings, settings.mcp_host, application.keys)
     with open_listener(settings) if fd is None else socket.socket(fileno=fd) as listener:
         url = _url_of(listener)
         app = build_http_app(application, url)
         stopping = _add_pages(app, application, may_act=may_act) if web else nothing
         _serve_app(app, settings, listener, url, announce, stopping=stopping)
+
+
+def _await_key(application: Application) -> None:
+    """Wait until there is an API key: `dcf run`, which passes the socket, makes its keys while this process starts."""
+    end = time.monotonic() + _KEY_WAIT_S
+    while not application.keys.any_active() and time.monotonic() < end:
+        time.sleep(_KEY_LOOK_S)
 
 
 def _add_pages(app: Starlette, application: Application, *, may_act: bool) -> Callable[[], None]:

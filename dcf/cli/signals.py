@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.lifecycle import BEFORE, Reason, RequestId
@@ -13,7 +13,7 @@ from dcf.cli.text import clean, json_text
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command("signal", rich_help_panel=panels.OPERATE)(send_signal)
+    app.command("signal")(send_signal)
 
 
 def send_signal(

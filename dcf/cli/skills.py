@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli import exit_codes, opening, panels
+from dcf.cli import exit_codes, opening
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_wrapped
@@ -41,7 +41,7 @@ skills = typer.Typer(
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    app.add_typer(skills, rich_help_panel=panels.WORKFLOWS)
+    app.add_typer(skills)
 
 
 @skills.command()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.documents import read_given, read_workflow, workflow_name_of
@@ -43,7 +43,7 @@ _FILE: Final = re.compile(r"[/\\]|\.json\Z")
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
     for command in (start, rerun, retry):
-        app.command(rich_help_panel=panels.RUNS)(command)
+        app.command()(command)
 
 
 def start(

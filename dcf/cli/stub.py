@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.text import json_text
 from dcf.data import find_file
 from dcf.errors import InvalidArgument
@@ -17,7 +17,7 @@ _IN_COMPOSE: Final = ("stub-mcp", "stub-mcp:*")
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command(rich_help_panel=panels.SERVERS)(stub)
+    app.command()(stub)
 
 
 def stub(

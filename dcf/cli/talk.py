@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.lifecycle import BEFORE, Reason, RequestId
@@ -24,7 +24,7 @@ By = Annotated[str | None, typer.Option("--as", help="Who leaves it; your user n
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
     for command in (note, ask, reply, correct):
-        app.command(rich_help_panel=panels.PEOPLE)(command)
+        app.command()(command)
 
 
 def note(

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, OptionalRun
 from dcf.cli.notes import seconds
 from dcf.cli.patience import patience
@@ -39,7 +39,7 @@ _CELLS: Final[Mapping[str, tuple[str, str]]] = {
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command("timeline", rich_help_panel=panels.RUNS)(show_timeline)
+    app.command("timeline")(show_timeline)
 
 
 def show_timeline(

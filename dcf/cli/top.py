@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.notes import span
 from dcf.cli.text import clean, json_text
@@ -44,7 +44,7 @@ _AROUND: Final = 6
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command(rich_help_panel=panels.RUNS)(top)
+    app.command()(top)
 
 
 def top(

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, OptionalRun
 from dcf.cli.text import json_text
 from dcf.values.json_text import Json
@@ -22,7 +22,7 @@ trace = typer.Typer(
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    app.add_typer(trace, rich_help_panel=panels.RUNS)
+    app.add_typer(trace)
 
 
 @trace.command()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dcf.cli import exit_codes, opening, panels
+from dcf.cli import exit_codes, opening
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.text import json_text
 from dcf.values.json_text import Json
@@ -21,7 +21,7 @@ _EVERY_S = 0.25
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command(rich_help_panel=panels.RUNS)(watch)
+    app.command()(watch)
 
 
 def watch(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:

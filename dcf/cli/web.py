@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import AllowActions, JsonFlag
 from dcf.cli.text import json_text
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command(rich_help_panel=panels.SERVERS)(web)
+    app.command()(web)
 
 
 def web(

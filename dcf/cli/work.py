@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dcf.cli import opening, panels
+from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, OptionalRun, RunArgument
 from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.lifecycle import Reason, RequestId
@@ -22,7 +22,7 @@ _STATUSES: Final = ("ready", "running", "review", "blocked", "done")
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
     for command in (work, usage, budget):
-        app.command(rich_help_panel=panels.RUNS if command is work else panels.OPERATE)(command)
+        app.command()(command)
 
 
 def work(

@@ -5,13 +5,16 @@ A Map may have thousands of open states, so the selection uses their paths only 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dcf.asl.state_paths import ancestors, components, join, name_of, open_scope, split, split_scope
 from dcf.values.records import record
 
 if TYPE_CHECKING:
     from dcf.asl.machine import Machine
+
+EACH: Final = 10
+"""Most open branches or iterations in an overview, per Parallel or Map."""
 
 Order: TypeAlias = tuple[tuple[int, int, str], ...]
 

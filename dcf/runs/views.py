@@ -18,7 +18,7 @@ from dcf.core.signals import NO_SIGNALS
 from dcf.core.usage import sums_shown
 from dcf.errors import InvalidArgument
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.insides import members, pick
+from dcf.runs.insides import EACH, members, pick
 from dcf.runs.standing import RunView, StateView, view_of
 from dcf.store.runs import RunStore
 from dcf.store.told import NEVER_TOLD, Told, ToldRecords
@@ -28,9 +28,6 @@ from dcf.values.records import replace
 
 if TYPE_CHECKING:
     from dcf.runs.survey import Survey
-
-EACH: Final = 10
-"""Most open branches or iterations in an overview, per Parallel or Map."""
 
 MOST: Final = 200
 """Most open states inside Parallel and Map in an overview."""

@@ -76,6 +76,7 @@ def is_large(arguments: Mapping[str, Json]) -> bool:
 def check_at_once(spec: ToolSpec, arguments: Mapping[str, Json]) -> Arguments:
     """Return the arguments as the tool's model, checked in this thread; raise InvalidArgument."""
     _refuse_unknown(spec, arguments)
+    spec.build()
     try:
         return spec.arguments.model_validate(dict(arguments))
     except ValidationError as error:

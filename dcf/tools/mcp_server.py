@@ -3,7 +3,7 @@
 The SDK's own registries are asked where dcf has nothing of a name, for those who add something (tests do).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mcp.server import MCPServer
@@ -17,25 +17,37 @@ from mcp_types import (
     Prompt,
     Resource,
     ResourceTemplate,
+    Tool,
 )
 from pydantic.networks import AnyUrl
 
 from dcf.tools.completions import Completions
 from dcf.tools.prompts import PROMPTS, Prompts
 from dcf.tools.reading import ToolReading
+from dcf.tools.registry import ToolSpec
 from dcf.tools.resource_reads import skill_reads
 from dcf.tools.resources import Resources
+from dcf.tools.schemas import listed_of
 from dcf.tools.skill_files import SkillFilesExtension
 
 
 class ControlPlaneServer(MCPServer[None]):
     """An MCP server whose resources, prompts and completions are read as its tools are."""
 
-    def __init__(self, reading: ToolReading, **options: Any) -> None:
+    def __init__(self, reading: ToolReading, specs: Iterable[ToolSpec], **options: Any) -> None:
+        self._specs: Mapping[str, ToolSpec] = {spec.name: spec for spec in specs}
         self._resources = Resources(reading, skill_reads(reading.application.library))
         self._prompts = Prompts(reading)
         super().__init__(extensions=[SkillFilesExtension(self._resources)], **options)
         self.completion()(Completions(reading).complete)  # type: ignore[no-untyped-call]
+
+    async def list_tools(self) -> list[Tool]:
+        """Return the tools. The first call makes the schemas of dcf's: to make them at the start takes 0.1 s."""
+        tools = await super().list_tools()
+        for tool in tools:
+            if (spec := self._specs.get(tool.name)) is not None:
+                tool.input_schema = listed_of(spec)
+        return tools
 
     async def list_resources(self) -> list[Resource]:
         """Return the resources that have an address of their own."""

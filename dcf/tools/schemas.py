@@ -6,6 +6,7 @@ tools, so it has only what a caller needs to know.
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from functools import cache
 from typing import Final, TypeAlias
 
 from dcf.tools.registry import ToolSpec
@@ -33,6 +34,7 @@ _NULL: Final[Mapping[str, Json]] = {"type": "null"}
 
 def answer_of(spec: ToolSpec) -> dict[str, Json]:
     """Return the schema of the answer: names and types only. It is on no list, which would be half as long again."""
+    spec.build()
     found: dict[str, Json] = _without(_LEFT_OUT, spec.answer.model_json_schema())
     words: dict[str, Json] = found.get("$defs", {})
     assert all("enum" in part for part in words.values()), "answers are flat"
@@ -52,6 +54,7 @@ def _bare(part: dict[str, Json], words: Mapping[str, Json]) -> dict[str, Json]:
     return kept
 
 
+@cache
 def listed_of(spec: ToolSpec) -> dict[str, Json]:
     """Return the input schema as clients are shown it.
 
@@ -88,6 +91,7 @@ def _one_of(kinds: list[dict[str, Json]]) -> dict[str, Json]:
 
 def parameters_of(spec: ToolSpec) -> dict[str, Json]:
     """Return the input schema, without the tool's description, which clients get separately."""
+    spec.build()
     found = _typed(_without(_LEFT_OUT, spec.arguments.model_json_schema()))
     del found["description"]
     return {**found, "additionalProperties": False}

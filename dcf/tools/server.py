@@ -52,7 +52,6 @@ from dcf.tools.readiness import Readiness
 from dcf.tools.reading import ToolReading
 from dcf.tools.registry import ToolSpec
 from dcf.tools.run_watch import RunListeners, RunWatch
-from dcf.tools.schemas import listed_of
 from dcf.tools.task_token_routes import task_token_routes
 
 _PATH = "/mcp"
@@ -122,6 +121,7 @@ def build_server(application: Application, *, protected_url: str | None = None) 
 
     return ControlPlaneServer(
         reading,
+        specs,
         name="dcf",
         title="dcf control plane",
         instructions=" ".join(INSTRUCTIONS.split()),
@@ -226,7 +226,7 @@ def _registered(
         title=None,
         context_kwarg=None,
         description=spec.description,
-        parameters=listed_of(spec),
+        parameters={},  # `ControlPlaneServer.list_tools` fills it in; the SDK reads it only for arguments in headers
         fn_metadata=FuncMetadata(arg_model=ArgModelBase),
         is_async=True,
         annotations=_hints(spec),

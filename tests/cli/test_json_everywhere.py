@@ -2,23 +2,26 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
-import typer.main
 from typer.core import TyperGroup
 
-from dcf.cli import panels
-from dcf.cli.app import app
+from dcf.cli import command_table
+from dcf.cli.command_group import declared_by
 from tests.cli.conftest import Dcf
 from tests.support.tables import rows
 
-ROOT = typer.main.get_command(app)
+
+def commands() -> Iterator[tuple[tuple[str, ...], object]]:
+    """Every command, with the words that name it."""
+    for module in sorted({row.module for row in command_table.rows()}):
+        yield from _commands_of(declared_by(module), ())
 
 
-def commands(group: object = ROOT, before: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
-    assert isinstance(group, TyperGroup)
+def _commands_of(group: TyperGroup, before: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
     for name, command in group.commands.items():
         if isinstance(command, TyperGroup):
-            yield from commands(command, (*before, name))
+            yield from _commands_of(command, (*before, name))
         else:
             yield (*before, name), command
 
@@ -38,9 +41,27 @@ def test_every_command_has_help_and_offers_json(dcf: Dcf, path: tuple[str, ...])
 def test_every_command_stands_in_one_of_the_groups(dcf: Dcf) -> None:
     shown = dcf("--help", COLUMNS="120").output
     titles = re.findall(r"╭─ (.+?) ─", shown)
-    assert titles == ["Options", *panels.ORDER]
+    assert titles == ["Options", *dict.fromkeys(row.panel for row in command_table.rows())]
     for name in {path[0] for path in COMMANDS}:
         assert len(re.findall(rf"^│ {name} ", shown, re.MULTILINE)) == 1
+
+
+def test_command_table_equals_what_its_modules_declare() -> None:
+    listed = [(row.module, row.name, row.summary) for row in command_table.rows()]
+    assert len({name for _, name, _ in listed}) == len(listed)
+    declared = [
+        (module, name, " ".join((command.help or "").split("\n\n")[0].split()))
+        for module in {module for module, _, _ in listed}
+        for name, command in declared_by(module).commands.items()
+    ]
+    assert sorted(listed) == sorted(declared)
+
+
+def test_every_module_that_declares_commands_is_in_the_command_table() -> None:
+    """A module of the command line that has `mount` declares commands."""
+    here = Path(command_table.__file__).parent
+    declaring = {path.stem for path in here.glob("*.py") if "\ndef mount(app: typer.Typer)" in path.read_text("utf-8")}
+    assert declaring == {row.module for row in command_table.rows()}
 
 
 @rows(

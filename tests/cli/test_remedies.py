@@ -71,9 +71,10 @@ def test_the_advised_command_is_a_command_with_these_arguments(remedy: Remedy) -
         return
     dcf, name, *words = shlex.split(remedy.command)
     assert dcf == "dcf"
-    found = typer.main.get_command(app).commands.get(name)  # type: ignore[attr-defined]
-    assert found is not None, name
-    found.make_context(name, words)
+    group = typer.main.get_group(app)
+    _, command, _ = group.resolve_command(group.make_context(dcf, [name]), [name])
+    assert command is not None, name
+    command.make_context(name, words)
 
 
 def blocked(world: World) -> str:

@@ -1,28 +1,18 @@
 """What a command imports, in a fresh interpreter: a person waits for each import at each start."""
 
 import json
-import os
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 
+from benchmarks.imports import COMMANDS, imported, imported_by
+from dcf.cli import command_table
 from tests.support.paths import ROOT
 from tests.support.tables import rows
 
-LIST_IMPORTS = """
-import json, os, sys
-from pathlib import Path
-from dcf.cli.app import main
-sys.argv = ["dcf", *sys.argv[1:]]
-try:
-    main()
-except SystemExit as end:
-    if end.code:
-        raise
-Path(os.environ["MODULES"]).write_text(json.dumps(sorted(sys.modules)))
-"""
 FUNCTIONS = "from dcf.worker import task\n@task('Greet')\ndef greet(given): return given"
 HELLO = {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}
 
@@ -38,6 +28,19 @@ LIBRARIES = (
 FOR_COMMANDS = ("redis", "anyio", "asyncio", "httpx2")
 """What only a command that does something needs; help and completion do nothing."""
 
+MOST_MODULES = {
+    "--help": 360,
+    "show --help": 460,
+    "ls": 620,
+    "doctor": 900,
+    "validate": 510,
+    "worker --check": 380,
+    "run": 1075,
+    "run --direct": 1155,
+    "serve": 1460,
+}
+"""Limits on the modules that the commands of the benchmark import: what they import today, and a few more."""
+
 LIGHT = {
     *("dcf.asl", "dcf.asl.state_paths", "dcf.core", "dcf.core.access", "dcf.core.quotas"),
     *("dcf.runs", "dcf.runs.insides"),
@@ -45,17 +48,7 @@ LIGHT = {
 """What the command line needs of the rooms below it to say what its options are, and to print a table."""
 
 
-def imported(folder: Path, *arguments: str, **environment: str) -> set[str]:
-    """Run `dcf ARGUMENTS` to its end: the names of the modules that it has imported."""
-    names = folder / "modules.json"
-    own = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(ROOT), "MODULES": str(names)}
-    command = [sys.executable, "-c", LIST_IMPORTS, *arguments]
-    subprocess.run(command, env=own | environment, cwd=ROOT, capture_output=True, check=True, timeout=90)
-    found: list[str] = json.loads(names.read_text())
-    return set(found)
-
-
-def of_these(modules: set[str], *packages: str) -> set[str]:
+def of_these(modules: Collection[str], *packages: str) -> set[str]:
     return {name for name in modules if name.split(".")[0] in packages}
 
 
@@ -68,35 +61,49 @@ def hello(tmp_path: Path) -> Path:
 
 
 @rows(
-    ("arguments", "environment"),
+    "arguments, environment",
     [
-        (["--help"], {}),
-        (["--version"], {}),
-        (["run", "--help"], {}),
-        (["keys", "--help"], {}),
-        (["schedule", "--help"], {}),
-        (["web", "--help"], {}),
-        ([], {"_DCF_COMPLETE": "complete_bash", "COMP_WORDS": "dcf r", "COMP_CWORD": "1"}),
-        ([], {"_DCF_COMPLETE": "complete_bash", "COMP_WORDS": "dcf run --di", "COMP_CWORD": "2"}),
-    ],
-    ids=[
-        "help",
-        "version",
-        "help of run",
-        "help of keys",
-        "help of schedule",
-        "help of web",
-        "completion",
-        "completion of an option",
+        pytest.param(["--help"], {}, id="help"),
+        pytest.param(["--version"], {}, id="version"),
+        pytest.param(["run", "--help"], {}, id="help of run"),
+        pytest.param(["keys", "--help"], {}, id="help of keys"),
+        pytest.param(["schedule", "--help"], {}, id="help of schedule"),
+        pytest.param(["web", "--help"], {}, id="help of web"),
+        pytest.param([], {"_DCF_COMPLETE": "complete_bash", "COMP_WORDS": "dcf r", "COMP_CWORD": "1"}, id="completion"),
+        pytest.param(
+            [],
+            {"_DCF_COMPLETE": "complete_bash", "COMP_WORDS": "dcf run --di", "COMP_CWORD": "2"},
+            id="completion of an option",
+        ),
     ],
 )
 def test_help_and_completion_import_the_command_line_and_nothing_else(
     tmp_path: Path, arguments: list[str], environment: dict[str, str]
 ) -> None:
-    found = imported(tmp_path, *arguments, **environment)
-    assert of_these(found, *SDK, *LIBRARIES, *FOR_COMMANDS) == set()
+    modules = imported(tmp_path, *arguments, **environment)
+    assert of_these(modules, *SDK, *LIBRARIES, *FOR_COMMANDS) == set()
     rooms = ("asl", "core", "runs", "store", "tools", "application", "settings", "simulation", "validation", "drawing")
-    assert {name for name in found if name.startswith(tuple(f"dcf.{room}" for room in rooms))} <= LIGHT
+    assert {name for name in modules if name.startswith(tuple(f"dcf.{room}" for room in rooms))} <= LIGHT
+
+
+def test_help_of_dcf_imports_no_module_of_a_command(tmp_path: Path) -> None:
+    modules = {row.module for row in command_table.rows()}
+    assert not imported(tmp_path, "--help") & {f"dcf.cli.{module}" for module in modules}
+
+
+def test_a_command_imports_no_module_of_another_command(tmp_path: Path) -> None:
+    modules = {f"dcf.cli.{row.module}" for row in command_table.rows()}
+    assert imported(tmp_path, "keys", "--help") & modules == {"dcf.cli.keys"}
+
+
+@pytest.mark.parametrize(("command", "most"), MOST_MODULES.items(), ids=MOST_MODULES)  # each starts processes
+def test_a_command_imports_at_most_as_many_modules_as_its_limit(command: str, most: int) -> None:
+    """`python -m benchmarks.imports` prints what each imports. Import what few calls need where it is used."""
+    assert len(imported_by(command)) <= most
+
+
+def test_every_command_of_the_benchmark_has_a_limit() -> None:
+    assert MOST_MODULES.keys() == COMMANDS.keys()
 
 
 def test_looking_imports_no_sdk_and_no_library_that_only_some_workflows_need(
