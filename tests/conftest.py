@@ -117,10 +117,11 @@ def sentinel_connections(short_directory: Path) -> Iterator[Connections]:
             found.close()
 
 
-KINDS = ["fake", "real"]
-"""Redis as most tests see it: fakeredis (logic only), and the real server."""
+KINDS = os.environ.get("DCF_TEST_REDIS", "fake real").split()
+"""Redis as a test sees it that uses `connections`: fakeredis (logic only), and the real server.
 
-EVERY_KIND = [*KINDS, "sentinel", "cluster"]
+tests/system/cluster tries the store with `cluster` and `sentinel`, too.
+"""
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -135,11 +136,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """What the store promises is true of every kind of Redis."""
+    """Try what uses `connections` with each kind of Redis."""
     if "connections" in metafunc.fixturenames:
-        is_of_store = metafunc.module.__name__.startswith("tests.store.")
-        kinds = os.environ.get("DCF_TEST_REDIS", "").split() or (EVERY_KIND if is_of_store else KINDS)
-        metafunc.parametrize("connections", kinds, indirect=True)
+        metafunc.parametrize("connections", KINDS, indirect=True)
 
 
 @pytest.fixture

@@ -35,6 +35,7 @@ from dcf.store.run_lists import every_shard, in_every_shard, in_shard, place_of,
 from dcf.store.vitals import VitalSigns
 from dcf.store.work_list import WorkList
 from dcf.store.writing import due_command
+from tests.conftest import KINDS
 from tests.support.between import PoolBetween, Replied, Sending
 from tests.support.counting import CountingPool
 from tests.support.machines import Document, chain, workflow
@@ -90,7 +91,7 @@ def four(worlds: Callable[..., World]) -> World:
     return world
 
 
-@pytest.fixture(params=["server", "cluster"])
+@pytest.fixture(params=["cluster"] if "cluster" in KINDS else ["server"])
 def parted(request: pytest.FixtureRequest) -> Iterator[World]:
     """dcf on a Redis that keeps each list of runs in several shards: on one server, and on a cluster."""
     if request.param == "server":

@@ -1,20 +1,14 @@
 """A clock of Redis that steps back is noticed, also while the step before is still being dealt with."""
 
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dcf.store import keys
-from dcf.store.cluster import SHARDS
 from dcf.store.connection import Connections, Pool
-from dcf.store.opening import connect
-from dcf.store.run_lists import in_every_shard
 from dcf.store.server_time import ServerTime
 from lab.server_time import SharedTime, TimedPool
-from tests.support.cluster import Cluster
 
 
 @pytest.fixture
@@ -46,22 +40,3 @@ def test_a_second_step_back_while_the_first_is_dealt_with_is_told_as_well(time: 
     shared.step(-600)
     time.begin_anew()
     assert time.read().has_stepped_back
-
-
-def test_on_a_cluster_a_step_back_of_any_node_is_told(cluster: Cluster, tmp_path: Path) -> None:
-    one, others = SharedTime(tmp_path / "one"), SharedTime(tmp_path / "others")
-    port = cluster.primaries()[-1].port
-
-    def around(pool: Any) -> Pool:
-        return TimedPool(pool, one if pool.connection_kwargs["port"] == port else others)
-
-    with closing(connect(cluster.url, around=around)) as connections:
-        forget = [("DEL", key) for key in (keys.SERVER_TIME, *in_every_shard(keys.SERVER_TIME, SHARDS))]
-        connections.send(*forget)
-        time = ServerTime(connections)
-        assert not time.read().has_stepped_back
-        one.step(-600)
-        assert time.read().has_stepped_back
-        time.begin_anew()
-        assert not time.read().has_stepped_back
-        connections.send(*forget)
