@@ -15,10 +15,10 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoPermissionError
 from redis.retry import Retry
 
+from tests.deployment.files import without
 from tests.support.paths import ROOT
 from tests.support.restricted import USERS, rendered
 from tests.system.deployment.conftest import PASSWORDS, Container
-from tests.system.deployment.files import without
 
 KNOWN = {"dcf": PASSWORDS["REDIS_PASSWORD"], "operator": PASSWORDS["REDIS_OPERATOR_PASSWORD"]}
 
