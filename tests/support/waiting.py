@@ -5,13 +5,13 @@ import time
 from collections.abc import Callable
 
 
-def wait_until(predicate: Callable[[], object], timeout_s: float = 10.0) -> None:
+def wait_until(predicate: Callable[[], object], timeout_s: float = 90.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not predicate():
         assert time.monotonic() < deadline, f"it did not come true within {timeout_s:g} seconds"
         time.sleep(0.002)
 
 
-async def until(predicate: Callable[[], object], timeout_s: float = 10.0) -> None:
+async def until(predicate: Callable[[], object], timeout_s: float = 90.0) -> None:
     """The same in a test that has an event loop, which goes on meanwhile."""
     await asyncio.to_thread(wait_until, predicate, timeout_s)

@@ -1,0 +1,51 @@
+"""The helper of `dcf local` in this process: an agent's client on one side, a dcf server over HTTP on the other."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp.client import Client
+from mcp.client._memory import InMemoryTransport
+
+from dcf.local.commands import allowed_by
+from dcf.local.proxy import LocalServer
+from dcf.local.upstream import Upstream
+from dcf.local.working_root import WorkingRoot
+
+Json = Any
+ONE_TASK = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True}}}}
+DEADLINE_S = 60.0
+"""Seconds for which a call is repeated; the server of these tests always answers."""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An agent's client, behind which `dcf local` runs."""
+
+    client: Client
+
+    async def call(self, tool: str, /, **arguments: Json) -> dict[str, Json]:
+        answer = await self.client.call_tool(tool, arguments)
+        assert isinstance(answer.structured_content, dict), answer
+        return answer.structured_content
+
+    async def ok(self, tool: str, /, **arguments: Json) -> dict[str, Json]:
+        content = await self.call(tool, **arguments)
+        assert content["code"] == "ok", content
+        return content
+
+
+Connecting = Callable[..., AbstractAsyncContextManager[Agent]]
+
+
+@asynccontextmanager
+async def agent_beside(
+    url: str, root: Path | None = None, allow: tuple[str, ...] = (), profile: str | None = None, **client: Json
+) -> AsyncIterator[Agent]:
+    """Connect a client to a helper, as `dcf local --root ROOT --allow-command PATTERN --profile PROFILE` is one."""
+    upstream = Upstream(url, None, DEADLINE_S, profile)
+    helper = LocalServer(upstream, WorkingRoot(root), allowed_by(allow, None))
+    async with upstream.opened(), Client(InMemoryTransport(helper.built()), **client) as connected:
+        yield Agent(connected)
