@@ -9,7 +9,7 @@ import pytest
 from dcf.application import open_application
 from dcf.settings import Settings
 from dcf.tools.server import build_http_app
-from tests.local.helper import Agent, Connecting, Json, agent_beside
+from tests.local.helper import Agent, Connecting, Json, Options, agent_of
 from tests.support.restricted import restricted_redis
 from tests.tools.calls import serving
 
@@ -26,10 +26,12 @@ def local_url(short_directory: Path) -> Iterator[str]:
 
 @pytest.fixture
 def connecting(local_url: str) -> Connecting:
-    """Connects an agent; `agent_beside` has the options."""
+    """Connects an agent."""
 
-    def connect(root: Path | None = None, **options: Json) -> AbstractAsyncContextManager[Agent]:
-        return agent_beside(local_url, root, **options)
+    def connect(
+        root: Path | None = None, *, allow: tuple[str, ...] = (), profile: str | None = None, **client: Json
+    ) -> AbstractAsyncContextManager[Agent]:
+        return agent_of(local_url, Options(root=root, allow=allow, profile=profile), **client)
 
     return connect
 

@@ -40,12 +40,21 @@ class Agent:
 Connecting = Callable[..., AbstractAsyncContextManager[Agent]]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of `dcf local`, by their names there."""
+
+    root: Path | None = None
+    allow: tuple[str, ...] = ()
+    profile: str | None = None
+    key: str | None = None
+    deadline_s: float = DEADLINE_S
+
+
 @asynccontextmanager
-async def agent_beside(
-    url: str, root: Path | None = None, allow: tuple[str, ...] = (), profile: str | None = None, **client: Json
-) -> AsyncIterator[Agent]:
-    """Connect a client to a helper, as `dcf local --root ROOT --allow-command PATTERN --profile PROFILE` is one."""
-    upstream = Upstream(url, None, DEADLINE_S, profile)
-    helper = LocalServer(upstream, WorkingRoot(root), allowed_by(allow, None))
+async def agent_of(url: str, options: Options, **client: Json) -> AsyncIterator[Agent]:
+    """Connect a client to a helper of its own."""
+    upstream = Upstream(url, options.key, options.deadline_s, options.profile)
+    helper = LocalServer(upstream, WorkingRoot(options.root), allowed_by(options.allow, None))
     async with upstream.opened(), Client(InMemoryTransport(helper.built()), **client) as connected:
         yield Agent(connected)

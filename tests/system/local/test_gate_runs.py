@@ -8,10 +8,11 @@ import anyio.to_thread
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from tests.local.helper import Connecting
 from tests.local.test_gate_runs import CHECK, held
 from tests.support.waiting import wait_until
-from tests.system.local.conftest import Connecting, Repository
-from tests.system.processes.site import LONG, is_alive
+from tests.system.local.conftest import Repository
+from tests.system.processes.site import is_alive
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 
@@ -20,11 +21,11 @@ ALLOW = ("--allow-command", "./check.sh *")
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=str)
 async def test_a_command_does_not_outlive_a_helper_that_is_ended(
-    connecting: Connecting, repository: Repository, number: signal.Signals
+    starting: Connecting, repository: Repository, number: signal.Signals
 ) -> None:
     repository.write("check.sh", "#!/bin/sh\necho $$ $PPID > begun.part\nmv begun.part begun\nsleep 60\n").chmod(0o755)
     begun = repository / "begun"
-    async with connecting("--root", str(repository.root), *ALLOW) as agent, anyio.create_task_group() as tasks:
+    async with starting("--root", str(repository.root), *ALLOW) as agent, anyio.create_task_group() as tasks:
 
         async def complete() -> None:
             with pytest.raises(MCPError):
