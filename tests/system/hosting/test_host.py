@@ -14,9 +14,8 @@ from dcf.hosting.protocol import AgentProfile, AgentTool, AgentWork, ToolResult
 from dcf.telemetry import tracing
 from tests.support.waiting import wait_until
 from tests.system.hosting.conftest import Hosted, Hosting
-from tests.system.processes.site import is_alive
+from tests.system.processes.site import LONG, is_alive
 
-LONG = 30.0
 PLACES = pytest.mark.parametrize("process", ["false", "true"], ids=["in the host", "in a child"])
 
 
