@@ -1,7 +1,6 @@
 """The second tier interrupts processes, and begins with its longest files."""
 
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +9,8 @@ import pytest
 # A job in the background of a shell ignores SIGINT, and so would every process that a test starts and interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+LIMIT_S: Final = 600
+"""Seconds of one test, also where other work leaves it a tenth of the machine; a wait in it ends earlier."""
 HERE: Final = Path(__file__).parent
 LONGEST_FIRST: Final = (
     "lab/test_lab.py",
@@ -37,9 +38,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Sort the long files to the front; the order that pytest-randomly drew is otherwise kept."""
-    items.sort(key=_rank(items))
-
-
-def _rank(items: list[pytest.Item]) -> Callable[[pytest.Item], int]:
     ranks = {HERE / name: rank for rank, name in enumerate(LONGEST_FIRST)}
-    return lambda item: ranks.get(item.path, len(ranks))
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+    for item in items:
+        if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(LIMIT_S))

@@ -42,7 +42,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.processes
-@pytest.mark.timeout(300)
 def test_what_is_installed_works_in_an_empty_directory(installed: Path, tmp_path: Path) -> None:
     def answer(*command: str) -> str:
         done = subprocess.run(

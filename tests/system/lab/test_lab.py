@@ -23,7 +23,7 @@ FEWER = {"servers": 8, "region": 8, "cluster": 8, "disks": 10, "sentinel": 10}
 BY_HAND = {"region-unconfirmed", "cluster-partition"}
 """Kinds that are tried by hand: they take long."""
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.processes
 
 
 @pytest.fixture

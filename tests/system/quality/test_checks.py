@@ -22,7 +22,7 @@ CHECKS = {
 }
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("command", CHECKS.values(), ids=CHECKS)
 def test_the_code_keeps_its_rules(command: list[Path | str]) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
