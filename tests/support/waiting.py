@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-PATIENCE_S = 60.0
+PATIENCE_S = 90.0
 """Seconds until a wait gives up. Nothing takes so long, so only a condition that stays false ends a wait this way."""
 
 

@@ -104,6 +104,12 @@ def test_metrics_need_a_key_with_the_scope_read_and_a_known_host(site: Applicati
         assert httpx2.post(f"{url}/metrics", headers=_key(site, Scope.READ)).status_code == 405
 
 
+def test_metrics_need_no_key_where_the_server_asks_for_none(replica: Callable[..., Application]) -> None:
+    metrics.count()
+    with serving(build_http_app(replica(auth="off"))) as url:
+        assert "dcf_redis_up 1" in httpx2.get(f"{url}/metrics").text
+
+
 def test_a_key_of_one_project_may_not_read_what_is_counted_of_all(site: Application) -> None:
     metrics.count()
     key = site.keys.create((Scope.READ,), agent_id=None, label=None, life_s=600, project="p").text

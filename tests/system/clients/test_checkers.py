@@ -10,7 +10,7 @@ from dcf.tools.profiles import select_tools
 from tests.system.clients.node import Programs
 from tests.system.processes.site import LONG, Server
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(400)]  # the first test of a session installs the programs
+pytestmark = pytest.mark.processes
 
 EVERY_TOOL = [spec.name for spec in select_tools((), read_only=False)]
 

@@ -10,7 +10,7 @@ from tests.support.paths import ROOT
 from tests.system.clients.node import Finished, Programs
 from tests.system.processes.site import Server, Site
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(400)]  # the first test of a session installs the programs
+pytestmark = pytest.mark.processes
 
 ALONE = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",

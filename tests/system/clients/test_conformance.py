@@ -7,7 +7,7 @@ import pytest
 from tests.system.clients.node import HERE, Finished, Programs
 from tests.system.processes.site import Server
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(400)]  # the first test of a session installs the programs
+pytestmark = pytest.mark.processes
 
 SCENARIOS = {"2025-11-25": 33, "2026-07-28": 40}
 """How many the pinned suite has for each revision."""

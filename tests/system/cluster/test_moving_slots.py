@@ -22,7 +22,7 @@ from tests.support.waiting import wait_until
 from tests.support.world import World
 
 NAMES = tuple(f"S{number}" for number in range(8))
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyn
 
 LONG_S = 60.0
 """Seconds that a wait would last; tests end it earlier, or fail."""
-PATIENCE_S = 30.0
+PATIENCE_S = LONG_S
 
 
 @pytest.fixture(scope="module")

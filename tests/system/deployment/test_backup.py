@@ -33,6 +33,7 @@ from tests.support.waiting import wait_until
 from tests.support.world import World
 from tests.system.deployment.conftest import Container, container_in
 from tests.system.deployment.test_redis_service import url
+from tests.system.processes.site import LONG
 
 LEASE_S = 60
 LOGGED = ("--appendfsync", "always")
@@ -97,7 +98,7 @@ def sweep(world: World) -> int:
 
 def back_up(data: Path, target: Path, **more: str) -> subprocess.CompletedProcess[str]:
     command, environment = ["sh", str(BACKUP), str(target)], os.environ | more
-    return subprocess.run(command, cwd=data, env=environment, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, cwd=data, env=environment, capture_output=True, text=True, timeout=LONG, check=False)
 
 
 def restored(place: Path, copy: Path) -> Container:

@@ -27,15 +27,15 @@ def test_replicas_take_over_without_a_vote_and_have_what_was_confirmed(tmp_path:
             for key, value in written.items():
                 client.set(key, value)
             for primary in primaries:
-                assert client.wait(1, 5000, target_nodes=client.get_node("127.0.0.1", primary.port)) == 1
+                assert client.wait(1, 60_000, target_nodes=client.get_node("127.0.0.1", primary.port)) == 1
         for primary in primaries:
             primary.kill()
         for replica in replicas:
             replica.ask("CLUSTER", "FAILOVER", "TAKEOVER")
-        wait_until(lambda: cluster.is_whole() and ports(cluster.primaries()) == ports(replicas), 30)
+        wait_until(lambda: cluster.is_whole() and ports(cluster.primaries()) == ports(replicas))
         with connected(cluster, replicas[0]) as client:
             assert {key: client.get(key) for key in written} == written
 
         old = primaries[0]
         old.start()
-        wait_until(lambda: old.ask("ROLE")[0] == "slave", 30)
+        wait_until(lambda: old.ask("ROLE")[0] == "slave")

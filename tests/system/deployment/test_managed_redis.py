@@ -312,7 +312,7 @@ def test_another_database_needs_select(site: Site) -> None:
 def test_the_page_names_these_tests_and_they_are_there() -> None:
     page = (ROOT / "docs" / "managed-redis.md").read_text("utf-8")
     named = set(re.findall(r"`(test_\w+)`", page))
-    files = ("deployment/test_managed_redis.py", "store/test_tls.py", "store/test_password_file.py")
+    files = ("system/deployment/test_managed_redis.py", "store/test_tls.py", "store/test_password_file.py")
     there = {
         name for file in files for name in re.findall(r"def (test_\w+)", (ROOT / "tests" / file).read_text("utf-8"))
     }

@@ -15,10 +15,11 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoPermissionError
 from redis.retry import Retry
 
+from tests.deployment.files import without
 from tests.support.paths import ROOT
 from tests.support.restricted import USERS, rendered
 from tests.system.deployment.conftest import PASSWORDS, Container
-from tests.system.deployment.files import without
+from tests.system.processes.site import LONG
 
 KNOWN = {"dcf": PASSWORDS["REDIS_PASSWORD"], "operator": PASSWORDS["REDIS_OPERATOR_PASSWORD"]}
 
@@ -40,7 +41,9 @@ def url(container: Container) -> str:
 @pytest.mark.parametrize("empty", [False, True], ids=["missing", "empty"])
 def test_it_does_not_start_without_a_password(container: Container, missing: str, empty: bool) -> None:
     environment = container.environment(**without(PASSWORDS, missing, empty=empty))
-    done = subprocess.run(container.command(), env=environment, capture_output=True, text=True, timeout=10, check=False)
+    done = subprocess.run(
+        container.command(), env=environment, capture_output=True, text=True, timeout=LONG, check=False
+    )
     assert done.returncode != 0
     assert f"{missing}: set it" in done.stderr
     assert not container.acl_file.exists()
@@ -114,7 +117,7 @@ def test_a_script_may_do_no_more_than_its_user(deployed: Container, script: Call
 def dcf(container: Container, *arguments: str | Path) -> dict[str, object]:
     environment = {**os.environ, "REDIS_URL": url(container)}
     command = [Path(sys.executable).parent / "dcf", *arguments, "--json"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONG, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, object] = json.loads(done.stdout)
     return found

@@ -42,7 +42,7 @@ def system(work: AgentWork) -> dict[str, Any]:
 
 def ask(base_url: str, body: dict[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
     request = urllib.request.Request(f"{base_url}/chat/completions", json.dumps(body).encode())
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=90) as answer:
         found: dict[str, Any] = json.load(answer)
         return found["choices"][0]["message"], found["usage"]
 

@@ -115,7 +115,7 @@ def test_an_agent_whose_process_is_killed_in_the_middle_of_a_turn_does_it_again(
         assert "killed by SIGKILL" in found.said()
 
 
-@pytest.mark.parametrize("case", EVERY)
+@pytest.mark.parametrize("case", WITH_A_PROCESS)
 def test_a_host_that_is_killed_in_the_middle_of_a_turn_is_replaced_by_the_next(
     yard: MakeYard, case: str, record: AgentsRecord
 ) -> None:
@@ -129,15 +129,17 @@ def test_a_host_that_is_killed_in_the_middle_of_a_turn_is_replaced_by_the_next(
         found.host.wait()
         found.mind.opened.set()
         found.start_host()
-        assert found.finish() == dict.fromkeys(STATES, 1) | {PRICING: 2}
+        attempts = found.finish()
+        assert attempts.pop(PRICING) >= 2
+        assert set(attempts.values()) == {1}
 
 
-@pytest.mark.parametrize("case", EVERY)
+@pytest.mark.parametrize("case", WITH_A_PROCESS)
 def test_a_model_server_that_is_away_for_a_while_is_waited_for(yard: MakeYard, case: str, record: AgentsRecord) -> None:
     found = yard(case)
     found.model.stop()
     with record.timed(case, "model server away"):
         found.begin()
-        wait_until(lambda: "the turn broke and is tried again" in found.said(), 60)
+        wait_until(lambda: "the turn broke and is tried again" in found.said())
         found.model.start()
         assert found.finish() == dict.fromkeys(STATES, 1), "the host kept the lease"

@@ -45,14 +45,6 @@ def agents(site: Site, text: str) -> str:
     return str(path)
 
 
-def test_one_command_runs_a_workflow_with_agents(site: Site) -> None:
-    file = agents(site, '[agents.greeter]\nhandler = "handlers.py:greet"\nprocess = true')
-    result, code = result_of(
-        site.dcf("run", str(site.folder / "hello.json"), "--input", '"Ada"', "--agents", file, "--json")
-    )
-    assert (result["status"], result["output"], code) == ("succeeded", "Hello, Ada!", 0)
-
-
 def test_agents_work_without_a_server_too(site: Site) -> None:
     file = agents(site, '[agents.greeter]\nhandler = "handlers.py:greet"')
     more = ("--agents", file, "--direct", "--json")

@@ -14,9 +14,8 @@ from dcf.hosting.protocol import AgentProfile, AgentTool, AgentWork, ToolResult
 from dcf.telemetry import tracing
 from tests.support.waiting import wait_until
 from tests.system.hosting.conftest import Hosted, Hosting
-from tests.system.processes.site import is_alive
+from tests.system.processes.site import LONG, is_alive
 
-LONG = 30.0
 PLACES = pytest.mark.parametrize("process", ["false", "true"], ids=["in the host", "in a child"])
 
 
@@ -202,11 +201,15 @@ def test_a_child_that_does_not_hear_that_it_is_cancelled_is_killed(hosting: Host
 
 @PLACES
 def test_a_turn_that_takes_too_long_is_cancelled_and_counts_as_broken(hosting: Hosting, process: str) -> None:
-    with hosting(agents("waits", process, "turn_timeout_s = 1\ntries = 1"), WAITS) as hosted:
-        with pytest.raises(RunFailed) as failed:
-            hosted.result(given="slow")
-        assert failed.value.error == "TimeoutError"
-        assert (hosted.folder / "cancelled").exists()
+    """It gets more time where the machine was so busy that the turn did not begin within the time."""
+    for seconds in (1, 5, 30):
+        with hosting(agents("waits", process, f"turn_timeout_s = {seconds}\ntries = 1"), WAITS) as hosted:
+            with pytest.raises(RunFailed) as failed:
+                hosted.result(given="slow")
+            assert failed.value.error == "TimeoutError"
+            if (hosted.folder / "began").exists():
+                break
+    assert (hosted.folder / "cancelled").exists()
 
 
 TOGETHER = """
@@ -268,7 +271,7 @@ def test_a_tool_that_breaks_in_the_host_is_a_result_that_the_handler_in_a_child_
     async def turn() -> Any:
         child = await ChildCommand(source="calls.py:handle", folder=tmp_path, environment=dict(os.environ)).start()
         try:
-            return await asyncio.wait_for(child.turn(work, Broken()), 20)
+            return await asyncio.wait_for(child.turn(work, Broken()), LONG)
         finally:
             await child.close()
 

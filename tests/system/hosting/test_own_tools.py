@@ -72,7 +72,7 @@ def test_what_the_turns_of_an_agent_used_is_summed_and_charged_also_where_it_fai
 def test_a_question_ends_the_turn_and_its_answer_comes_with_the_next(hosting: Hosting, process: str) -> None:
     with hosting(agents("ask", process, "ask_question"), HANDLERS) as hosted:
         run = hosted.start({})
-        wait_until(lambda: happened(hosted, run, "QuestionAsked"), 30)
+        wait_until(lambda: happened(hosted, run, "QuestionAsked"))
         hosted.client.answer_question(run, "q1", "EUR", agent_id="planner")
         assert hosted.client.result(run) == ["EUR", 0]
 

@@ -18,6 +18,7 @@ from dcf.hosting.tool_endpoint import served
 from tests.letta.mcp_servers import McpService, mcp_service
 from tests.support.paths import ROOT
 from tests.system.hosting.conftest import Hosting
+from tests.system.processes.site import LONG
 
 PLACES = pytest.mark.parametrize("process", ["false", "true"], ids=["in the host", "in a child"])
 
@@ -143,7 +144,7 @@ def test_who_has_no_token_cannot_make_the_host_read_for_ever(length: str) -> Non
             asked = (f"POST {place.path} HTTP/1.1", "Authorization: Bearer \u00e9", f"Content-Length: {length}", "", "")
             async with await anyio.connect_tcp(place.host, place.port or 0) as stream:
                 await stream.send("\r\n".join(asked).encode())
-                with anyio.fail_after(10):
+                with anyio.fail_after(LONG):
                     assert b" 401 " in await stream.receive()
 
     anyio.run(use)

@@ -1,22 +1,22 @@
-"""A real dcf server, a real git repository, and agents' clients that start a real `dcf local` beside it."""
+"""A git repository, and agents' clients: with the helper in this process, or with a `dcf local` of their own."""
 
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from tests.local.conftest import anyio_backend, connecting, local_url, mode
+from tests.local.helper import Agent, Connecting, Json
 from tests.system.processes.conftest import _site
 from tests.system.processes.site import Server, Site
 
-Json = Any
-ONE_TASK = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True}}}}
+__all__ = ["Agent", "Connecting", "Json", "anyio_backend", "connecting", "local_url", "mode"]
 
 
 @dataclass(frozen=True)
@@ -45,26 +45,6 @@ class Repository:
         return self.root / name
 
 
-@dataclass(frozen=True)
-class Agent:
-    """An agent's client, behind which `dcf local` runs."""
-
-    client: Client
-
-    async def call(self, tool: str, /, **arguments: Json) -> dict[str, Json]:
-        answer = await self.client.call_tool(tool, arguments)
-        assert isinstance(answer.structured_content, dict), answer
-        return answer.structured_content
-
-    async def ok(self, tool: str, /, **arguments: Json) -> dict[str, Json]:
-        found = await self.call(tool, **arguments)
-        assert found["code"] == "ok", found
-        return found
-
-
-Connecting = Callable[..., AbstractAsyncContextManager[Agent]]
-
-
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
     found = Repository((tmp_path / "project").resolve())
@@ -73,12 +53,6 @@ def repository(tmp_path: Path) -> Repository:
     found.write("README.md", "hello\n")
     found.commit("first")
     return found
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    """Data and servers of one test."""
-    yield from _site()
 
 
 @pytest.fixture(scope="session")
@@ -111,22 +85,10 @@ async def agent_at(site: Site, url: str, *options: str, env: Json = None, **clie
 
 
 @pytest.fixture
-def connecting(local_site: Site, local_server: Server) -> Connecting:
-    """Connects an agent: options of `dcf local`, and what the client is given."""
+def starting(local_site: Site, local_server: Server) -> Connecting:
+    """Starts a `dcf local` for an agent: its options, and what the client is given."""
 
-    def connect(*options: str, **client: Json) -> AbstractAsyncContextManager[Agent]:
+    def start(*options: str, **client: Json) -> AbstractAsyncContextManager[Agent]:
         return agent_at(local_site, local_server.url, *options, **client)
 
-    return connect
-
-
-@pytest.fixture(params=["auto", "legacy"])
-def mode(request: pytest.FixtureRequest) -> str:
-    """A client of the present revision, and one of those before 2026."""
-    found: str = request.param
-    return found
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
+    return start

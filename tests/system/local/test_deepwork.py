@@ -1,17 +1,16 @@
 """DeepWork's tools through the helper: jobs of the project, branches that are really made, sessions by directory."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dcf.local.deepwork import jobs_of
-from tests.system.local.conftest import Agent, Repository, agent_at
-from tests.system.processes.site import Server, Site
+from tests.local.helper import Agent, Connecting
+from tests.system.local.conftest import Repository
 
-pytestmark = [pytest.mark.anyio, pytest.mark.processes]
+pytestmark = pytest.mark.anyio
 
 JOB = """
 name: notes
@@ -27,11 +26,6 @@ steps:
 """
 
 
-@pytest.fixture(scope="module")
-def deepwork(local_site: Site) -> Server:
-    return local_site.serve("--port", "0", "--profile", "deepwork")
-
-
 @pytest.fixture
 def project(repository: Repository) -> Repository:
     repository.write(".deepwork/jobs/notes/job.yml", JOB)
@@ -40,10 +34,10 @@ def project(repository: Repository) -> Repository:
     return repository
 
 
-@asynccontextmanager
-async def helper(site: Site, server: Server, root: Path, **client: Any) -> AsyncIterator[Agent]:
-    async with agent_at(site, server.url, "--root", str(root), "--profile", "deepwork", **client) as found:
-        yield found
+@pytest.fixture
+def helping(connecting: Connecting) -> Connecting:
+    """Connects an agent to a helper with DeepWork's tools, for a directory."""
+    return partial(connecting, profile="deepwork")
 
 
 async def start(agent: Agent, workflow: str = "write", **more: Any) -> Any:
@@ -51,10 +45,10 @@ async def start(agent: Agent, workflow: str = "write", **more: Any) -> Any:
 
 
 async def test_a_branch_is_created_or_called_a_suggestion_with_the_reason(
-    local_site: Site, deepwork: Server, project: Repository, mode: str
+    helping: Connecting, project: Repository, mode: str
 ) -> None:
     project.write("README.md", "not committed")
-    async with helper(local_site, deepwork, project.root, mode=mode) as agent:
+    async with helping(project.root, mode=mode) as agent:
         begun = (await start(agent, instance_id="q1"))["begin_step"]
         assert begun["branch_status"] == "created"
         assert project.git("branch", "--show-current") == begun["branch_name"] == "deepwork/notes-write-q1"
@@ -70,21 +64,17 @@ async def test_a_branch_is_created_or_called_a_suggestion_with_the_reason(
         assert project.git("branch", "--show-current") == "main"
 
 
-async def test_a_session_that_is_null_is_that_of_the_directory(
-    local_site: Site, deepwork: Server, project: Repository
-) -> None:
-    async with helper(local_site, deepwork, project.root) as agent:
+async def test_a_session_that_is_null_is_that_of_the_directory(helping: Connecting, project: Repository) -> None:
+    async with helping(project.root) as agent:
         begun = await start(agent, session_id=None)
         assert begun["begin_step"]["step_id"] == "draft"
         assert len((await start(agent))["stack"]) == 1
 
 
-async def test_two_worktrees_have_two_sessions(
-    local_site: Site, deepwork: Server, project: Repository, tmp_path: Path
-) -> None:
+async def test_two_worktrees_have_two_sessions(helping: Connecting, project: Repository, tmp_path: Path) -> None:
     other = tmp_path / "other"
     project.git("worktree", "add", "--quiet", "--detach", str(other))
-    async with helper(local_site, deepwork, project.root) as one, helper(local_site, deepwork, other) as two:
+    async with helping(project.root) as one, helping(other) as two:
         await start(one)
         assert len((await start(two, "fix"))["stack"]) == 1
         project.write("draft.txt", "draft")
@@ -92,11 +82,9 @@ async def test_two_worktrees_have_two_sessions(
         assert (await two.call("finished_step", outputs=[]))["status"] == "workflow_complete"
 
 
-async def test_the_same_path_with_other_content_is_another_result(
-    local_site: Site, deepwork: Server, project: Repository
-) -> None:
+async def test_the_same_path_with_other_content_is_another_result(helping: Connecting, project: Repository) -> None:
     """So a second step that changes the file of the first one is no repetition of its report."""
-    async with helper(local_site, deepwork, project.root) as agent:
+    async with helping(project.root) as agent:
         await start(agent)
         project.write("draft.txt", "draft")
         first = await agent.call("finished_step", outputs=["draft.txt"])
@@ -105,14 +93,12 @@ async def test_the_same_path_with_other_content_is_another_result(
         assert (await agent.call("finished_step", outputs=["draft.txt"]))["status"] == "workflow_complete"
 
 
-async def test_jobs_that_cannot_be_read_are_told_of_beside_the_others(
-    local_site: Site, deepwork: Server, project: Repository
-) -> None:
+async def test_jobs_that_cannot_be_read_are_told_of_beside_the_others(helping: Connecting, project: Repository) -> None:
     project.write(".deepwork/jobs/broken/job.yml", "name: [")
     project.write(".deepwork/jobs/empty/job.yml", "name: empty\nsteps: []\n")
     project.write(".deepwork/jobs/outside/job.yml", JOB.replace("draft.md", "../../../../secret"))
     (project.root.parent / "secret").write_text("secret")
-    async with helper(local_site, deepwork, project.root) as agent:
+    async with helping(project.root) as agent:
         told = await agent.call("get_workflows")
     assert [one["name"] for one in told["jobs"]] == ["notes"]
     assert [one.split(":")[0] for one in told["problems"]] == ["broken", "outside", "empty"]
@@ -127,10 +113,8 @@ def test_of_two_jobs_of_one_name_the_first_is_served_and_the_other_told_of(proje
     assert problems == ["other: another directory has a job 'notes'."]
 
 
-async def test_without_a_directory_the_branch_is_a_suggestion_and_files_cannot_be_reported(
-    local_site: Site, deepwork: Server
-) -> None:
-    async with agent_at(local_site, deepwork.url, "--profile", "deepwork") as agent:
+async def test_without_a_directory_the_branch_is_a_suggestion_and_files_cannot_be_reported(helping: Connecting) -> None:
+    async with helping() as agent:
         assert (await agent.call("get_workflows"))["jobs"] == []
         refused = await agent.call("finished_step", outputs=["a"])
         assert "Pass root" in refused["hint"]

@@ -1,18 +1,18 @@
-"""`dcf local` passes the server's tools, resources and prompts on as they are, and lasts longer than the server."""
+"""`dcf local` passes the tools, resources and prompts of the server to an agent unchanged."""
 
 import pytest
 from mcp.client import Client
 
-from tests.system.local.conftest import ONE_TASK, Connecting
+from tests.local.helper import ONE_TASK, Connecting
 from tests.system.processes.site import Server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 
 
 async def test_an_agent_sees_the_tools_of_the_server_and_those_of_its_machine(
-    connecting: Connecting, local_server: Server, mode: str
+    starting: Connecting, local_server: Server, mode: str
 ) -> None:
-    async with connecting(mode=mode) as agent, Client(local_server.url, mode=mode) as direct:
+    async with starting(mode=mode) as agent, Client(local_server.url, mode=mode) as direct:
         mine, theirs = await agent.client.list_tools(), await direct.list_tools()
         added = {tool.name for tool in mine.tools} - {tool.name for tool in theirs.tools}
         assert added == {"local_worktree", "local_changes", "local_branch", "local_files", "local_gates"}

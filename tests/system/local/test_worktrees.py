@@ -6,9 +6,10 @@ import tracemalloc
 import pytest
 
 from dcf.local import git
-from tests.system.local.conftest import Connecting, Json, Repository
+from tests.local.helper import Connecting, Json
+from tests.system.local.conftest import Repository
 
-pytestmark = [pytest.mark.anyio, pytest.mark.processes]
+pytestmark = pytest.mark.anyio
 
 
 def by_path(answer: dict[str, Json]) -> dict[str, str]:
@@ -19,7 +20,7 @@ async def test_the_worktree_is_shown_with_branch_commit_and_what_is_dirty(
     connecting: Connecting, repository: Repository
 ) -> None:
     head = repository.git("rev-parse", "HEAD")
-    async with connecting("--root", str(repository.root)) as agent:
+    async with connecting(repository.root) as agent:
         clean = await agent.ok("local_worktree")
         assert (clean["worktree"], clean["branch"], clean["head"]) == (str(repository.root), "main", head)
         assert clean["dirty"] is False
@@ -45,7 +46,7 @@ async def test_untracked_files_missed(connecting: Connecting, repository: Reposi
     repository.write("README.md", "3")
     (repository / "gone.py").unlink()
     repository.write("pkg/untracked.py", "4")
-    async with connecting("--root", str(repository.root)) as agent:
+    async with connecting(repository.root) as agent:
         found = await agent.ok("local_changes", start=start, areas=["pkg/**", "*.md"], patch=True)
     assert by_path(found) == {
         "README.md": "modified",
@@ -65,12 +66,12 @@ async def test_changes_are_those_of_the_unit_and_not_what_was_there_when_it_bega
 ) -> None:
     repository.write("before.txt", "somebody else's")
     repository.write("both.txt", "theirs")
-    async with connecting("--root", str(repository.root)) as agent:
+    async with connecting(repository.root) as agent:
         begun = await agent.ok("local_worktree", unit="run-1/A")
         assert begun["start"]["existed"] is False
         repository.write("both.txt", "theirs and mine")
         repository.write("mine.txt", "mine")
-    async with connecting("--root", str(repository.root)) as agent:  # another process: nothing was in its memory
+    async with connecting(repository.root) as agent:  # another process: nothing was in its memory
         again = await agent.ok("local_worktree", unit="run-1/A")
         assert again["start"] == {**begun["start"], "existed": True}
         assert by_path(await agent.ok("local_changes", unit="run-1/A")) == {
@@ -87,7 +88,7 @@ async def test_claims_a_git_branch_makes_none(connecting: Connecting, repository
     repository.write("untracked.txt", "new")
     head = repository.git("rev-parse", "HEAD")
     name = "deepwork/competitors-analysis-acme"
-    async with connecting("--root", str(repository.root)) as agent:
+    async with connecting(repository.root) as agent:
         made = await agent.ok("local_branch", name=name)
         assert (made["created"], made["branch"], made["from"], made["head"]) == (True, name, "main", head)
         assert repository.git("branch", "--show-current") == name
@@ -100,12 +101,11 @@ async def test_claims_a_git_branch_makes_none(connecting: Connecting, repository
         assert repository.git("branch", "--show-current") == "main"
 
 
-@pytest.mark.parametrize("name", ["-f", "a..b", "", "a b", "x.lock", "@{-1}"])
-async def test_what_is_no_name_of_a_branch_is_refused(
-    connecting: Connecting, repository: Repository, name: str
-) -> None:
-    async with connecting("--root", str(repository.root)) as agent:
-        assert (await agent.call("local_branch", name=name))["code"] == "invalid_argument"
+async def test_a_text_that_is_no_name_of_a_branch_is_refused(connecting: Connecting, repository: Repository) -> None:
+    wrong = ["-f", "a..b", "", "a b", "x.lock", "@{-1}"]
+    async with connecting(repository.root) as agent:
+        codes = [(await agent.call("local_branch", name=name))["code"] for name in wrong]
+    assert dict(zip(wrong, codes, strict=True)) == dict.fromkeys(wrong, "invalid_argument")
     assert repository.git("branch", "--format", "%(refname:short)") == "main"
 
 
@@ -118,7 +118,7 @@ async def test_a_branch_waits_for_the_end_of_a_merge(connecting: Connecting, rep
     repository.commit()
     with pytest.raises(Exception, match="merge"):
         repository.git("merge", "other")
-    async with connecting("--root", str(repository.root)) as agent:
+    async with connecting(repository.root) as agent:
         assert (await agent.call("local_branch", name="x"))["code"] == "operation_in_progress"
         listed = (await agent.ok("local_worktree"))["changed"]
     assert listed == [{"path": "README.md", "change": "modified", "where": ["unstaged"]}]
@@ -158,7 +158,7 @@ async def test_names_that_are_no_text_and_pipes_do_not_stop_a_start(
         file.write("x")
     (repository / "README.md").unlink()
     os.mkfifo(repository / "README.md")
-    async with connecting("--root", str(repository.root)) as agent:
+    async with connecting(repository.root) as agent:
         begun = await agent.ok("local_worktree", unit="u")
         assert sorted(begun["start"]["dirty_at_start"]) == ["README.md", "odd\ufffd.txt"]
         assert (await agent.ok("local_changes", unit="u"))["files"] == []
@@ -173,7 +173,7 @@ async def test_hooks_and_programs_of_a_repository_are_not_run(connecting: Connec
     repository.git("-c", "core.hooksPath=/dev/null", "config", "diff.external", str(trap))
     (repository.root.parent / "sprung").unlink(missing_ok=True)
     repository.write("README.md", "changed")
-    async with connecting("--root", str(repository.root)) as agent:
+    async with connecting(repository.root) as agent:
         await agent.ok("local_changes", start="HEAD", patch=True)
         await agent.ok("local_branch", name="x")
     assert not (repository.root.parent / "sprung").exists()

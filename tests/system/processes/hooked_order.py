@@ -33,7 +33,7 @@ def hooked(state: str, function: TaskFunction) -> TaskFunction:
         kill_if_asked(state)
         if (HOOKS / f"{state}.hold").exists():
             gates = (HOOKS / f"{state}.go", HOOKS / f"{state}.go.{os.getpid()}")
-            wait_until(lambda: any(gate.exists() for gate in gates), 90)
+            wait_until(lambda: any(gate.exists() for gate in gates), 180)
         output = function(given)
         return output | {"pid": os.getpid()} if (HOOKS / "signed").exists() else output
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.paths import ROOT
-from tests.system.processes.site import Site, first_line, opened
+from tests.system.processes.site import LONG, Site, first_line, opened
 
 PULSE_S = "0.2"
 """How often the clock looks: what it has to remind of is then told soon after it is due."""
@@ -27,7 +27,7 @@ class Shop:
 
     def calls_of_stub(self) -> Counter[str]:
         """How often each tool of the stub was called, as SERVER:TOOL."""
-        with urllib.request.urlopen(self.stub_url.removesuffix("/mcp") + "/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(self.stub_url.removesuffix("/mcp") + "/metrics", timeout=LONG) as answer:
             return Counter(json.load(answer)["metrics"]["tool_calls"])
 
 

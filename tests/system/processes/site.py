@@ -22,7 +22,7 @@ WORKFLOW = ROOT / "workflows" / "order_processing.json"
 ORDER = ROOT / "workflows" / "order_processing" / "order.json"
 HOOKED = Path(__file__).with_name("hooked_order.py")
 STATES = ("ValidateOrder", "CalculatePricing", "GenerateInvoice")
-LONG = 90.0
+LONG = 180.0
 """Seconds that nothing here takes, not even on a busy machine."""
 
 Process = subprocess.Popen[str]

@@ -30,7 +30,7 @@ from tests.system.processes.runs import TOTAL, read
 from tests.system.processes.shop import Shop, shop
 from tests.system.processes.site import LONG, ORDER, STATES, effective, finish
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.processes
 
 TOKEN = re.compile(r"lease-[0-9a-f]{32}")
 OTHERS = tuple(state for state in STATES if state != "CalculatePricing")

@@ -35,21 +35,6 @@ def test_a_worker_killed_as_soon_as_its_result_is_written(
     assert effective(hooks.events(run_id)) == dict.fromkeys(STATES, 1)
 
 
-def test_every_notification_twice_and_two_copies_of_every_worker(
-    hooks: Site, shared_server: Server, tools: ToolClient
-) -> None:
-    agents = one_agent_each("twice")
-    assignments = [f"{agent_id}={state}" for state, agent_id in agents.items()]
-    for _ in range(2):
-        hooks.start("-m", "tests.system.processes.doubting_workers", shared_server.url, *assignments)
-    runs = [begin(tools, agents) for _ in range(5)]
-    for run_id in runs:
-        found = wait_succeeded(tools, run_id)
-        assert [found["states"][state]["attempts"] for state in STATES] == [1, 1, 1]
-        assert effective(hooks.events(run_id)) == dict.fromkeys(STATES, 1)
-    assert {state: len(hooks.entered(state)) for state in STATES} == dict.fromkeys(STATES, len(runs))
-
-
 def test_the_server_is_killed_under_a_worker_that_works_and_under_one_that_waits(site: Site) -> None:
     """Renewals, the completion and the waiting for the next event go through to the next server on that port."""
     first = site.serve("--port", str(free_port()))

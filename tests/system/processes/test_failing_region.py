@@ -5,6 +5,7 @@ A person does what docs/deployment.md says ("When a region fails"). `python -m l
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -118,6 +119,17 @@ def end_there(world: World, run: str) -> None:
     wait_until(lambda: world.notifications.pulse() == 0 and not world.is_live(run))
 
 
+def is_unconfirmed(write: Callable[[World], object], dcf: Dcf, pair: TwoRegions) -> bool:
+    """Say whether a write was sent and not confirmed; it gets more time where the machine was too busy to send it."""
+    for deadline_s in (HASTY_S, 10 * HASTY_S, 60 * HASTY_S):
+        with suppress(StoreUnavailable):
+            try:
+                write(dcf(pair.here, wait_replicas=1, deadline_s=deadline_s))
+            except UnknownOutcome:
+                return True
+    return False
+
+
 def events(world: World) -> list[dict[str, Any]]:
     """What lies in the inboxes of the agents."""
     return [event for agent in AGENTS for event in world.messages(agent)]
@@ -158,8 +170,7 @@ def test_nothing_that_was_answered_behind_a_replica_is_lost_with_the_region(pair
     run = begun(before)
     token = before.acquire(run, "Price", "here", ttl_s=LEASE_S)
     pair.link.cut()
-    with pytest.raises(UnknownOutcome):
-        dcf(pair.here, wait_replicas=1, deadline_s=HASTY_S).complete(run, "Price", token, {"total": 2})
+    assert is_unconfirmed(lambda world: world.complete(run, "Price", token, {"total": 2}), dcf, pair)
     pair.lose_here()
 
     after = dcf(pair.there, run)
@@ -213,7 +224,7 @@ def test_a_region_that_comes_back_tells_what_was_lost_before_it_becomes_a_replic
     wait_until(partial(pair.here.has_all_of, pair.there.port), LONG)
     assert history(pair.here, run) == history(pair.there, run)
     with pytest.raises(StoreUnavailable, match="replica"):
-        dcf(pair.here, deadline_s=HASTY_S).create(chain("A"))
+        dcf(pair.here, deadline_s=10 * HASTY_S).create(chain("A"))
 
 
 # The order pipeline, with the commands that the page names

@@ -75,16 +75,13 @@ def test_five_processes_make_one_tree_although_a_worker_is_killed(site: Site, co
     assert [one.name for one in spans if one.name.startswith("tools/call")], "the server's spans are part of the trace"
 
 
-@pytest.mark.parametrize("options", [("--direct",), ()], ids=["one process", "a server and a worker"])
-def test_dcf_run_sends_the_trace_of_its_run_before_it_ends(
-    options: tuple[str, ...], site: Site, collector: Collector
-) -> None:
+def test_a_run_with_a_server_sends_its_trace_before_it_ends(site: Site, collector: Collector) -> None:
     """Nobody may come after it: there is no other server, and no clock."""
-    run = site.run(*options, "--id", "alone", OTEL_EXPORTER_OTLP_ENDPOINT=collector.url)
+    run = site.run("--id", "alone", OTEL_EXPORTER_OTLP_ENDPOINT=collector.url)
     assert result_of(run)[1] == 0
     assert len(root_of(collector, "alone")) == 1
-    told = Counter(one.name for one in collector.spans if not one.name.startswith("tools/call"))
-    assert told == Counter(["run Order Processing Pipeline", *STATES])
+    names = Counter(one.name for one in collector.spans if not one.name.startswith("tools/call"))
+    assert names == Counter(["run Order Processing Pipeline", *STATES])
 
 
 def test_a_run_ends_well_although_no_collector_answers(site: Site) -> None:

@@ -33,7 +33,7 @@ def test_the_order_pipeline_goes_on_through_a_moved_slot_and_a_killed_primary(si
         cluster.move(slot, next(node for node in cluster.primaries() if node is not old))
         replaced = cluster.owner(slot)
         replaced.kill()
-        wait_until(cluster.is_whole, 30)
+        wait_until(cluster.is_whole)
         cluster.restart(replaced)
         site.hook("CalculatePricing.go")
         result, code = result_of(run)

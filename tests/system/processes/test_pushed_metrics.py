@@ -26,32 +26,22 @@ def _resources(collector: Collector) -> set[tuple[str, str]]:
     return {(one["service.name"], one["service.instance.id"]) for one in named}
 
 
-def test_a_server_sends_what_it_counts_and_what_redis_says_and_serves_no_page_of_it(site: Site) -> None:
-    with collecting() as collector:
-        often = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_METRIC_EXPORT_INTERVAL": "100"}
-        server = site.serve("--port", "0", **often)
-        assert httpx2.get(server.url.replace("/mcp", "/metrics")).status_code == 404
-        with connect(server.url) as tools:
-            tools.call("list_runs")
-        wait_until(lambda: "dcf_tool_seconds" in _sent(collector), LONG)
-        server.process.terminate()
-        server.process.wait(LONG)
-        found = _sent(collector)
-    assert set(found) <= {one.name for one in (*metrics.COUNTED, *metrics_route.READ)}
-    assert [one.as_int for one in found["dcf_redis_up"].gauge.data_points] == [1]
-    assert {"dcf_runs", "dcf_runs_stuck", "dcf_open_states", "dcf_txn_conflicts_total"} <= set(found)
-    named = [
-        label.value.string_value for one in found["dcf_tool_seconds"].histogram.data_points for label in one.attributes
-    ]
-    assert named == ["list_runs"]
-
-
-def test_two_servers_are_told_apart(site: Site) -> None:
+def test_two_servers_send_their_metrics_under_their_own_names_and_serve_no_page(site: Site) -> None:
+    """Each sends counts of its own, and the figures of Redis."""
     with collecting() as collector:
         often = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_METRIC_EXPORT_INTERVAL": "100"}
         servers = [site.serve("--port", "0", **often) for _ in range(2)]
-        wait_until(lambda: len(_resources(collector)) == 2, LONG)
-        assert {name for name, _ in _resources(collector)} == {"dcf"}
+        assert httpx2.get(servers[0].url.replace("/mcp", "/metrics")).status_code == 404
+        with connect(servers[0].url) as tools:
+            tools.call("list_runs")
+        wait_until(lambda: "dcf_tool_seconds" in _sent(collector) and len(_resources(collector)) == 2, LONG)
         for server in servers:
             server.process.terminate()
             server.process.wait(LONG)
+        sent = _sent(collector)
+    assert {name for name, _ in _resources(collector)} == {"dcf"}
+    assert set(sent) <= {metric.name for metric in (*metrics.COUNTED, *metrics_route.READ)}
+    assert [point.as_int for point in sent["dcf_redis_up"].gauge.data_points] == [1]
+    assert {"dcf_runs", "dcf_runs_stuck", "dcf_open_states", "dcf_txn_conflicts_total"} <= set(sent)
+    points = sent["dcf_tool_seconds"].histogram.data_points
+    assert [label.value.string_value for point in points for label in point.attributes] == ["list_runs"]

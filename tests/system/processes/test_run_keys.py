@@ -57,7 +57,7 @@ def keys_in(site: Site) -> dict[str, tuple[Scope, ...]]:
         return {f"{one.label} {one.key_id}": one.scopes for one in records}
 
 
-def test_the_server_of_a_run_refuses_calls_without_its_key(site: Site, held: Process) -> None:
+def test_the_server_of_a_run_wants_its_key_which_is_in_no_file_and_no_command_line(site: Site, held: Process) -> None:
     worker = environment_of(site.entered("ValidateOrder")[0])
     url, key = worker["DCF_SERVER_URL"], worker["DCF_API_KEY"]
     assert ask(url).status_code == 401
@@ -69,20 +69,15 @@ def test_the_server_of_a_run_refuses_calls_without_its_key(site: Site, held: Pro
     assert all(label.startswith("dcf run held ") for label in found)
     assert sorted(map(set, found.values()), key=len) == scopes
 
+    assert not any(key in command for command in descendants_in(site.folder).values())
+    files = [path for path in site.folder.rglob("*") if path.is_file()]
+    assert any(path.suffix == ".aof" for path in files), "the log of Redis is searched too"
+    assert not any(key.encode() in path.read_bytes() for path in files)
+
     site.hook("ValidateOrder.go")
     result, code = result_of(held)
     assert (code, result["status"]) == (0, "succeeded")
     assert keys_in(site) == {}
-
-
-def test_the_key_of_a_run_stands_in_no_file_and_no_command_line(site: Site, held: Process) -> None:
-    key = environment_of(site.entered("ValidateOrder")[0])["DCF_API_KEY"]
-    assert not any(key in command for command in descendants_in(site.folder).values())
-    files = [path for path in site.folder.rglob("*") if path.is_file()]
-    assert any(path.suffix == ".aof" for path in files), "what Redis writes is looked at"
-    assert not any(key.encode() in path.read_bytes() for path in files)
-    site.hook("ValidateOrder.go")
-    assert finish(held)[1] == 0
 
 
 def test_an_interrupted_run_deletes_its_keys(site: Site, held: Process) -> None:

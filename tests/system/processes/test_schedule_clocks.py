@@ -19,7 +19,7 @@ from tests.support.proxy import Proxy
 from tests.support.servers import listens, redis_server
 from tests.support.waiting import wait_until
 from tests.support.world import World
-from tests.system.processes.site import Process, Site
+from tests.system.processes.site import LONG, Process, Site
 
 pytestmark = pytest.mark.processes
 
@@ -43,7 +43,7 @@ class Clocks:
         self.processes.append(process)
 
     def reach(self, world: World, schedule: Schedule, runs: int) -> None:
-        wait_until(lambda: len(world.runs_of(schedule.name)) >= runs, 60)
+        wait_until(lambda: len(world.runs_of(schedule.name)) >= runs, LONG)
 
     def kill_one(self, world: World, schedule: Schedule) -> None:
         """Kill the oldest, start another; what the dead one had under way is over."""
@@ -117,9 +117,9 @@ def test_every_tick_is_started_once_by_three_clocks_that_die_through_a_failover_
     clocks.kill_one(clocks.new, made)
     clocks.reach(clocks.new, made, 80)
     clocks.step_back(made)
-    wait_until(lambda: set(wanted) <= set(clocks.new.runs_of(made.name)), 60)
+    wait_until(lambda: set(wanted) <= set(clocks.new.runs_of(made.name)), LONG)
     clocks.new.schedules.pause(made.name)
-    wait_until(lambda: clocks.new.schedules.read(made.name).starting is None, 60)
+    wait_until(lambda: clocks.new.schedules.read(made.name).starting is None, LONG)
     runs = clocks.new.runs_of(made.name)
     after = clocks.new.schedules.read(made.name)
     noted = [one.run for one in after.records if one.outcome == "started"]

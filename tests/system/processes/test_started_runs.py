@@ -47,10 +47,6 @@ def test_a_worker_in_one_terminal_is_fed_from_another(site: Site) -> None:
 
 def output_of(site: Site, run: str) -> object:
     """What the run ends with."""
-    wait_until(lambda: shown(site, run)["status"] != "running", LONG)
-    return shown(site, run)["output"]
-
-
-def shown(site: Site, run: str) -> dict[str, object]:
+    wait_until(lambda: any(event["type"] == "RunSucceeded" for event in site.events(run)), LONG)
     meta: dict[str, object] = json.loads(finish(site.dcf("show", run, "--json"))[0])["meta"]
-    return meta
+    return meta["output"]

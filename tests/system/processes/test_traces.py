@@ -1,4 +1,4 @@
-"""Traces of runs that several processes carried out: none of them holds the trace, and it is one tree."""
+"""The trace of a run that several processes carried out: sent at its end or exported later, it is the same tree."""
 
 import json
 import signal
@@ -8,8 +8,8 @@ import pytest
 
 from dcf.telemetry.ids import trace_id_of, traceparent
 from tests.support.collector import Collector, collecting
-from tests.system.processes.site import HOOKED, LONG, Site, finish, result_of
-from tests.system.processes.test_direct_runs import chain, started
+from tests.system.processes.site import HOOKED, LONG, ORDER, Site, finish, result_of
+from tests.system.processes.test_direct_runs import TOTAL, chain, started
 
 pytestmark = pytest.mark.processes
 
@@ -23,34 +23,49 @@ def collector() -> Iterator[Collector]:
         yield made
 
 
-def test_the_order_pipeline_of_a_killed_process_and_of_the_next_is_one_tree(site: Site, collector: Collector) -> None:
+def tree(collector: Collector) -> list[tuple[str, str, str]]:
+    """The spans of a run's states, in their order: each with its parent, and the name."""
+    spans = [span for span in collector.spans if not span.name.startswith("tools/call")]
+    ordered = sorted(spans, key=lambda span: (bool(span.parent_span_id), span.start_time_unix_nano))
+    return [(span.span_id.hex(), span.parent_span_id.hex(), span.name) for span in ordered]
+
+
+def test_a_killed_direct_run_is_continued_and_its_trace_is_one_tree(site: Site, collector: Collector) -> None:
+    """The process that ends the run sends the trace: there is no other server, and no clock."""
     site.hook("CalculatePricing.kill")
-    options = ("--workers", str(HOOKED), "--direct", "--id", "order", "--lease-ttl", "2")
-    assert site.run(*options).wait(LONG) == -signal.SIGKILL
-    assert result_of(site.run(*options))[1] == 0
+    options = ("--workers", str(HOOKED), "--direct", "--id", "order")
+    with collecting() as sent:
+        traced = {"OTEL_EXPORTER_OTLP_ENDPOINT": sent.url}
+        assert site.run(*options, "--lease-ttl", "2", order=ORDER, **traced).wait(LONG) == -signal.SIGKILL
+        result, code = result_of(site.run(*options, order=ORDER, **traced))
+    assert (code, result["output"]["total"]) == (0, TOTAL)
+    assert [doc["attempts"] for doc in result["states"].values()] == [1, 2, 1]
 
-    said, code = finish(site.dcf("trace", "export", "order", "--otlp", collector.url, "--json"))
+    output, code = finish(site.dcf("trace", "export", "order", "--otlp", collector.url, "--json"))
 
-    assert (code, json.loads(said)["spans"]) == (0, 5)
-    root, *attempts = sorted(collector.spans, key=lambda one: (bool(one.parent_span_id), one.start_time_unix_nano))
-    assert {one.trace_id.hex() for one in collector.spans} == {f"{trace_id_of('order'):032x}"}
-    assert {one.parent_span_id for one in attempts} == {root.span_id}
-    assert [(one.name, one.status.code == ERROR) for one in attempts] == [
+    assert (code, json.loads(output)["spans"]) == (0, 5)
+    root, *attempts = sorted(collector.spans, key=lambda span: (bool(span.parent_span_id), span.start_time_unix_nano))
+    assert {span.trace_id.hex() for span in collector.spans} == {f"{trace_id_of('order'):032x}"}
+    assert {span.parent_span_id for span in attempts} == {root.span_id}
+    assert [(span.name, span.status.code == ERROR) for span in attempts] == [
         ("ValidateOrder", False),
         ("CalculatePricing", True),
         ("CalculatePricing", False),
         ("GenerateInvoice", False),
     ]
-    assert [[link.span_id for link in one.links] for one in attempts] == [
+    assert [[link.span_id for link in span.links] for span in attempts] == [
         [],
-        *([one.span_id] for one in attempts[:-1]),
+        *([span.span_id] for span in attempts[:-1]),
     ]
+    assert tree(sent) == tree(collector)
 
 
-def test_a_function_knows_the_span_that_its_attempt_will_have(site: Site, collector: Collector) -> None:
+def test_a_function_knows_its_call_and_the_span_of_its_attempt(site: Site, collector: Collector) -> None:
+    """The first lease comes with an event, the second along with the completion before it."""
     functions = (
         "def work(given, context):\n"
-        "    return [*given, [context.traceparent, context.epoch]]\n"
+        "    call = [context.workflow_id, context.state, context.attempt]\n"
+        "    return [*given, [call, context.epoch, context.traceparent]]\n"
         "task('A')(work)\n"
         "task('B')(work)\n"
     )
@@ -58,7 +73,9 @@ def test_a_function_knows_the_span_that_its_attempt_will_have(site: Site, collec
     result, code = result_of(run)
     assert code == 0, result
     assert finish(site.dcf("trace", "export", "traced", "--otlp", collector.url))[1] == 0
-    spans = {one.name: f"00-{one.trace_id.hex()}-{one.span_id.hex()}-01" for one in collector.spans}
-    (in_a, epoch), (in_b, _) = result["output"]
-    assert (in_a, in_b) == (spans["A"], spans["B"])
-    assert in_a == traceparent("traced", "A", epoch)
+    spans = {span.name: f"00-{span.trace_id.hex()}-{span.span_id.hex()}-01" for span in collector.spans}
+    (call_a, epoch_a, parent_a), (call_b, epoch_b, parent_b) = result["output"]
+    assert (call_a, call_b) == (["traced", "A", 1], ["traced", "B", 1])
+    assert 0 < epoch_a < epoch_b
+    assert (parent_a, parent_b) == (spans["A"], spans["B"])
+    assert parent_a == traceparent("traced", "A", epoch_a)

@@ -23,7 +23,7 @@ BANDIT = [sys.executable, "-m", "bandit", "--configfile", "pyproject.toml", "--q
 
 Finding = tuple[int, str]
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1800)
 
 
 def test_bandit_finds_nothing() -> None:
@@ -71,7 +71,7 @@ def found(semgrep: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     options = ["--metrics=off", "--disable-version-check", "--quiet", "--json", "--no-git-ignore", "--jobs=1"]
     command: list[str | Path] = [semgrep / "semgrep", "scan", *options, "--config", RULES, ROOT / "dcf", planted]
     environment = {"PATH": f"{semgrep}:/usr/bin:/bin", "HOME": str(place)}
-    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     report: dict[str, Any] = json.loads(done.stdout)
     assert report["errors"] == []

@@ -1,4 +1,4 @@
-"""What an agent of a host gets of the skills of its Task."""
+"""The host turns the skills of a Task into texts and tool servers for its agent."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,6 +8,7 @@ import pytest
 from dcf.errors import ToolUnavailable
 from dcf.hosting.skill_tools import SkillTexts, taken
 from dcf.hosting.tool_servers import ToolServer
+from tests.support.tables import rows
 
 AT = {"name": "pricing", "transport": "streamable_http", "url": "http://h:1/mcp", "tools": ["add", "tax"]}
 
@@ -37,7 +38,7 @@ def test_what_is_secret_of_a_server_comes_from_the_environment_of_the_host() -> 
         of(skill(told))
 
 
-@pytest.mark.parametrize("name", ["DCF_API_KEY", "LETTA_API_KEY", "REDIS_URL"])
+@rows("name", ["DCF_API_KEY", "LETTA_API_KEY", "REDIS_URL"])
 def test_what_opens_dcf_is_sent_to_no_server_that_a_skill_names(name: str) -> None:
     told = AT | {"headers": {"Authorization": f"Bearer ${{{name}}}"}}
     with pytest.raises(ToolUnavailable, match=name):

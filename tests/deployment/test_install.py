@@ -1,4 +1,4 @@
-"""What clients and the registry are told: the snippets of docs/install.md and server.json."""
+"""The entries for clients and for the registry: the snippets of docs/install.md, and server.json."""
 
 import base64
 import json
@@ -9,7 +9,6 @@ from itertools import chain
 from typing import Any, get_args
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import pytest
 from letta_client.types import CreateStdioMcpServerParam, CreateStreamableHTTPMcpServerParam
 from packaging.requirements import Requirement
 from pydantic import SecretStr
@@ -18,6 +17,7 @@ from typer.testing import CliRunner
 from dcf.cli.app import app
 from dcf.settings import VARIABLES as SETTINGS
 from tests.support.paths import ROOT
+from tests.support.tables import rows
 
 PAGE = (ROOT / "docs" / "install.md").read_text("utf-8")
 BLOCKS: list[dict[str, Any]] = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
@@ -41,7 +41,7 @@ def is_accepted(arguments: list[str]) -> bool:
 # docs/install.md
 
 
-def test_a_server_that_a_client_starts_is_a_command_that_dcf_has_with_settings_that_it_has() -> None:
+def test_each_entry_that_starts_a_server_has_a_command_and_settings_of_dcf() -> None:
     started = [entry for entry in servers() if "command" in entry]
     assert len(started) == 4
     assert all((entry["command"], entry["args"]) == ("dcf", STDIO) for entry in started)
@@ -49,7 +49,7 @@ def test_a_server_that_a_client_starts_is_a_command_that_dcf_has_with_settings_t
     assert {name for entry in started for name in entry["env"]} <= set(SETTINGS)
 
 
-def test_a_server_that_a_client_calls_is_called_at_mcp_with_a_key_that_is_not_written_down() -> None:
+def test_each_entry_with_a_url_calls_mcp_and_holds_no_key() -> None:
     called = [entry for entry in servers() if "headers" in entry]
     assert len(called) == 3
     for entry in called:
@@ -85,8 +85,8 @@ def test_the_commands_for_claude_code_name_the_command_and_the_url() -> None:
     assert called[-3:-1] == ["http://localhost:8337/mcp", "--header"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "form"),
+@rows(
+    "kind, form",
     [("streamable_http", CreateStreamableHTTPMcpServerParam), ("stdio", CreateStdioMcpServerParam)],
 )
 def test_what_letta_is_sent_is_what_its_client_takes(kind: str, form: Any) -> None:
@@ -139,7 +139,7 @@ def test_what_the_registry_starts_is_a_command_that_dcf_has() -> None:
     assert arguments == STDIO
 
 
-@pytest.mark.parametrize("name", sorted(VARIABLES))
+@rows("name", sorted(VARIABLES))
 def test_a_variable_of_the_registry_is_the_setting_that_dcf_reads(name: str) -> None:
     told, field = VARIABLES[name], SETTINGS[name]
     assert told.get("isSecret", False) is (SecretStr in (field.annotation, *get_args(field.annotation)))

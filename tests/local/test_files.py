@@ -1,13 +1,17 @@
 """Files that a result names: hashed on the agent's machine, refused while one is missing, never from elsewhere."""
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
 
-from tests.system.local.conftest import ONE_TASK, Agent, Connecting, Json, Repository
+from dcf.errors import InvalidArgument
+from dcf.local.file_reading import found as found_file
+from tests.local.helper import ONE_TASK, Agent, Connecting, Json
+from tests.support.tables import rows
 
-pytestmark = [pytest.mark.anyio, pytest.mark.processes]
+pytestmark = pytest.mark.anyio
 
 
 async def work(agent: Agent) -> dict[str, Json]:
@@ -24,48 +28,59 @@ async def output_of(agent: Agent, work: dict[str, Json]) -> Json:
 
 
 async def test_hashes_of_files_stand_beside_the_output_that_names_them(
-    connecting: Connecting, repository: Repository, mode: str
+    connecting: Connecting, project: Path, mode: str
 ) -> None:
-    repository.write("docs/plan.md", "a plan")
+    (project / "docs").mkdir()
+    (project / "docs/plan.md").write_text("a plan")
     async with connecting(mode=mode) as agent:
         mine = await work(agent)
         output = {"files": ["docs/plan.md"], "note": "done"}
-        done = await agent.ok("update_workflow_control_plane", **mine, output_json=output, root=str(repository.root))
-        assert done["root"] == str(repository.root)
+        done = await agent.ok("update_workflow_control_plane", **mine, output_json=output, root=str(project))
+        assert done["root"] == str(project)
         kept = await output_of(agent, mine)
     digest = hashlib.sha256(b"a plan").hexdigest()
     assert kept == {**output, "file_hashes": {"docs/plan.md": {"sha256": digest, "size": 6}}}
 
 
 async def test_a_missing_file_is_refused_and_the_state_stays_with_its_worker(
-    connecting: Connecting, repository: Repository
+    connecting: Connecting, project: Path
 ) -> None:
-    async with connecting("--root", str(repository.root)) as agent:
+    async with connecting(project) as agent:
         mine = await work(agent)
         refused = await agent.call("update_workflow_control_plane", **mine, output_json='{"files": ["plan.md"]}')
         assert (refused["code"], "'plan.md' does not exist" in refused["error"]) == ("invalid_argument", True)
-        repository.write("plan.md", "now it does")
+        (project / "plan.md").write_text("now it does")
         assert (await agent.ok("update_workflow_control_plane", **mine, output_json='{"files": ["plan.md"]}'))["root"]
 
 
-@pytest.mark.parametrize("named", ["../secret", "/etc/hostname", "link-out", "directory", "", "link-loop", "pipe"])
-async def test_what_is_not_a_file_below_the_root_is_refused(
-    connecting: Connecting, repository: Repository, tmp_path: Path, named: str
-) -> None:
-    (tmp_path / "secret").write_text("secret")
-    (repository / "link-out").symlink_to(tmp_path / "secret")
-    (repository / "link-loop").symlink_to(repository / "link-loop")
-    (repository / "directory").mkdir()
-    __import__("os").mkfifo(repository / "pipe")
-    async with connecting("--root", str(repository.root)) as agent:
-        refused = await agent.call("local_files", paths=[named])
-        assert refused["code"] == "invalid_argument"
-        assert hashlib.sha256(b"secret").hexdigest() not in str(refused)
+@rows("named", ["../secret", "/etc/hostname", "link-out", "directory", "", "link-loop", "pipe", "a\0b"])
+def test_a_name_that_is_no_regular_file_below_the_root_is_refused(strange: Path, named: str) -> None:
+    with pytest.raises(InvalidArgument):
+        found_file(strange, named)
 
 
-async def test_a_link_that_stays_below_the_root_is_followed(connecting: Connecting, repository: Repository) -> None:
-    (repository / "link").symlink_to("README.md")
-    async with connecting("--root", str(repository.root)) as agent:
+async def test_a_tool_refuses_a_file_outside_the_root_and_shows_no_hash(connecting: Connecting, strange: Path) -> None:
+    async with connecting(strange) as agent:
+        for outside in ("../secret", "link-out"):
+            refused = await agent.call("local_files", paths=["README.md", outside])
+            assert refused["code"] == "invalid_argument"
+            assert hashlib.sha256(b"secret").hexdigest() not in str(refused)
+
+
+@pytest.fixture
+def strange(project: Path) -> Path:
+    """A project with names that are no files below its root."""
+    (project.parent / "secret").write_text("secret")
+    (project / "link-out").symlink_to(project.parent / "secret")
+    (project / "link-loop").symlink_to(project / "link-loop")
+    (project / "directory").mkdir()
+    os.mkfifo(project / "pipe")
+    return project
+
+
+async def test_a_link_that_stays_below_the_root_is_followed(connecting: Connecting, project: Path) -> None:
+    (project / "link").symlink_to("README.md")
+    async with connecting(project) as agent:
         (found,) = (await agent.ok("local_files", paths=["link"]))["files"]
     assert (found["path"], found["size"]) == ("README.md", 6)
 
@@ -79,12 +94,12 @@ async def test_an_output_that_names_no_files_needs_no_root_and_is_left_as_it_is(
 
 
 async def test_contents_become_artifacts_of_the_run_where_that_is_asked_for(
-    connecting: Connecting, repository: Repository
+    connecting: Connecting, project: Path
 ) -> None:
     """A long one goes in parts; the same call again keeps nothing twice."""
-    repository.write("small.txt", "small")
-    (repository / "large.bin").write_bytes(bytes(range(256)) * 4000)
-    async with connecting("--root", str(repository.root)) as agent:
+    (project / "small.txt").write_text("small")
+    (project / "large.bin").write_bytes(bytes(range(256)) * 4000)
+    async with connecting(project) as agent:
         mine = await work(agent)
         run = mine["workflow_id"]
         paths = ["small.txt", "large.bin"]

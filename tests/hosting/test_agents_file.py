@@ -1,4 +1,4 @@
-"""The agents file: what it says, and what is told of its mistakes."""
+"""The agents file: its settings, and the message for each mistake."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import pytest
 
 from dcf.errors import InvalidArgument
 from dcf.hosting.agents_file import RECIPES, AgentsFile, read_agents_file
+from tests.support.tables import rows
 
 
 def read(folder: Path, text: str, **environment: str) -> AgentsFile:
@@ -19,7 +20,7 @@ def test_an_agent_needs_no_more_than_a_handler(tmp_path: Path) -> None:
     assert (agent.profile.name, agent.source, agent.python, agent.concurrency) == ("a", "x.py:f", None, 1)
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@rows("recipe", RECIPES)
 def test_a_recipe_has_a_process_of_its_own(tmp_path: Path, recipe: str) -> None:
     (agent,) = read(tmp_path, f'[agents.a]\nrecipe = "{recipe}"').agents
     assert agent.source == RECIPES[recipe]
@@ -40,8 +41,8 @@ def test_texts_are_filled_from_the_environment(tmp_path: Path) -> None:
     assert "secret" not in repr(agent)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
+@rows(
+    "text, said",
     [
         ("", "no agents"),
         ("agents = 3", "no agents"),

@@ -7,9 +7,9 @@ from mcp.client.session import ClientRequestContext
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types import ListRootsResult, Root
 
-from tests.system.local.conftest import Connecting, Repository
+from tests.local.helper import Connecting
 
-pytestmark = [pytest.mark.anyio, pytest.mark.processes]
+pytestmark = pytest.mark.anyio
 
 
 class Roots:
@@ -32,16 +32,16 @@ async def test_without_any_root_a_call_is_refused_that_needs_one(connecting: Con
 
 
 async def test_the_clients_root_comes_before_the_option_and_that_of_the_call_before_both(
-    connecting: Connecting, repository: Repository, tmp_path: Path, mode: str
+    connecting: Connecting, project: Path, tmp_path: Path, mode: str
 ) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    roots = Roots(repository.root)
-    async with connecting("--root", str(other), mode=mode, list_roots_callback=roots) as agent:
-        assert (await agent.ok("local_files", paths=["README.md"]))["root"] == str(repository.root)
+    roots = Roots(project)
+    async with connecting(other, mode=mode, list_roots_callback=roots) as agent:
+        assert (await agent.ok("local_files", paths=["README.md"]))["root"] == str(project)
         assert (await agent.ok("local_files", paths=[], root=str(other)))["root"] == str(other)
         roots.paths = []
-    async with connecting("--root", str(other), mode=mode, list_roots_callback=roots) as agent:
+    async with connecting(other, mode=mode, list_roots_callback=roots) as agent:
         assert (await agent.ok("local_files", paths=[]))["root"] == str(other)
 
 
@@ -50,24 +50,24 @@ async def test_the_top_of_the_file_system_is_no_root_of_a_client(connecting: Con
         assert (await agent.call("local_files", paths=["etc/hostname"]))["code"] == "invalid_argument"
 
 
-async def test_of_several_roots_the_call_names_one(connecting: Connecting, repository: Repository, mode: str) -> None:
-    more = repository / "more"
+async def test_of_several_roots_the_call_names_one(connecting: Connecting, project: Path, mode: str) -> None:
+    more = project / "more"
     more.mkdir()
-    async with connecting(mode=mode, list_roots_callback=Roots(repository.root, more)) as agent:
+    async with connecting(mode=mode, list_roots_callback=Roots(project, more)) as agent:
         refused = await agent.call("local_worktree")
         assert str(more) in refused["error"]
-        assert (await agent.ok("local_worktree", root=str(more)))["root"] == str(more)
+        assert (await agent.ok("local_files", paths=[], root=str(more)))["root"] == str(more)
 
 
 async def test_roots_are_asked_for_again_when_they_changed(
-    connecting: Connecting, repository: Repository, tmp_path: Path
+    connecting: Connecting, project: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    roots = Roots(repository.root)
+    roots = Roots(project)
     async with connecting(mode="legacy", list_roots_callback=roots) as agent:
-        assert (await agent.ok("local_files", paths=[]))["root"] == str(repository.root)
-        assert (await agent.ok("local_files", paths=[]))["root"] == str(repository.root)
+        assert (await agent.ok("local_files", paths=[]))["root"] == str(project)
+        assert (await agent.ok("local_files", paths=[]))["root"] == str(project)
         assert roots.asked == 1
         roots.paths = [other]
         with pytest.warns(MCPDeprecationWarning):
@@ -76,7 +76,8 @@ async def test_roots_are_asked_for_again_when_they_changed(
             pass
 
 
-@pytest.mark.parametrize("root", ["relative", "/", "/no/such/place", "/etc/hostname", "a\0b", 7])
-async def test_a_root_that_is_no_directory_is_refused(connecting: Connecting, root: object) -> None:
+async def test_a_root_that_is_no_directory_is_refused(connecting: Connecting) -> None:
+    wrong: list[object] = ["relative", "/", "/no/such/place", "/etc/hostname", "a\0b", 7]
     async with connecting() as agent:
-        assert (await agent.call("local_worktree", root=root))["code"] == "invalid_argument"
+        codes = [(await agent.call("local_files", paths=[], root=root))["code"] for root in wrong]
+    assert codes == ["invalid_argument"] * len(wrong)

@@ -1,0 +1,90 @@
+"""Gates whose verdict is a command's exit code: run on the agent's machine with the call that completes the state."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.local.helper import Agent, Connecting, Json
+
+pytestmark = pytest.mark.anyio
+
+CHECK = {"name": "tests", "kind": "command", "command": "./check.sh --all", "max_attempts": 5}
+ALLOW = ("./check.sh *",)
+
+
+def gated(*gates: dict[str, Json]) -> dict[str, Json]:
+    return {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "Gates": list(gates), "End": True}}}}
+
+
+async def held(agent: Agent, *gates: dict[str, Json]) -> dict[str, Json]:
+    run = await agent.ok("start_run", workflow_json=gated(*gates), agents_map_json={"A": "me"})
+    mine = {"workflow_id": run["workflow_id"], "state": "A"}
+    taken = await agent.ok("acquire_state_lease", **mine, owner_agent_id="me")
+    return {**mine, "lease_token": taken["lease"]["token"], "new_status": "succeeded", "output_json": {"n": 1}}
+
+
+def check(project: Path, code: int) -> None:
+    write_check(project, f"echo checked $1\nexit {code}")
+
+
+def write_check(project: Path, script: str) -> None:
+    (project / "check.sh").write_text(f"#!/bin/sh\n{script}\n")
+    (project / "check.sh").chmod(0o755)
+
+
+async def test_a_completion_runs_the_command_and_is_sent_back_until_it_passes(
+    connecting: Connecting, project: Path
+) -> None:
+    check(project, 2)
+    async with connecting(project, allow=ALLOW) as agent:
+        mine = await held(agent, CHECK)
+        answer = await agent.call("update_workflow_control_plane", **mine)
+        assert answer["code"] == "needs_work"
+        (failed,) = answer["failed_criteria"]
+        assert (failed["exit_code"], failed["output_tail"]) == (2, "checked --all\n")
+        check(project, 0)
+        answer = await agent.ok("update_workflow_control_plane", **mine, request_id="mended")
+        (ran,) = answer["gates_run"]
+        assert (ran["verdict"], ran["decided"], answer["root"]) == ("pass", "ok", str(project))
+        read = await agent.ok("read_workflow_control_plane", workflow_id=mine["workflow_id"])
+        assert read["meta"]["status"] == "succeeded"
+
+
+async def test_no_command_from_the_server_runs_that_nobody_allowed(connecting: Connecting, project: Path) -> None:
+    """Neither with the completion nor when asked for: it is unavailable, which is no failure of the work."""
+    write_check(project, "touch ran")
+    async with connecting(project) as agent:
+        mine = await held(agent, CHECK)
+        answer = await agent.call("update_workflow_control_plane", **mine)
+        assert answer["code"] == "review_running"
+        (ran,) = (await agent.ok("local_gates", workflow_id=mine["workflow_id"]))["gates"]
+        assert (ran["verdict"], ran["exit_code"]) == ("unavailable", None)
+        assert "Nobody allowed" in ran["why"]
+        assert (await agent.call("update_workflow_control_plane", **mine))["code"] == "review_running"
+    assert not (project / "ran").exists()
+
+
+async def test_another_helper_that_may_runs_what_waits(connecting: Connecting, project: Path) -> None:
+    """The first is gone; what waits for a verdict is with the server."""
+    check(project, 0)
+    async with connecting(project) as agent:
+        mine = await held(agent, CHECK)
+        await agent.call("update_workflow_control_plane", **mine)
+    async with connecting(project, allow=ALLOW) as agent:
+        (ran,) = (await agent.ok("local_gates", workflow_id=mine["workflow_id"], state="A"))["gates"]
+        assert (ran["verdict"], ran["decided"]) == ("pass", "ok")
+        assert (await agent.ok("local_gates", workflow_id=mine["workflow_id"]))["gates"] == []
+        assert (await agent.ok("update_workflow_control_plane", **mine))["repeated"] is True
+
+
+async def test_gates_of_other_kinds_and_of_other_agents_are_left_to_them(connecting: Connecting, project: Path) -> None:
+    check(project, 0)
+    review = {"name": "review", "kind": "review", "reviewers": ["rita"]}
+    theirs = {**CHECK, "name": "ci", "reviewers": ["ci-1"]}
+    async with connecting(project, allow=ALLOW) as agent:
+        mine = await held(agent, review, theirs)
+        answer = await agent.call("update_workflow_control_plane", **mine)
+        assert (answer["code"], "gates_run" in answer) == ("review_running", False)
+        assert (await agent.ok("local_gates", workflow_id=mine["workflow_id"]))["gates"] == []
+        (ran,) = (await agent.ok("local_gates", workflow_id=mine["workflow_id"], agent_id="ci-1"))["gates"]
+        assert (ran["gate"], ran["decided"]) == ("ci", "ok")

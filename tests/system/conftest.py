@@ -1,0 +1,45 @@
+"""The second tier interrupts processes, and begins with its longest files."""
+
+import signal
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+# A job in the background of a shell ignores SIGINT, and so would every process that a test starts and interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+LIMIT_S: Final = 600
+"""Seconds of one test, also where other work leaves it a tenth of the machine; a wait in it ends earlier."""
+HERE: Final = Path(__file__).parent
+LONGEST_FIRST: Final = (
+    "lab/test_lab.py",
+    "quality/test_checks.py",
+    "processes/test_dcf_run.py",
+    "quality/test_security_checks.py",
+    "processes/test_direct_runs.py",
+    "processes/test_workers.py",
+    "processes/test_acceptance.py",
+    "hosting/test_acceptance.py",
+    "clients/test_checkers.py",
+    "clients/test_conformance.py",
+    "deployment/test_image.py",
+    "local/test_lasting.py",
+    "hosting/test_commands.py",
+)
+"""Files that take a minute and more. A long file at the end would keep one worker busy and the others idle."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let `--dist loadfile` keep the order of the files, which it otherwise sorts by their number of tests."""
+    config.option.loadscopereorder = False
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sort the long files to the front; the order that pytest-randomly drew is otherwise kept."""
+    ranks = {HERE / name: rank for rank, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+    for item in items:
+        if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(LIMIT_S))
