@@ -36,8 +36,6 @@ from tests.support.trouble import Killer
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
-pytest_plugins = ("tests.letta.fixtures",)
-
 # How long an example takes says how busy the machine is; everything else stays as it is where the tests run.
 settings.register_profile("untimed", parent=settings.default, deadline=None)
 settings.load_profile("untimed")
