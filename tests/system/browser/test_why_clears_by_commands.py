@@ -1,59 +1,25 @@
 """The command that the page of reasons shows clears the reason when it runs."""
 
 import os
-import re
-import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from html import unescape
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from dcf.application import Application, open_application
-from dcf.settings import Settings
-from dcf.store import keys
-from dcf.web.site import build_site
-from tests.support.ahead import now
-from tests.support.restricted import RestrictedRedis
+from dcf.application import Application
 from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.support.world import World
 from tests.web import stuck_runs
 from tests.web.browsing import text_of
+from tests.web.test_why_clears import _clock, causes, command_on, here, visitor
 from tests.web.visitors import Visitor
 
+__all__ = ["_clock", "here", "visitor"]
+
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-def here(server: RestrictedRedis) -> Iterator[Application]:
-    """A control plane on the Redis on which `real` scripts its runs, for whoever operates it on this machine."""
-    with opened(server.url) as found:
-        yield found
-
-
-@contextmanager
-def opened(url: str) -> Iterator[Application]:
-    chosen = {"redis_url": url, "auth": "off", "allow_operator": True}
-    with open_application(Settings.model_validate(chosen)) as found:
-        yield found
-
-
-@pytest.fixture
-def visitor(here: Application) -> Visitor:
-    return Visitor(build_site(here, may_act=True))
-
-
-@pytest.fixture(autouse=True)
-def _clock(real: World) -> None:
-    real.ask("SET", keys.SERVER_TIME, now(real))
-
-
-def causes(application: Application, run: str) -> list[str]:
-    return [one.cause.value for one in application.diagnosis.explain(run).findings]
 
 
 def dcf(url: str, *words: str) -> subprocess.Popen[str]:
@@ -61,15 +27,6 @@ def dcf(url: str, *words: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "dcf", *words]
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "REDIS_URL": url}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-
-async def command_on(visitor: Visitor, run: str) -> list[str]:
-    """The words of the one command that the page shows, without the name of the program."""
-    page = (await visitor.get(f"/ui/why?run={run}")).text
-    (shown,) = re.findall(r'<pre class="command"><code>(.*?)</code>', page)
-    program, *words = shlex.split(unescape(shown))
-    assert program == "dcf"
-    return words
 
 
 @pytest.mark.processes

@@ -4,30 +4,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from dcf.store.connection import Connections, open_pool
-from tests.support.servers import redis_server
+from tests.cli.test_doctor import own, url
 from tests.support.tables import rows
 from tests.support.world import World
 
-DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[World]:
-    """dcf on a server that keeps everything, of this test alone."""
-    with redis_server(tmp_path, *DURABLE) as port:
-        world = World(connections=Connections(open_pool(f"redis://127.0.0.1:{port}")))
-        yield world
-        world.connections.close()
-
-
-def url(world: World) -> str:
-    return f"redis://127.0.0.1:{world.ask('CONFIG', 'GET', 'port')[1].decode()}"
+__all__ = ["own"]
 
 
 @rows("transport", ["stdio", "http"])
