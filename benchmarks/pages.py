@@ -17,9 +17,9 @@ from dcf.application import open_application
 from dcf.settings import Settings
 from dcf.web.site import build_site
 from tests.support.restricted import restricted_redis
+from tests.system.browser.browser import opened_browser
+from tests.system.browser.demo_runs import Crew
 from tests.tools.calls import serving
-from tests.web.browser import opened_browser
-from tests.web.demo_runs import Crew
 
 _RUNS: Final = 500
 _STATES: Final = 150

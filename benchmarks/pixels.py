@@ -19,8 +19,8 @@ from benchmarks.waiting import serving
 from dcf.application import open_application
 from dcf.settings import Settings
 from tests.support.restricted import restricted_redis
-from tests.web.browser import opened_browser
-from tests.web.demo_runs import Crew
+from tests.system.browser.browser import opened_browser
+from tests.system.browser.demo_runs import Crew
 
 _EVENTS: Final = 50
 _QUIET_MS: Final = 700

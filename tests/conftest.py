@@ -37,7 +37,7 @@ from tests.support.trouble import Killer
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
-pytest_plugins = ("tests.letta.fixtures", "tests.support.advice", "tests.support.selection")
+pytest_plugins = ("tests.support.advice", "tests.support.selection")
 
 # How long an example takes says how busy the machine is; everything else stays as it is where the tests run.
 settings.register_profile("untimed", parent=settings.default, deadline=None)

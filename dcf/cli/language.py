@@ -30,6 +30,7 @@ _STAGES: Final = {
     "schema": "form",
     "imports": "imports",
     "references": "references",
+    "static": "names and steps",
     "graph": "language",
 }
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from dcf.cli.app import app
 from dcf.values.json_text import Json
+from tests.support.command_line import call
 from tests.support.restricted import RestrictedRedis
 from tests.support.servers import listens, running
 from tests.support.waiting import wait_until
@@ -23,7 +23,7 @@ Seed = Callable[..., str]
 def dcf(server: RestrictedRedis, monkeypatch: pytest.MonkeyPatch) -> Dcf:
     """Call `dcf` with arguments, on the session's Redis; named arguments are environment variables."""
     monkeypatch.setenv("REDIS_URL", server.url)
-    return _call
+    return call
 
 
 @pytest.fixture
@@ -31,15 +31,7 @@ def dcf_alone(short_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     """Call `dcf` on an embedded Redis of its own, which each call starts and stops."""
     monkeypatch.delenv("REDIS_URL", raising=False)
     monkeypatch.setenv("DCF_DATA_DIR", str(tmp_path / "data"))
-    return _call
-
-
-def _call(*arguments: object, **environment: str) -> Result:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
-    if not isinstance(result.exception, SystemExit | None):
-        raise result.exception
-    assert "Traceback" not in result.output
-    return result
+    return call
 
 
 @pytest.fixture

@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from dcf.cli.app import app
 from dcf.core.model import RunStatus
 from tests.cli.conftest import Dcf
+from tests.support.command_line import call
 from tests.support.machines import Document, workflow
 from tests.support.scopes import task
 from tests.support.world import World
@@ -46,10 +45,10 @@ def test_a_task_is_kept_alive_and_answered_and_every_face_says_so(dcf: Dcf, worl
 def test_a_token_on_standard_input_fails_the_task(world: World, asking: str) -> None:
     token = world.given(asking, "Ask")["token"]
     given = ("--error", "No", "--cause", "why", "--usage", '{"tokens_out": 7}')
-    told = CliRunner().invoke(app, ["task", "failure", "-", *given], input=f"{token}\n")
+    told = call("task", "failure", "-", *given, stdin=f"{token}\n")
     assert told.exit_code == 0
     assert world.run_status(asking) is RunStatus.FAILED
-    used = CliRunner().invoke(app, ["usage", asking, "--json"]).stdout
+    used = call("usage", asking, "--json").stdout
     assert json.loads(used)["total"]["tokens_out"] == 7
 
 

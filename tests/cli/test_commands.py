@@ -1,16 +1,10 @@
 """What each command prints for people and for programs."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 import uuid
 from pathlib import Path
 
-import pytest
-
-from dcf.core.finalization import Finalize
 from dcf.core.health_findings import Topic
 from dcf.core.lease import Acquire
 from dcf.core.model import Status
@@ -161,29 +155,6 @@ def test_events_are_one_line_or_one_object_each(dcf: Dcf, seed: Seed) -> None:
     assert all(re.match(r"\d\d:\d\d:\d\d\.\d{3}  [A-Z]\w+", line) for line in lines)
 
 
-def test_follow_ends_when_the_run_ends(seed: Seed, world: World, environment: dict[str, str]) -> None:
-    run_id = seed(agent="agent-1")
-    command = [sys.executable, "-m", "dcf", "events", run_id, "--follow", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["type"] == "RunCreated"
-        assert process.poll() is None
-        world.plane.finalize(run_id, Finalize(workflow_id=run_id))
-        rest = [json.loads(line)["type"] for line in process.stdout]
-    assert "RunFinalized" in rest
-    assert process.returncode == 0
-
-
-def test_a_reader_that_goes_away_is_no_failure(seed: Seed, environment: dict[str, str]) -> None:
-    run_id = seed()
-    shell = f"{sys.executable} -m dcf events {run_id} | head -n 1"
-    finished = subprocess.run(
-        ["/bin/sh", "-c", shell], capture_output=True, text=True, env=environment, timeout=60, check=False
-    )
-    assert "RunCreated" in finished.stdout
-    assert finished.stderr == ""
-
-
 # pulse and doctor
 
 
@@ -203,19 +174,6 @@ def test_one_look_of_the_clock_ends_when_what_was_owed_to_a_platform_was_tried(
     dcf("pulse", "--once", LETTA_BASE_URL=f"http://127.0.0.1:{free_port()}")
     (failure,) = (event for event in world.events(run_id) if event.type == "NotificationFailed")
     assert (failure.data["failure"], failure.data["agent"]) == ("platform_unavailable", elsewhere)
-
-
-def test_the_clock_goes_on_until_it_is_stopped(seed: Seed, world: World, environment: dict[str, str]) -> None:
-    """And ends without a word of anger when it is."""
-    run_id = seed(agent="agent-pulse")
-    world.plane.kick_off(run_id, "initial")
-    command = [sys.executable, "-m", "dcf", "pulse", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as clock:
-        assert clock.stdout is not None
-        assert json.loads(clock.stdout.readline())["done"] >= 1
-        clock.terminate()
-        _, said = clock.communicate(timeout=30)
-    assert (clock.returncode, said) == (143, "")
 
 
 def test_doctor_says_in_words_what_it_found(dcf_alone: Dcf) -> None:
@@ -261,48 +219,3 @@ def test_doctor_tells_of_a_run_that_no_list_has_and_mends_it_when_told_to(dcf_al
     assert "and this was mended: missing on lists: runs 1, live runs 1;" in mended
     assert listed()
     assert "they name every run, agent and API key, and nothing else." in " ".join(dcf_alone("doctor").stdout.split())
-
-
-# serve and worker, as programs that start them see them
-
-
-def test_serve_tells_its_address(environment: dict[str, str]) -> None:
-    command = [sys.executable, "-m", "dcf", "serve", "--transport", "http", "--auth", "off", "--port", "0", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as found:
-        assert found.stdout is not None
-        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/mcp", json.loads(found.stdout.readline())["url"])
-        found.terminate()
-        _, said = found.communicate(timeout=30)
-    assert found.returncode == 143
-    assert "Traceback" not in said
-
-
-def test_worker_tells_what_it_serves(tmp_path: Path, environment: dict[str, str]) -> None:
-    """A module of the current directory, which imports what lies beside it."""
-    (tmp_path / "beside.py").write_text("NAMES = ['Pack', 'Ship']\n")
-    (tmp_path / "shop.py").write_text(
-        "import beside\nfrom dcf.worker import task\nfor name in beside.NAMES:\n    task(name)(lambda given: given)\n"
-    )
-    for source, options, states in (("shop", [], ["Pack", "Ship"]), ("shop.py", ["--state", "Ship"], ["Ship"])):
-        command = [sys.executable, "-m", "dcf", "worker", source, "--agent-id", "me", "--json", *options]
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, cwd=tmp_path
-        ) as found:
-            assert found.stdout is not None
-            assert json.loads(found.stdout.readline()) == {"agent_id": "me", "states": states}
-            found.terminate()
-
-
-def test_what_an_old_encoding_lacks_is_replaced(seed: Seed, environment: dict[str, str]) -> None:
-    run_id = seed({"name": "Zoë"})
-    command = [sys.executable, "-m", "dcf", "show", run_id]
-    finished = subprocess.run(
-        command, capture_output=True, env=environment | {"PYTHONIOENCODING": "ascii"}, timeout=60, check=False
-    )
-    assert finished.returncode == 0, finished.stderr
-    assert b'"name": "Zo?"' in finished.stdout
-
-
-@pytest.fixture
-def environment(dcf: Dcf) -> dict[str, str]:
-    return dict(os.environ)

@@ -1,7 +1,6 @@
 """The commands that operate a run, for people and for programs."""
 
 import json
-import sys
 
 import pytest
 
@@ -9,9 +8,7 @@ from dcf.cli.live_progress import LiveProgress
 from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus, Status
 from tests.cli.conftest import Dcf, Seed
-from tests.support.restricted import RestrictedRedis
 from tests.support.tables import rows
-from tests.support.terminal import on_a_terminal
 from tests.support.world import World
 
 
@@ -44,19 +41,6 @@ def test_a_run_is_cancelled_when_that_is_said(dcf: Dcf, seed: Seed, world: World
     again = dcf("pause", run)
     assert again.exit_code == 1
     assert "run_over: The run is over: it is cancelled." in again.stderr
-
-
-def test_on_a_terminal_it_is_asked_before_anything_is_lost(server: RestrictedRedis, seed: Seed, world: World) -> None:
-    run = seed(agent="agent-1")
-    command = (sys.executable, "-m", "dcf", "cancel", run)
-    with on_a_terminal(*command, REDIS_URL=server.url) as terminal:
-        terminal.until(rf"Cancel run {run}\? .* \[y/N\]")
-        assert terminal.type("n") == 1
-    assert world.run_status(run) is RunStatus.RUNNING
-    with on_a_terminal(*command, REDIS_URL=server.url) as terminal:
-        terminal.until("y/N")
-        assert terminal.type("y") == 0
-    assert world.run_status(run) is RunStatus.CANCELLED
 
 
 def test_a_repeated_command_says_that_it_was_applied_before(dcf: Dcf, seed: Seed) -> None:

@@ -1,16 +1,13 @@
 """`dcf delete`, `dcf hold` and `dcf prune`: what they ask, do and say."""
 
 import json
-import sys
 import uuid
 
 import pytest
 
 from dcf.store.audit_trail import AuditTrail
 from tests.cli.conftest import Dcf, Seed
-from tests.support.restricted import RestrictedRedis
 from tests.support.tables import rows
-from tests.support.terminal import on_a_terminal
 from tests.support.world import World
 
 LONG_AGO = "2020-01-01T00:00:00.000000Z"
@@ -48,15 +45,6 @@ def test_a_run_is_deleted_with_yes_and_only_with_yes_where_nobody_can_be_asked(
     (entry,) = (one for one in AuditTrail(world.connections).newest(20) if one.about.get("workflow_id") == run)
     assert (entry.change, entry.by, entry.outcome, entry.about["reason"]) == ("delete_run", "local", "ok", "a test")
     assert json.loads(dcf("delete", run, "--yes", "--json").stdout) == {"workflow_id": run, "existed": False}
-
-
-def test_on_a_terminal_it_asks_before_it_deletes(dcf: Dcf, server: RestrictedRedis, seed: Seed, world: World) -> None:
-    run = seed()
-    for answer, code, is_there in (("n", 1, True), ("y", 0, False)):
-        with on_a_terminal(sys.executable, "-m", "dcf", "delete", run, REDIS_URL=server.url) as terminal:
-            terminal.until(r"and all that is kept of it\? \[y/N\]")
-            assert terminal.type(answer) == code
-        assert there(world, run) == is_there
 
 
 def test_a_running_run_is_not_deleted(dcf: Dcf, seed: Seed, world: World) -> None:

@@ -1,19 +1,12 @@
 """`dcf skills` and `dcf stub` on the command line, and the workflows that ship with dcf."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import httpx2
 import pytest
-from typer.testing import CliRunner, Result
 
-from dcf.cli.app import app
+from tests.support.command_line import call
 from tests.support.paths import ROOT
 from tests.support.tables import rows
 
@@ -22,14 +15,6 @@ kind: Skill
 metadata: {name: a, version: one}
 spec: {directives: Do it., tools: [{ref: x}]}
 """
-
-
-def call(*arguments: object, **environment: str) -> Result:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
-    if not isinstance(result.exception, SystemExit | None):
-        raise result.exception
-    assert "Traceback" not in result.output
-    return result
 
 
 @pytest.fixture
@@ -164,33 +149,6 @@ def test_the_support_session_can_be_tried_without_agents() -> None:
 
 
 # dcf stub
-
-
-def dcf_stub(*arguments: str, **environment: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "dcf", "stub", "--port", "0", "--json", "--leash", *arguments]
-    return subprocess.Popen(
-        command, cwd=ROOT, env=os.environ | environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-
-
-@pytest.fixture
-def stub() -> Iterator[str]:
-    """The shipped tools, served by a process of their own; ends when its standard input does."""
-    with dcf_stub() as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        yield json.loads(process.stdout.readline())["url"].removesuffix("/mcp")
-        process.stdin.close()
-        process.wait(20)
-
-
-def test_stub_serves_the_shipped_tools_on_loopback(stub: str) -> None:
-    assert stub.startswith("http://127.0.0.1:")
-    health: dict[str, Any] = httpx2.get(f"{stub}/healthz").json()
-    assert (health["ok"], health["servers"], health["tools"], health["config_problem"]) == (True, 5, 13, None)
-    assert httpx2.get(f"{stub}/metrics").json()["totals"]["tool_calls"] == 0
-    for host, status in (("stub-mcp:8765", 200), ("evil.example", 421)):
-        assert httpx2.get(f"{stub}/healthz", headers={"Host": host}).status_code == status
 
 
 def test_stub_says_what_is_wrong_with_its_configuration(tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 """`dcf timeline`, and what `dcf export --as` makes of a run: on Redis, and of a file without it."""
 
 import json
-import re
-import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -13,7 +11,6 @@ from tests.runs.test_diagnosis import started
 from tests.support.machines import workflow
 from tests.support.scopes import task
 from tests.support.tables import rows
-from tests.support.terminal import on_a_terminal
 from tests.support.world import World
 from tests.web.run_stories import let_a_moment_pass
 
@@ -70,15 +67,6 @@ def test_a_pipe_gets_a_line_for_each_segment_and_a_file_the_same(dcf: Dcf, run: 
     assert dcf("timeline", "--file", file, REDIS_URL=NOWHERE).stdout == lines
     last = lines.splitlines()[-1].split("\t")
     assert (last[0], last[2][-1], last[3:]) == ("Second", "+", ["working", "attempt 1", "bob"])
-
-
-def test_a_terminal_gets_a_bar_for_each_state(run: str, dcf: Dcf) -> None:
-    with on_a_terminal(sys.executable, "-m", "dcf", "timeline", run) as terminal:
-        assert terminal.end() == 0
-        shown = terminal.text
-    assert "█" in shown
-    assert re.search(r"First .*█.*  [\d.]+ m?s +succeeded", shown)
-    assert "lost lease" in shown
 
 
 @rows("of_a_file", [False, True])

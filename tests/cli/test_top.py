@@ -1,7 +1,6 @@
 """`dcf top`: what is stuck, and who holds what; live on a terminal, once for a program."""
 
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,7 +16,6 @@ from tests.runs.test_diagnosis import started
 from tests.support.machines import workflow
 from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.support.scopes import task
-from tests.support.terminal import on_a_terminal
 from tests.support.world import World
 
 
@@ -100,9 +98,3 @@ def test_a_screen_that_is_too_small_shows_some_of_both() -> None:
     lines = captured.get().splitlines()
     assert len(lines) <= 20
     assert [sum(line.startswith(word) for line in lines) for word in ("run-", "agent-")] == [7, 7]
-
-
-def test_a_terminal_is_drawn_until_ctrl_c(dcf: Dcf, run: str) -> None:
-    with on_a_terminal(sys.executable, "-m", "dcf", "top") as terminal:
-        terminal.until("top-ann")
-        assert terminal.interrupt() == 0

@@ -11,10 +11,10 @@ import pytest
 from dcf.adapters.letta import LettaOptions, LettaPlatform
 from dcf.errors import AgentUnknown, DcfError, InvalidArgument, PlatformUnavailable
 from dcf.ports import AgentWish, ToolWish
-from tests.letta.waiting import NOBODY
 from tests.support.servers import free_port
 from tests.support.tables import rows
 
+NOBODY = "agent-00000000-0000-4000-8000-000000000000"
 REGISTERED = ToolWish(name="t", definition={"type": "registered", "platformToolId": "tool-1"})
 SERVED = ToolWish(
     name="t", definition={"type": "mcp_server", "toolName": "t"}, server={"name": "s", "url": "http://192.0.2.1/mcp"}

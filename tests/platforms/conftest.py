@@ -1,11 +1,11 @@
 """Every agent platform, one after the other: what is tested here holds for all of them.
 
-Another platform joins by a `Site` of its own in `SITES`.
+Another platform joins by a `Site` of its own in `SITES`. A real Letta joins in `tests/system/letta/platforms`.
 """
 
 import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from dcf.workforce.crew.templates import Staffing
 from dcf.workforce.crew.workers import Workers
 from dcf.workforce.skills.equipment import Equipment, Limits
 from dcf.workforce.skills.holdings_documents import HoldingsDocuments
-from tests.letta.server import LettaServer
 from tests.support.faults import WholePlatform
 from tests.support.skill_manifests import REGISTRY
 from tests.support.world import World
@@ -97,26 +96,9 @@ def _mailbox(world: World) -> Site:
 SITES: dict[str, Callable[[World], Site]] = {"mailbox": _mailbox}
 
 
-ELSEWHERE = ("test_every_transport_of_the_seed_is_known", "test_no_secret_of_the_registry_reaches_the_store")
-"""Tests whose registry names a server that is not there; the mailbox does not look."""
-
-
-@pytest.fixture(scope="session")
-def on_letta(letta_server: LettaServer) -> Iterator[Site]:
-    from tests.platforms.letta_site import letta_site  # noqa: PLC0415 - its library takes a second
-
-    with letta_site(letta_server) as found:
-        yield found
-
-
-@pytest.fixture(params=[*sorted(SITES), pytest.param("letta", marks=[pytest.mark.letta, pytest.mark.timeout(600)])])
+@pytest.fixture(params=sorted(SITES))
 def site(request: pytest.FixtureRequest, real: World) -> Site:
-    if request.param != "letta":
-        return SITES[request.param](real)
-    if request.node.originalname in ELSEWHERE:
-        pytest.skip("its registry names a server that is not there")
-    found: Site = request.getfixturevalue("on_letta")
-    return found
+    return SITES[request.param](real)
 
 
 @pytest.fixture

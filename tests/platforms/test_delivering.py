@@ -17,14 +17,8 @@ from tests.support.waiting import wait_until
 from tests.support.world import World
 
 
-@pytest.fixture(params=[*sorted(SITES), pytest.param("letta", marks=[pytest.mark.letta, pytest.mark.timeout(600)])])
+@pytest.fixture(params=sorted(SITES))
 def site(request: pytest.FixtureRequest, real: World) -> Iterator[DeliverySite]:
-    if request.param == "letta":
-        from tests.platforms.letta_site import letta_deliveries  # noqa: PLC0415 - its library takes a second
-
-        with letta_deliveries(*map(request.getfixturevalue, ("letta_server", "shared_model"))) as found:
-            yield found
-        return
     with SITES[request.param](real) as found:
         yield found
 

@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from dcf.application import Application
 from tests.support.waiting import wait_until
-from tests.web.served import Run
+from tests.web.worked_runs import Run
 
 PATIENCE_S = 20
 

@@ -308,10 +308,8 @@ async def test_a_tool_that_is_no_action_cannot_be_called_by_a_form(operator: Vis
     assert (await confirm(operator, tool, {}, await token_of(operator))).status_code == 404
 
 
-@rows("tool", sorted(one for one in ACTIONS if ACTIONS[one].of("workflow_id")))
+@rows("tool", sorted(one for one in ACTIONS.keys() - {"start_run"} if ACTIONS[one].of("workflow_id")))
 async def test_a_key_of_another_project_changes_nothing_of_a_run(keyed: Application, tool: str) -> None:
-    if tool == "start_run":
-        pytest.skip("it begins a run, and names none that is there")
     run, visitor = create(keyed, project="shop"), await logged_in(keyed, *ALL_SCOPES, project="barn")
     before = _seen(keyed, run)
     answer = await confirm(visitor, tool, fields_of(tool, run), await token_of(visitor))

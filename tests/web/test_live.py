@@ -18,7 +18,7 @@ from dcf.web.live_streams import Stream
 from tests.support.tables import rows
 from tests.tools.calls import TWO_TASKS
 from tests.web.listening import PATIENCE_S, Listener, in_thread, info, is_read, listening, steps, steps_after
-from tests.web.served import a_run, chain
+from tests.web.worked_runs import a_run, chain
 
 pytestmark = pytest.mark.anyio
 

@@ -26,7 +26,7 @@ from tests.support.servers import redis_server
 from tests.support.tables import rows
 from tests.tools.calls import TWO_TASKS
 from tests.web.listening import PATIENCE_S, Listener, in_thread, is_read, listening, steps_after
-from tests.web.served import a_run
+from tests.web.worked_runs import a_run
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from dcf.application import Application
 from dcf.web.shared_pages import SharedPages
 from tests.support.tables import rows
 from tests.web.listening import Listener, in_thread, listening, steps
-from tests.web.served import a_run, chain
+from tests.web.worked_runs import a_run, chain
 
 pytestmark = pytest.mark.anyio
 

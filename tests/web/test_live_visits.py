@@ -13,8 +13,8 @@ from dcf.web.site import build_site
 from tests.support.tables import rows
 from tests.tools.calls import TWO_TASKS
 from tests.web.listening import PATIENCE_S, Listener, in_thread, listening
-from tests.web.served import a_run
 from tests.web.visitors import Visitor
+from tests.web.worked_runs import a_run
 
 pytestmark = pytest.mark.anyio
 

@@ -1,4 +1,4 @@
-"""What the page of reasons advises clears the reason: its button is pressed and confirmed, or its command is run."""
+"""What the page of reasons advises clears the reason: its button is pressed and confirmed."""
 
 import os
 import re
@@ -27,7 +27,6 @@ from tests.store.test_faults import TROUBLES, server_for
 from tests.support.ahead import now
 from tests.support.restricted import RestrictedRedis
 from tests.support.tables import rows
-from tests.support.waiting import wait_until
 from tests.support.world import World
 from tests.web import stuck_runs
 from tests.web.browsing import text_of
@@ -187,41 +186,6 @@ async def command_on(visitor: Visitor, run: str) -> list[str]:
     return words
 
 
-@pytest.mark.processes
-async def test_a_state_that_nobody_takes_is_done_by_the_worker_whose_command_is_shown(
-    here: Application, visitor: Visitor, real: World, tmp_path: Path
-) -> None:
-    run = stuck_runs.not_taken(real, f"a-{real.name()}")
-    assert "not taken" in text_of((await visitor.get(f"/ui/why?run={run}")).text)
-    functions = tmp_path / "functions.py"
-    functions.write_text("from dcf.worker import task\n\n\n@task('A')\ndef work(given):\n    return {}\n", "utf-8")
-    words = [str(functions) if one == "FUNCTIONS.py" else one for one in await command_on(visitor, run)]
-    worker = dcf(here.redis_url, *words, "--direct")
-    try:
-        wait_until(lambda: causes(here, run) == ["nobody_assigned"], 30)  # that of B
-    finally:
-        worker.terminate()
-        worker.communicate(timeout=30)
-    assert "not taken" not in text_of((await visitor.get(f"/ui/why?run={run}")).text)
-
-
-@pytest.mark.processes
-@rows("script", [stuck_runs.clock_late, stuck_runs.clock_absent], ids=lambda one: str(one.__name__))
-async def test_a_clock_that_does_not_come_is_the_one_whose_command_is_shown(
-    here: Application, visitor: Visitor, real: World, script: Callable[[World], str]
-) -> None:
-    run = script(real)
-    shown = script.__name__.replace("_", " ")
-    assert shown in text_of((await visitor.get(f"/ui/why?run={run}")).text)
-    clock = dcf(here.redis_url, *await command_on(visitor, run))
-    try:
-        wait_until(lambda: causes(here, run) != [script.__name__], 30)
-    finally:
-        clock.terminate()
-        clock.communicate(timeout=30)
-    assert shown not in text_of((await visitor.get(f"/ui/why?run={run}")).text)
-
-
 @rows("script", [stuck_runs.timer_due, stuck_runs.retry_due], ids=lambda one: str(one.__name__))
 async def test_what_waits_for_a_time_goes_on_when_it_comes(
     here: Application, visitor: Visitor, real: World, script: Callable[[World], str]
@@ -267,7 +231,6 @@ async def test_a_definition_that_was_lost_is_restored_from_a_backup(visitor: Vis
     assert "definition unknown" not in text_of((await visitor.get(f"/ui/why?run={run}")).text)
 
 
-@pytest.mark.processes
 async def test_a_redis_that_refuses_writes_is_named_until_it_takes_them(tmp_path: Path) -> None:
     trouble = TROUBLES["NOREPLICAS"]
     with server_for(tmp_path, trouble) as (url, server), opened(url) as here:

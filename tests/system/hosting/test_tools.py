@@ -15,9 +15,9 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from dcf.errors import RunFailed
 from dcf.hosting.protocol import AgentTool, ToolResult
 from dcf.hosting.tool_endpoint import served
-from tests.letta.mcp_servers import McpService, mcp_service
 from tests.support.paths import ROOT
 from tests.system.hosting.conftest import Hosting
+from tests.system.letta.mcp_servers import McpService, mcp_service
 from tests.system.processes.site import LONG
 
 PLACES = pytest.mark.parametrize("process", ["false", "true"], ids=["in the host", "in a child"])

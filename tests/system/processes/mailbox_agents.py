@@ -16,10 +16,10 @@ from typing import Any, Self
 
 from dcf.errors import ToolCallFailed
 from dcf.tools.client import ToolClient, connect
-from tests.letta.minds import LEASE_S, WORK, is_ok
-from tests.letta.model import Call, Conversation, Reply, Result
-from tests.letta.planner_mind import planner
 from tests.support.paths import ROOT
+from tests.system.letta.minds import LEASE_S, WORK, is_ok
+from tests.system.letta.model import Call, Conversation, Reply, Result
+from tests.system.letta.planner_mind import planner
 
 Json = Any
 WAIT_S = 1

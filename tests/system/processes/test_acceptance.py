@@ -1,7 +1,7 @@
 """The order workflow by mailbox agents: from a request to the audit record, through MCP tools alone.
 
 Every server is a process, every agent a client with connections of its own. The test starts servers and agents and
-looks; no step of the run is done on an agent's behalf. `tests/letta` has the same run with agents on a real Letta.
+looks; no step of the run is done on an agent's behalf. In `tests/system/letta` the agents live on a real Letta.
 """
 
 import json
@@ -21,10 +21,10 @@ import pytest
 
 from dcf.errors import ToolCallFailed
 from dcf.tools.client import ToolClient, connect
-from tests.letta.minds import is_ok
-from tests.letta.planner_mind import NEEDED
 from tests.support.paths import ROOT
 from tests.support.waiting import wait_until
+from tests.system.letta.minds import is_ok
+from tests.system.letta.planner_mind import NEEDED
 from tests.system.processes.mailbox_agents import Exchange, Hands, Job, Planner, serve
 from tests.system.processes.runs import TOTAL, read
 from tests.system.processes.shop import Shop, shop

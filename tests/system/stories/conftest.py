@@ -1,0 +1,8 @@
+"""Stories of several clients at servers that die."""
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"

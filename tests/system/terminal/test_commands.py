@@ -1,0 +1,92 @@
+"""Commands in processes: what follows a run, serves or works until it is stopped, and what a closed pipe does."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dcf.core.finalization import Finalize
+from tests.cli.conftest import Dcf, Seed
+from tests.support.world import World
+
+
+def test_follow_ends_when_the_run_ends(seed: Seed, world: World, environment: dict[str, str]) -> None:
+    run_id = seed(agent="agent-1")
+    command = [sys.executable, "-m", "dcf", "events", run_id, "--follow", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["type"] == "RunCreated"
+        assert process.poll() is None
+        world.plane.finalize(run_id, Finalize(workflow_id=run_id))
+        rest = [json.loads(line)["type"] for line in process.stdout]
+    assert "RunFinalized" in rest
+    assert process.returncode == 0
+
+
+def test_a_reader_that_goes_away_is_no_failure(seed: Seed, environment: dict[str, str]) -> None:
+    run_id = seed()
+    shell = f"{sys.executable} -m dcf events {run_id} | head -n 1"
+    finished = subprocess.run(
+        ["/bin/sh", "-c", shell], capture_output=True, text=True, env=environment, timeout=60, check=False
+    )
+    assert "RunCreated" in finished.stdout
+    assert finished.stderr == ""
+
+
+def test_the_clock_goes_on_until_it_is_stopped(seed: Seed, world: World, environment: dict[str, str]) -> None:
+    """And ends without a word of anger when it is."""
+    run_id = seed(agent="agent-pulse")
+    world.plane.kick_off(run_id, "initial")
+    command = [sys.executable, "-m", "dcf", "pulse", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as clock:
+        assert clock.stdout is not None
+        assert json.loads(clock.stdout.readline())["done"] >= 1
+        clock.terminate()
+        _, said = clock.communicate(timeout=30)
+    assert (clock.returncode, said) == (143, "")
+
+
+def test_serve_tells_its_address(environment: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "dcf", "serve", "--transport", "http", "--auth", "off", "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as found:
+        assert found.stdout is not None
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/mcp", json.loads(found.stdout.readline())["url"])
+        found.terminate()
+        _, said = found.communicate(timeout=30)
+    assert found.returncode == 143
+    assert "Traceback" not in said
+
+
+def test_worker_tells_what_it_serves(tmp_path: Path, environment: dict[str, str]) -> None:
+    """A module of the current directory, which imports what lies beside it."""
+    (tmp_path / "beside.py").write_text("NAMES = ['Pack', 'Ship']\n")
+    (tmp_path / "shop.py").write_text(
+        "import beside\nfrom dcf.worker import task\nfor name in beside.NAMES:\n    task(name)(lambda given: given)\n"
+    )
+    for source, options, states in (("shop", [], ["Pack", "Ship"]), ("shop.py", ["--state", "Ship"], ["Ship"])):
+        command = [sys.executable, "-m", "dcf", "worker", source, "--agent-id", "me", "--json", *options]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, cwd=tmp_path
+        ) as found:
+            assert found.stdout is not None
+            assert json.loads(found.stdout.readline()) == {"agent_id": "me", "states": states}
+            found.terminate()
+
+
+def test_what_an_old_encoding_lacks_is_replaced(seed: Seed, environment: dict[str, str]) -> None:
+    run_id = seed({"name": "Zoë"})
+    command = [sys.executable, "-m", "dcf", "show", run_id]
+    finished = subprocess.run(
+        command, capture_output=True, env=environment | {"PYTHONIOENCODING": "ascii"}, timeout=60, check=False
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert b'"name": "Zo?"' in finished.stdout
+
+
+@pytest.fixture
+def environment(dcf: Dcf) -> dict[str, str]:
+    return dict(os.environ)
