@@ -30,7 +30,7 @@ class _Table:
 
 
 def rows(
-    names: str | Sequence[str], table: Iterable[Any], *, ids: Callable[[Any], str] | Iterable[str] | None = None
+    names: str | Sequence[str], table: Iterable[Any], *, ids: Callable[[Any], str | None] | Iterable[str] | None = None
 ) -> Callable[[_Test], _Test]:
     """Run a test once for each row of a table, within one test. Two tables on a test make each pair of their rows.
 
@@ -87,7 +87,7 @@ def _named(row: _Row, subtests: pytest.Subtests) -> Iterator[None]:
             raise failure  # noqa: TRY201 - raised within the subtest, which reports it
 
 
-def _row(arguments: Sequence[str], row: Any, name_of: Callable[[Any], str]) -> _Row:
+def _row(arguments: Sequence[str], row: Any, name_of: Callable[[Any], str | None]) -> _Row:
     label, values = None, (row,) if len(arguments) == 1 else tuple(row)
     if hasattr(row, "marks"):  # what `pytest.param` returns
         assert not row.marks, "a row has no marks: write a test of its own"

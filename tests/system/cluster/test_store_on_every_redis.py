@@ -19,7 +19,7 @@ from tests.support.tables import rows
     ],
 )
 def test_the_store_keeps_its_promises(kind: str, tests: list[str]) -> None:
-    """Tests of the first tier that use `connections` have the kind in their names. A sentinel changes how dcf connects."""
+    """Tests of the first tier that use `connections` have the kind in their names."""
     command = [sys.executable, "-m", "pytest", *tests, "-k", kind, "-n", "0", "-p", "no:cacheprovider"]
     done = subprocess.run(
         command, cwd=ROOT, env=os.environ | {"DCF_TEST_REDIS": kind}, capture_output=True, text=True, check=False
