@@ -39,7 +39,8 @@ def living(platforms: Platforms, kind: str) -> str:
 
 
 @pytest.fixture
-def frozen() -> Iterator[Elsewhere]:
+def frozen(relays: Callable[..., Relay]) -> Iterator[Elsewhere]:
+    """It answers before the relays end: they would wait for it."""
     platform = Elsewhere()
     platform.door.clear()
     yield platform
