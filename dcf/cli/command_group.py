@@ -3,6 +3,7 @@
 To import and declare all commands takes a tenth of a second. A process runs one of them.
 """
 
+from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
@@ -40,12 +41,13 @@ class CommandGroup(TyperGroup):
 
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]  # as above
         """Import the command that the arguments begin with, and return it, its name and the other arguments."""
-        module = self._modules.pop(args[0], None)
-        if module is not None:
-            self.commands[args[0]] = declared_by(module).commands[args[0]]
-        return super().resolve_command(ctx, args)
+        module = self._modules.get(args[0])
+        if module is None:
+            return super().resolve_command(ctx, args)
+        return args[0], declared_by(module).commands[args[0]], args[1:]
 
 
+@cache
 def declared_by(module: str) -> TyperGroup:
     """Import a module of the table; return the group of the commands that it declares."""
     place = import_module(f"dcf.cli.{module}")  # nosemgrep: nothing-of-a-caller-is-executed - only modules of the table

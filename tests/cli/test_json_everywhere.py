@@ -79,3 +79,9 @@ def test_a_mistyped_word_is_answered_with_the_near_one(dcf: Dcf, arguments: tupl
     refused = dcf(*arguments, COLUMNS="120")
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert offered in refused.stderr
+
+
+def test_help_is_the_same_after_a_command_was_run(dcf: Dcf) -> None:
+    before = dcf("--help").output
+    dcf("ls", "--json")
+    assert dcf("--help").output == before

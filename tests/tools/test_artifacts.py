@@ -441,7 +441,7 @@ async def _at_once(attempts: list[Callable[[], Any]]) -> list[Any]:
     return answers
 
 
-@rows("size", [10, 5000])
+@pytest.mark.parametrize("size", [10, 5000])
 async def test_of_two_who_put_other_content_at_once_one_is_kept_and_the_other_is_told(
     shelf: Application, shelved: Tools, run: str, home: Path, size: int
 ) -> None:

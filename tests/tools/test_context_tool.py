@@ -10,7 +10,6 @@ import redis
 from dcf.core.agent_context import MOST_BYTES
 from dcf.core.catalog import FOR_ANYBODY, Facet
 from dcf.store import keys
-from tests.support.tables import rows
 from tests.tools.calls import Tools, new_run
 
 pytestmark = pytest.mark.anyio
@@ -127,7 +126,7 @@ async def test_a_session_is_the_runs_with_its_tag_and_a_run_is_found_alone(place
     assert [call["tool"] for call in alone["next"]] == ["explain_run"]
 
 
-@rows("most", [1_000, 2_000, 6_000, 40_000])
+@pytest.mark.parametrize("most", [1_000, 2_000, 6_000, 40_000])
 async def test_the_answer_has_the_size_that_was_asked_for_and_says_what_was_left_out(place: Place, most: int) -> None:
     run = await place.run(held=True)
     for number in range(6):
