@@ -28,7 +28,7 @@ FOUR = 4
 
 
 def _waiting(seconds: float, agent: str = "nobody-writes-to") -> bytes:
-    """A long poll that nothing ends."""
+    """A long poll. By a clock that is held it does not end."""
     arguments = {"agent_id": agent, "timeout_s": seconds}
     params = {"name": "await_workflow_event", "arguments": arguments}
     return post(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode())
@@ -37,8 +37,8 @@ def _waiting(seconds: float, agent: str = "nobody-writes-to") -> bytes:
 @contextmanager
 def _server(replica: Replica, **settings: object) -> Iterator[Served]:
     application = replica(**settings)
-    with served(build_http_app(application), application.settings) as found:
-        yield found
+    with served(build_http_app(application), application.settings, clock_is_held=True) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
