@@ -19,8 +19,8 @@ NOT_NOW = frozenset({Undelivered.PLATFORM_UNAVAILABLE, Undelivered.AGENT_UNAVAIL
 """What a delivery says of a server that is away or too slow."""
 
 
-AtUrl: TypeAlias = Callable[[str], tuple[Deliverer, str]]
-"""Returns a platform whose server is at a URL, and an agent there."""
+AtUrl: TypeAlias = Callable[[str, float], tuple[Deliverer, str]]
+"""Returns a platform whose server is at a URL and has a limited time to answer, and an agent there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,23 +87,23 @@ def _webhooks(world: World, url: str, **poster: Any) -> WebhookDeliverer:
 
 @contextmanager
 def webhook_in_trouble(world: World, _: ExitStack) -> Iterator[AtUrl]:
-    """A webhook at whatever URL, with short times."""
+    """A webhook at whatever URL."""
 
-    def at(url: str) -> tuple[Deliverer, str]:
+    def at(url: str, patience_s: float) -> tuple[Deliverer, str]:
         agent = f"hook-{secrets.token_hex(6)}"
         Webhooks(world.connections).add(agent, url, lease_ttl_s=600, created_by="test")
-        return _webhooks(world, url, connect_s=0.5, total_s=0.5), agent
+        return _webhooks(world, url, total_s=patience_s), agent
 
     yield at
 
 
 @contextmanager
 def letta_in_trouble(_: World, stack: ExitStack) -> Iterator[AtUrl]:
-    """Letta at whatever URL, with short times; its agent need not be there."""
+    """Letta at whatever URL; its agent need not be there."""
     from dcf.adapters.letta import LettaOptions, LettaPlatform  # noqa: PLC0415 - its library takes a second
 
-    def at(url: str) -> tuple[Deliverer, str]:
-        options = LettaOptions(base_url=url, connect_timeout_s=0.5, read_timeout_s=0.2, write_timeout_s=0.2)
+    def at(url: str, patience_s: float) -> tuple[Deliverer, str]:
+        options = LettaOptions(base_url=url, read_timeout_s=patience_s)
         platform = stack.enter_context(LettaPlatform(options))
         return platform, "agent-00000000-0000-4000-8000-000000000000"
 

@@ -16,6 +16,8 @@ from tests.support.servers import free_port
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
+LONG = 60.0
+
 
 @pytest.fixture(params=sorted(SITES))
 def site(request: pytest.FixtureRequest, real: World) -> Iterator[DeliverySite]:
@@ -101,18 +103,18 @@ def not_now(done: Delivery) -> None:
 
 
 def test_a_server_that_is_away_is_a_failure_and_no_exception(at: AtUrl) -> None:
-    deliverer, agent = at(f"http://127.0.0.1:{free_port()}/c4nary")
+    deliverer, agent = at(f"http://127.0.0.1:{free_port()}/c4nary", LONG)
     not_now(deliverer.deliver(agent, "e1", event()))
 
 
 def test_a_server_that_does_not_answer_is_given_up(at: AtUrl) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        deliverer, agent = at(f"http://127.0.0.1:{listener.getsockname()[1]}/c4nary")
+        deliverer, agent = at(f"http://127.0.0.1:{listener.getsockname()[1]}/c4nary", 0.2)
         not_now(deliverer.deliver(agent, "e1", event()))
 
 
 def test_a_server_that_answers_nonsense_is_a_failure_and_no_exception(at: AtUrl, nonsense: str) -> None:
-    deliverer, agent = at(nonsense)
+    deliverer, agent = at(nonsense, LONG)
     done = deliverer.deliver(agent, "e1", event())
     assert done.failure is not None
     assert done.error is not None

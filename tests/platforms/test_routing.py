@@ -12,6 +12,7 @@ from dcf.adapters.platforms import KEPT_S, Platforms
 from dcf.core.findings import Cause
 from dcf.errors import PlatformUnavailable
 from dcf.ports import MAILBOX, Deliverer, Platform
+from dcf.runs import notifications
 from dcf.runs.diagnosis import Diagnosis
 from dcf.runs.lanes import MOST_WAITING
 from dcf.store.activity import ActivityRecords
@@ -118,7 +119,7 @@ def test_a_frozen_platform_holds_up_no_other_platform_and_no_inbox_of_the_same_r
     for run in stuck:
         real.plane.kick_off(run, "initial")
     relay.pulse()
-    assert frozen.inside.wait(10)
+    assert frozen.inside.wait(60)
     slow, fast, inbox = (living(platforms, "frozen"), living(platforms, "quick"), f"m-{secrets.token_hex(6)}")
     states = parallel({"A": task()}, {"B": task()}, {"C": task()})
     run = real.create(workflow({"Both": states}), agents={"A": slow, "B": fast, "C": inbox})
@@ -132,8 +133,9 @@ def test_a_frozen_platform_holds_up_no_other_platform_and_no_inbox_of_the_same_r
 
 
 def test_what_a_lane_has_no_room_for_stays_owed_and_is_offered_to_others(
-    real: World, frozen: Elsewhere, relays: Callable[..., Relay]
+    real: World, frozen: Elsewhere, relays: Callable[..., Relay], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(notifications, "STALLED_S", 3600.0)  # what is not offered looks so old only after an hour
     platforms = here(real, frozen=frozen)
     relay, each_owes = relays(real, platforms), MOST_WAITING // 2 + 5
     machine, agents = workflow({"Each": each({"In": task()})}), {"In": living(platforms, "frozen")}
@@ -141,14 +143,14 @@ def test_what_a_lane_has_no_room_for_stays_owed_and_is_offered_to_others(
     for run in runs:
         real.plane.kick_off(run, "initial")
     relay.pulse()
-    assert frozen.inside.wait(10)
+    assert frozen.inside.wait(60)
     outboxes = [real.store.keys(run).outbox for run in runs]
 
     def offered_soon() -> int:
         if not all(real.ask("XINFO", "GROUPS", outbox) for outbox in outboxes):
             return -1  # no thread has looked at this run yet
         found = [entry for outbox in outboxes for entry in real.ask("XPENDING", outbox, "relay", "-", "+", 100)]
-        return sum(idle > 20_000 for _, _, idle, _ in found) if len(found) == 2 * each_owes else -1
+        return sum(idle > 3_000_000 for _, _, idle, _ in found) if len(found) == 2 * each_owes else -1
 
     beyond = 2 * each_owes - MOST_WAITING  # as many as wait, and up to one under way for each run
     wait_until(lambda: beyond - len(runs) <= offered_soon() <= beyond)

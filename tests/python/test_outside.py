@@ -41,7 +41,7 @@ def test_a_child_run_is_found_by_its_parent_and_names_it(client: Client, run_id:
         Parameters={"StateMachineArn": f"child-of-{run_id}", "Input": {"a": 1}},
     )
     client.start(begins, workflow_id=run_id)
-    wait_until(lambda: list(client.list(parent=run_id)), 60)
+    wait_until(lambda: list(client.list(parent=run_id)))
     (child,) = client.list(parent=run_id)
     parent = client.get(child.workflow_id).parent
     assert parent is not None
@@ -56,7 +56,7 @@ def waiting_for_a_callback(client: Client, run_id: str, agent: str) -> str:
     sends = one_state(Resource="mail.waitForTaskToken", Parameters={"token.$": "$$.Task.Token"}, HeartbeatSeconds=600)
     with client.serve({"Wait": lambda given: tokens.append(given["token"])}, agent):
         client.start(sends, workflow_id=run_id, agents=agent)
-        wait_until(lambda: any(one.type == "CallbackAwaited" for one in client.events(run_id)), 60)
+        wait_until(lambda: any(one.type == "CallbackAwaited" for one in client.events(run_id)))
     return tokens[0]
 
 

@@ -29,7 +29,7 @@ def test_a_frozen_platform_delays_no_other_run(real: World, frozen: Elsewhere) -
     relay = real.relay(frozen, threads=2)
     stuck = [owing(real) for _ in range(5)]
     relay.pulse()
-    assert frozen.inside.wait(10)
+    assert frozen.inside.wait(60)
     waiting = real.create({"asl": {"StartAt": "W", "States": {"W": PAST}}})
     leased = real.create(chain("A"), agents={"A": "a"}, max_attempts=1)
     real.acquire(leased, "A", "a")
@@ -42,7 +42,7 @@ def test_a_frozen_platform_delays_no_other_run(real: World, frozen: Elsewhere) -
     assert all(real.owed(run) for run in stuck)
     frozen.door.set()
     wait_until(lambda: [real.owed(run) for run in stuck] == [0] * 5)
-    assert relay.clock.finish(10) >= 5
+    assert relay.clock.finish(60) >= 5
     relay.deliveries.close()
 
 
@@ -53,7 +53,7 @@ def test_a_process_ends_although_a_platform_does_not_answer(
     relay, others = real.relay(frozen, threads=1), set(threading.enumerate())
     runs = [owing(real) for _ in range(2)]
     relay.pulse()
-    assert frozen.inside.wait(10)
+    assert frozen.inside.wait(60)
     (worker,) = (one for one in threading.enumerate() if one.name == "dcf-delivery" and one not in others)
     relay.deliveries.close()
     assert worker.is_alive(), "it is not waited for"
@@ -81,7 +81,7 @@ def test_a_run_that_is_queued_is_taken_once() -> None:
 
     def deliver(run: str) -> int:
         taken.append(run)
-        assert door.wait(10)
+        assert door.wait(60)
         return 3
 
     threads = DeliveryThreads(deliver, 1)
@@ -90,7 +90,7 @@ def test_a_run_that_is_queued_is_taken_once() -> None:
     for _ in range(5):
         threads.hand_over("two")
     door.set()
-    assert threads.wait(10) == 6
+    assert threads.wait(60) == 6
     assert taken == ["one", "two"]
     threads.close()
 
@@ -100,7 +100,7 @@ def test_what_a_run_comes_to_owe_while_it_is_delivered_is_delivered_once_more_by
 
     def deliver(_: str) -> int:
         authors.append(current_author())
-        assert door.wait(10)
+        assert door.wait(60)
         return 1
 
     threads = DeliveryThreads(deliver, 3)
@@ -111,13 +111,13 @@ def test_what_a_run_comes_to_owe_while_it_is_delivered_is_delivered_once_more_by
         for _ in range(5):
             threads.hand_over("one")
     door.set()
-    assert threads.wait(10) == 2
+    assert threads.wait(60) == 2
     assert authors == ["key:first", "key:second"]
     threads.close()
 
 
 def test_deliveries_for_several_runs_are_under_way_at_once() -> None:
-    together = threading.Barrier(3, timeout=10)
+    together = threading.Barrier(3, timeout=60)
 
     def deliver(_: str) -> int:
         together.wait()
@@ -126,7 +126,7 @@ def test_deliveries_for_several_runs_are_under_way_at_once() -> None:
     threads = DeliveryThreads(deliver, 3)
     for run in ("one", "two", "three"):
         threads.hand_over(run)
-    assert threads.wait(10) == 3
+    assert threads.wait(60) == 3
     threads.close()
 
 
@@ -142,7 +142,7 @@ def test_a_defect_in_one_delivery_does_not_stop_the_others(
     threads = DeliveryThreads(deliver, 1)
     for run in ("bad", "good"):
         threads.hand_over(run)
-    assert threads.wait(10) == 1
+    assert threads.wait(60) == 1
     assert [record.levelname for record in caplog.records] == ["ERROR"]
     threads.close()
 

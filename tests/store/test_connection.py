@@ -234,7 +234,7 @@ def test_sentinels_lead_to_the_master_and_transactions_work(tmp_path: Path) -> N
         with running(str(config), "--sentinel"):
             wait_until(lambda: listens(ports[0]))
             url = f"redis+sentinel://127.0.0.1:{ports[1]},127.0.0.1:{ports[0]}/mymaster/1"
-            world = on(url, deadline_s=5)
+            world = on(url, deadline_s=60)
             run = world.create(chain("A", "B"))
             world.do(run, "A", output=1)
             assert world.statuses(run) == {"A": "succeeded", "B": "pending"}

@@ -29,7 +29,7 @@ def test_a_turn_ends_by_itself_and_a_late_holder_does_not_end_the_next(real: Wor
     patient = SharedDeliveries(real.connections)
     with deliveries.turn(agent) as mine:
         assert mine
-        wait_until(lambda: real.ask("EXISTS", f"cp:idx:turn:{agent}") == 0, 5)
+        wait_until(lambda: real.ask("EXISTS", f"cp:idx:turn:{agent}") == 0)
         with patient.turn(agent) as yours:
             assert yours
             deliveries_over = real.ask("GET", f"cp:idx:turn:{agent}")

@@ -24,6 +24,7 @@ from tests.support.machines import chain
 from tests.support.proxy import Fault, Proxy
 from tests.support.servers import free_port, listens, redis_server, running
 from tests.support.tables import rows
+from tests.support.trouble import deadline_after
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
@@ -231,11 +232,11 @@ def test_a_server_that_stops_being_a_replica_meanwhile_is_not_even_noticed(tmp_p
 
 
 def test_a_commit_in_doubt_stays_unknown_although_redis_then_refuses_to_write(
-    real: World, worlds: Callable[..., World], proxy: Proxy
+    real: World, worlds: Callable[..., World], proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second try is refused for want of memory; that the first took effect nobody can exclude."""
     run = real.create(chain("A"))
-    world = worlds(proxy.url, deadline_s=0.2)
+    world = worlds(proxy.url, deadline_s=deadline_after(3, monkeypatch))
     proxy.plan(Fault.CUT_BEFORE, meanwhile=lambda: real.ask("CONFIG", "SET", "maxmemory", 1))
     try:
         with pytest.raises(UnknownOutcome):

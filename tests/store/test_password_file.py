@@ -77,7 +77,7 @@ def refusal(url: str) -> str:
 
 
 def test_new_connections_use_the_new_password_and_nobody_starts_again(service: Service) -> None:
-    world = World(connections=Connections(open_pool(service.url)), deadline_s=1)
+    world = World(connections=Connections(open_pool(service.url)), deadline_s=60)
     run = world.create(chain("A", "B"))
     service.want(SECOND)
     service.file.write_text(SECOND)

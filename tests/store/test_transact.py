@@ -24,6 +24,7 @@ from tests.support.counting import CountingPool
 from tests.support.machines import chain, numbered_chain
 from tests.support.proxy import Fault, Proxy
 from tests.support.tables import rows
+from tests.support.trouble import deadline_after
 from tests.support.world import World, new_token
 
 Worlds = Callable[..., World]
@@ -162,17 +163,21 @@ def test_conflicting_updates_of_eight_threads_all_land_exactly_once(real: World,
     assert real.event_types(run).count("StateUpdated") == 8 * 50
 
 
-def test_losing_every_race_until_the_deadline_is_a_conflict_and_nothing_is_written(world: World) -> None:
+def test_losing_every_race_until_the_deadline_is_a_conflict_and_nothing_is_written(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = world.create(chain("A"))
-    key = world.store.keys(run).state("A")
+    key, rounds = world.store.keys(run).state("A"), 0
 
     def always_faster() -> None:
+        nonlocal rounds
+        rounds += 1
         world.ask("JSON.SET", key, "$.note", '"mine"')
 
-    store = RunStore(world.connections, deadline_s=0.1, before_commit=always_faster)
+    store = RunStore(world.connections, deadline_s=deadline_after(5, monkeypatch), before_commit=always_faster)
     with pytest.raises(Conflict) as raised:
         ControlPlane(store, world.index).acquire(run, Acquire(state="A", owner="w", token=new_token(), ttl_s=60))
-    assert raised.value.code == "conflict"
+    assert (raised.value.code, rounds) == ("conflict", 5)
     assert world.doc(run, "A").status is Status.PENDING
     assert world.event_types(run) == ["RunCreated", "StateEntered"]
 
@@ -265,23 +270,25 @@ def test_creating_through_a_fault_creates_once(real: World, worlds: Worlds, prox
 
 @pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.LOSE_REPLY])
 def test_when_the_server_stays_away_after_a_commit_was_sent_the_outcome_is_unknown(
-    real: World, worlds: Worlds, proxy: Proxy, fault: Fault
+    real: World, worlds: Worlds, proxy: Proxy, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, token = prepared(real, "complete")
     proxy.plan(fault, meanwhile=proxy.stop_listening)
     with pytest.raises(UnknownOutcome):
-        worlds(proxy.url, deadline_s=0.2).complete(run, "A", token, 1)
+        worlds(proxy.url, deadline_s=deadline_after(3, monkeypatch)).complete(run, "A", token, 1)
     assert real.doc(run, "A").status is (Status.SUCCEEDED if fault is Fault.LOSE_REPLY else Status.RUNNING)
     assert real.complete(run, "A", token, 1).repeated is (fault is Fault.LOSE_REPLY), "the advice to repeat is good"
 
 
-def test_a_server_that_cannot_be_revived_does_not_hide_that_the_outcome_is_unknown(real: World, proxy: Proxy) -> None:
+def test_a_server_that_cannot_be_revived_does_not_hide_that_the_outcome_is_unknown(
+    real: World, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def hopeless() -> None:
         raise StoreUnavailable("The embedded redis-server could not start.")
 
     run, token = prepared(real, "complete")
     connections = Connections(open_pool(proxy.url), hopeless)
-    plane = ControlPlane(RunStore(connections, deadline_s=0.2), RunIndex(connections))
+    plane = ControlPlane(RunStore(connections, deadline_s=deadline_after(3, monkeypatch)), RunIndex(connections))
     plane.run(run)
     proxy.plan(Fault.LOSE_REPLY, meanwhile=proxy.stop_listening)
     with pytest.raises(UnknownOutcome):
@@ -290,12 +297,12 @@ def test_a_server_that_cannot_be_revived_does_not_hide_that_the_outcome_is_unkno
 
 
 def test_before_anything_was_sent_to_commit_a_lost_server_is_unavailable(
-    real: World, worlds: Worlds, proxy: Proxy
+    real: World, worlds: Worlds, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, _ = prepared(real, "acquire")
     proxy.plan(Fault.CUT_BEFORE, command="WATCH", meanwhile=proxy.stop_listening)
     with pytest.raises(StoreUnavailable, match=r"^Redis cannot be reached"):
-        worlds(proxy.url, deadline_s=0.2).acquire(run, "A")
+        worlds(proxy.url, deadline_s=deadline_after(3, monkeypatch)).acquire(run, "A")
     assert real.doc(run, "A").attempts == 0
 
 

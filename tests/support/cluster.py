@@ -186,7 +186,7 @@ class Cluster:
                     again = ("REPLACE",)
                 elif not isinstance(error, ClusterDownError):
                     raise
-                wait_until(self.is_whole, 30)
+                wait_until(self.is_whole)
             else:
                 return
         raise AssertionError("the keys cannot be moved")

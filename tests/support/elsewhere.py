@@ -30,7 +30,7 @@ class Elsewhere:
     def deliver(self, agent_id: str, _event_id: str, event: Mapping[str, Any]) -> Delivery:
         self.asked.append((agent_id, event))
         self.inside.set()
-        assert self.door.wait(30)
+        assert self.door.wait(60)
         self.done += 1
         return self.answers.get(agent_id, SENT)
 

@@ -14,7 +14,7 @@ def race(count: int, do: Callable[[int], Result]) -> list[Result]:
     start = threading.Barrier(count)
 
     def run(number: int) -> Result:
-        start.wait(30)
+        start.wait(60)
         return do(number)
 
     with ThreadPoolExecutor(count) as pool:

@@ -1,12 +1,18 @@
 """What goes wrong between a run and those who work on it: calls made twice, holders that vanish, killed processes."""
 
+import itertools
 import random
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, TypeVar
 
+import pytest
+
 from dcf.core.answers import NothingReady
+from dcf.store import attempts
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -53,6 +59,13 @@ class Killer:
             yield
         finally:
             self.remaining = None
+
+
+def deadline_after(tries: int, monkeypatch: pytest.MonkeyPatch) -> float:
+    """Return a `deadline_s` that ends a transaction after so many tries, however long each takes."""
+    clock = SimpleNamespace(monotonic=itertools.count().__next__, sleep=time.sleep)
+    monkeypatch.setattr(attempts, "time", clock)
+    return tries - 0.5
 
 
 def dies(world: "World", number: int, call: Callable[[], object]) -> bool:

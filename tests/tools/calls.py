@@ -165,7 +165,7 @@ async def run_orders(tools: Tools, workflow_id: str, watch: Callable[[Answer], A
     await call("notify_next_worker_agent", workflow_id=workflow_id)
     for state, output in STEPS.items():
         agent = f"{AGENTS[state]}-{workflow_id}"[:64]
-        event = await call("await_workflow_event", lease=False, agent_id=agent, timeout_s=10)
+        event = await call("await_workflow_event", lease=False, agent_id=agent, timeout_s=50)
         assert event["event"]["target_state"] == state
         await call("await_workflow_event", lease=False, agent_id=agent, timeout_s=0, ack_message_id=event["message_id"])
         held = await tools.ok("acquire_state_lease", workflow_id=workflow_id, state=state, owner_agent_id=agent)
@@ -174,7 +174,7 @@ async def run_orders(tools: Tools, workflow_id: str, watch: Callable[[Answer], A
         await call("update_workflow_control_plane", **holder, new_status="succeeded", output_json=output)
         await call("notify_next_worker_agent", workflow_id=workflow_id, source_state=state)
         await call("release_state_lease", **holder)
-    ended = await call("await_workflow_event", lease=False, agent_id=f"planner-{workflow_id}", timeout_s=10)
+    ended = await call("await_workflow_event", lease=False, agent_id=f"planner-{workflow_id}", timeout_s=50)
     assert ended["event"]["type"] == "run_finished"
     read = await call("read_workflow_control_plane", workflow_id=workflow_id, compute_readiness=True)
     await call("finalize_workflow", workflow_id=workflow_id)
@@ -200,11 +200,11 @@ def serving(app: Starlette, port: int = 0) -> Iterator[str]:
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        assert server.up.wait(20)
+        assert server.up.wait(60)
         assert server.started, "the port is taken"
         (listener,) = server.servers[0].sockets
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()

@@ -1,5 +1,6 @@
 """A server with dcf's limits, and sockets on which tests write bytes that no HTTP client would send."""
 
+import asyncio
 import socket
 import threading
 from collections.abc import Iterator
@@ -12,16 +13,48 @@ from dcf.settings import Settings
 from dcf.tools.http_connections import LimitedProtocol
 from dcf.tools.http_server import HttpServer
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 """Seconds after which a socket gives up. Nothing here takes so long."""
+
+
+class HeldClock(asyncio.SelectorEventLoop):
+    """An event loop for which time passes only when a test lets it, until it is released."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._now = super().time()
+        self._is_held = True
+        self._ahead = 0.0
+
+    def time(self) -> float:
+        return self._now if self._is_held else super().time() + self._ahead
+
+    def let_pass(self, seconds: float) -> None:
+        self._now += seconds
+
+    def release(self) -> None:
+        self._ahead = self._now - super().time()
+        self._is_held = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
     """A running server."""
 
-    server: HttpServer
+    server: "_Server"
     port: int
+
+    def let_pass(self, seconds: float) -> None:
+        """Time passes for a server whose clock is held."""
+        loop = self.server.loop
+        assert isinstance(loop, HeldClock)
+        loop.call_soon_threadsafe(loop.let_pass, seconds)
+
+    def protocol(self) -> LimitedProtocol:
+        """The server's end of the only connection."""
+        (only,) = self.server.server_state.connections
+        assert isinstance(only, LimitedProtocol)
+        return only
 
     @property
     def connections(self) -> int:
@@ -46,26 +79,35 @@ class _Server(HttpServer):
     """A server that says when it answers."""
 
     up: threading.Event
+    loop: asyncio.AbstractEventLoop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self.loop = asyncio.get_running_loop()
         self.up.set()
 
 
+def _run(server: _Server, listener: socket.socket, *, clock_is_held: bool) -> None:
+    with asyncio.Runner(loop_factory=HeldClock if clock_is_held else None) as runner:
+        runner.run(server.serve([listener]))
+
+
 @contextmanager
-def served(app: Starlette, settings: Settings) -> Iterator[Served]:
-    """The app on a loopback port while the context lasts."""
+def served(app: Starlette, settings: Settings, *, clock_is_held: bool = False) -> Iterator[Served]:
+    """The app on a loopback port while the context lasts. With `clock_is_held`, only the test lets time pass."""
     server = _Server(app, settings, log_level="error", timeout_graceful_shutdown=1)
     server.up = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=server.run, args=([listener],))
+        thread = threading.Thread(target=_run, args=(server, listener), kwargs={"clock_is_held": clock_is_held})
         thread.start()
         try:
-            assert server.up.wait(20)
+            assert server.up.wait(PATIENCE_S)
             yield Served(server=server, port=listener.getsockname()[1])
         finally:
             server.should_exit = True
-            thread.join(20)
+            if isinstance(server.loop, HeldClock):
+                server.loop.call_soon_threadsafe(server.loop.release)
+            thread.join(PATIENCE_S)
             assert not thread.is_alive()
 
 

@@ -97,7 +97,7 @@ async def test_an_agent_that_was_deleted_by_hand_is_made_again_and_told(
     again = await tools.ok("create_worker_agents", workflow_id=run_id)
     assert [one["state"] for one in again["created"]] == ["A"]
     site.clock.pulse()
-    woken = await tools.ok("await_workflow_event", lease=False, agent_id=again["agents_map"]["A"], timeout_s=5)
+    woken = await tools.ok("await_workflow_event", lease=False, agent_id=again["agents_map"]["A"], timeout_s=50)
     assert (woken["event"]["workflow_id"], woken["event"]["target_state"]) == (run_id, "A")
 
 
@@ -118,7 +118,7 @@ async def test_a_planner_and_two_agents_carry_out_a_run_with_what_the_tools_tell
     crew = await staffed(tools, run_id)
     await tools.ok("notify_next_worker_agent", workflow_id=run_id)
     for state, agent in crew["agents_map"].items():
-        woken = await tools.ok("await_workflow_event", lease=False, agent_id=agent, timeout_s=5)
+        woken = await tools.ok("await_workflow_event", lease=False, agent_id=agent, timeout_s=50)
         assert woken["event"]["target_state"] == state
         mine = await tools.ok("get_my_assignment", agent_id=agent)
         assert (mine["workflow_id"], [one["state"] for one in mine["states"]]) == (run_id, [state])

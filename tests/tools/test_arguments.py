@@ -201,7 +201,7 @@ async def test_a_payload_may_be_any_json_as_text_or_as_it_is(
     sent = json.dumps(value) if as_text or isinstance(value, str) else value
     await new_run(tools, run_id, agents_map_json={"A": agent})
     await tools.ok("notify_next_worker_agent", workflow_id=run_id, payload_json=sent)
-    event = await tools.ok("await_workflow_event", lease=False, agent_id=agent, timeout_s=0.1)
+    event = await tools.ok("await_workflow_event", lease=False, agent_id=agent, timeout_s=50)
     assert event["event"]["payload"] == value
 
 

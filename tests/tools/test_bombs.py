@@ -67,7 +67,7 @@ async def test_every_json_bomb_is_refused_in_words(
 ) -> None:
     before = set(raw_redis.keys())
     for kind, value in (*TEXTS.items(), *VALUES.items()):
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             answer = await ask(walled, ALL, name, **smallest(name) | {argument: value})
         assert answer.code in REFUSED, f"{kind}: {answer.text[:300]}"
     written = set(raw_redis.keys()) - before

@@ -43,7 +43,7 @@ def vault(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 async def _client(vault: Vault) -> AsyncIterator[Tools]:
     headers = {"Authorization": f"Bearer {vault.api_key}"}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=30) as http,
+        httpx2.AsyncClient(headers=headers, timeout=120) as http,
         Client(streamable_http_client(f"{vault.url}/mcp", http_client=http)) as client,
     ):
         yield await Tools.of(client)

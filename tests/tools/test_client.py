@@ -27,7 +27,7 @@ def _free_port() -> int:
 
 
 def test_a_call_returns_the_answer_and_a_refusal_too(replica: Replica, run_id: str) -> None:
-    with serving(build_http_app(replica())) as url, connect(f"{url}/mcp", deadline_s=10) as tools:
+    with serving(build_http_app(replica())) as url, connect(f"{url}/mcp", deadline_s=60) as tools:
         created = tools.call("create_workflow_control_plane", workflow_json=ONE_TASK, workflow_id=run_id)
         assert created["code"] == "ok"
         lost = tools.call("renew_state_lease", workflow_id=run_id, state="A", lease_token="guess")
@@ -35,7 +35,7 @@ def test_a_call_returns_the_answer_and_a_refusal_too(replica: Replica, run_id: s
 
 
 def test_a_wrong_call_is_raised_with_its_code_and_hint(replica: Replica) -> None:
-    with serving(build_http_app(replica())) as url, connect(f"{url}/mcp", deadline_s=10) as tools:
+    with serving(build_http_app(replica())) as url, connect(f"{url}/mcp", deadline_s=60) as tools:
         with pytest.raises(ToolCallFailed) as failed:
             tools.call("read_workflow_control_plane", workflow_id="nobody")
         assert (failed.value.code, failed.value.message) == ("unknown_run", "There is no run 'nobody'.")
@@ -43,7 +43,7 @@ def test_a_wrong_call_is_raised_with_its_code_and_hint(replica: Replica) -> None
 
 
 def test_a_tool_that_is_not_served_is_raised_in_words(replica: Replica) -> None:
-    with serving(build_http_app(replica(read_only=True))) as url, connect(f"{url}/mcp", deadline_s=10) as tools:
+    with serving(build_http_app(replica(read_only=True))) as url, connect(f"{url}/mcp", deadline_s=60) as tools:
         with pytest.raises(ToolCallFailed) as failed:
             tools.call("finalize_workflow", workflow_id="x")
         assert "finalize_workflow" in failed.value.message
@@ -58,12 +58,12 @@ def test_a_call_outlives_the_server_it_was_made_to(replica: Replica, run_id: str
 
     def pause(_: float) -> None:
         paused.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
 
     with ExitStack() as stack:
         first = stack.enter_context(ExitStack())
         url = first.enter_context(serving(build_http_app(replica()), port))
-        tools = ToolClient(f"{url}/mcp", 30, wait=pause)
+        tools = ToolClient(f"{url}/mcp", 60, wait=pause)
         stack.callback(tools.close)
         tools.call("create_workflow_control_plane", workflow_json=ONE_TASK, workflow_id=run_id)
         waiting = threading.Thread(
@@ -73,10 +73,10 @@ def test_a_call_outlives_the_server_it_was_made_to(replica: Replica, run_id: str
         )
         first.close()
         waiting.start()
-        assert paused.wait(20)
+        assert paused.wait(60)
         stack.enter_context(serving(build_http_app(replica()), port))
         go_on.set()
-        waiting.join(20)
+        waiting.join(60)
         assert answers == ["timeout"]
 
 
@@ -87,13 +87,13 @@ def test_a_call_that_waits_is_repeated_when_its_server_goes(replica: Replica, ru
     with ExitStack() as stack:
         first = stack.enter_context(ExitStack())
         url = first.enter_context(serving(build_http_app(replica()), port))
-        tools = stack.enter_context(connect(f"{url}/mcp", deadline_s=30))
+        tools = stack.enter_context(connect(f"{url}/mcp", deadline_s=60))
         agent = f"agent-{run_id}"
         arguments = {"workflow_json": ONE_TASK, "workflow_id": run_id, "agents_map_json": {"A": agent}}
         tools.call("create_workflow_control_plane", **arguments)
         waiting = threading.Thread(
             target=lambda: answers.append(
-                tools.call("await_workflow_event", lease=False, agent_id=agent, timeout_s=20)["event"]
+                tools.call("await_workflow_event", lease=False, agent_id=agent, timeout_s=50)["event"]
             )
         )
         waiting.start()
@@ -101,7 +101,7 @@ def test_a_call_that_waits_is_repeated_when_its_server_goes(replica: Replica, ru
         second = stack.enter_context(serving(build_http_app(replica()), port))
         with connect(f"{second}/mcp") as other:
             other.call("notify_next_worker_agent", workflow_id=run_id)
-        waiting.join(25)
+        waiting.join(60)
         assert not waiting.is_alive()
     (event,) = answers
     assert isinstance(event, dict)

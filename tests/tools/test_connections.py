@@ -5,6 +5,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 
 import pytest
@@ -27,7 +28,7 @@ FOUR = 4
 
 
 def _waiting(seconds: float, agent: str = "nobody-writes-to") -> bytes:
-    """A long poll that nothing ends."""
+    """A long poll. By a clock that is held it does not end."""
     arguments = {"agent_id": agent, "timeout_s": seconds}
     params = {"name": "await_workflow_event", "arguments": arguments}
     return post(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode())
@@ -36,8 +37,8 @@ def _waiting(seconds: float, agent: str = "nobody-writes-to") -> bytes:
 @contextmanager
 def _server(replica: Replica, **settings: object) -> Iterator[Served]:
     application = replica(**settings)
-    with served(build_http_app(application), application.settings) as found:
-        yield found
+    with served(build_http_app(application), application.settings, clock_is_held=True) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +48,34 @@ def patient(replica: Replica) -> Iterator[Served]:
         yield found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hasty:
+    """A server with a clock that is held."""
+
+    served: Served
+    application: Application
+
+    @contextmanager
+    def connected(self, data: bytes) -> Iterator[socket.socket]:
+        """The only connection, on which these bytes were sent and have been read."""
+        wait_until(lambda: self.served.connections == 0)
+        with self.served.connect() as connection:
+            connection.sendall(data)
+            wait_until(lambda: self.served.connections == 1)
+            yield connection
+
+    def waits_for_headers_after(self, data: bytes) -> None:
+        """Wait until the server has read this part of the headers."""
+        protocol = self.served.protocol()
+        wait_until(lambda: not self.served.at_work and protocol.conn.trailing_data[0] == data)
+
+
 @pytest.fixture(scope="module")
-def hasty(replica: Replica) -> Iterator[Served]:
-    """A server that waits a second for a request: a busy machine sends one in this time."""
-    with _server(replica, header_timeout_s=1, body_timeout_s=1) as found:
-        yield found
+def hasty(replica: Replica) -> Iterator[Hasty]:
+    """A server that waits a second for a request, by a clock that moves only when a test moves it."""
+    application = replica(header_timeout_s=1, body_timeout_s=1)
+    with served(build_http_app(application), application.settings, clock_is_held=True) as server:
+        yield Hasty(served=server, application=application)
 
 
 @contextmanager
@@ -68,31 +92,43 @@ def _held(server: Served, number: int, data: bytes) -> Iterator[list[socket.sock
 
 
 @rows("sent", [b"", HALF_A_HEAD, get("/healthz")[:-2]])
-def test_headers_that_do_not_come_in_time_are_given_up(hasty: Served, sent: bytes) -> None:
-    answer = hasty.ask(sent)
+def test_headers_that_do_not_come_in_time_are_given_up(hasty: Hasty, sent: bytes) -> None:
+    """A further byte does not restart their deadline."""
+    with hasty.connected(sent) as connection:
+        hasty.waits_for_headers_after(sent)
+        hasty.served.let_pass(0.6)
+        connection.sendall(b"A")
+        hasty.waits_for_headers_after(sent + b"A")
+        hasty.served.let_pass(0.6)
+        answer = rest(connection)
     assert status(answer) == 408
     assert answer.endswith(b"The headers of the request did not arrive in time.")
 
 
 @rows("sent", [b"", LIST[:10]])
-def test_a_body_that_does_not_come_in_time_is_given_up(hasty: Served, sent: bytes) -> None:
-    answer = hasty.ask(post(sent, length=len(LIST)))
+def test_a_body_that_does_not_come_in_time_is_given_up(hasty: Hasty, sent: bytes) -> None:
+    with hasty.connected(post(sent, length=len(LIST))) as connection:
+        wait_until(lambda: hasty.served.at_work == 1)
+        hasty.served.let_pass(1.1)
+        answer = rest(connection)
     assert status(answer) == 408
     assert answer.endswith(b"The body of the request did not arrive in time.")
 
 
-def test_headers_that_do_not_end_on_a_connection_that_was_served_are_given_up(hasty: Served) -> None:
-    with hasty.connect() as connection:
-        connection.sendall(get("/healthz") + HALF_A_HEAD)
+def test_headers_that_do_not_end_on_a_connection_that_was_served_are_given_up(hasty: Hasty) -> None:
+    with hasty.connected(get("/healthz") + HALF_A_HEAD) as connection:
         assert status(head(connection)) == 200
+        hasty.waits_for_headers_after(HALF_A_HEAD)
+        hasty.served.let_pass(1.1)
         assert b"408" in rest(connection)
 
 
-def test_a_body_that_nobody_waits_for_any_more_does_not_keep_its_connection(hasty: Served) -> None:
+def test_a_body_that_nobody_waits_for_any_more_does_not_keep_its_connection(hasty: Hasty) -> None:
     """The answer came before the body; single bytes would keep uvicorn's own timeout away for ever."""
-    with hasty.connect() as connection:
-        connection.sendall(get("/healthz", "Content-Length: 1000000"))
+    with hasty.connected(get("/healthz", "Content-Length: 1000000")) as connection:
         assert status(head(connection)) == 200
+        wait_until(lambda: hasty.served.at_work == 0)
+        hasty.served.let_pass(1.1)
         wait_until(lambda: _is_broken(connection))
 
 
@@ -105,18 +141,30 @@ def _is_broken(connection: socket.socket) -> bool:
     return False
 
 
-def test_an_answer_that_nobody_takes_is_given_up(hasty: Served) -> None:
-    with hasty.connect() as connection:
+def test_an_answer_that_nobody_takes_is_given_up(hasty: Hasty) -> None:
+    with hasty.connected(b"") as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.settimeout(0.5)
-        with suppress(TimeoutError, ConnectionError):
-            connection.sendall(post(LIST) * 2000)
-        wait_until(lambda: hasty.connections == 0)
+        connection.settimeout(0)
+        protocol, unsent = hasty.served.protocol(), b""
+
+        def is_kept_from_writing() -> bool:
+            nonlocal unsent
+            unsent = unsent or post(LIST)
+            with suppress(BlockingIOError):
+                unsent = unsent[connection.send(unsent) :]
+            return protocol.flow.write_paused
+
+        wait_until(is_kept_from_writing)
+        hasty.served.let_pass(1.1)
+        wait_until(lambda: hasty.served.connections == 0)
 
 
-def test_a_call_may_take_longer_than_its_request_may(hasty: Served) -> None:
-    with hasty.connect() as connection:
-        connection.sendall(_waiting(2))
+def test_a_call_may_take_longer_than_its_request_may(hasty: Hasty, run_id: str) -> None:
+    agent = f"agent-{run_id}"
+    with hasty.connected(_waiting(50, agent)) as connection:
+        wait_until(lambda: hasty.application.reader.waiting == 1)
+        hasty.served.let_pass(2)
+        hasty.application.inbox.put(agent, "run:A:1:event", {"n": 1})
         assert status(head(connection)) == 200
 
 

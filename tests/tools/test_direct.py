@@ -34,7 +34,7 @@ def here(replica: Replica) -> Iterator[ControlPlaneHere]:
 
 @pytest.fixture
 def direct(here: ControlPlaneHere) -> DirectTools:
-    return DirectTools(here, deadline_s=5)
+    return DirectTools(here, deadline_s=60)
 
 
 def failure(tools: Any, tool: str, **arguments: Any) -> tuple[str, str, str]:
@@ -45,7 +45,7 @@ def failure(tools: Any, tool: str, **arguments: Any) -> tuple[str, str, str]:
 
 def test_answers_and_refusals_are_those_of_a_server(replica: Replica, direct: DirectTools, run_id: str) -> None:
     """Each call is made at a server and here, on the same run; what either did the other sees."""
-    with serving(build_http_app(replica())) as url, connect(f"{url}/mcp", deadline_s=10) as served:
+    with serving(build_http_app(replica())) as url, connect(f"{url}/mcp", deadline_s=60) as served:
         for tools in (served, direct):
             made = tools.call("create_workflow_control_plane", workflow_json=TWO_TASKS, workflow_id=run_id)
             assert made["code"] == "ok"
@@ -72,7 +72,7 @@ def with_ids(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_wrong_call_is_told_as_a_server_tells_it(replica: Replica, direct: DirectTools) -> None:
-    with serving(build_http_app(replica())) as url, connect(f"{url}/mcp", deadline_s=10) as served:
+    with serving(build_http_app(replica())) as url, connect(f"{url}/mcp", deadline_s=60) as served:
         wrong: list[tuple[str, dict[str, Any]]] = [
             ("read_workflow_control_plane", {"workflow_id": "nobody"}),
             ("acquire_state_lease", {"workflow_id": "x", "state": "A"}),
@@ -91,7 +91,7 @@ def test_an_agent_waits_here_and_is_woken_from_another_thread(direct: DirectTool
         "create_workflow_control_plane", workflow_json=ONE_TASK, workflow_id=run_id, agents_map_json={"A": agent}
     )
     with ThreadPoolExecutor(1) as threads:
-        waiting = threads.submit(direct.call, "await_workflow_event", lease=False, agent_id=agent, timeout_s=20)
+        waiting = threads.submit(direct.call, "await_workflow_event", lease=False, agent_id=agent, timeout_s=50)
         direct.call("notify_next_worker_agent", workflow_id=run_id)
         found = waiting.result(20)
     assert (found["status"], found["event"]["workflow_id"]) == ("event", run_id)
@@ -127,9 +127,9 @@ def test_closing_ends_what_waits_and_refuses_what_comes_later(replica: Replica, 
         tools = DirectTools(here)
         thread = threading.Thread(target=wait, args=(tools,))
         thread.start()
-        assert began.wait(20)
+        assert began.wait(60)
         wait_until(lambda: here.waiting == 1)
-    thread.join(20)
+    thread.join(60)
     assert ended == ["closed"]
     assert failure(tools, "read_workflow_control_plane", workflow_id=run_id)[0] == "closed"
     assert failure(tools, "await_workflow_event", lease=False, agent_id="me", timeout_s=0)[0] == "closed"

@@ -48,7 +48,7 @@ def ended(
     thread = threading.Thread(target=worker.serve, args=(stop,))
     thread.start()
     try:
-        wait_until(lambda: meta_of(tools, run)["status"] != "running", 30)
+        wait_until(lambda: meta_of(tools, run)["status"] != "running")
     finally:
         stop.set()
         thread.join()

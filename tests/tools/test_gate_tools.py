@@ -107,7 +107,7 @@ async def test_a_reviewer_waits_for_work_and_a_worker_for_rework(tools: Tools) -
     holder = await held(tools, {**REVIEW, "reviewers": [reviewer]}, agent=writer)
     done = {**holder, "new_status": "succeeded", "output_json": GOOD}
     await tools.refused("review_running", "update_workflow_control_plane", **done)
-    heard = await tools.ok("await_workflow_event", agent_id=reviewer, timeout_s=10)
+    heard = await tools.ok("await_workflow_event", agent_id=reviewer, timeout_s=50)
     event, (call, *_) = heard["event"], heard["next"]
     assert (event["type"], event["criteria"], event["output"]) == ("gate_opened", [CRITERION], GOOD)
     assert (call["tool"], call["arguments"]["gate"]) == ("decide_gate", "review")
@@ -120,7 +120,7 @@ async def test_a_reviewer_waits_for_work_and_a_worker_for_rework(tools: Tools) -
         "criteria": [{"criterion": CRITERION, "passed": False, "feedback": "None has."}],
     }
     await tools.ok("decide_gate", **judged)
-    heard = await tools.ok("await_workflow_event", agent_id=writer, timeout_s=10)
+    heard = await tools.ok("await_workflow_event", agent_id=writer, timeout_s=50)
     assert heard["event"]["type"] == "needs_work"  # and not the state, of which it was told before it took it
     assert heard["event"]["failed_criteria"][0]["feedback"] == "None has."
     assert heard["next"][0]["tool"] == "update_workflow_control_plane"
@@ -136,7 +136,7 @@ async def test_an_old_event_of_a_state_does_not_take_it_from_the_process_that_me
     agents = {"agents_map_json": {"Write": writer, "Done": writer}}
     run = await new_run(tools, f"run-{secrets.token_hex(4)}", gated(SHAPE), **agents)
     await tools.ok("notify_next_worker_agent", workflow_id=run)
-    told = await tools.ok("await_workflow_event", agent_id=writer, timeout_s=10, lease=False)
+    told = await tools.ok("await_workflow_event", agent_id=writer, timeout_s=50, lease=False)
     holder = {"workflow_id": run, "state": "Write", "owner_agent_id": writer}
     taken = await tools.ok("acquire_state_lease", **holder)
     done = {**holder, "lease_token": taken["lease"]["token"], "new_status": "succeeded"}

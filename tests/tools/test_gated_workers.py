@@ -16,7 +16,7 @@ from dcf.worker import Worker
 from tests.support.waiting import wait_until
 
 CRITERION = "Every claim has a source."
-LONG = 10.0
+LONG = 60.0
 
 
 def workflow(gate: dict[str, Any]) -> dict[str, Any]:

@@ -263,7 +263,7 @@ async def test_no_call_is_suggested_that_the_scopes_of_a_key_forbid(alone: Appli
     await ask(alone, key_of(*PLANNER), "cancel_run", workflow_id=run_id)
     told = {}
     for scopes in (WORKER, PLANNER):
-        ended = await ask(alone, key_of(*scopes), "await_workflow_event", agent_id=planner, timeout_s=20)
+        ended = await ask(alone, key_of(*scopes), "await_workflow_event", agent_id=planner, timeout_s=50)
         told[scopes] = [tool for tool, _ in next_of(ended)]
     assert told[PLANNER] == ["read_workflow_control_plane", "finalize_workflow", "await_workflow_event"]
     assert told[WORKER] == ["read_workflow_control_plane", "await_workflow_event"]

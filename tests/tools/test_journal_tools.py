@@ -98,7 +98,7 @@ async def test_the_planner_is_told_of_the_issue_and_what_to_call(application: Ap
     added = await ok(application, WORKER, "add_journal_entry", **issue)
     last: dict[str, Any] = {}
     while True:
-        found = await operator.ok("await_workflow_event", agent_id="pat", timeout_s=10, lease=False, **last)
+        found = await operator.ok("await_workflow_event", agent_id="pat", timeout_s=50, lease=False, **last)
         assert found["status"] == "event", "the planner was not told"
         if found["event"]["workflow_id"] == run and found["event"]["type"] == "run_blocked":
             break

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
 import redis
@@ -25,57 +26,78 @@ from tests.support.servers import free_port, redis_server
 from tests.support.waiting import wait_until
 from tests.tools.calls import ONE_TASK, serving
 
-Server = redis.Redis
 LEASE_S = 1
+LONG = 60.0
+PATIENT_S, IMPATIENT_S = 20.0, 0.2
+"""Seconds of silence after which Redis is taken for dead: in peace, and while it is frozen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """A Redis of this test's own, a server on it, a patient client of that, and what makes impatient ones."""
 
-    redis: Server
+    redis: redis.Redis
     tools: ToolClient
     connect: Callable[[], ToolClient]
     application: Application
 
+    def be_patient(self, silence_s: float) -> None:
+        """From now on the server waits so long for an answer of Redis."""
+        connections = self.application._connections
+        pool = cast("redis.ConnectionPool", connections._pool)
+        pool.connection_kwargs["socket_timeout"] = silence_s
+        pool.reset()  # the connections that it has were made with the old timeout
+        connections.recover()
+
+
+Trouble = Callable[[Site], Callable[[], object]]
+"""Begins a trouble of Redis, and returns what ends it."""
+
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    """Impatient: a call is given up after the first failure, or after two seconds of silence, not after ten."""
+    """A call is given up after the first failure."""
     monkeypatch.setattr("dcf.runs.composition.RunStore", partial(RunStore, deadline_s=0.1))
     with ExitStack() as stack:
         port = stack.enter_context(redis_server(tmp_path))
         client = stack.enter_context(redis.Redis(port=port, protocol=2, decode_responses=True))
-        settings = Settings.model_validate({"redis_url": f"redis://127.0.0.1:{port}?socket_timeout=2", "auth": "off"})
+        url = f"redis://127.0.0.1:{port}?socket_timeout={PATIENT_S:g}"
+        settings = Settings.model_validate({"redis_url": url, "auth": "off"})
         application = stack.enter_context(open_application(settings))
         url = stack.enter_context(serving(build_http_app(application)))
 
         def connected() -> ToolClient:
             return stack.enter_context(connect(f"{url}/mcp", deadline_s=0.1))
 
-        patient = stack.enter_context(connect(f"{url}/mcp", deadline_s=30))
+        patient = stack.enter_context(connect(f"{url}/mcp", deadline_s=60))
         yield Site(redis=client, tools=patient, connect=connected, application=application)
 
 
-def full(server: Server) -> Callable[[], object]:
-    server.config_set("maxmemory", 1)
-    return lambda: server.config_set("maxmemory", 0)
+def full(site: Site) -> Callable[[], object]:
+    site.redis.config_set("maxmemory", 1)
+    return lambda: site.redis.config_set("maxmemory", 0)
 
 
-def read_only(server: Server) -> Callable[[], object]:
-    server.replicaof("127.0.0.1", str(free_port()))
-    return lambda: server.replicaof("NO", "ONE")
+def read_only(site: Site) -> Callable[[], object]:
+    site.redis.replicaof("127.0.0.1", str(free_port()))
+    return lambda: site.redis.replicaof("NO", "ONE")
 
 
-def frozen(server: Server) -> Callable[[], object]:
-    pid = server.info("server")["process_id"]
+def frozen(site: Site) -> Callable[[], object]:
+    pid = site.redis.info("server")["process_id"]
+    site.be_patient(IMPATIENT_S)
     os.kill(pid, signal.SIGSTOP)
-    return lambda: os.kill(pid, signal.SIGCONT)
+
+    def thaw() -> None:
+        os.kill(pid, signal.SIGCONT)
+        site.be_patient(PATIENT_S)
+
+    return thaw
 
 
 @pytest.mark.parametrize("trouble", [full, read_only, frozen])
 def test_a_result_finished_while_redis_is_in_trouble_is_delivered_afterwards_and_once(
-    site: Site, trouble: Callable[[Server], Callable[[], object]], caplog: pytest.LogCaptureFixture
+    site: Site, trouble: Trouble, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The lease ends meanwhile; nobody took over, so the result is accepted."""
     caplog.set_level(logging.WARNING, "dcf.worker")
@@ -84,7 +106,7 @@ def test_a_result_finished_while_redis_is_in_trouble_is_delivered_afterwards_and
     def work(given: object) -> object:
         calls.append(given)
         begun.set()
-        assert finish.wait(30)
+        assert finish.wait(LONG)
         return {"kept": True}
 
     created = site.tools.call(
@@ -96,13 +118,13 @@ def test_a_result_finished_while_redis_is_in_trouble_is_delivered_afterwards_and
     thread = threading.Thread(target=worker.serve, args=(stop,))
     thread.start()
     try:
-        assert begun.wait(30)
-        end, since = trouble(site.redis), time.monotonic()
+        assert begun.wait(LONG)
+        end, since = trouble(site), time.monotonic()
         finish.set()
-        wait_until(lambda: caplog.text.count("the result is kept and sent again") >= 2, 30)
+        wait_until(lambda: caplog.text.count("the result is kept and sent again") >= 2)
         wait_until(lambda: time.monotonic() > since + LEASE_S)
         end()
-        wait_until(lambda: status_of(site.tools) != "running", 30)
+        wait_until(lambda: status_of(site.tools) != "running")
     finally:
         stop.set()
         thread.join()
@@ -121,10 +143,8 @@ def test_a_result_finished_while_redis_is_in_trouble_is_delivered_afterwards_and
         (read_only, "Redis refuses writes: this server is a replica"),
     ],
 )
-def test_what_passes_is_told_with_its_reason_through_a_tool(
-    site: Site, trouble: Callable[[Server], Callable[[], object]], said: str
-) -> None:
-    end = trouble(site.redis)
+def test_what_passes_is_told_with_its_reason_through_a_tool(site: Site, trouble: Trouble, said: str) -> None:
+    end = trouble(site)
     with pytest.raises(ToolCallFailed) as raised:
         site.connect().call("create_workflow_control_plane", workflow_json=ONE_TASK, workflow_id="run")
     assert raised.value.code == "store_unavailable"

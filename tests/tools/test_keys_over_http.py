@@ -191,12 +191,12 @@ async def test_a_caller_sees_only_the_tools_it_may_call(site: Application, url: 
 
 
 def test_our_own_client_brings_its_key_or_says_that_it_needs_one(site: Application, url: str, run_id: str) -> None:
-    with connect(f"{url}/mcp", deadline_s=10, api_key=_key(site, *PLANNER)) as tools:
+    with connect(f"{url}/mcp", deadline_s=60, api_key=_key(site, *PLANNER)) as tools:
         assert tools.call("create_workflow_control_plane", workflow_json=ONE_TASK, workflow_id=run_id)["code"] == "ok"
-    with connect(f"{url}/mcp", deadline_s=10) as tools, pytest.raises(Unauthorized) as refused:
+    with connect(f"{url}/mcp", deadline_s=60) as tools, pytest.raises(Unauthorized) as refused:
         tools.call("read_workflow_control_plane", workflow_id=run_id)
     assert "DCF_API_KEY" in refused.value.hint
-    with connect(f"{url}/mcp", deadline_s=10, api_key=_key(site, Scope.WORK)) as tools, pytest.raises(Forbidden):
+    with connect(f"{url}/mcp", deadline_s=60, api_key=_key(site, Scope.WORK)) as tools, pytest.raises(Forbidden):
         tools.call("read_workflow_control_plane", workflow_id=run_id)
 
 

@@ -129,7 +129,7 @@ async def test_who_starts_a_server_over_stdio_answers_for_nobody(tools: Tools) -
 async def test_who_is_asked_gets_an_event(operator: Tools) -> None:
     name = f"p-{secrets.token_hex(4)}"
     run = await asked(operator, to=name)
-    event = (await operator.ok("await_workflow_event", lease=False, agent_id=name, timeout_s=10))["event"]
+    event = (await operator.ok("await_workflow_event", lease=False, agent_id=name, timeout_s=50))["event"]
     assert (event["type"], event["workflow_id"], event["target_state"]) == ("human_task", run, "Ask")
     assert event["title"] == "Approve the order"
 

@@ -220,7 +220,7 @@ async def test_a_bound_key_is_told_only_the_work_of_its_project(
         event = await ask(alone, caller, "await_workflow_event", agent_id=agent, timeout_s=0, lease=False)
         seen.add(None if event["event"] is None else event["event"]["workflow_id"])
     assert seen <= {two_projects[ours], None}
-    work = await ask(alone, bound(theirs, agent), "await_workflow_event", agent_id=agent, timeout_s=20)
+    work = await ask(alone, bound(theirs, agent), "await_workflow_event", agent_id=agent, timeout_s=50)
     assert work["event"]["workflow_id"] == two_projects[theirs], "it is kept for a key that may see it"
 
 

@@ -110,7 +110,7 @@ async def test_the_work_of_a_run_reaches_a_webhook_beside_an_agent_with_an_inbox
     again = await ask(listed, everyone, "send_task_success", task_token=event.task_token, output_json={"n": 1})
     assert again["repeated"]
     wait_until(lambda: not listed.notifications.deliver_all(run_id))
-    got = await ask(listed, everyone, "await_workflow_event", agent_id=f"reader-{run_id}", timeout_s=5)
+    got = await ask(listed, everyone, "await_workflow_event", agent_id=f"reader-{run_id}", timeout_s=50)
     assert got["event"]["target_state"] == "B", got.text
 
 

@@ -23,10 +23,10 @@ from tests.tools.calls import Answer, Tools, new_run, serving
 
 pytestmark = pytest.mark.anyio
 
-LONG_S = 45
+LONG_S = 50
 """Seconds that a poll would last."""
-PATIENCE_S = 30
-"""Seconds after which a test gives up; a poll that is not ended lasts longer."""
+PATIENCE_S = 50
+"""Seconds after which a test gives up, counted from before the poll: a poll that is not ended lasts longer."""
 
 
 @pytest.fixture(scope="module")

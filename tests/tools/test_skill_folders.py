@@ -112,7 +112,7 @@ async def test_the_work_of_a_state_brings_its_skills_as_text_and_as_servers(
     asl = {"StartAt": "Price", "States": {"Price": task}}
     agent = f"agent-of-{run_id}"
     await tools.ok("start_run", workflow_json={"asl": asl}, workflow_id=run_id, agents_map_json={"Price": agent})
-    answer = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=10)
+    answer = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=50)
     (skill,) = answer["work"]["skills"]
     assert (skill["manifestId"], skill["name"]) == ("skill.price.order@1.0.0", "price.order")
     assert skill["directives"].startswith("Call add for the lines.")
@@ -132,7 +132,7 @@ async def test_a_skill_whose_server_is_not_known_is_told_with_what_is_wrong(
     before = registry.read_text()
     registry.write_text('{"servers": {}}')
     try:
-        answer = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=10)
+        answer = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=50)
     finally:
         registry.write_text(before)
     (skill,) = answer["work"]["skills"]
@@ -152,7 +152,7 @@ async def test_of_a_skill_that_the_server_does_not_grant_nothing_is_told(
             agent = f"agent-of-{run_id}"
             who = {"Price": agent}
             await tools.ok("start_run", workflow_json={"asl": asl}, workflow_id=run_id, agents_map_json=who)
-            answer = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=10)
+            answer = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=50)
             refused = await tools.call("load_skill", skill_json=SKILL, agent_id=agent)
     (skill,) = answer["work"]["skills"]
     assert skill.keys().isdisjoint({"directives", "texts", "mcp_servers"})

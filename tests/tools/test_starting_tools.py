@@ -31,7 +31,7 @@ async def test_a_run_is_started_from_a_document_and_then_by_its_name(tools: Tool
         "start_run", workflow_json=json.dumps(document), input_json={"n": 1}, agents_map_json={"A": agent, "B": agent}
     )
     assert (first["run_status"], first["existed"], first["warnings"]) == ("running", False, [])
-    event = await tools.ok("await_workflow_event", lease=False, agent_id=agent, timeout_s=10)
+    event = await tools.ok("await_workflow_event", lease=False, agent_id=agent, timeout_s=50)
     assert (event["event"]["workflow_id"], event["event"]["target_state"]) == (first["workflow_id"], "A")
     second = await tools.ok("start_run", definition=f"{document['workflow_name']}@1")
     assert second["definition"] == first["definition"]

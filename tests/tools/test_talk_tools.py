@@ -35,7 +35,7 @@ async def told(application: Application, operator: Tools, agent: str, run: str, 
     """The next event of this run and type; others are acknowledged."""
     last: dict[str, Any] = {}
     while True:
-        found = await operator.ok("await_workflow_event", agent_id=agent, timeout_s=10, lease=False, **last)
+        found = await operator.ok("await_workflow_event", agent_id=agent, timeout_s=50, lease=False, **last)
         assert found["status"] == "event", f"{agent} was not told of a {type_}"
         last = {"ack_message_id": found["message_id"]}
         if found["event"]["workflow_id"] == run and found["event"]["type"] == type_:

@@ -50,13 +50,13 @@ def begun(tools: DirectTools, agent: str) -> str:
 
 
 def brought(tools: DirectTools, agent: str) -> dict[str, Any]:
-    return tools.call("await_workflow_event", agent_id=agent, timeout_s=5, lease_ttl_s=60)
+    return tools.call("await_workflow_event", agent_id=agent, timeout_s=50, lease_ttl_s=60)
 
 
 @pytest.mark.usefixtures("traced")
 def test_a_notification_names_the_run_and_work_names_the_attempt(tools: DirectTools) -> None:
     run = begun(tools, "told-agent")
-    told = tools.call("await_workflow_event", agent_id="told-agent", timeout_s=5, lease=False)
+    told = tools.call("await_workflow_event", agent_id="told-agent", timeout_s=50, lease=False)
     assert told["event"]["traceparent"] == traceparent(run)
     run = begun(tools, "traced-agent")
     told = brought(tools, "traced-agent")
@@ -78,7 +78,7 @@ def test_notifications_that_are_delivered_together_name_their_runs(replica: Call
     with control_plane_here(site) as here:
         tools = DirectTools(here, 10)
         told = [
-            tools.call("await_workflow_event", agent_id=agent, timeout_s=5, lease=False)["event"] for agent in agents
+            tools.call("await_workflow_event", agent_id=agent, timeout_s=50, lease=False)["event"] for agent in agents
         ]
     assert [one["traceparent"] for one in told] == [traceparent(run) for run in agents.values()]
 

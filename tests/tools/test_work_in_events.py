@@ -36,7 +36,7 @@ async def test_an_event_of_a_ready_state_brings_it_leased_with_its_input_and_the
 ) -> None:
     agent = f"agent-{run_id}"
     await ready(tools, run_id, agent)
-    answer = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=5)
+    answer = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=50)
     work = answer["work"]
     assert (work["workflow_id"], work["state"], work["attempt"], work["input"]) == (run_id, "A", 1, {"n": 1})
     assert list(work)[-1] == "input"
@@ -140,7 +140,7 @@ async def test_a_call_whose_answer_was_lost_gets_the_same_lease_again_and_anothe
         assert (await awaited(tools, agent, **other))["event"] is None
     written = again["next"][0]["arguments"] | {"output_json": 2, "claim_next": False}
     await tools.ok("update_workflow_control_plane", **written)
-    following = await awaited(tools, agent, timeout_s=5, request_id="id-1")
+    following = await awaited(tools, agent, timeout_s=50, request_id="id-1")
     assert (following["work"]["state"], "repeated" in following.payload) == ("B", False), "the first is done with"
 
 
@@ -161,7 +161,7 @@ async def test_whoever_stops_waiting_while_its_state_is_leased_leaves_it_to_othe
     plane, acquire = alone.control_plane, alone.control_plane.acquire
     async with Client(build_server(alone)) as client:
         await ready(await Tools.of(client), run_id, agent)
-    waiting = AwaitWorkflowEvent(agent_id=agent, timeout_s=5)
+    waiting = AwaitWorkflowEvent(agent_id=agent, timeout_s=50)
 
     async with anyio.create_task_group() as tasks:
 
@@ -191,7 +191,7 @@ async def test_the_work_is_read_beside_the_event_loop_so_that_other_calls_are_an
 
     monkeypatch.setattr(awaiting, "work_shown", shown)
     await_event: Any = await_workflow_event
-    found = [await await_event(alone, AwaitWorkflowEvent(agent_id=agent, timeout_s=5, request_id="1")) for _ in "12"]
+    found = [await await_event(alone, AwaitWorkflowEvent(agent_id=agent, timeout_s=50, request_id="1")) for _ in "12"]
     assert [one.work["state"] for one in found] == ["A", "A"]
     assert len(threads) == 2
     assert threading.get_ident() not in threads
@@ -214,7 +214,7 @@ async def test_an_acknowledgement_counts_also_where_the_work_of_before_is_given_
     assert (await awaited(tools, agent, request_id="1"))["work"]["state"] == "A"
     ended = await new_run(tools, f"{run_id}-2", planner_agent_id=agent)
     await tools.ok("cancel_run", workflow_id=ended)
-    event = await awaited(tools, agent, timeout_s=5)
+    event = await awaited(tools, agent, timeout_s=50)
     assert event["event"]["type"] == "run_finished"
     again = await awaited(tools, agent, request_id="1", ack_message_id=event["message_id"])
     assert (again["repeated"], again["acknowledged"], again["work"]["state"]) == (True, True, "A")
@@ -228,7 +228,7 @@ async def test_a_paused_run_hands_out_nothing_until_it_is_resumed(tools: Tools, 
     assert (await awaited(tools, agent))["status"] == "timeout"
     await tools.ok("resume_run", workflow_id=run_id)
     await tools.ok("notify_next_worker_agent", workflow_id=run_id)
-    assert (await awaited(tools, agent, timeout_s=5))["work"]["state"] == "A"
+    assert (await awaited(tools, agent, timeout_s=50))["work"]["state"] == "A"
 
 
 async def test_iterations_of_a_map_come_one_after_the_other_also_after_a_failure(tools: Tools, run_id: str) -> None:
@@ -237,7 +237,7 @@ async def test_iterations_of_a_map_come_one_after_the_other_also_after_a_failure
     document = {"asl": {"StartAt": "Each", "States": {"Each": each}}}
     await new_run(tools, run_id, document, agents_map_json={"A": agent}, input_json=[0, 1, 2, 3])
     await tools.ok("notify_next_worker_agent", workflow_id=run_id)
-    found = await awaited(tools, agent, timeout_s=5)
+    found = await awaited(tools, agent, timeout_s=50)
     given = [found["work"]["input"]]
     for _ in range(3):
         (step,) = found["next"]
@@ -253,7 +253,7 @@ async def test_the_holders_of_a_run_that_is_cancelled_hear_of_it_with_what_to_do
     await ready(tools, run_id, agent)
     await awaited(tools, agent)
     await tools.ok("cancel_run", workflow_id=run_id)
-    answer = await awaited(tools, agent, timeout_s=5)
+    answer = await awaited(tools, agent, timeout_s=50)
     assert (answer["event"]["type"], answer["event"]["status"]) == ("run_over", "cancelled")
     (step,) = answer["next"]
     last = await tools.ok(step["tool"], **step["arguments"] | {"timeout_s": 0})
@@ -285,7 +285,7 @@ async def test_instructions_schema_errors_and_skills_come_with_the_work(tools: T
     agent = f"agent-{run_id}"
     await new_run(tools, run_id, document, agents_map_json={"A": agent}, input_json={"n": 4})
     await tools.ok("notify_next_worker_agent", workflow_id=run_id)
-    work = (await awaited(tools, agent, timeout_s=5))["work"]
+    work = (await awaited(tools, agent, timeout_s=50))["work"]
     assert (work["instructions"], work["output_schema"], work["errors"]) == ("Double 4.", {"type": "integer"}, ["Odd"])
     (skill,) = work["skills"]
     assert skill["manifestId"] == "skill.validate.order@0.1.0"

@@ -103,7 +103,7 @@ async def test_a_limit_of_an_agent_is_told_by_the_tools(application: Application
         assert f"'A' of run '{run}-0'" in refused["error"]
         named = await tools.call("acquire_state_lease", workflow_id=f"{run}-1", state="A", owner_agent_id=me)
         assert named.code == "work_limit_reached"
-        waited = (await tools.call("await_workflow_event", agent_id=me, timeout_s=5)).payload
+        waited = (await tools.call("await_workflow_event", agent_id=me, timeout_s=50)).payload
         assert "work" not in waited, "an event of work that it may not take yet is told, not dropped"
         assert waited["event"]["workflow_id"] == f"{run}-1"
         assert [one["arguments"].get("ack_message_id") for one in waited["next"]] == [None], "it is to come again"
@@ -119,7 +119,7 @@ async def test_an_agent_at_its_limit_is_not_told_of_what_nobody_can_take_any_mor
         await tools.call("start_run", workflow_json=TWO, workflow_id=f"{run}-0", agents_map_json={"*": me})
         await tools.call("find_work", agent_id=me, claim=True)
         await tools.call("start_run", workflow_json=TWO, workflow_id=f"{run}-1", agents_map_json={"*": me})
-        waited = (await tools.call("await_workflow_event", agent_id=me, timeout_s=5)).payload
+        waited = (await tools.call("await_workflow_event", agent_id=me, timeout_s=50)).payload
         assert waited["event"]["workflow_id"] == f"{run}-1"
         await tools.call("cancel_run", workflow_id=f"{run}-1", reason="not needed")
         application.inbox.give_back(me, waited["message_id"])

@@ -91,7 +91,7 @@ async def test_an_agent_ref_assigns_unless_the_call_does(tools: Tools, binding: 
     assert (valid["warnings"], "agent of 'A': writer-7 (agent_ref)" in valid["defaulted"]) == ([], True)
     started = await tools.ok("start_run", workflow_json=document)
     assert await assigned(tools, started["workflow_id"]) == {"A": "writer-7"}
-    event = await tools.ok("await_workflow_event", agent_id="writer-7", timeout_s=10, lease=False)
+    event = await tools.ok("await_workflow_event", agent_id="writer-7", timeout_s=50, lease=False)
     await tools.ok(
         "await_workflow_event", agent_id="writer-7", timeout_s=0, ack_message_id=event["message_id"], lease=False
     )
@@ -142,7 +142,7 @@ async def test_the_calls_after_a_creation_assign_start_and_watch_the_run(tools: 
     assert mended.code == "ok", mended.text
     assert await assigned(tools, run) == {"Write": "writer-8"}
     assert (await follow(tools, before)).code == "ok"
-    event = await tools.ok("await_workflow_event", agent_id="writer-8", timeout_s=10, lease=False)
+    event = await tools.ok("await_workflow_event", agent_id="writer-8", timeout_s=50, lease=False)
     assert event["event"]["workflow_id"] == run
     after = await tools.ok("read_workflow_control_plane", workflow_id=run)
     assert "running" in after["status"]

@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,10 +11,15 @@ from dcf import task_calls
 from dcf.core import task_log
 from dcf.errors import ServerUnreachable
 from dcf.task_context import TaskCancelled, TaskContext
+from dcf.task_loop import TaskLoop
 from dcf.worker import TaskFunction, Worker
 from tests.support.tables import rows
+from tests.support.waiting import wait_until
 from tests.support.worker_tools import RUN, Answer, FakeTools, Inbox, event, message, report, worker
 from tests.unit.test_hands import LONG, Server, serve
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 LOST: Answer = {"code": "lease_lost", "error": "lease_lost: This token does not hold state 'A'."}
 
@@ -255,28 +261,41 @@ def test_lines_of_a_function_are_numbered_and_sent_before_its_result() -> None:
         assert tools.names[-1] == "update_workflow_control_plane"
 
 
-def test_what_an_async_function_sends_has_arrived_before_its_result_is_written() -> None:
-    returning, written, in_order = threading.Event(), threading.Event(), []
+def test_what_an_async_function_sends_has_arrived_before_its_result_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    returned, order, end = threading.Event(), list[str](), task_calls.TaskCall._end
+
+    def end_and_tell(call: task_calls.TaskCall, ended: task_calls.Ended, *result: Any) -> None:
+        def noted(*end_of_call: Any) -> None:
+            order.append("result")
+            ended(*end_of_call)
+
+        end(call, noted, *result)
+        returned.set()
 
     async def work(given: Any, context: TaskContext) -> Any:
         context.log("the last words")
-        returning.set()
 
     def log(**_: Any) -> Answer:
-        assert returning.wait(LONG)
-        in_order.append(not written.wait(0.2))
+        assert returned.wait(LONG)
+        order.append("line")
         return {}
 
-    def write(**_: Any) -> Answer:
-        written.set()
-        return {}
-
-    worker(FakeTools(log_event=log, update_workflow_control_plane=write), {"A": work}).handle(event())
-    assert in_order == [True]
+    monkeypatch.setattr(task_calls.TaskCall, "_end", end_and_tell)
+    worker(FakeTools(log_event=log), {"A": work}).handle(event())
+    assert order == ["line", "result"]
 
 
-def test_lines_from_a_thread_of_an_async_function_come_after_those_before_them() -> None:
-    second, arrived = threading.Event(), list[int]()
+def test_lines_from_a_thread_of_an_async_function_come_after_those_before_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    arrived, queued, send_beside = list[int](), list[object](), TaskLoop.beside
+
+    def queue(loop: TaskLoop, call: Callable[[], None]) -> "Future[None]":
+        sent = send_beside(loop, call)
+        queued.append(call)
+        return sent
 
     async def work(given: Any, context: TaskContext) -> Any:
         context.log("first")
@@ -285,11 +304,11 @@ def test_lines_from_a_thread_of_an_async_function_come_after_those_before_them()
 
     def log(number: int, **_: Any) -> Answer:
         if number == 1:
-            second.wait(0.2)
-        second.set()
+            wait_until(lambda: arrived or len(queued) >= 2)
         arrived.append(number)
         return {}
 
+    monkeypatch.setattr(TaskLoop, "beside", queue)
     tools = FakeTools(log_event=log)
     worker(tools, {"A": work}).handle(event())
     assert arrived == [1, 2], "the history has no line after a later one"

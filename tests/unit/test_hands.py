@@ -11,7 +11,7 @@ from dcf.worker import TaskFunction, Worker
 from tests.support.waiting import wait_until
 from tests.support.worker_tools import RUN, Answer, FakeTools, claimed
 
-LONG = 10.0
+LONG = 60.0
 
 
 class Server:

@@ -8,7 +8,7 @@ from dcf.renewals import Renewals
 from dcf.task_calls import Work
 from tests.support.waiting import wait_until
 
-LONG = 10.0
+LONG = 60.0
 QUICK = 0.01
 
 

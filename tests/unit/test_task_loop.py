@@ -12,7 +12,7 @@ from dcf.task_loop import TaskLoop
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-LONG = 10.0
+LONG = 60.0
 
 
 def test_a_function_that_keeps_the_loop_to_itself_keeps_nobody_waiting_who_cancels_the_next_one() -> None:

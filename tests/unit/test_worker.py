@@ -13,7 +13,7 @@ from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.support.worker_tools import RUN, TIMEOUT, Answer, FakeTools, Inbox, claimed, event, message, serve, worker
 
-LONG = 10.0
+LONG = 60.0
 
 # The order of things
 
@@ -216,23 +216,28 @@ def test_only_what_others_can_still_do_is_said_to_be_given_back(
     assert [work.state for work in one.drain(0)] == (["A"] if is_for_others else [])
 
 
+def keeps_waiting(changed: threading.Condition) -> bool:
+    """Whether this thread keeps those waiting who wait for a change."""
+    return bool(changed._is_owned())  # type: ignore[attr-defined]
+
+
 def test_who_drains_a_worker_does_so_until_its_witness_has_heard_of_the_last_loss() -> None:
     """Else the report of what became of everything leaves it out."""
     drained = threading.Event()
 
     class Slow(Hearing):
         def lost(self, work: Work, why: str) -> None:
-            drained.wait(0.1)
+            wait_until(lambda: drained.is_set() or keeps_waiting(one._changed))
             super().lost(work, why)
 
     def drain() -> None:
-        one.drain(30)
+        one.drain(LONG)
         hearing.heard.append("drained")
         drained.set()
 
     def work(given: Any, context: TaskContext) -> Any:
         draining.start()
-        assert one._stop.wait(10)
+        assert one._stop.wait(60)
         assert one.acquire({"workflow_id": RUN, "type": "run_over"}) is None
         context.check()
 
@@ -240,7 +245,7 @@ def test_who_drains_a_worker_does_so_until_its_witness_has_heard_of_the_last_los
     hearing, draining = Slow(), threading.Thread(target=drain)
     one = worker(tools, {"A": work}, witness=hearing)
     one.handle(event())
-    draining.join(30)
+    draining.join(60)
     assert hearing.heard == ["taken A", "the state is cancelled", "drained"]
 
 
@@ -350,12 +355,14 @@ def test_a_drain_ends_at_once_when_the_lease_that_was_asked_for_is_refused() -> 
 
 
 class SlowToRead(dict[str, Any]):
-    """An answer that whoever drains the worker may overtake."""
+    """An answer that is read slowly. A drain that does not wait for it overtakes it; `looks` counts its checks."""
 
     drained = threading.Event()
+    looks = 0
 
     def __getitem__(self, name: str) -> Any:
-        self.drained.wait(0.1)
+        before = self.looks
+        wait_until(lambda: self.drained.is_set() or self.looks > before + 1)
         return super().__getitem__(name)
 
 
@@ -370,7 +377,11 @@ def test_what_came_with_a_result_is_given_back_by_a_drain_that_begins_meanwhile(
 
     def is_free_within(_: float) -> bool:
         """As if the grace were over as soon as the function has begun."""
-        wait_until(lambda: begun.is_set() or is_free(0))
+        wait_until(lambda: begun.is_set() or looks_free())
+        return is_free(0)
+
+    def looks_free() -> bool:
+        answer.looks += 1
         return is_free(0)
 
     def write(**_: Any) -> Answer:

@@ -23,7 +23,7 @@ def test_the_lease_is_renewed_while_the_function_runs_and_not_afterwards() -> No
         return {}
 
     def work(given: Any) -> Any:
-        assert all(renewed.acquire(timeout=10) for _ in range(2))
+        assert all(renewed.acquire(timeout=60) for _ in range(2))
 
     tools = FakeTools(renew_state_lease=renew)
     done = worker(tools, {"A": work}, lease_ttl_s=1)
@@ -46,7 +46,7 @@ def test_a_renewal_that_fails_is_tried_again() -> None:
         return answer
 
     def work(given: Any) -> Any:
-        assert done.wait(10)
+        assert done.wait(60)
 
     tools = FakeTools(renew_state_lease=renew)
     worker(tools, {"A": work}, lease_ttl_s=1).handle(event())
@@ -62,7 +62,7 @@ def test_the_result_is_discarded_when_the_lease_was_lost_during_the_work(caplog:
         return refusal
 
     def work(given: Any) -> Any:
-        assert lost.wait(10)
+        assert lost.wait(60)
         return "too late"
 
     tools = FakeTools(renew_state_lease=renew, update_workflow_control_plane=refusal | {"work": claimed("A")})

@@ -13,7 +13,7 @@ from dcf.application import Application
 from tests.support.waiting import wait_until
 from tests.web.worked_runs import Run
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 @dataclass(frozen=True)

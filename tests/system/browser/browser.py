@@ -20,7 +20,7 @@ THEMES: Final[tuple[Theme, ...]] = ("light", "dark")
 
 WIDTHS: Final = (360, 1280, 2560)
 
-expect.set_options(timeout=15_000)  # a page that is slow is none that is wrong; Playwright waits for 5 s
+expect.set_options(timeout=60_000)  # a page that is slow is none that is wrong; Playwright waits for 5 s
 
 
 def executable() -> str:

@@ -44,10 +44,10 @@ class ServedPage:
         """End the process without a word."""
         if self.process is not None:
             self.process.kill()
-            self.process.wait(10)
+            self.process.wait(60)
 
     def stop(self) -> int:
         """Ask the process to end; return its exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(10)
+        return self.process.wait(60)

@@ -19,7 +19,7 @@ from tests.tools.calls import serving
 pytestmark = [pytest.mark.processes, pytest.mark.xdist_group("browser")]
 
 REASON = "it was looked into"
-PATIENCE_MS = 15_000
+PATIENCE_MS = 60_000
 
 
 def events(demo: DemoSite, run: str, kind: str) -> list[Any]:

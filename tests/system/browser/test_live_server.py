@@ -40,7 +40,7 @@ class Reader:
         self._ended.set()
 
     def join(self) -> None:
-        self._thread.join(30)
+        self._thread.join(60)
         assert not self._thread.is_alive()
 
     def _keep(self) -> None:
@@ -96,7 +96,7 @@ def test_a_page_of_a_killed_server_goes_on_at_the_next_one_without_gap_or_double
             reader.connected.clear()
             step(run, number + 1)  # while there is no server
             site.start()
-            assert reader.connected.wait(20)
+            assert reader.connected.wait(60)
         wait_until(lambda: known + reader.heard == run.event_ids())
         site.kill()
     reader.join()
@@ -122,5 +122,5 @@ def test_a_server_that_is_asked_to_stop_ends_its_open_streams_and_does_not_wait_
         thread = threading.Thread(target=drain)
         thread.start()
         assert site.stop() == 128 + signal.SIGTERM
-        thread.join(10)
+        thread.join(60)
     assert ended.is_set(), "the streams ended as streams end"

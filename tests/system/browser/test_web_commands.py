@@ -40,7 +40,7 @@ def started(folder: Path, *arguments: str) -> Iterator[str]:
             yield str(json.loads(process.stdout.readline())["url"])
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(60)
 
 
 @pytest.mark.processes

@@ -43,7 +43,7 @@ async def test_a_state_that_nobody_takes_is_done_by_the_worker_whose_command_is_
         wait_until(lambda: causes(here, run) == ["nobody_assigned"], 30)  # that of B
     finally:
         worker.terminate()
-        worker.communicate(timeout=30)
+        worker.communicate(timeout=120)
     assert "not taken" not in text_of((await visitor.get(f"/ui/why?run={run}")).text)
 
 
@@ -60,5 +60,5 @@ async def test_a_clock_that_does_not_come_is_the_one_whose_command_is_shown(
         wait_until(lambda: causes(here, run) != [script.__name__], 30)
     finally:
         clock.terminate()
-        clock.communicate(timeout=30)
+        clock.communicate(timeout=120)
     assert shown not in text_of((await visitor.get(f"/ui/why?run={run}")).text)

@@ -83,7 +83,7 @@ def test_the_order_pipeline_ends_though_the_receiver_is_away_when_the_work_comes
     with connect(url, api_key=planner) as tools:
         arguments = {"workflow_id": RUN, "input_json": ORDER, "agents_map_json": dict.fromkeys(STEPS, HOOK)}
         tools.call("start_run", workflow_json=ORDER_WORKFLOW, **arguments)
-        wait_until(lambda: _rest(application) is not None, 30)
+        wait_until(lambda: _rest(application) is not None)
         with serving(receiver.app(), port):
             wait_until(lambda: application.runs.read(RUN).word == "succeeded", 120)
     states = application.control_plane.read(RUN).states

@@ -46,7 +46,7 @@ def test_the_clock_goes_on_until_it_is_stopped(seed: Seed, world: World, environ
         assert clock.stdout is not None
         assert json.loads(clock.stdout.readline())["done"] >= 1
         clock.terminate()
-        _, said = clock.communicate(timeout=30)
+        _, said = clock.communicate(timeout=120)
     assert (clock.returncode, said) == (143, "")
 
 
@@ -56,7 +56,7 @@ def test_serve_tells_its_address(environment: dict[str, str]) -> None:
         assert found.stdout is not None
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/mcp", json.loads(found.stdout.readline())["url"])
         found.terminate()
-        _, said = found.communicate(timeout=30)
+        _, said = found.communicate(timeout=120)
     assert found.returncode == 143
     assert "Traceback" not in said
 

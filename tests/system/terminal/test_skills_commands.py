@@ -28,7 +28,7 @@ def stub() -> Iterator[str]:
         assert process.stdin is not None
         yield json.loads(process.stdout.readline())["url"].removesuffix("/mcp")
         process.stdin.close()
-        process.wait(20)
+        process.wait(60)
 
 
 def test_stub_serves_the_shipped_tools_on_loopback(stub: str) -> None:

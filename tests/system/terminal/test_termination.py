@@ -20,7 +20,7 @@ threading.Event().wait()
 
 def _ended(moment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", _PROGRAM.format(moment=moment)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_a_signal_ends_a_command() -> None:
