@@ -1,12 +1,18 @@
 PYTHON ?= .venv/bin/python
 
-.PHONY: test fast check format reference screenshots bench bench-peers lab demo mcpb accept-letta accept-agents
+.PHONY: test system fast changed check format reference screenshots bench bench-peers lab demo mcpb accept-letta accept-agents
 
-test: ## everything that CI runs
-	$(PYTHON) -m pytest -n auto --dist loadfile
+test: ## the first tier: behaviour, in-process; SUBJECT=gate for one subject in both tiers
+	$(PYTHON) -m pytest -n auto --dist loadfile $(if $(SUBJECT),tests tests/system -k $(SUBJECT))
+
+system: ## the second tier: processes, crashes, browser, other programs, types and security
+	$(PYTHON) -m pytest tests/system -n 3 --dist loadfile
 
 fast: ## unit tests only
-	$(PYTHON) -m pytest tests/unit
+	$(PYTHON) -m pytest -n auto tests/unit
+
+changed: ## the tests of the files that differ from HEAD, in both tiers
+	$(PYTHON) -m pytest -n auto --changed
 
 check: ## lint, types, layers
 	$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -m mypy && \
@@ -20,7 +26,7 @@ reference: ## docs/tools.md and docs/language.md, after a wanted change of a too
 	$(PYTHON) -m dcf language > docs/language.md
 
 screenshots: ## docs/pictures/, the page's screens in both themes; needs chromium
-	$(PYTHON) -m tests.web.screenshots docs/pictures
+	$(PYTHON) -m tests.system.browser.screenshots docs/pictures
 
 bench: ## table and figures in benchmarks/results/
 	$(PYTHON) -m benchmarks && $(PYTHON) -m benchmarks --fsync always
@@ -38,7 +44,7 @@ mcpb: ## dist/dcf.mcpb, the bundle for desktop clients
 	$(PYTHON) deploy/mcpb/build.py dist/dcf.mcpb
 
 accept-letta: ## the acceptance runs with real agents on a real Letta, and their record
-	DCF_LETTA=1 DCF_LETTA_RECORD=tests/letta/records $(PYTHON) -m pytest tests/letta/test_acceptance.py
+	DCF_LETTA=1 DCF_LETTA_RECORD=tests/system/letta/records $(PYTHON) -m pytest tests/system/letta/test_acceptance.py
 
 accept-agents: ## the order pipeline by hosted agents of every recipe, with faults, and its record
-	DCF_AGENTS=1 DCF_AGENTS_RECORD=tests/system/hosting/records $(PYTHON) -m pytest tests/system/hosting/test_acceptance.py tests/system/hosting/test_a2a.py tests/tools/test_a2a.py tests/webhooks/test_acceptance.py
+	DCF_AGENTS=1 DCF_AGENTS_RECORD=tests/system/hosting/records $(PYTHON) -m pytest tests/system/hosting/test_acceptance.py tests/system/hosting/test_a2a.py tests/system/stories/test_a2a_sdk.py tests/system/stories/test_webhook_acceptance.py

@@ -124,11 +124,6 @@ tests/system/cluster tries the store with `cluster` and `sentinel`, too.
 """
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Half as many again as there are cores: many tests wait for processes of their own."""
-    return (os.cpu_count() or 1) * 3 // 2
-
-
 def pytest_collection_finish() -> None:
     """Take what is imported out of later garbage collections: it lives as long as the process."""
     gc.collect()
