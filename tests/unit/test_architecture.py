@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from hypothesis import settings
@@ -24,7 +25,8 @@ Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def imports(name: str) -> set[str]:
+@cache
+def imports(name: str) -> frozenset[str]:
     """Every module that a module imports, wherever in it, by its full name."""
     found = set()
     for node in ast.walk(MODULES[name]):
@@ -33,7 +35,7 @@ def imports(name: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name} imports relatively"
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+    return frozenset(found)
 
 
 def is_in(name: str, *places: str) -> bool:
