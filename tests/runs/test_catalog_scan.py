@@ -156,7 +156,7 @@ def agrees(runs: Runs, scanned: dict[str, set[tuple[Facet, str]]]) -> None:
         assert {row.workflow_id for row in rows} == {run for run in some if (Facet.WORKFLOW, name) in scanned[run]}
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_the_list_of_runs_misses_nothing_that_a_scan_finds(
     real_pool: Pool, onlooker: Connections, steps: list[tuple[str, int, bool]]

@@ -1,7 +1,7 @@
 """When schedules tick: cron text in a time zone whose clocks change, and every so many seconds."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.core.ticks import LEAST_EVERY_S, MOST_TICKS, Cron, Every, due_ticks, read_cron, read_every
@@ -59,7 +59,6 @@ def test_the_next_tick_is_later_and_the_same_wherever_one_asks_before_it(cron: s
     assert timing.after(first - 1) == first
 
 
-@settings(max_examples=30)
 @given(cron=CRONS, since=YEAR, days=st.integers(min_value=0, max_value=9))
 def test_what_is_due_is_every_tick_between_and_no_other(cron: str, since: int, days: int) -> None:
     timing = Cron(text=cron, timezone=VIENNA)
