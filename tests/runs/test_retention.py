@@ -458,11 +458,11 @@ def test_without_a_setting_nothing_finalizes_itself(real: World) -> None:
 
 def test_many_runs_are_created_ended_and_deleted_and_nothing_is_left(real: World) -> None:
     name = f"many-{uuid.uuid4().hex[:8]}"
-    runs = [real.create(chain("A") | {"workflow_name": name}, agents={"A": f"{name}-a"}) for _ in range(100)]
+    runs = [real.create(chain("A") | {"workflow_name": name}, agents={"A": f"{name}-a"}) for _ in range(12)]
     for run in runs:
         real.do(run, "A", f"{name}-a")
     real.notifications.pulse()
     for run in runs:
         assert isinstance(real.retention.delete(run), Deleted)
     assert [run for run in runs if left(real, run)] == []
-    assert [key for key in real.ask("KEYS", "*") if name.encode() in key] == []
+    assert real.ask("KEYS", f"*{name}*") == []

@@ -24,7 +24,10 @@ GONE_S: Final = -2
 def everything_in(connections: Connections) -> str:
     """Keys and values."""
     (keys,) = connections.send(("KEYS", "*"))
-    return "\n".join(f"{key.decode()} {value_of(connections, key)}" for key in sorted(keys))
+    kinds = connections.send(*(("TYPE", key) for key in keys)) if keys else []
+    there = [(key, kind) for key, kind in zip(keys, kinds, strict=True) if kind != _GONE]
+    values = connections.send(*(_READ[kind](key) for key, kind in there)) if there else []
+    return "\n".join(sorted(f"{key.decode()} {value}" for (key, _), value in zip(there, values, strict=True)))
 
 
 def value_of(connections: Connections, key: bytes) -> str:

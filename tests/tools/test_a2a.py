@@ -1,10 +1,7 @@
 """A2A clients start the workflows that a server names, and see their runs as tasks."""
 
-import json
 import secrets
-import subprocess
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -15,10 +12,7 @@ from dcf.core.access import Scope
 from dcf.core.definition import read_definition
 from dcf.tools.server import build_http_app
 from tests.support.tables import rows
-from tests.system.hosting.environments import A2A, WANTED, WHY_NOT
 from tests.tools.calls import serving
-
-by_its_sdk = pytest.mark.skipif(not WANTED, reason=WHY_NOT)
 
 ECHO = {"StartAt": "Echo", "States": {"Echo": {"Type": "Pass", "End": True}}, "Comment": "Gives back what it is given."}
 WAITS = {"StartAt": "Ask", "States": {"Ask": {"Type": "Task", "End": True}}}
@@ -175,34 +169,3 @@ def test_keys_and_scopes_hold_as_for_tools(site: Application, url: str, planner:
     assert httpx2.post(f"{url}/a2a", json=body, headers=bound | {"Host": "evil.example"}).status_code == 421
     wrong = httpx2.post(f"{url}/a2a", content=b"[1]", headers=bound | {"Content-Type": "application/json"})
     assert wrong.json()["error"]["code"] == -32602
-
-
-@by_its_sdk
-def test_the_client_of_the_protocols_sdk_starts_a_run_and_gets_its_output(
-    replica: Callable[..., Application], planner: str
-) -> None:
-    from tests.support.servers import free_port  # noqa: PLC0415 - only where there is an SDK
-
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    only = replica(auth="keys", a2a_workflows=("a2a-echo",), public_url=f"{url}/mcp")
-    waiting = replica(auth="keys", a2a_workflows=("a2a-waits",), public_url=f"{url}/mcp")
-    with serving(build_http_app(only), port):
-        found = _sdk(url, planner, {"data": {"n": 21, "of": [1, 2]}})
-        assert found["status"]["state"] == "TASK_STATE_COMPLETED"
-        assert found["artifacts"][0]["parts"][0]["data"] == {"n": 21, "of": [1, 2]}
-        assert _sdk(url, planner, {"get": found["id"]}) == found
-        assert _sdk(url, planner, {"get": "no-such-run"})["raised"] == "TaskNotFoundError"
-        assert _sdk(url, planner, {"cancel": found["id"]})["raised"] == "TaskNotCancelableError"
-    with serving(build_http_app(waiting), port):
-        begun = _sdk(url, planner, {"text": "work", "polling": True})
-        assert begun["status"]["state"] == "TASK_STATE_WORKING"
-        assert _sdk(url, planner, {"cancel": begun["id"]})["status"]["state"] == "TASK_STATE_CANCELED"
-
-
-def _sdk(url: str, key: str, wanted: dict[str, Any]) -> dict[str, Any]:
-    program = Path(__file__).with_name("a2a_client.py")
-    command = [str(A2A.python()), str(program), url, key]
-    done = subprocess.run(command, input=json.dumps(wanted), capture_output=True, text=True, check=True, timeout=60)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found

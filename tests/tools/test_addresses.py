@@ -63,7 +63,8 @@ def ear() -> Iterator[Ear]:
 
 @rows("name", sorted(TOOLS))
 async def test_no_spelling_of_a_redis_url_is_taken_or_called(walled: Application, ear: Ear, name: str) -> None:
-    for form in REDIS:
+    """All tools have the argument from one class: one tool tries every spelling, the others a few."""
+    for form in REDIS if name == "start_run" else REDIS[:: len(REDIS) // 3]:
         url = form.format(port=ear.port)
         answer = await ask(walled, ALL, name, **smallest(name) | {"redis_url": url})
         assert answer.error == "invalid_argument: redis_url must be 'default'."

@@ -1,16 +1,12 @@
-"""The whole order pipeline through every way a client may reach the tools."""
+"""The whole order pipeline in process and over HTTP; `tests/system/stories/test_order_run_over_stdio.py` has stdio."""
 
-import os
-import sys
 from collections.abc import Callable
 
 import pytest
 from mcp.client import Client
-from mcp.client.stdio import StdioServerParameters
 
 from dcf.application import Application
 from dcf.tools.server import build_http_app, build_server
-from tests.support.paths import ROOT
 from tests.tools.calls import STEPS, Tools, new_run, run_orders, serving
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +14,7 @@ pytestmark = pytest.mark.anyio
 Replica = Callable[..., Application]
 
 
-async def _json_arguments_arrive(tools: Tools, run_id: str) -> None:
+async def json_arguments_arrive(tools: Tools, run_id: str) -> None:
     """D-01: text that looks like JSON reaches the tool as text, and native JSON as JSON."""
     await new_run(tools, run_id, agents_map_json='{"A": "worker-1"}', input_json='{"n": 1}')
     held = await tools.ok("acquire_state_lease", workflow_id=run_id, state="A", owner_agent_id="worker-1")
@@ -35,7 +31,7 @@ async def test_in_process(application: Application, run_id: str, mode: str) -> N
     async with Client(build_server(application), mode=mode) as client:
         tools = await Tools.of(client)
         assert await run_orders(tools, run_id) == STEPS["GenerateInvoice"]
-        await _json_arguments_arrive(tools, f"{run_id}-json")
+        await json_arguments_arrive(tools, f"{run_id}-json")
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -45,18 +41,4 @@ async def test_over_http(replica: Replica, run_id: str, mode: str) -> None:
             assert (client.protocol_version >= "2026-07-28") == (mode == "auto")
             tools = await Tools.of(client)
             assert await run_orders(tools, run_id) == STEPS["GenerateInvoice"]
-            await _json_arguments_arrive(tools, f"{run_id}-json")
-
-
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_over_stdio(application: Application, run_id: str, mode: str) -> None:
-    server = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "dcf", "serve", "--transport", "stdio"],
-        env={"REDIS_URL": application.redis_url, "PATH": os.environ["PATH"]},
-        cwd=ROOT,
-    )
-    async with Client(server, mode=mode) as client:
-        tools = await Tools.of(client)
-        assert await run_orders(tools, run_id) == STEPS["GenerateInvoice"]
-        await _json_arguments_arrive(tools, f"{run_id}-json")
+            await json_arguments_arrive(tools, f"{run_id}-json")

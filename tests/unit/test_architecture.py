@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from hypothesis import settings
@@ -24,16 +25,23 @@ Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def imports(name: str) -> set[str]:
+@cache
+def nodes(name: str) -> tuple[ast.AST, ...]:
+    """Every node of a module, walked once for all tests."""
+    return tuple(ast.walk(MODULES[name]))
+
+
+@cache
+def imports(name: str) -> frozenset[str]:
     """Every module that a module imports, wherever in it, by its full name."""
     found = set()
-    for node in ast.walk(MODULES[name]):
+    for node in nodes(name):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name} imports relatively"
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+    return frozenset(found)
 
 
 def is_in(name: str, *places: str) -> bool:
@@ -84,7 +92,7 @@ def test_the_pure_core_imports_nothing_of_dcf_but_itself(name: str) -> None:
 def test_the_pure_core_has_no_clock_no_chance_and_no_input_or_output(name: str) -> None:
     impure = ("time", "random", "secrets", "os", "sys", "io", "pathlib", "socket", "threading", "asyncio", "logging")
     assert not [found for found in imports(name) if is_in(found, *impure)]
-    calls = {ast.unparse(node.func) for node in ast.walk(MODULES[name]) if isinstance(node, ast.Call)}
+    calls = {ast.unparse(node.func) for node in nodes(name) if isinstance(node, ast.Call)}
     assert not calls & {"open", "print", "input", "datetime.now", "datetime.utcnow", "uuid4"}
 
 
@@ -132,8 +140,8 @@ def test_nobody_above_the_verbs_reaches_through_them_to_the_store(upper: str) ->
         f"{name}, line {node.lineno}: {ast.unparse(node)}"
         for name in MODULES
         if is_in(name, upper)
-        for called in ({id(call.func) for call in ast.walk(MODULES[name]) if isinstance(call, ast.Call)},)
-        for node in ast.walk(MODULES[name])
+        for called in ({id(call.func) for call in nodes(name) if isinstance(call, ast.Call)},)
+        for node in nodes(name)
         if isinstance(node, ast.Attribute) and node.attr in inner and id(node) not in called
         if ast.unparse(node.value) != "self"  # what it was given itself
     }
@@ -149,7 +157,7 @@ def test_a_file_can_be_read_in_one_sitting(name: str) -> None:
 
 @rows("name", MODULES)
 def test_a_function_fits_on_a_screen(name: str) -> None:
-    functions = [node for node in ast.walk(MODULES[name]) if isinstance(node, FUNCTIONS)]
+    functions = [node for node in nodes(name) if isinstance(node, FUNCTIONS)]
     assert not {
         f"{node.name}, line {node.lineno}": body_lines(node) for node in functions if body_lines(node) > MAX_BODY
     }

@@ -1,8 +1,5 @@
 """Stories of several clients at servers that die."""
 
-import pytest
+from tests.tools.conftest import anyio_backend, application, own_redis, replica, run_id
 
-
-@pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    return "asyncio"
+__all__ = ["anyio_backend", "application", "own_redis", "replica", "run_id"]
