@@ -76,7 +76,7 @@ def test_a_workflow_that_is_no_text(dcf: Dcf, file: File) -> None:
         ("", "is not valid JSON"),
         ('{"a": 1, "a": 2}', "appears twice"),
         ('{"a": NaN}', "NaN is not a JSON number"),
-        ("[" * 5000, "nested deeper"),
+        ("[" * 5000 + "]" * 5000, "nested deeper"),
         (" " * 1_100_000, "is larger than"),
     ],
     ids=["broken", "empty", "duplicate", "nan", "deep", "large"],

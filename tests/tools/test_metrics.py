@@ -23,7 +23,6 @@ from dcf.core.updates import Update
 from dcf.tools import metrics_route
 from dcf.tools.server import build_http_app
 from tests.support.paths import ROOT
-from tests.support.promtool import promtool
 from tests.support.restricted import restricted_redis
 from tests.tools.calls import ONE_TASK, serving
 
@@ -185,18 +184,22 @@ def test_a_call_of_a_tool_is_counted_by_its_name(site: Application) -> None:
     assert found['dcf_tool_seconds_count{tool="list_runs"}'] == 1
 
 
-def test_promtool_has_nothing_to_say_about_a_scrape_with_a_sample_of_every_metric(site: Application) -> None:
+def a_scrape(site: Application) -> str:
+    """What Prometheus reads after one of everything has happened."""
     metrics.count().notified(["delivered"])
     with serving(build_http_app(site)) as url:
         run, state = new_run(site)
         token = acquired(site, run, state)
         site.control_plane.update(run, Update(state=state, token=token, owner="w", status=Status.SUCCEEDED, output=1))
         metrics.count().called("list_runs", 0.1)
-        scraped = httpx2.get(f"{url}/metrics", headers=_key(site, Scope.READ)).text
-    sampled = {re.sub("_(bucket|sum|count)$", "", line[1]) for line in map(LINE.match, scraped.splitlines()) if line}
-    missing = {one.name for one in FAMILIES} - sampled
+        return httpx2.get(f"{url}/metrics", headers=_key(site, Scope.READ)).text
+
+
+def test_a_scrape_has_a_sample_of_every_metric(site: Application) -> None:
+    lines = map(LINE.match, a_scrape(site).splitlines())
+    sampled = {re.sub("_(bucket|sum|count)$", "", line[1]) for line in lines if line}
+    missing = {family.name for family in FAMILIES} - sampled
     assert missing <= {metrics_route.LOOKED.name, metrics_route.CAUSES.name}, "which need a clock, and a stuck run"
-    promtool("check", "metrics", given=scraped)
 
 
 # The names

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tests.deployment.test_monitoring import CASES, RULES, queries
-from tests.support.promtool import promtool
+from tests.system.deployment.promtool import promtool
 
 
 def test_promtool_takes_the_rules() -> None:
