@@ -184,7 +184,7 @@ def real(real_connections: Connections, onlooker: Connections) -> Iterator[World
 def _checked(world: World) -> Iterator[World]:
     yield world
     world.close()
-    if isinstance(world.connections._pool, FakePool):  # the keys of the real server are checked once, at its end
+    if isinstance(getattr(world.connections, "_pool", None), FakePool):  # a real server is checked once, at its end
         assert_keys_are_ours(key.decode() for key in world.ask("KEYS", "*"))
 
 

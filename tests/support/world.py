@@ -373,8 +373,8 @@ class World:
 
     def keys_of(self, run: str) -> list[str]:
         """Return the run's keys, but for the marks of claims, which are gone in a moment."""
-        found = [key.decode() for key in self.ask("KEYS", f"*:wf:{run}:*")]
-        return [key for key in found if f":wf:{run}:taking:" not in key]
+        found = [key.decode() for key in self.ask("KEYS", f"*{run}*")]  # a cluster has braces around the run
+        return [key for key in found if f":wf:{run}:" in key and f":wf:{run}:taking:" not in key]
 
     # Changing what is there without waiting for it
 
