@@ -27,8 +27,8 @@ else:
         compiled = {**(_COMPARED if eq else {}), "__replace__": _replacing}
 
         def decorate(kind: Record) -> Record:
+            own = frozenset(vars(kind))  # before Python 3.13 adds a `__replace__` of its own
             made = make(kind)
-            own = vars(kind)
             for name, write in compiled.items():
                 if name not in own and not (name == "__replace__" and hasattr(made, "__post_init__")):
                     setattr(made, name, _compiled_when_called(made, name, write))
