@@ -2,7 +2,6 @@
 
 Each part is made, and its module imported, when it is first requested: most processes use a few of them.
 """
-# ruff: noqa: D401, PLC0415 - a part is named by a noun, like a property, and imports its module when it is made
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
