@@ -9,7 +9,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import cast
 
@@ -21,17 +21,18 @@ import redis
 from hypothesis import settings
 from redis.sentinel import SentinelConnectionPool
 
-from dcf.store import keys
 from dcf.store.cluster import ClusterConnections
 from dcf.store.connection import Connections, Pool, open_pool
 from dcf.store.opening import connect
+from tests.support import restricted
 from tests.support.ahead import Ahead
+from tests.support.authority import new_authority
 from tests.support.cluster import Cluster, onlooker_of, redis_cluster
 from tests.support.counting import CountingPool
 from tests.support.fake_redis import FakePool
 from tests.support.mocks import Files
 from tests.support.proxy import Proxy
-from tests.support.restricted import RestrictedRedis, restricted_redis
+from tests.support.restricted import RestrictedRedis, assert_keys_are_ours, restricted_redis
 from tests.support.servers import free_port, listens, redis_server, running
 from tests.support.trouble import Killer
 from tests.support.waiting import wait_until
@@ -54,12 +55,24 @@ def short_directory() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def server(short_directory: Path) -> Iterator[RestrictedRedis]:
-    with restricted_redis(short_directory / "redis") as found:
-        with found.admin() as admin:
-            admin.set(keys.SWEEP, "never")  # each test takes its runs off the clock's list; nobody is to put them back
+    """A real Redis for all tests of a session; nobody else puts runs back on the clock's list."""
+    with restricted_redis(short_directory / "redis", is_whole_site=True) as found:
         yield found
-        with found.admin() as admin:
-            assert_keys_are_ours(admin.scan_iter(count=10_000))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _trusted(short_directory: Path) -> Iterator[None]:
+    """Clients trust one authority: every client loads all that it trusts, 25 ms for those of the machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(new_authority(short_directory / "trusted").certificate))
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _empty_redis() -> None:
+    """Each file begins with an empty Redis: what other files left would slow down whatever walks all keys."""
+    for server in restricted.RUNNING:
+        server.empty()
 
 
 @pytest.fixture(scope="session")
@@ -119,11 +132,17 @@ def sentinel_connections(short_directory: Path) -> Iterator[Connections]:
             found.close()
 
 
-KINDS = os.environ.get("DCF_TEST_REDIS", "fake real").split()
-"""Redis as a test sees it that uses `connections`: fakeredis (logic only), and the real server.
+KINDS = os.environ.get("DCF_TEST_REDIS", "real").split()
+"""Redis as a test sees it that uses `connections`: a real server.
 
-tests/system/cluster tries the store with `cluster` and `sentinel`, too.
+tests/system/cluster tries the store with `cluster`, `sentinel` and `fake` (fakeredis), too.
 """
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """Start one worker more than there are cores: a third of the time tests wait for servers and clocks."""
+    return (yield) + 1
 
 
 def pytest_collection_finish() -> None:
@@ -186,12 +205,6 @@ def _checked(world: World) -> Iterator[World]:
     world.close()
     if isinstance(getattr(world.connections, "_pool", None), FakePool):  # a real server is checked once, at its end
         assert_keys_are_ours(key.decode() for key in world.ask("KEYS", "*"))
-
-
-def assert_keys_are_ours(keys: Iterable[str]) -> None:
-    """Fail for a key that dcf may not write."""
-    strange = [key for key in keys if not key.startswith(("cp:", "dp:", "doc:"))]
-    assert strange == [], "every key of dcf begins with cp: or dp:, and that of a free document with doc:"
 
 
 @pytest.fixture

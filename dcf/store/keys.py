@@ -71,7 +71,7 @@
 Index keys are never part of a run's transaction. `KEY_KINDS` says which keys a run has; nothing else lists them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from typing import Final, Literal
 from zlib import crc32
@@ -341,39 +341,40 @@ class RunKeys:
 
     def state(self, path: str) -> str:
         """Return the key of a state's document."""
-        return f"{self._beginnings['state']}:{encode_state(path)}"
+        return self.of("state", path)
 
     def input(self, path: str) -> str:
         """Return the key of a state's input."""
-        return f"{self._beginnings['input']}:{encode_state(path)}"
+        return self.of("input", path)
 
     def entry(self, path: str) -> str:
         """Return the key of the record of entering a state, which exists if its input alone is not enough."""
-        return f"{self._beginnings['entry']}:{encode_state(path)}"
+        return self.of("entry", path)
 
     def output(self, path: str) -> str:
         """Return the key of the output of a state, a branch or an iteration."""
-        return f"{self._beginnings['output']}:{encode_state(path)}"
+        return self.of("output", path)
 
     def items(self, path: str) -> str:
         """Return the key of the items of a Map."""
-        return f"{self._beginnings['items']}:{encode_state(path)}"
+        return self.of("items", path)
 
     def results(self, path: str) -> str:
         """Return the key of the results of a Map whose ResultWriter keeps them out of its output."""
-        return f"{self._beginnings['results']}:{encode_state(path)}"
+        return self.of("results", path)
 
     def taking(self, path: str) -> str:
         """Return the key of the mark of a claim that is about to take a state."""
-        return f"{self._beginnings['taking']}:{encode_state(path)}"
+        return self.of("taking", path)
 
     def join(self, path: str) -> str:
         """Return the key that counts the branches or iterations that ended."""
-        return f"{self._beginnings['join']}:{encode_state(path)}"
+        return self.of("join", path)
 
     def of(self, kind: str, path: str | None = None) -> str:
         """Return the key of a kind; `path` is needed for kinds that exist per state, scope or branch."""
-        key = self._beginnings[kind]
+        how = KEY_KINDS[kind]
+        key = f"{how.prefix}:wf:{self.workflow_id}:{kind}{how.suffix}"
         return key if path is None else f"{key}:{encode_state(path)}"
 
     def every(self, states: Iterable[str], scopes: Iterable[str], branches: Iterable[str]) -> list[str]:
@@ -385,11 +386,6 @@ class RunKeys:
             "branch": tuple(branches),
         }
         return [self.of(name, path) for name, kind in KEY_KINDS.items() for per in kind.per for path in paths[per]]
-
-    @cached_property
-    def _beginnings(self) -> Mapping[str, str]:
-        """The keys without a path, by kind."""
-        return {kind: f"{how.prefix}:wf:{self.workflow_id}:{kind}{how.suffix}" for kind, how in KEY_KINDS.items()}
 
 
 keys_of = lru_cache(maxsize=1024)(RunKeys)

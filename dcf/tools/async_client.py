@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 import httpx2
 
-from dcf.tools.messages import UNLIMITED, ToolRequest, headers_for, patience, unreachable
+from dcf.tools.messages import UNLIMITED, ToolRequest, headers_for, patience, trust_for, unreachable
 from dcf.tools.repeating import repeated_async
 from dcf.values.json_text import Json
 
@@ -28,7 +28,9 @@ class AsyncToolClient:
         self._server_url = server_url
         self._deadline_s = deadline_s
         self._wait = wait
-        self._http = httpx2.AsyncClient(headers=headers_for(api_key), limits=UNLIMITED)
+        self._http = httpx2.AsyncClient(
+            headers=headers_for(api_key), limits=UNLIMITED, verify=trust_for(server_url)
+        )
         self._numbers = itertools.count(1)
 
     async def call(self, tool: str, **arguments: Json) -> dict[str, Json]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import httpx2
 
-from dcf.tools.messages import UNLIMITED, ToolRequest, headers_for, patience, unreachable
+from dcf.tools.messages import UNLIMITED, ToolRequest, headers_for, patience, trust_for, unreachable
 from dcf.tools.repeating import repeated
 from dcf.values.json_text import Json
 
@@ -34,7 +34,9 @@ class ToolClient:
         self._server_url = server_url
         self._deadline_s = deadline_s
         self._wait = wait
-        self._http = httpx2.Client(headers=headers_for(api_key), limits=UNLIMITED)
+        self._http = httpx2.Client(
+            headers=headers_for(api_key), limits=UNLIMITED, verify=trust_for(server_url)
+        )
         self._numbers = itertools.count(1)
 
     def call(self, tool: str, **arguments: Json) -> dict[str, Json]:

@@ -52,9 +52,7 @@ def test_sixteen_claimants_of_one_state_have_one_winner(real: World) -> None:
     assert real.event_types(run).count("LeaseAcquired") == 1
 
 
-def test_only_a_state_that_the_agent_is_assigned_to_is_claimed(real: World) -> None:
-    """On the real server only: inside a script, fakeredis unwraps the list that a pool is."""
-    world = real
+def test_only_a_state_that_the_agent_is_assigned_to_is_claimed(world: World) -> None:
     run = world.create(chain("A", "B"), agents={"A": "a", "B": ("b", "c")})
     assert isinstance(world.claim(run, "b"), NothingReady)
     world.do(run, "A", "a")

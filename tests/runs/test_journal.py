@@ -391,11 +391,9 @@ def test_entries_are_found_by_kind_agent_state_and_openness_together(real: World
     assert (page(real, run, agent="a").matching, page(real, run, agent="a", state="A").matching) == (4, None)
 
 
-def test_since_loses_events(timely: World, connections: object) -> None:
+def test_since_loses_events(timely: World) -> None:
     """mission-control looked at when a task began: here `since` is about when the entry was written."""
     run = timely.create(chain("A"))
-    if "Fake" in type(connections).__name__:
-        pytest.skip("the page is a script")
     timely.acquire(run, "A", "a")
     added(timely, run, "k1", text="before", state="A", is_operator=True)
     ahead.let_pass(timely, 60)

@@ -18,7 +18,6 @@ from dcf.store.connection import Connections, open_pool
 from dcf.store.listings import Listings
 from dcf.workforce.crew.assigning import assign
 from tests.support.counting import CountingPool
-from tests.support.fake_redis import FakePool
 from tests.support.machines import chain
 from tests.support.servers import redis_server
 from tests.support.tables import rows
@@ -27,12 +26,9 @@ from tests.support.world import World
 RIGHT = SweepReport(missing={}, dangling={})
 
 
-@pytest.fixture(params=["fake", "real"])
-def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[World]:
     """dcf on a Redis where there is nothing else: the lists of the session's name what other tests left."""
-    if request.param == "fake":
-        yield World(connections=Connections(FakePool()))
-        return
     with redis_server(tmp_path) as port:
         world = World(connections=Connections(open_pool(f"redis://127.0.0.1:{port}")))
         yield world

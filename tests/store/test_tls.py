@@ -23,7 +23,7 @@ UNTRUSTED = "Redis cannot be reached: it does not speak TLS, or its certificate 
 
 @pytest.fixture(scope="module")
 def authority(short_directory: Path) -> Authority:
-    return new_authority(short_directory / "trusted")
+    return new_authority(short_directory / "ours")
 
 
 @pytest.fixture(scope="module")

@@ -1,17 +1,15 @@
-"""A certificate authority of a test's own, made by openssl, and TLS with its certificates in front of a server."""
+"""A certificate authority of a test's own, and TLS with its certificates in front of a server."""
 
 import asyncio
 import ssl
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
+import trustme
 from anyio.from_thread import start_blocking_portal
-
-_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +17,7 @@ class Authority:
     """`certificate` is what clients trust it by."""
 
     directory: Path
+    certifier: trustme.CA
 
     @property
     def certificate(self) -> Path:
@@ -27,17 +26,16 @@ class Authority:
     def issue(self, name: str) -> tuple[Path, Path]:
         """Make a certificate for 127.0.0.1, and its key."""
         certificate, key = self.directory / f"{name}.pem", self.directory / f"{name}.key"
-        signer = ("-CA", str(self.certificate), "-CAkey", str(self.directory / "ca.key"))
-        place = ("-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE")
-        _openssl("-subj", f"/CN={name}", *signer, *place, "-keyout", str(key), "-out", str(certificate))
+        issued = self.certifier.issue_cert("127.0.0.1", common_name=name)
+        issued.cert_chain_pems[0].write_to_path(certificate)
+        issued.private_key_pem.write_to_path(key)
         return certificate, key
 
 
 def new_authority(directory: Path) -> Authority:
     directory.mkdir(mode=0o700)
-    found = Authority(directory)
-    where = ("-keyout", str(directory / "ca.key"), "-out", str(found.certificate))
-    _openssl("-subj", f"/CN=authority {directory.name}", "-addext", "keyUsage=critical,keyCertSign", *where)
+    found = Authority(directory, trustme.CA(organization_name=f"authority {directory.name}"))
+    found.certifier.cert_pem.write_to_path(found.certificate)
     return found
 
 
@@ -74,8 +72,3 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 def tls_url(port: int, **files: Path) -> str:
     return f"rediss://127.0.0.1:{port}/0?{urlencode(files)}"
-
-
-def _openssl(*arguments: str) -> None:
-    command = ["openssl", "req", "-x509", *_KEY, *arguments]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -4,13 +4,15 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import redis
 
+from dcf.store import keys
 from tests.support.paths import ROOT
 from tests.support.servers import JSON_MODULE, free_port, listens, running
 from tests.support.waiting import wait_until
@@ -21,10 +23,11 @@ _ADMIN = "admin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestrictedRedis:
-    """`url` is for dcf, `admin_url` for the test."""
+    """`url` is for dcf, `admin_url` for the test; `is_whole_site`: nobody but dcf writes to it, and nobody sweeps."""
 
     socket: Path
     passwords: dict[str, str] = field(repr=False)
+    is_whole_site: bool
 
     @property
     def url(self) -> str:
@@ -43,19 +46,46 @@ class RestrictedRedis:
     def admin(self) -> redis.Redis:
         return redis.Redis.from_url(self.admin_url, protocol=2, decode_responses=True)
 
+    def empty(self) -> None:
+        """Forget all but workflow documents: a server does not write one again that it wrote within the hour.
+
+        A key that dcf may not write is an error where only dcf writes.
+        """
+        with self.admin() as admin:
+            found = admin.keys()
+            doomed = [key for key in found if not key.startswith(_DOCUMENTS)]
+            if doomed:
+                admin.unlink(*doomed)
+            if self.is_whole_site:
+                admin.set(keys.SWEEP, "never")  # each test takes its runs off the clock's list
+                assert_keys_are_ours(found)
+
     def refusals(self, user: str = "dcf") -> list[str]:
         """What this user tried and may not do."""
         with self.admin() as admin:
             return [f"{one['object']} ({one['context']})" for one in admin.acl_log() if one["username"] == user]
 
 
+def assert_keys_are_ours(found: Iterable[str]) -> None:
+    """Fail for a key that dcf may not write."""
+    strange = [key for key in found if not key.startswith(("cp:", "dp:", "doc:"))]
+    assert strange == [], "every key of dcf begins with cp: or dp:, and that of a free document with doc:"
+
+
+_DOCUMENTS: Final = (keys.definition(""), keys.definitions_named(""))
+
+RUNNING: Final[list[RestrictedRedis]] = []
+"""Those that run now."""
+
+
 @contextmanager
-def restricted_redis(directory: Path) -> Iterator[RestrictedRedis]:
+def restricted_redis(directory: Path, *, is_whole_site: bool = False) -> Iterator[RestrictedRedis]:
     """Run it until the block ends; that dcf tried what a deployment forbids is an error."""
     directory.mkdir(mode=0o700)
     found = RestrictedRedis(
         socket=directory / "redis.sock",
         passwords={user: secrets.token_hex(16) for user in ("dcf", "operator", _ADMIN)},
+        is_whole_site=is_whole_site,
     )
     acl = acl_file(directory, found.passwords)
     options = ["--port", "0", "--unixsocket", str(found.socket), "--dir", str(directory), "--appendonly", "yes"]
@@ -68,7 +98,11 @@ def restricted_redis(directory: Path) -> Iterator[RestrictedRedis]:
             with found.admin() as admin_client:
                 admin_client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
                 wait_until(lambda: _serves(admin_client))
+        found.empty()
+        RUNNING.append(found)
         yield found
+        RUNNING.remove(found)
+        found.empty()
         refused = found.refusals()
     assert refused == [], f"deploy/redis/users.acl lets the user dcf do everything that dcf does, but not {refused}"
 

@@ -44,6 +44,11 @@ LONGEST_FIRST: Final = (
 """Files that take a minute and more. A long file at the end would keep one worker busy and the others idle."""
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _trusted() -> None:
+    """Programs of others fetch packages, and trust what the machine does."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Let `--dist loadfile` keep the order of the files, which it otherwise sorts by their number of tests."""
     config.option.loadscopereorder = False

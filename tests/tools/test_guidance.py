@@ -257,12 +257,12 @@ async def test_no_call_is_suggested_that_the_scopes_of_a_key_forbid(alone: Appli
     """A key that may only read was told to start the run, and a worker who planned one to finalize it."""
     valid = await ask(alone, key_of(Scope.READ), "validate_workflow", workflow_json=ONE_TASK)
     assert (valid.code, "next" in valid.payload) == ("ok", False)
-    planner = f"planner-{run_id}"
-    made = {"workflow_json": ONE_TASK, "workflow_id": run_id, "planner_agent_id": planner}
-    await ask(alone, key_of(*PLANNER), "create_workflow_control_plane", **made, agents_map_json={"A": "worker-1"})
-    await ask(alone, key_of(*PLANNER), "cancel_run", workflow_id=run_id)
     told = {}
-    for scopes in (WORKER, PLANNER):
+    for number, scopes in enumerate((WORKER, PLANNER)):
+        planner, run = f"planner-{number}-{run_id}", {"workflow_id": f"{run_id}-{number}"}
+        made = {"workflow_json": ONE_TASK, "planner_agent_id": planner, "agents_map_json": {"A": "worker-1"}}
+        await ask(alone, key_of(*PLANNER), "create_workflow_control_plane", **made, **run)
+        await ask(alone, key_of(*PLANNER), "cancel_run", **run)
         ended = await ask(alone, key_of(*scopes), "await_workflow_event", agent_id=planner, timeout_s=50)
         told[scopes] = [tool for tool, _ in next_of(ended)]
     assert told[PLANNER] == ["read_workflow_control_plane", "finalize_workflow", "await_workflow_event"]

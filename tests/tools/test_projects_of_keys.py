@@ -205,8 +205,10 @@ async def two_projects(alone: Application) -> dict[str, str]:
 
 
 async def test_a_bound_key_is_told_only_the_work_of_its_project(
-    alone: Application, two_projects: dict[str, str]
+    alone: Application, two_projects: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """What one key may not see is handed out again, here soon."""
+    monkeypatch.setattr("dcf.store.inbox.VISIBILITY_S", 0.2)
     agent = f"shared-{secrets.token_hex(4)}"
     for project, run in two_projects.items():
         assigned = {"workflow_id": run, "state": "A", "assign_json": [agent]}

@@ -11,6 +11,7 @@ from tests.support.tables import rows
 @rows(
     ("kind", "tests"),
     [
+        ("fake", ["tests/store"]),
         ("cluster", ["tests/store"]),
         (
             "sentinel",
