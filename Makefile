@@ -6,7 +6,7 @@ test: ## the first tier: behaviour, in-process; SUBJECT=gate for one subject in 
 	$(PYTHON) -m pytest -n auto --dist loadfile $(if $(SUBJECT),tests tests/system -k $(SUBJECT))
 
 system: ## the second tier: processes, crashes, browser, other programs, types and security
-	$(PYTHON) -m pytest tests/system -n 3 --dist loadfile
+	$(PYTHON) -m pytest tests/system -n 4 --dist loadfile
 
 fast: ## unit tests only
 	$(PYTHON) -m pytest -n auto tests/unit

@@ -28,9 +28,7 @@ class AsyncToolClient:
         self._server_url = server_url
         self._deadline_s = deadline_s
         self._wait = wait
-        self._http = httpx2.AsyncClient(
-            headers=headers_for(api_key), limits=UNLIMITED, verify=trust_for(server_url)
-        )
+        self._http = httpx2.AsyncClient(headers=headers_for(api_key), limits=UNLIMITED, verify=trust_for(server_url))
         self._numbers = itertools.count(1)
 
     async def call(self, tool: str, **arguments: Json) -> dict[str, Json]:

@@ -49,6 +49,11 @@ def _trusted() -> None:
     """Programs of others fetch packages, and trust what the machine does."""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _empty_redis() -> None:
+    """What a session put on show stays for all files."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Let `--dist loadfile` keep the order of the files, which it otherwise sorts by their number of tests."""
     config.option.loadscopereorder = False
