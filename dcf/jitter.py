@@ -6,4 +6,4 @@ A generator of its own: programs and tests that seed `random` get the same numbe
 import random
 from typing import Final
 
-JITTER: Final = random.Random()  # nosec B311 # noqa: S311 - pauses, not secrets
+JITTER: Final = random.Random()  # noqa: S311 - pauses, not secrets

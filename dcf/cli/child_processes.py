@@ -172,7 +172,7 @@ class ChildProcesses:
     ) -> subprocess.Popen[bytes]:
         """Start a process in its own session: only this process handles a Ctrl-C in the terminal."""
         with self._log(name).open("ab") as log:
-            return subprocess.Popen(  # nosec B603 # noqa: S603 - our own interpreter and command line
+            return subprocess.Popen(  # noqa: S603 - our own interpreter and command line
                 command,
                 stdin=subprocess.PIPE,
                 stdout=log,

@@ -5,7 +5,7 @@ from dcf.core.model import Meta, RunStatus, StateDoc
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 
-HIDDEN_TOKEN = "***"  # nosec B105 # noqa: S105 - it stands for a token
+HIDDEN_TOKEN = "***"  # noqa: S105 - it stands for a token
 """Shown instead of a lease token to everybody but its holder."""
 
 

@@ -58,7 +58,7 @@ def run(root: Path, *arguments: str, ok: tuple[int, ...] = (0,), given: bytes | 
     """Return what git prints; raise GitRefused if it is missing, takes too long or fails."""
     environment = _environment()
     try:
-        done = subprocess.run(  # nosec B603 # noqa: S603 - words of ours and names, no shell
+        done = subprocess.run(  # noqa: S603 - words of ours and names, no shell
             [_program(environment), *_CALM, *arguments],
             cwd=root,
             env=environment,
@@ -80,7 +80,7 @@ def beginning(root: Path, *arguments: str, limit: int, ok: tuple[int, ...] = (0,
     environment = _environment()
     with (
         tempfile.TemporaryFile() as said,
-        subprocess.Popen(  # nosec B603 # noqa: S603 - words of ours and names, no shell
+        subprocess.Popen(  # noqa: S603 - words of ours and names, no shell
             [_program(environment), *_CALM, *arguments],
             cwd=root,
             env=environment,

@@ -281,7 +281,7 @@ def _spawn(site: _Site, program: Program, maxmemory: int) -> bool:
 def _run(command: list[str], log: Path, lock_fd: int) -> None:
     """Run the command until it has gone to the background. Its output before it opens its log goes to the log too."""
     with log.open("ab") as output:
-        subprocess.run(  # nosec B603 # noqa: S603 - a fixed program and settings of ours, no shell
+        subprocess.run(  # noqa: S603 - a fixed program and settings of ours, no shell
             command,
             check=True,
             stdin=subprocess.DEVNULL,

@@ -15,7 +15,7 @@ from typing import Final
 
 from dcf.store.connection import Connections
 
-LEASE_SECRET: Final = "cp:idx:lease-secret"  # nosec B105 # noqa: S105 - the name of a key
+LEASE_SECRET: Final = "cp:idx:lease-secret"  # noqa: S105 - the name of a key
 _BYTES: Final = 32
 
 

@@ -58,7 +58,7 @@ class CompleteStates(Arguments):
         min_length=1,
         max_length=_MOST,
         description="What came of each state.",
-        examples=[[{"state": "Pricing", "lease_token": "lease-1", "output_json": {"n": 3}}]],  # nosec B105 - an example
+        examples=[[{"state": "Pricing", "lease_token": "lease-1", "output_json": {"n": 3}}]],
     )
     claim_next: int = Field(default=0, ge=0, le=_MOST, description="Also lease at most so many more states for me.")
     owner_agent_id: AgentId | None = Field(default=None, description="Your agent id; default: the leases' owner.")

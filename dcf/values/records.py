@@ -61,7 +61,7 @@ def _compiled_when_called(kind: type[Any], name: str, write: Callable[[type[Any]
 def _compiled(name: str, source: str) -> Method:
     names: dict[str, Any] = {"make": object.__new__}
     # nosemgrep: nothing-of-a-caller-is-executed - the text is made of names of our own fields
-    exec(source, names)  # nosec B102 # noqa: S102 - the names of our own fields
+    exec(source, names)  # noqa: S102 - the names of our own fields
     made: Method = names[name]
     return made
 

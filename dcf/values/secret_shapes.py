@@ -23,10 +23,10 @@ SHAPES: Final[Mapping[str, re.Pattern[str]]] = {
         r"(?:(?!-----BEGIN )[\s\S]){0,16384}?(?:-----END (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----|\Z)",
         "dcf_key": rf"{_EDGE}dcf_[0-9a-f]{{12}}_[A-Za-z0-9_-]{{43}}{_END}",
         "dcf_lease": rf"{_EDGE}lease-[0-9a-f]{{32}}{_END}",
-        "url_password": r"(?<=://)[^\s/:@]{0,64}:[^\s/@]{1,256}(?=@)",  # nosec B105 - a shape, not a secret
+        "url_password": r"(?<=://)[^\s/:@]{0,64}:[^\s/@]{1,256}(?=@)",
         "aws_access_key": rf"{_EDGE}(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{{16}}{_END}",
         "aws_secret_key": r"(?i:aws_secret_access_key)[\"']?\s{0,5}[=:]\s{0,5}[\"']?"
-        r"[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])",  # nosec B105 - a shape, not a secret
+        r"[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])",
         "github_token": rf"{_EDGE}(?:gh[pousr]_[A-Za-z0-9]{{36,251}}|"
         rf"github_pat_[A-Za-z0-9]{{22}}_[A-Za-z0-9]{{59}}){_END}",
         "gitlab_token": rf"{_EDGE}glpat-[A-Za-z0-9_-]{{20,60}}{_END}",

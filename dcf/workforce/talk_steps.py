@@ -10,7 +10,7 @@ TOO_LATE: Final = frozenset({"result_used", "path_differs"})
 """Codes of corrections that come too late: then the planner should hear of it."""
 
 
-_HELD: Final = "<your lease_token>"  # nosec B105 - it stands for a token
+_HELD: Final = "<your lease_token>"
 
 
 def to_tell(where: Mapping[str, Json], agent_id: str | None) -> Step:

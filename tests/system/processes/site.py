@@ -153,9 +153,12 @@ def first_line(process: Process) -> str:
 
 
 def finish(process: Process) -> tuple[str, int]:
-    """Wait for the end: what it printed and its exit code."""
-    output, _ = process.communicate(timeout=LONG)
-    return output, process.returncode
+    """Wait for the end: what it printed and its exit code.
+
+    `communicate` would lose what was read together with an earlier line.
+    """
+    assert process.stdout is not None
+    return process.stdout.read(), process.wait(LONG)
 
 
 def result_of(process: Process) -> tuple[dict[str, Any], int]:
