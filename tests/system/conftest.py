@@ -37,8 +37,6 @@ LONGEST_FIRST: Final = (
     "processes/test_live_traces.py",
     "browser/test_exports_in_a_browser.py",
     "processes/test_crashes.py",
-    "stories/test_mission_control_story.py",
-    "stories/test_midex_story.py",
     "stories/test_openfactory_story.py",
 )
 """Files that take a minute and more. A long file at the end would keep one worker busy and the others idle."""

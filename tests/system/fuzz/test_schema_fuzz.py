@@ -53,14 +53,14 @@ async def test_every_tool_answers_many_calls_that_its_schema_admits(
 ) -> None:
     await seed(fuzzed)
     for name in sorted(TOOLS):
-        await check_answers(fuzzed, name, count=12)
+        await check_answers(fuzzed, name, count=8)
     await fuzzed.reader.close()
     assert strange_keys(fuzzed_redis) == []
 
 
 def test_over_http_every_tool_answers_and_never_with_500(fuzzed_redis: RestrictedRedis, door: httpx2.Client) -> None:
     for name in sorted(TOOLS):
-        for call in filter(_is_json, drawn(name, 5)):
+        for call in filter(_is_json, drawn(name, 1)):
             params = {"name": name, "arguments": call}
             response = door.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
             assert response.status_code == 200, (name, call, response.text)

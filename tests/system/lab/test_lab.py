@@ -16,9 +16,9 @@ from lab.kinds import KINDS
 from lab.session import Batch, Outcome
 from lab.telling import story_of
 
-RUNS = 16
-OVER_HTTP = 10
-FEWER = {"servers": 8, "region": 8, "cluster": 8, "disks": 10, "sentinel": 10}
+RUNS = 8
+OVER_HTTP = 6
+FEWER = {"servers": 5, "region": 5, "cluster": 5, "disks": 6, "sentinel": 6}
 """Runs of the kinds whose servers take long to start; `make lab` tries every kind for a minute."""
 BY_HAND = {"region-unconfirmed", "cluster-partition"}
 """Kinds that are tried by hand: they take long."""
