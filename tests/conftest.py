@@ -147,7 +147,6 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 
 def pytest_collection_finish() -> None:
     """Take what is imported out of later garbage collections: it lives as long as the process."""
-    gc.collect()
     gc.freeze()
 
 

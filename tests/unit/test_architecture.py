@@ -15,7 +15,7 @@ from tests.support.tables import rows
 
 PACKAGE = Path(errors.__file__).parent
 FILES = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in PACKAGE.rglob("*.py")}
-MODULES = {name.removesuffix(".__init__"): ast.parse(path.read_text("utf-8")) for name, path in FILES.items()}
+MODULES = {name.removesuffix(".__init__"): path for name, path in FILES.items()}
 
 PURE = ("dcf.core", "dcf.asl", "dcf.values")
 MAX_BODY = 50
@@ -26,9 +26,15 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @cache
+def tree_of(name: str) -> ast.Module:
+    """The source of a module, parsed when a test needs it: every worker imports this file."""
+    return ast.parse(MODULES[name].read_text("utf-8"))
+
+
+@cache
 def nodes(name: str) -> tuple[ast.AST, ...]:
     """Every node of a module, walked once for all tests."""
-    return tuple(ast.walk(MODULES[name]))
+    return tuple(ast.walk(tree_of(name)))
 
 
 @cache
@@ -97,7 +103,7 @@ def test_the_pure_core_has_no_clock_no_chance_and_no_input_or_output(name: str) 
 
 
 def test_an_expression_is_limited_by_steps_and_by_no_clock() -> None:
-    given = {node.arg for node in ast.walk(MODULES["dcf.asl.jsonata"]) if isinstance(node, ast.keyword)}
+    given = {node.arg for node in ast.walk(tree_of("dcf.asl.jsonata")) if isinstance(node, ast.keyword)}
     assert "max_steps" in given
     assert "timeout" not in given
 
@@ -169,7 +175,10 @@ def test_modules_are_named_for_what_they_hold() -> None:
 
 
 def test_no_two_classes_have_the_same_name() -> None:
-    names = [node.name.lstrip("_") for tree in MODULES.values() for node in tree.body if isinstance(node, ast.ClassDef)]
+    bodies = [node for name in MODULES for node in tree_of(name).body]
+    names = [node.name.lstrip("_") for node in bodies if isinstance(node, ast.ClassDef)]
+        node.name.lstrip("_") for tree in map(tree_of, MODULES) for node in tree.body if isinstance(node, ast.ClassDef)
+    ]
     assert not {name for name in names if names.count(name) > 1}
 
 
@@ -178,8 +187,8 @@ def test_no_two_classes_have_the_same_name() -> None:
 
 @rows("name", MODULES)
 def test_everything_public_says_what_it_is(name: str) -> None:
-    assert ast.get_docstring(MODULES[name]), f"{name} has no docstring"
-    assert not [owner for owner, node in public(MODULES[name], name) if not ast.get_docstring(node)]
+    assert ast.get_docstring(tree_of(name)), f"{name} has no docstring"
+    assert not [owner for owner, node in public(tree_of(name), name) if not ast.get_docstring(node)]
 
 
 def test_every_error_has_a_code_of_its_own() -> None:
@@ -208,7 +217,7 @@ def test_every_error_is_drawn_in_the_tree_below_its_parent() -> None:
 
 def test_every_refusal_is_listed_with_its_code() -> None:
     made: dict[str, set[str]] = {}
-    for function in MODULES["dcf.core.refusals"].body:
+    for function in tree_of("dcf.core.refusals").body:
         for node in ast.walk(function):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in {"Refusal", "StateRefusal", "AlreadyCompleted"}:
                 assert isinstance(function, ast.FunctionDef)
@@ -222,7 +231,7 @@ def test_every_refusal_is_listed_with_its_code() -> None:
 
 
 def test_refusals_of_the_core_are_made_in_one_place() -> None:
-    makers = {name for name, tree in MODULES.items() if is_in(name, "dcf.core") and "Refusal(" in ast.unparse(tree)}
+    makers = {name for name in MODULES if is_in(name, "dcf.core") and "Refusal(" in ast.unparse(tree_of(name))}
     places = {
         "answers",
         "run_edits",
