@@ -177,8 +177,6 @@ def test_modules_are_named_for_what_they_hold() -> None:
 def test_no_two_classes_have_the_same_name() -> None:
     bodies = [node for name in MODULES for node in tree_of(name).body]
     names = [node.name.lstrip("_") for node in bodies if isinstance(node, ast.ClassDef)]
-        node.name.lstrip("_") for tree in map(tree_of, MODULES) for node in tree.body if isinstance(node, ast.ClassDef)
-    ]
     assert not {name for name in names if names.count(name) > 1}
 
 

@@ -31,7 +31,7 @@ def test_ruff_finds_dangerous_calls(tmp_path: Path) -> None:
     (tmp_path / "planted.py").write_text(
         "import pickle, subprocess\nsubprocess.run('x', shell=True)\npickle.loads(b'')"
     )
-    command = [BIN / "ruff", "check", "--no-cache", "--config", "pyproject.toml", tmp_path]
+    command: list[str | Path] = [BIN / "ruff", "check", "--no-cache", "--config", "pyproject.toml", tmp_path]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert {"S602", "S301"} <= set(re.findall(r"^(S\d+)", done.stdout, re.MULTILINE))
