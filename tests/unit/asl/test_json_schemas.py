@@ -301,7 +301,7 @@ def with_definition(schema: Json, definition: Json) -> Json:
     return {"allOf": [schema], "$defs": {"d": definition}}
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60)
 @given(schema=SCHEMAS, definition=SCHEMAS, value=VALUES)
 @example(schema={"const": 1}, definition=True, value=True)
 @example(schema={"uniqueItems": True}, definition=True, value=[1, 1.0])

@@ -1,7 +1,7 @@
 """When schedules tick: cron text in a time zone whose clocks change, and every so many seconds."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dcf.core.ticks import LEAST_EVERY_S, MOST_TICKS, Cron, Every, due_ticks, read_cron, read_every
@@ -12,9 +12,8 @@ from tests.support.tables import rows
 VIENNA = "Europe/Vienna"
 DAY = 86_400 * SECOND
 YEAR = st.integers(min_value=1_767_225_600, max_value=1_798_761_600)
-CRONS = st.sampled_from(
-    ["* * * * *", "*/7 * * * *", "0,30 2 * * *", "15 */3 * * *", "0 7 * * 1-5", "59 23 L * *", "30 2 * 3,10 0"]
-)
+EVERY_MINUTE = "* * * * *"
+CRONS = st.sampled_from(["*/7 * * * *", "0,30 2 * * *", "15 */3 * * *", "0 7 * * 1-5", "59 23 L * *", "30 2 * 3,10 0"])
 
 
 def at(text: str) -> int:
@@ -49,7 +48,11 @@ def test_cron_text_ticks_by_the_clocks_of_its_time_zone(cron: str, since: str, t
     assert after(cron, since) == tick
 
 
-@given(cron=CRONS, since=YEAR, zone=st.sampled_from([VIENNA, "UTC", "America/Sao_Paulo", "Australia/Lord_Howe"]))
+@given(
+    cron=CRONS | st.just(EVERY_MINUTE),
+    since=YEAR,
+    zone=st.sampled_from([VIENNA, "UTC", "America/Sao_Paulo", "Australia/Lord_Howe"]),
+)
 def test_the_next_tick_is_later_and_the_same_wherever_one_asks_before_it(cron: str, since: int, zone: str) -> None:
     timing = Cron(text=cron, timezone=zone)
     first = timing.after(since * SECOND)
@@ -59,8 +62,10 @@ def test_the_next_tick_is_later_and_the_same_wherever_one_asks_before_it(cron: s
     assert timing.after(first - 1) == first
 
 
-@given(cron=CRONS, since=YEAR, days=st.integers(min_value=0, max_value=9))
-def test_what_is_due_is_every_tick_between_and_no_other(cron: str, since: int, days: int) -> None:
+@given(span=st.tuples(CRONS, st.integers(0, 9)) | st.tuples(st.just(EVERY_MINUTE), st.integers(0, 1)), since=YEAR)
+@example(span=(EVERY_MINUTE, 9), since=1_767_225_600)
+def test_what_is_due_is_every_tick_between_and_no_other(span: tuple[str, int], since: int) -> None:
+    cron, days = span
     timing = Cron(text=cron, timezone=VIENNA)
     first = timing.after(since * SECOND)
     assert first is not None
