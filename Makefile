@@ -9,7 +9,7 @@ system: ## the second tier: processes, crashes, browser, other programs, types a
 	$(PYTHON) -m pytest tests/system -n 4 --dist loadfile
 
 fast: ## unit tests only
-	$(PYTHON) -m pytest -n auto tests/unit
+	$(PYTHON) -m pytest -n 2 tests/unit
 
 changed: ## the tests of the files that differ from HEAD, in both tiers
 	$(PYTHON) -m pytest -n auto --changed

@@ -40,7 +40,7 @@ from tests.support.world import World
 
 pytest_plugins = ("tests.support.advice", "tests.support.selection")
 
-# How long an example takes says how busy the machine is. Other examples are drawn at each run, so few are enough for one.
+# How long an example takes says how busy the machine is. Each run draws other examples, so few are enough for one.
 settings.register_profile("dcf", parent=settings.default, deadline=None, max_examples=50)
 settings.load_profile("dcf")
 
