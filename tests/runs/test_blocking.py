@@ -13,7 +13,7 @@ from dcf.values.refusal import Refusal
 from tests.support import ahead
 from tests.support.machines import chain, workflow
 from tests.support.scopes import parallel, task
-from tests.support.world import World
+from tests.support.world import World, new_token
 
 EVERY = Reads(open_states=(0, 1000))
 
@@ -174,3 +174,15 @@ def test_many_issues_may_block_a_run(world: World) -> None:
     for number in range(MOST_BLOCKERS):
         blocked(world, run, f"i-{number}", "x" * 1000)
     assert len(world.meta(run)["blocked_by"]) == MOST_BLOCKERS
+
+
+def test_the_planner_is_told_of_an_issue_only_while_it_blocks_the_run(world: World) -> None:
+    """The notification of an issue that was resolved before it was delivered is dropped."""
+    planner = f"planner-{new_token()}"
+    open_run, resolved_run = (world.create(chain("A"), planner=planner) for _ in range(2))
+    for run in (open_run, resolved_run):
+        blocked(world, run)
+    unblocked(world, resolved_run)
+    world.notifications.pulse()
+    events = world.messages(planner)
+    assert [event["workflow_id"] for event in events if event["type"] == "run_blocked"] == [open_run]
