@@ -106,6 +106,7 @@ def test_what_was_open_in_a_closed_scope_ends_up_cancelled(timely: World) -> Non
     docs = timely.every_doc(run)
     cancelled = {path for path, doc in docs.items() if doc.status is Status.CANCELLED}
     assert cancelled >= {"Both/1/Good", "Both/2/Inner/0/Near", "Both/2/Inner/1/Far"}
+    assert {event.state for event in timely.events(run) if event.type == "StateCancelled"} == cancelled
     assert docs["Both/0/Bad"].status is Status.FAILED
     assert not [path for path in ahead.timers(timely, run) if path.startswith("Both/")]
     timely.do(run, "Mend", output="mended")
