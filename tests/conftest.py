@@ -55,7 +55,7 @@ def short_directory() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def server(short_directory: Path) -> Iterator[RestrictedRedis]:
-    """A real Redis for all tests of a session; nobody else puts runs back on the clock's list."""
+    """A real Redis for all tests of a session. No sweep puts runs back on the clock's list."""
     with restricted_redis(short_directory / "redis", is_whole_site=True) as found:
         yield found
 
@@ -202,7 +202,7 @@ def real(real_connections: Connections, onlooker: Connections) -> Iterator[World
 def _checked(world: World) -> Iterator[World]:
     yield world
     world.close()
-    if isinstance(getattr(world.connections, "_pool", None), FakePool):  # a real server is checked once, at its end
+    if isinstance(getattr(world.connections, "_pool", None), FakePool):  # a real server is checked before each file
         assert_keys_are_ours(key.decode() for key in world.ask("KEYS", "*"))
 
 

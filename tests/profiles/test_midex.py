@@ -272,7 +272,7 @@ async def test_two_projects_may_have_folders_of_the_same_name(client: ProfileCli
     assert run["projectId"] == found[0]["id"]
 
 
-async def _defined(site: Application, kind: str, name: str, content: Any, **more: Any) -> None:
+async def defined(site: Application, kind: str, name: str, content: Any, **more: Any) -> None:
     planner = site.keys.create(EVERYBODY, agent_id="author", label=None, life_s=None)
     caller = site.keys.admit(planner.text)
     assert caller is not None
@@ -285,7 +285,7 @@ PHASES = [{"phase": "analysis", "agent": "analyst"}, {"phase": "build", "agent":
 
 async def test_content_comes_from_the_catalogue(client: ProfileClient, site: Application) -> None:
     more = {"tags_json": ["a", "b"], "keywords_json": ["ship"], "complexity": "simple", "description": "Build it."}
-    await _defined(site, "workflow", "build-it", "# Build", attributes_json={"phases": PHASES}, **more)
+    await defined(site, "workflow", "build-it", "# Build", attributes_json={"phases": PHASES}, **more)
     named = await client.ok("get_workflow", workflowName="build-it", detailLevel="name")
     assert named["item"] == {"name": "build-it"}
     summary = await client.ok("get_workflow", workflowName="build-it")
@@ -332,7 +332,7 @@ async def test_artifacts_are_kept_as_they_are(client: ProfileClient) -> None:
 async def test_redaction_eats_identifiers(client: ProfileClient, site: Application) -> None:
     name = "a_very_long_identifier_that_is_no_secret_at_all"
     secret = "ghp_" + "a1B2" * 9
-    await _defined(site, "persona", "writer", f"Call {name} with {secret}.")
+    await defined(site, "persona", "writer", f"Call {name} with {secret}.")
     found = await client.ok("get_agent_persona", agentName="writer", detailLevel="full")
     assert name in found["item"]["content"]
     assert secret not in found["item"]["content"]
@@ -340,8 +340,8 @@ async def test_redaction_eats_identifiers(client: ProfileClient, site: Applicati
 
 
 async def test_rules_are_found_by_file_types(client: ProfileClient, site: Application) -> None:
-    await _defined(site, "rule", "python-rule", "Types.", globs_json=["*.py"], tags_json=["typing"])
-    await _defined(site, "rule", "always-rule", "Kind words.", always_apply=True)
+    await defined(site, "rule", "python-rule", "Types.", globs_json=["*.py"], tags_json=["typing"])
+    await defined(site, "rule", "always-rule", "Kind words.", always_apply=True)
     found = await client.ok("get_relevant_rules", fileTypes=["src/a.py"], tags=["typing", "other"])
     assert [one["item"]["name"] for one in found] == ["python-rule"]
     found = await client.ok("get_relevant_rules", alwaysApply=True)

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.core.access import Scope
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
-from tests.profiles.test_midex import EVERYBODY, STEP_OUTPUT, WORKFLOW_OUTPUT
-from tests.tools.access import ask
+from tests.profiles.test_midex import EVERYBODY, STEP_OUTPUT, WORKFLOW_OUTPUT, defined
+from tests.tools.access import ask, key_of
 
 pytestmark = pytest.mark.anyio
 
@@ -21,60 +21,52 @@ PHASES = [
 
 async def test_an_execution_is_carried_out_by_two_clients_and_dcf_reads_it(site: Application, connect: Connect) -> None:
     key = site.keys.create(EVERYBODY, agent_id=None, label=None, life_s=None, profile="midex").text
-    await _define(site)
-    async with connect(key) as one, connect(key) as other:
-        (found,) = await one.twice("search_workflows", keywords=["flow"], tags=["feature"])
-        assert found["item"]["name"] == "feature-development"
-        started = await one.ok(
+    about = {"tags_json": ["feature"], "keywords_json": ["ship"], "attributes_json": {"phases": PHASES}}
+    await defined(site, "workflow", "feature-development", "# Feature", **about)
+    async with connect(key) as first, connect(key) as second:
+        (workflow,) = await first.twice("search_workflows", keywords=["ship"], tags=["feature"])
+        assert workflow["item"]["name"] == "feature-development"
+        started = await first.ok(
             "start_execution", workflowName="feature-development", projectPath="/srv/shop", timeoutMs=3_600_000
         )
         assert [phase["agent"] for phase in started["phases"]] == ["analyst", "developer"]
         run = started["id"]
-        await other.twice("transition_workflow_state", executionId=run, newState="running")
-        step = await other.twice("start_step", executionId=run, stepName="analyze", phaseName="analysis")
-    async with connect(key) as one, connect(key) as other:
-        assert run in [found["id"] for found in await one.twice("get_incomplete_executions")]
-        await _carry_out(one, other, run, step)
+        await second.twice("transition_workflow_state", executionId=run, newState="running")
+        step = await second.twice("start_step", executionId=run, stepName="analyze", phaseName="analysis")
+    async with connect(key) as first, connect(key) as second:
+        assert [execution["id"] for execution in await first.twice("get_incomplete_executions")] == [run]
+        await _carry_out(first, second, run, step)
     await _read_with_dcf(site, run)
 
 
-async def _define(site: Application) -> None:
-    planner = Caller(name="local", scopes=frozenset(Scope))
-    about = {"tags_json": ["feature"], "keywords_json": ["flow"], "attributes_json": {"phases": PHASES}}
-    answer = await ask(
-        site, planner, "put_definition", kind="workflow", name="feature-development", content="# Feature", **about
-    )
-    assert answer.code == "ok", answer.text
-
-
-async def _carry_out(one: ProfileClient, other: ProfileClient, run: str, step: dict[str, Any]) -> None:
+async def _carry_out(first: ProfileClient, second: ProfileClient, run: str, step: dict[str, Any]) -> None:
     line = {"executionId": run, "layer": "workflow", "layerId": run, "logLevel": "info", "message": "Started"}
-    await one.twice("log_execution", **line)
-    await other.twice("complete_step", stepId=step["id"], output=STEP_OUTPUT)
-    build = await other.twice("start_step", executionId=run, stepName="build", dependsOn=[step["id"]])
-    await other.twice("complete_step", stepId=build["id"], error="No compiler.")
-    again = await one.twice("start_step", executionId=run, stepName="build", dependsOn=[step["id"]])
-    await one.twice("complete_step", stepId=again["id"], output=STEP_OUTPUT)
+    await first.twice("log_execution", **line)
+    await second.twice("complete_step", stepId=step["id"], output=STEP_OUTPUT)
+    build = await second.twice("start_step", executionId=run, stepName="build", dependsOn=[step["id"]])
+    await second.twice("complete_step", stepId=build["id"], error="No compiler.")
+    again = await first.twice("start_step", executionId=run, stepName="build", dependsOn=[step["id"]])
+    await first.twice("complete_step", stepId=again["id"], output=STEP_OUTPUT)
     report = {"executionId": run, "name": "analysis-report.md", "contentType": "markdown", "content": "# Report"}
-    await one.twice("store_artifact", **report)
-    told = {"severity": "high", "category": "security", "description": "User input not sanitized"}
-    await one.twice("store_finding", executionId=run, title="SQL Injection", tags=["security", "sql"], **told)
-    found = await other.twice("query_findings", severity=["high", "critical"], searchText="injection", limit=50)
-    assert [finding["title"] for finding in found] == ["SQL Injection"]
-    await one.twice("complete_execution", executionId=run, output=WORKFLOW_OUTPUT)
-    details = await other.twice(
+    await first.twice("store_artifact", **report)
+    details = {"severity": "high", "category": "security", "description": "User input not sanitized"}
+    await first.twice("store_finding", executionId=run, title="SQL Injection", tags=["security", "sql"], **details)
+    findings = await second.twice("query_findings", severity=["high", "critical"], searchText="injection", limit=50)
+    assert [finding["title"] for finding in findings] == ["SQL Injection"]
+    await first.twice("complete_execution", executionId=run, output=WORKFLOW_OUTPUT)
+    execution = await second.twice(
         "get_execution_details", executionId=run, includeLogs=True, includeArtifacts=True, includeFindings=True
     )
-    assert [one["state"] for one in details["steps"]] == ["completed", "completed"]
-    assert [one["message"] for one in details["logs"]] == ["Started"]
-    assert {one["name"] for one in details["artifacts"]} == {"analysis-report.md", "output"}
-    assert details["execution"]["state"] == "completed"
-    listed = await one.twice("get_execution_history", state="completed", limit=20)
-    assert run in [execution["id"] for execution in listed]
+    assert [step["state"] for step in execution["steps"]] == ["completed", "completed"]
+    assert [line["message"] for line in execution["logs"]] == ["Started"]
+    assert {artifact["name"] for artifact in execution["artifacts"]} == {"analysis-report.md", "output"}
+    assert execution["execution"]["state"] == "completed"
+    listed = await first.twice("get_execution_history", state="completed", limit=20)
+    assert [execution["id"] for execution in listed] == [run]
 
 
 async def _read_with_dcf(site: Application, run: str) -> None:
-    reader = Caller(name="local", scopes=frozenset({Scope.READ}))
+    reader = key_of(Scope.READ)
     read = await ask(site, reader, "read_workflow_control_plane", workflow_id=run)
     assert (read["meta"]["workflow_name"], read["meta"]["status"]) == ("feature-development", "succeeded")
     assert read["states"]["build"]["attempts"] == 2

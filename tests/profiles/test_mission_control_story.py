@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.core.access import Scope
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
-from tests.tools.access import PLANNER, ask
+from tests.tools.access import PLANNER, ask, key_of
 
 pytestmark = pytest.mark.anyio
 
@@ -27,14 +27,14 @@ async def test_a_workflow_is_carried_out_by_two_agents_and_dcf_reads_it(site: Ap
     async with connect(key) as orchestrator, connect(key) as helper:
         await _log(helper, catalogue)
         await _end_first_phase(helper, orchestrator, catalogue, prices, phase["phase_id"])
-        told = await orchestrator.ok(
+        context = await orchestrator.ok(
             "get_context",
             workflow_id=workflow,
             include=["tasks", "decisions", "milestones", "blockers", "phase_summary"],
         )
-        assert [task["status"] for task in told["tasks"]] == ["PARTIAL_SUCCESS", "SUCCESS"]
-        assert told["decisions"][0]["options_considered"] == ["Redis", "files"]
-        assert told["phase_summary"][0]["tasks"] == {"total": 2, "completed": 2, "failed": 0, "in_progress": 0}
+        assert [task["status"] for task in context["tasks"]] == ["PARTIAL_SUCCESS", "SUCCESS"]
+        assert context["decisions"][0]["options_considered"] == ["Redis", "files"]
+        assert context["phase_summary"][0]["tasks"] == {"total": 2, "completed": 2, "failed": 0, "in_progress": 0}
         ended = await orchestrator.twice(
             "complete_workflow", workflow_id=workflow, status="partial", summary="Half.", limitations=["no tests"]
         )
@@ -45,7 +45,7 @@ async def test_a_workflow_is_carried_out_by_two_agents_and_dcf_reads_it(site: Ap
 
 async def _begin(helper: ProfileClient, workflow: str, phase: str) -> tuple[str, str]:
     async def begin(agent: str, name: str, areas: list[str]) -> dict[str, Any]:
-        found: dict[str, Any] = await helper.twice(
+        task: dict[str, Any] = await helper.twice(
             "start_task",
             workflow_id=workflow,
             phase_id=phase,
@@ -55,11 +55,11 @@ async def _begin(helper: ProfileClient, workflow: str, phase: str) -> tuple[str,
             goal=f"Look at {name}.",
             areas=areas,
         )
-        return found
+        return task
 
-    one, two = await begin("ada", "Catalogue", ["src/catalogue"]), await begin("bob", "Prices", ["src/prices"])
-    assert (one["phase_number"], one["phase_name"], one["agent_name"]) == (1, "Analysis", "ada")
-    return one["task_id"], two["task_id"]
+    catalogue, prices = await begin("ada", "Catalogue", ["src/catalogue"]), await begin("bob", "Prices", ["src/prices"])
+    assert (catalogue["phase_number"], catalogue["phase_name"], catalogue["agent_name"]) == (1, "Analysis", "ada")
+    return catalogue["task_id"], prices["task_id"]
 
 
 async def _log(helper: ProfileClient, task: str) -> None:
@@ -96,7 +96,7 @@ async def _end_first_phase(
 
 
 async def _read_with_dcf(site: Application, workflow: str) -> None:
-    reader = Caller(name="local", scopes=frozenset({Scope.READ}))
+    reader = key_of(Scope.READ)
     read = await ask(site, reader, "read_workflow_control_plane", workflow_id=workflow)
     assert (read["meta"]["title"], read["meta"]["status"]) == ("Shop", "partial")
     journal = await ask(site, reader, "read_journal", workflow_id=workflow)

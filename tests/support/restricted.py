@@ -23,7 +23,7 @@ _ADMIN = "admin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestrictedRedis:
-    """`url` is for dcf, `admin_url` for the test; `is_whole_site`: nobody but dcf writes to it, and nobody sweeps."""
+    """`url` is for dcf, `admin_url` for the test; `is_whole_site`: only dcf writes to it, and no sweep runs."""
 
     socket: Path
     passwords: dict[str, str] = field(repr=False)

@@ -62,7 +62,7 @@ class Killer:
 
 
 def deadline_after(tries: int, monkeypatch: pytest.MonkeyPatch) -> float:
-    """Return a `deadline_s` that ends a transaction after so many tries, however long each takes."""
+    """Return a `deadline_s` that ends a transaction after this number of tries, however long each takes."""
     clock = SimpleNamespace(monotonic=itertools.count().__next__, sleep=time.sleep)
     monkeypatch.setattr(attempts, "time", clock)
     return tries - 0.5

@@ -6,7 +6,6 @@ semgrep pins another mcp than ours, so it lives in an environment of its own in 
 import json
 import re
 import subprocess
-import sys
 import venv
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,10 @@ import pytest
 
 from tests.support.exclusion import one_at_a_time
 from tests.support.paths import ROOT
+from tests.system.quality.test_checks import BIN
 
 RULES = Path(__file__).parent / "semgrep" / "rules.yml"
 PLANTED = Path(__file__).parent / "semgrep" / "planted.txt"
-BIN = Path(sys.executable).parent
 SEMGREP = "semgrep==1.182.0"
 
 Finding = tuple[int, str]
