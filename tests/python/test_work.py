@@ -58,7 +58,7 @@ def test_what_functions_say_they_used_is_summed_by_state_and_agent(served: Clien
     }
     served.start({"asl": {"StartAt": "A", "States": states}}, workflow_id=run_id, agents=me)
     with served.serve({"A": ask, "B": fail}, me):
-        served.wait(run_id, timeout_s=30)
+        served.wait(run_id, timeout_s=90)
     used = served.read_usage(run_id)
     assert (used.total.tokens_in, used.total.cost, used.total.reports) == (910, {"EUR": "0.25"}, 2)
     assert {name: sums.tokens_in for name, sums in used.states.items()} == {"A": 900, "B": 10}

@@ -45,7 +45,7 @@ def test_the_receiver_of_the_page_does_the_work_of_a_run(site: tuple[Application
         dcf.connect(f"{url}/mcp", api_key=planner) as client,
     ):
         run = client.start(DOUBLING, {"amount": 21}, agents="doubling-hook")
-        assert client.result(run.workflow_id, timeout_s=30) == {"total": 42}
+        assert client.result(run.workflow_id, timeout_s=90) == {"total": 42}
     assert len(names["taken"]) == 1
     application.registration.forget("doubling-hook")
 

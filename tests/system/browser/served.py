@@ -38,7 +38,7 @@ class ServedPage:
         url = self.application.redis_url
         environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "REDIS_URL": url}
         self.process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
-        wait_until(lambda: listens_http(self.port), 30)
+        wait_until(lambda: listens_http(self.port))
 
     def kill(self) -> None:
         """End the process without a word."""

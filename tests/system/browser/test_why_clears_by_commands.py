@@ -40,7 +40,7 @@ async def test_a_state_that_nobody_takes_is_done_by_the_worker_whose_command_is_
     words = [str(functions) if one == "FUNCTIONS.py" else one for one in await command_on(visitor, run)]
     worker = dcf(here.redis_url, *words, "--direct")
     try:
-        wait_until(lambda: causes(here, run) == ["nobody_assigned"], 30)  # that of B
+        wait_until(lambda: causes(here, run) == ["nobody_assigned"])  # that of B
     finally:
         worker.terminate()
         worker.communicate(timeout=120)
@@ -57,7 +57,7 @@ async def test_a_clock_that_does_not_come_is_the_one_whose_command_is_shown(
     assert shown in text_of((await visitor.get(f"/ui/why?run={run}")).text)
     clock = dcf(here.redis_url, *await command_on(visitor, run))
     try:
-        wait_until(lambda: causes(here, run) != [script.__name__], 30)
+        wait_until(lambda: causes(here, run) != [script.__name__])
     finally:
         clock.terminate()
         clock.communicate(timeout=120)
