@@ -352,6 +352,13 @@ def test_force_releases_even_with_a_token_that_was_used_before() -> None:
     assert answer.outcome == "lease_released"
 
 
+def test_who_is_released_by_force_with_the_token_of_another_has_lost_the_lease() -> None:
+    decision = release(snapshot(held("t1")), Release(state="A", token="t9", force=True))
+    assert decision.changes is not None
+    receipt = decision.changes.receipts["A", fingerprint("t1")]
+    assert receipt.operation is Operation.LOST, "a late request with this token would acquire again"
+
+
 def test_a_terminal_state_stays_terminal_when_a_left_over_lease_is_released() -> None:
     decision = release(snapshot(held(status=Status.FAILED)), Release(state="A", token=None, force=True))
     assert isinstance(decision.answer, Released)
