@@ -237,9 +237,16 @@ def read_left(client: Any, run: str) -> tuple[str, ...]:
     left += [f"{owed} notifications owed"] if owed else []
     left += [f"{claims} claims"] if claims else []
     left += ["a place in the list of live runs"] if client.zscore(keys.LIVE, run) is not None else []
-    asked = client.zcard(asked_in(run))
-    left += [f"{asked} tasks for people on the list of the run"] if asked else []
     return tuple(left)
+
+
+def read_asked(client: Any, run: str) -> tuple[str, ...]:
+    """Return what a finished run left on its list of tasks for people, after the lists were repaired.
+
+    A task is listed before the commit that opens it. An attempt that loses its commit leaves the entry to the repair.
+    """
+    asked = client.zcard(asked_in(run))
+    return (f"{asked} tasks for people on the list of the run",) if asked else ()
 
 
 def read_kept(client: Any, run: str) -> tuple[str, ...]:

@@ -2,12 +2,15 @@
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Final
 
 from dcf.adapters.mailbox import Mailbox
+from dcf.errors import PASSING, DcfError
 from dcf.runs.children import Children
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
@@ -37,6 +40,8 @@ from dcf.store.schedules import ScheduleStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
 from lab.server_time import SharedTime, quicken, timed
+
+_PATIENCE_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,3 +124,15 @@ def opened(place: Place) -> Iterator[Dcf]:
     finally:
         deliveries.close()
         connections.close()
+
+
+def patiently(call: Callable[[], Any]) -> Any:
+    """Repeat a call that says nothing, until it says something."""
+    until = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return call()
+        except DcfError as error:
+            if error.code not in PASSING or time.monotonic() > until:
+                raise
+        time.sleep(0.05)

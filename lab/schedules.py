@@ -5,7 +5,7 @@ What they start are runs of their own, of a Wait alone, beside the runs that are
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
@@ -19,6 +19,7 @@ from dcf.errors import DcfError, UnknownSchedule
 from dcf.runs.schedules import Schedules
 from dcf.store import keys
 from lab.evidence import Happening, read_happenings, read_meta
+from lab.process import patiently
 
 _EVERY_S: Final = 60
 _WAIT_S: Final = 45
@@ -33,9 +34,8 @@ _WORKFLOW: Final = {
 class LabSchedules:
     """The schedules of one batch."""
 
-    def __init__(self, schedules: Schedules, batch: str, patiently: Callable[[Callable[[], Any]], Any]) -> None:
+    def __init__(self, schedules: Schedules, batch: str) -> None:
         self._schedules = schedules
-        self._patiently = patiently
         self._names = {overlap: f"lab-{batch}-{overlap}" for overlap in Overlap}
 
     def create(self) -> None:
@@ -50,7 +50,7 @@ class LabSchedules:
                 catch_up=_CATCH_UP[overlap],
                 created_by=LOCAL,
             )
-            self._patiently(partial(self._schedules.create, wish, {}, definition))
+            patiently(partial(self._schedules.create, wish, {}, definition))
 
     def judge(self, client: Any) -> list[str]:
         """Pause them, now that everything is well, and return what is wrong with what they did."""
@@ -59,7 +59,7 @@ class LabSchedules:
     def _judged(self, client: Any, overlap: Overlap, name: str) -> Iterator[str]:
         try:
             goes_on = self._goes_on(name)
-            found = self._patiently(lambda: self._schedules.pause(name))
+            found = patiently(lambda: self._schedules.pause(name))
         except UnknownSchedule:  # a power loss took it back
             return
         if not goes_on:
@@ -85,7 +85,7 @@ class LabSchedules:
 
     def _done(self, name: str) -> tuple[int, int | None]:
         """Return what changes with every tick: one served before the time stepped back is not counted again."""
-        found: Schedule = self._patiently(lambda: self._schedules.read(name))
+        found: Schedule = patiently(lambda: self._schedules.read(name))
         return found.started + found.skipped, found.next_at
 
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from dcf.core.answers import Created
@@ -19,7 +20,7 @@ from dcf.core.creation import Create
 from dcf.core.definition import read_definition
 from dcf.core.finalization import Finalize
 from dcf.core.repeating import Rerun
-from dcf.errors import PASSING, DcfError, UnknownRun
+from dcf.errors import DcfError, UnknownRun
 from dcf.store import keys
 from dcf.store.keys import RunKeys
 from dcf.store.listings import Listings
@@ -29,6 +30,7 @@ from lab.evidence import (
     PLANNER,
     Story,
     is_task,
+    read_asked,
     read_children,
     read_documents,
     read_happenings,
@@ -41,7 +43,7 @@ from lab.evidence import (
 from lab.expectation import Expected
 from lab.grown_plans import draw_plan, grown_run
 from lab.kind import Kind
-from lab.process import Dcf, opened
+from lab.process import Dcf, opened, patiently
 from lab.recording import Call, Recorder, read_calls
 from lab.rules import judge
 from lab.schedules import LabSchedules
@@ -123,7 +125,7 @@ class Batch:
         self._kind.begin()
         with opened(self._kind.place()) as dcf:
             striker = threading.Thread(target=self._strike)
-            schedules = LabSchedules(dcf.schedules, f"{self._kind.name}-{self._seeds.start}", patiently)
+            schedules = LabSchedules(dcf.schedules, f"{self._kind.name}-{self._seeds.start}")
             try:
                 self._start()
                 schedules.create()
@@ -315,12 +317,17 @@ class Batch:
                 patiently(lambda run=run: dcf.retention.delete(run))  # type: ignore[misc]
         before = {run: read_documents(client, run) for run in runs}
         self._call_late(dcf)
+        repair = partial(patiently, lambda: [*Listings(dcf.connections).pages(repair=True)])
         if self._kind.sweeps:
-            patiently(lambda: [*Listings(dcf.connections).pages(repair=True)])
+            repair()
+        left = {run: read_left(client, run) for run in runs}
+        repair()
         by_run = defaultdict[str, list[Call]](list)
         for call in read_calls(self._folder):
             by_run[call.run].append(call)
         common = {run: self._common(client, run, before[run], is_over=run in ended) for run in runs}
+        for run in runs:
+            common[run]["left"] = left[run] + read_asked(client, run)
         drawn = [
             Story(
                 **common[run],
@@ -357,7 +364,6 @@ class Batch:
             "agents": frozenset(AGENTS),
             "documents": before if is_over else {},
             "documents_later": read_documents(client, run) if is_over else {},
-            "left": read_left(client, run),
             "losses": tuple(self._kind.losses),
             "children": read_children(client, run),
             "signals_kept": read_kept_signals(client, run),
@@ -385,15 +391,3 @@ class Batch:
             for call in luck.sample(calls, min(len(calls), _LATE_CALLS)):
                 held = worker.Held(run=run, state=call.state, token=call.token or "", content={"output": 0}, over=True)
                 worker.come_back(verbs, held, luck)
-
-
-def patiently(call: Callable[[], Any]) -> Any:
-    """Repeat a call that says nothing, until it says something."""
-    until = time.monotonic() + _STRIKING_S
-    while True:
-        try:
-            return call()
-        except DcfError as error:
-            if error.code not in PASSING or time.monotonic() > until:
-                raise
-        time.sleep(0.05)
