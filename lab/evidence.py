@@ -245,8 +245,8 @@ def read_asked(client: Any, run: str) -> tuple[str, ...]:
 
     A task is listed before the commit that opens it. An attempt that loses its commit leaves the entry to the repair.
     """
-    asked = client.zcard(asked_in(run))
-    return (f"{asked} tasks for people on the list of the run",) if asked else ()
+    count = client.zcard(asked_in(run))
+    return (f"{count} tasks for people on the list of the run",) if count else ()
 
 
 def read_kept(client: Any, run: str) -> tuple[str, ...]:

@@ -127,7 +127,7 @@ def opened(place: Place) -> Iterator[Dcf]:
 
 
 def patiently(call: Callable[[], Any]) -> Any:
-    """Repeat a call that says nothing, until it says something."""
+    """Repeat a call while it fails with an error that passes; raise that error after 30 seconds."""
     until = time.monotonic() + _PATIENCE_S
     while True:
         try:
@@ -135,4 +135,4 @@ def patiently(call: Callable[[], Any]) -> Any:
         except DcfError as error:
             if error.code not in PASSING or time.monotonic() > until:
                 raise
-        time.sleep(0.05)
+        time.sleep(0.05)  # a fault ends without an event that this process could wait for

@@ -59,14 +59,14 @@ class LabSchedules:
     def _judged(self, client: Any, overlap: Overlap, name: str) -> Iterator[str]:
         try:
             goes_on = self._goes_on(name)
-            found = patiently(lambda: self._schedules.pause(name))
+            paused = patiently(lambda: self._schedules.pause(name))
         except UnknownSchedule:  # a power loss took it back
             return
         if not goes_on:
-            yield f"schedule {name} does nothing any more: {found}"
+            yield f"schedule {name} does nothing any more: {paused}"
         listed = [run for run in _runs_of(client, name) if read_meta(client, run)]
         runs = {run: read_happenings(client, run) for run in listed}
-        yield from untrue_records(found, set(runs))
+        yield from untrue_records(paused, set(runs))
         for run, events in runs.items():
             if Counter(one.type for one in events)["RunCreated"] != 1:
                 yield f"run {run} of schedule {name} was not created once: {events}"
@@ -85,8 +85,8 @@ class LabSchedules:
 
     def _done(self, name: str) -> tuple[int, int | None]:
         """Return what changes with every tick: one served before the time stepped back is not counted again."""
-        found: Schedule = patiently(lambda: self._schedules.read(name))
-        return found.started + found.skipped, found.next_at
+        schedule: Schedule = patiently(lambda: self._schedules.read(name))
+        return schedule.started + schedule.skipped, schedule.next_at
 
 
 def _runs_of(client: Any, name: str) -> list[str]:

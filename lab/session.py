@@ -325,9 +325,7 @@ class Batch:
         by_run = defaultdict[str, list[Call]](list)
         for call in read_calls(self._folder):
             by_run[call.run].append(call)
-        common = {run: self._common(client, run, before[run], is_over=run in ended) for run in runs}
-        for run in runs:
-            common[run]["left"] = left[run] + read_asked(client, run)
+        common = {run: self._common(client, run, before[run], left[run], is_over=run in ended) for run in runs}
         drawn = [
             Story(
                 **common[run],
@@ -355,7 +353,9 @@ class Batch:
         ]
         return [*drawn, *grown]
 
-    def _common(self, client: Any, run: str, before: Mapping[str, Any], *, is_over: bool) -> dict[str, Any]:
+    def _common(
+        self, client: Any, run: str, before: Mapping[str, Any], left: tuple[str, ...], *, is_over: bool
+    ) -> dict[str, Any]:
         """Return what is known of every run alike, at the end."""
         return {
             "run": run,
@@ -364,6 +364,7 @@ class Batch:
             "agents": frozenset(AGENTS),
             "documents": before if is_over else {},
             "documents_later": read_documents(client, run) if is_over else {},
+            "left": left + read_asked(client, run),
             "losses": tuple(self._kind.losses),
             "children": read_children(client, run),
             "signals_kept": read_kept_signals(client, run),

@@ -22,6 +22,7 @@ from dcf.errors import (
 from tests.python.conftest import greeter
 from tests.python.workflows import EMPTY, FAILING, HELLO, chain
 from tests.support.tables import rows
+from tests.support.waiting import PATIENCE_S
 
 
 def test_a_run_is_started_served_and_ends_with_its_output(
@@ -30,7 +31,7 @@ def test_a_run_is_started_served_and_ends_with_its_output(
     with greeter(served, agent):
         started = client.start(HELLO, {"name": "Ada"}, agents=agent, workflow_id=run_id, tags=["greeting"])
         assert (started.workflow_id, started.existed, started.warnings) == (run_id, False, ())
-        assert client.result(run_id, timeout_s=90) == {"greeting": "Hello, Ada!"}
+        assert client.result(run_id, timeout_s=PATIENCE_S) == {"greeting": "Hello, Ada!"}
     found = client.get(run_id)
     assert (found.status, found.is_over, found.output) == ("succeeded", True, {"greeting": "Hello, Ada!"})
     assert (found.tags, found.workflow_name) == (("greeting",), "Greet")
@@ -61,7 +62,7 @@ def test_a_run_that_does_not_succeed_raises_its_error_and_cause(
     with greeter(served, agent):
         client.start(FAILING, agents={"Fail": [agent]}, workflow_id=run_id)
         with pytest.raises(RunFailed) as failed:
-            client.result(run_id, timeout_s=90)
+            client.result(run_id, timeout_s=PATIENCE_S)
     error = failed.value
     assert (error.code, error.status, error.workflow_id) == ("run_failed", "failed", run_id)
     assert (error.error, error.cause) == ("NoName", "the input has no name")
@@ -266,7 +267,7 @@ def test_following_yields_what_happens_until_the_run_is_over(client: Client, ser
 def test_functions_work_until_they_are_stopped(served: Client, run_id: str, agent: str) -> None:
     with greeter(served, agent):
         served.start(HELLO, {"name": "Ada"}, workflow_id=run_id, agents=agent)
-        served.result(run_id, timeout_s=90)
+        served.result(run_id, timeout_s=PATIENCE_S)
     served.start(HELLO, {"name": "Bob"}, workflow_id=f"{run_id}-2", agents=agent)
     assert served.get(f"{run_id}-2").states["Greet"].status == "pending"
     with greeter(served, agent):
@@ -282,7 +283,7 @@ def test_what_ends_the_functions_is_raised_where_their_result_is_waited_for(
     serving = served.serve({"Greet": end}, agent)
     served.start(HELLO, workflow_id=run_id, agents=agent)
     with pytest.raises(SystemExit, match="the function ended it"):
-        served.result(run_id, timeout_s=90)
+        served.result(run_id, timeout_s=PATIENCE_S)
     serving.stop()
     with pytest.raises(WaitTimedOut):
         served.result(run_id, timeout_s=0)

@@ -8,6 +8,7 @@ import pytest
 from dcf.client import Client
 from dcf.errors import InvalidArgument
 from dcf.worker import TaskContext, TaskFailed
+from tests.support.waiting import PATIENCE_S
 
 TWO: dict[str, Any] = {
     "asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "Next": "B"}, "B": {"Type": "Task", "End": True}}}
@@ -58,7 +59,7 @@ def test_what_functions_say_they_used_is_summed_by_state_and_agent(served: Clien
     }
     served.start({"asl": {"StartAt": "A", "States": states}}, workflow_id=run_id, agents=me)
     with served.serve({"A": ask, "B": fail}, me):
-        served.wait(run_id, timeout_s=90)
+        served.wait(run_id, timeout_s=PATIENCE_S)
     used = served.read_usage(run_id)
     assert (used.total.tokens_in, used.total.cost, used.total.reports) == (910, {"EUR": "0.25"}, 2)
     assert {name: sums.tokens_in for name, sums in used.states.items()} == {"A": 900, "B": 10}

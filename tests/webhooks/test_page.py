@@ -14,6 +14,7 @@ from dcf.tools.server import build_http_app
 from tests.support.paths import ROOT
 from tests.support.restricted import RestrictedRedis
 from tests.support.servers import free_port
+from tests.support.waiting import PATIENCE_S
 from tests.tools.calls import serving
 
 PAGE = (ROOT / "docs" / "webhooks.md").read_text("utf-8")
@@ -45,7 +46,7 @@ def test_the_receiver_of_the_page_does_the_work_of_a_run(site: tuple[Application
         dcf.connect(f"{url}/mcp", api_key=planner) as client,
     ):
         run = client.start(DOUBLING, {"amount": 21}, agents="doubling-hook")
-        assert client.result(run.workflow_id, timeout_s=90) == {"total": 42}
+        assert client.result(run.workflow_id, timeout_s=PATIENCE_S) == {"total": 42}
     assert len(names["taken"]) == 1
     application.registration.forget("doubling-hook")
 

@@ -85,7 +85,7 @@ def test_the_order_pipeline_ends_though_the_receiver_is_away_when_the_work_comes
         tools.call("start_run", workflow_json=ORDER_WORKFLOW, **arguments)
         wait_until(lambda: _rest(application) is not None)
         with serving(receiver.app(), port):
-            wait_until(lambda: application.runs.read(RUN).word == "succeeded")
+            wait_until(lambda: application.runs.read(RUN).word == "succeeded", 120)
     states = application.control_plane.read(RUN).states
     assert {name: doc.attempts for name, doc in states.items() if name in STEPS} == dict.fromkeys(STEPS, 1)
     assert [event.state for event in receiver.events if event.work] == list(STEPS)
