@@ -303,7 +303,10 @@ def test_claims_over_all_shards_take_the_oldest_first_and_each_once(parted: Worl
     assert taken == runs[1::2]
 
 
-def test_a_claim_marks_what_it_is_about_to_take_and_nothing_else(parted: World, mine: str) -> None:
+def test_a_claim_marks_what_it_is_about_to_take_and_nothing_else(
+    parted: World, mine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dcf.store.work_search._MARK_MS", 60_000)  # so that it is there when the test looks
     runs = [parted.create(document(mine), agents={"A": mine}) for _ in range(5)]
     for run in runs[:2]:
         parted.acquire(run, "A", mine)
