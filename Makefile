@@ -8,8 +8,8 @@ test: ## the first tier: behaviour, in-process; SUBJECT=gate for one subject in 
 system: ## the second tier: processes, crashes, browser, other programs, types and security
 	$(PYTHON) -m pytest tests/system -n 4 --dist loadfile
 
-fast: ## unit tests only
-	$(PYTHON) -m pytest -n 2 tests/unit
+fast: ## unit tests only, each with a few drawn examples
+	$(PYTHON) -m pytest -n 2 --hypothesis-profile fast tests/unit
 
 changed: ## the tests of the files that differ from HEAD, in both tiers
 	$(PYTHON) -m pytest -n auto --changed

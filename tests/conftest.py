@@ -42,7 +42,12 @@ pytest_plugins = ("tests.support.advice", "tests.support.selection")
 
 # How long an example takes says how busy the machine is. Each run draws other examples, so few are enough for one.
 settings.register_profile("dcf", parent=settings.default, deadline=None, max_examples=50)
+settings.register_profile("fast", parent=settings.get_profile("dcf"), max_examples=10)
 settings.load_profile("dcf")
+
+# As `dcf serve` has it. Tests make many objects that live: with Python's own threshold, to parse the package took
+# five seconds of collections and one of parsing.
+gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ a field, here and in the tests; equality and hashes are the same. `replace` does
 records in a fifth of the time: there a loop looks at every field, and a step changes ten records of twenty fields.
 
 A dataclass also compiles six methods when it is declared, which took a third of the start of a process (500 classes,
-0.5 ms each). A record compiles how it is made, and the rest when it is first called.
+0.5 ms each). A record compiles each method when it is first called: most processes make few of the kinds they know.
 """
 
 import dataclasses
@@ -23,8 +23,8 @@ else:
     def record(*, frozen: bool, eq: bool = True, **options: bool) -> Callable[[Record], Record]:
         """Return the decorator of a record; `frozen` must be true, since that is what readers and mypy go by."""
         assert frozen, "a record is frozen"
-        make = dataclasses.dataclass(eq=False, repr=False, **options)
-        compiled = {**(_COMPARED if eq else {}), "__replace__": _replacing}
+        make = dataclasses.dataclass(init=False, eq=False, repr=False, **options)
+        compiled = {"__init__": _making, **(_COMPARED if eq else {}), "__replace__": _replacing}
 
         def decorate(kind: Record) -> Record:
             own = frozenset(vars(kind))  # before Python 3.13 adds a `__replace__` of its own
@@ -51,19 +51,51 @@ def _compiled_when_called(kind: type[Any], name: str, write: Callable[[type[Any]
     """Return a method that puts the compiled one in its own place, and calls that."""
 
     def first(self: Any, *arguments: Any, **named: Any) -> Any:
-        method = _compiled(name, write(kind))
+        method = _compiled(name, write(kind), kind)
         setattr(kind, name, method)
         return method(self, *arguments, **named)
 
     return first
 
 
-def _compiled(name: str, source: str) -> Method:
-    names: dict[str, Any] = {"make": object.__new__}
+def _compiled(name: str, source: str, kind: type[Any]) -> Method:
+    names: dict[str, Any] = {"make": object.__new__, "_absent": object(), "_fields": kind.__dataclass_fields__}
     # nosemgrep: nothing-of-a-caller-is-executed - the text is made of names of our own fields
     exec(source, names)  # noqa: S102 - the names of our own fields
     made: Method = names[name]
     return made
+
+
+def _making(kind: type[Any]) -> str:
+    """Return the method that makes a record, as that of a dataclass does."""
+    made = [field for field in dataclasses.fields(kind) if field.init]
+    by_place, by_name = (
+        [_parameter(field) for field in made if field.kw_only is is_named] for is_named in (False, True)
+    )
+    parameters = ", ".join(["self", *by_place, *(["*", *by_name] if by_name else [])])
+    values = "".join(
+        f"    self.{field.name} = {_value(field)}\n" for field in dataclasses.fields(kind) if _is_set(field)
+    )
+    after = "    self.__post_init__()\n" if hasattr(kind, "__post_init__") else ""
+    return f"def __init__({parameters}):\n{values}{after}" + ("" if values or after else "    pass\n")
+
+
+def _parameter(field: "dataclasses.Field[Any]") -> str:
+    if field.default is not dataclasses.MISSING:
+        return f"{field.name}=_fields['{field.name}'].default"
+    return field.name if field.default_factory is dataclasses.MISSING else f"{field.name}=_absent"
+
+
+def _is_set(field: "dataclasses.Field[Any]") -> bool:
+    return field.init or field.default_factory is not dataclasses.MISSING
+
+
+def _value(field: "dataclasses.Field[Any]") -> str:
+    """Return the expression of a field's value when a record is made."""
+    if field.default_factory is dataclasses.MISSING:
+        return field.name
+    made = f"_fields['{field.name}'].default_factory()"
+    return f"{made} if {field.name} is _absent else {field.name}" if field.init else made
 
 
 def _equality(kind: type[Any]) -> str:

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-import fakeredis
 import hiredis
 import redis
 
@@ -101,6 +100,8 @@ class FakePool:
     """Connections to one fake server, which lives as long as this object."""
 
     def __init__(self) -> None:
+        import fakeredis  # noqa: PLC0415 - no worker of the first tier needs it
+
         self._client = fakeredis.FakeRedis(server=fakeredis.FakeServer(), protocol=2)
 
     def get_connection(self) -> FakeConnection:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -26,7 +27,10 @@ class ServedPage:
         return f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> Self:
-        self.start()
+        with ExitStack() as stack:
+            stack.callback(self.kill)
+            self.start()
+            stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:

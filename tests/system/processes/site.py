@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -153,12 +154,17 @@ def first_line(process: Process) -> str:
 
 
 def finish(process: Process) -> tuple[str, int]:
-    """Wait for the end: what it printed and its exit code.
+    """Wait for the end: what it printed and its exit code. A process that never ends is killed.
 
     `communicate` would lose what was read together with an earlier line.
     """
     assert process.stdout is not None
-    return process.stdout.read(), process.wait(LONG)
+    overdue = threading.Timer(LONG, process.kill)
+    overdue.start()
+    try:
+        return process.stdout.read(), process.wait()
+    finally:
+        overdue.cancel()
 
 
 def result_of(process: Process) -> tuple[dict[str, Any], int]:

@@ -91,7 +91,6 @@ def _renamed(state: dict[str, Any], last: str) -> dict[str, Any]:
 MOCKS = st.lists(VALUES.map(lambda value: {"output": value}) | st.just({"error": "X", "cause": "c"}), max_size=4)
 
 
-@settings(max_examples=60)
 @given(machines(), VALUES, MOCKS, st.integers(0, 9))
 def test_the_engine_always_answers(machine: Any, document: Any, mocks: Any, seed: int) -> None:
     names = ("S", "0S", "1S", "00S", "01S")

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from dcf.asl.item_sources import bring
-from dcf.asl.limits import MAX_ITEMS
-from dcf.asl.reading import MAX_CELLS, records, taken
+from dcf.asl.reading import records, taken
 from dcf.asl.steps import Entry, NeedItems
 from dcf.errors import StateError
 from dcf.simulation import GivenFiles
@@ -93,15 +92,22 @@ def test_what_is_wrong_with_a_file_is_said_in_words(config: Any, text: str, word
     assert words in cause(text, config)
 
 
-def test_a_table_with_a_long_header_and_many_short_rows_is_refused_before_it_fills_the_memory() -> None:
-    header = ",".join(f"c{number}" for number in range(MAX_CELLS // 4))
+def test_short_rows_under_a_long_header_are_refused_before_they_fill_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dcf.asl.reading.MAX_CELLS", 1000)
+    header = ",".join(f"c{number}" for number in range(250))
     assert "cells" in cause("\n".join((header, *"12345")), FIRST_ROW)
+    assert len(read("\n".join((header, *"1234")), FIRST_ROW)) == len("1234")
 
 
-def test_a_file_of_more_items_than_a_map_can_have_is_refused_unless_max_items_says_how_many() -> None:
-    text = "1\n" * (MAX_ITEMS + 1)
-    assert f"more than {MAX_ITEMS} items" in cause(text, {"InputType": "JSONL"})
-    assert f"more than {MAX_ITEMS} items" in cause(text, {"InputType": "JSONL", "MaxItems": 10**9})
+def test_more_items_than_a_map_can_have_are_refused_unless_max_items_is_less(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dcf.asl.reading.MAX_ITEMS", 100)
+    text = "1\n" * 101
+    assert "more than 100 items" in cause(text, {"InputType": "JSONL"})
+    assert "more than 100 items" in cause(text, {"InputType": "JSONL", "MaxItems": 10**9})
     assert read(text, {"InputType": "JSONL", "MaxItems": 3}) == [1, 1, 1]
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.asl.human import Askees
@@ -119,7 +119,6 @@ by_hand = st.fixed_dictionaries(
 # Exactly
 
 
-@settings(max_examples=60)
 @given(doc=documents)
 def test_a_document_comes_back_as_it_was_written(doc: StateDoc) -> None:
     assert stored(doc) == doc
@@ -170,7 +169,6 @@ def test_the_document_of_an_ended_state_leaves_out_what_says_nothing() -> None:
     assert write_state(retaken)["last"] == f'{{"r":{{"req":"r1"}},"epoch":{NOW + 1},"w":{{"Z":5}}}}'
 
 
-@settings(max_examples=60)
 @given(doc=documents)
 def test_readers_see_every_document_whole(doc: StateDoc) -> None:
     whole = whole_state(load(dump(write_state(doc))))
@@ -186,7 +184,6 @@ def _as_before(receipt: Receipt) -> dict[str, Any]:
     return written
 
 
-@settings(max_examples=60)
 @given(doc=documents)
 def test_a_document_that_an_earlier_version_wrote_reads_the_same(doc: StateDoc) -> None:
     counters = {name: getattr(doc, name) for name in ("claim", "reminders", "retries", "tries_from", "logged")}
@@ -248,7 +245,6 @@ def test_a_status_nobody_knows_is_read_as_pending(status: Any) -> None:
     assert read_state({"status": status}).status is Status.PENDING
 
 
-@settings(max_examples=60)
 @given(found=by_hand | json_values)
 def test_whatever_a_hand_wrote_can_be_read_and_written_and_decided_on(found: Any) -> None:
     doc = read_state(found)

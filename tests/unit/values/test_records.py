@@ -111,3 +111,31 @@ def test_what_a_class_has_of_its_own_is_kept() -> None:
 def test_records_are_copied_and_sent_to_other_processes() -> None:
     shelf = Shelf(name="a", found=[1])
     assert copy.deepcopy(shelf) == pickle.loads(pickle.dumps(shelf)) == shelf
+
+
+@record(frozen=True)
+class Mixed:
+    """A record made by place and by name, whose fields have the names that its own code might use."""
+
+    fields: int
+    absent: int | None = None
+    make: list[int] = field(default_factory=lambda: [1])
+    self_: int = field(kw_only=True)
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Below(Point):
+    """A record with more than the one above it."""
+
+    z: int = 3
+
+
+def test_records_are_made_as_dataclasses_are() -> None:
+    made = Mixed(1, self_=4)
+    assert (made.fields, made.absent, made.make, made.self_) == (1, None, [1], 4)
+    assert Mixed(1, self_=4).make is not made.make
+    assert Mixed(1, 2, [], self_=4).make == []
+    assert (Below(x=1).tags, Below(x=1).z, Below(x=1, tags=("a",), z=2).tags) == ((), 3, ("a",))
+    for make in (Mixed, lambda: Mixed(1, 2, [], 4), lambda: Point(x=1, y=2), lambda: Point(1)):  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match="__init__"):
+            make()
