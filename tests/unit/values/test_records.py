@@ -3,6 +3,7 @@
 import copy
 import pickle
 from dataclasses import field
+from typing import Any
 
 import pytest
 
@@ -136,6 +137,12 @@ def test_records_are_made_as_dataclasses_are() -> None:
     assert Mixed(1, self_=4).make is not made.make
     assert Mixed(1, 2, [], self_=4).make == []
     assert (Below(x=1).tags, Below(x=1).z, Below(x=1, tags=("a",), z=2).tags) == ((), 3, ("a",))
-    for make in (Mixed, lambda: Mixed(1, 2, [], 4), lambda: Point(x=1, y=2), lambda: Point(1)):  # type: ignore[call-arg]
+    wrong: Any = [
+        (Mixed, (), {}),
+        (Mixed, (1, 2, 3, 4), {}),
+        (Point, (), {"x": 1, "y": 2}),
+        (Point, (1,), {}),
+    ]
+    for make, by_place, by_name in wrong:
         with pytest.raises(TypeError, match="__init__"):
-            make()
+            make(*by_place, **by_name)
