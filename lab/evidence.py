@@ -8,11 +8,13 @@ from itertools import chain
 from typing import Any
 
 from dcf.core.codec import whole_state
+from dcf.core.human_list import LONGEST_PAGE, HumanTaskQuery
 from dcf.store import keys
+from dcf.store.connection import Connections
 from dcf.store.history import happenings
+from dcf.store.human_tasks import HumanTasks
 from dcf.store.key_parts import decode_state
 from dcf.store.keys import RunKeys
-from dcf.store.people_keys import asked_in
 from lab.expectation import Expected
 from lab.recording import Call
 
@@ -240,13 +242,14 @@ def read_left(client: Any, run: str) -> tuple[str, ...]:
     return tuple(left)
 
 
-def read_asked(client: Any, run: str) -> tuple[str, ...]:
-    """Return what a finished run left on its list of tasks for people, after the lists were repaired.
+def read_asked(connections: Connections, run: str) -> tuple[str, ...]:
+    """Return the tasks for people that readers are shown of a finished run.
 
-    A task is listed before the commit that opens it. An attempt that loses its commit leaves the entry to the repair.
+    A task is listed before the commit that opens it. An attempt that loses its commit leaves an entry. Readers pass over
+    it, and take it off when it is old enough for nobody to be opening the task.
     """
-    count = client.zcard(asked_in(run))
-    return (f"{count} tasks for people on the list of the run",) if count else ()
+    rows = HumanTasks(connections).page(HumanTaskQuery(limit=LONGEST_PAGE, run=run)).rows
+    return tuple(f"the task of {row.state} for people" for row in rows)
 
 
 def read_kept(client: Any, run: str) -> tuple[str, ...]:

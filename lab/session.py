@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from dcf.core.answers import Created
@@ -317,11 +316,9 @@ class Batch:
                 patiently(lambda run=run: dcf.retention.delete(run))  # type: ignore[misc]
         before = {run: read_documents(client, run) for run in runs}
         self._call_late(dcf)
-        repair = partial(patiently, lambda: [*Listings(dcf.connections).pages(repair=True)])
         if self._kind.sweeps:
-            repair()
-        left = {run: read_left(client, run) for run in runs}
-        repair()
+            patiently(lambda: [*Listings(dcf.connections).pages(repair=True)])
+        left = {run: read_left(client, run) + read_asked(dcf.connections, run) for run in runs}
         by_run = defaultdict[str, list[Call]](list)
         for call in read_calls(self._folder):
             by_run[call.run].append(call)
@@ -364,7 +361,7 @@ class Batch:
             "agents": frozenset(AGENTS),
             "documents": before if is_over else {},
             "documents_later": read_documents(client, run) if is_over else {},
-            "left": left + read_asked(client, run),
+            "left": left,
             "losses": tuple(self._kind.losses),
             "children": read_children(client, run),
             "signals_kept": read_kept_signals(client, run),

@@ -92,7 +92,7 @@ def carry_out(world: World, run: str, troubles: list[int]) -> Counter[str]:
 def test_a_run_that_is_retried_until_it_succeeds_ends_as_if_nothing_had_failed(
     real_connections: Connections, onlooker: Connections
 ) -> None:
-    @settings(max_examples=60, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=25, suppress_health_check=list(HealthCheck), database=None)
     @given(chain=kinds(2), troubles=st.lists(st.integers(0, 9), max_size=25))
     def check(chain: list[Any], troubles: list[int]) -> None:
         document = workflow(states_of(chain, count()))
