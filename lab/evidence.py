@@ -245,8 +245,8 @@ def read_left(client: Any, run: str) -> tuple[str, ...]:
 def read_asked(connections: Connections, run: str) -> tuple[str, ...]:
     """Return the tasks for people that readers are shown of a finished run.
 
-    A task is listed before the commit that opens it. An attempt that loses its commit leaves an entry. Readers pass over
-    it, and take it off when it is old enough for nobody to be opening the task.
+    A task is listed before the commit that opens it. An attempt that loses its commit leaves an entry. Readers
+    pass over it. They remove it when it is so old that no process is opening the task.
     """
     rows = HumanTasks(connections).page(HumanTaskQuery(limit=LONGEST_PAGE, run=run)).rows
     return tuple(f"the task of {row.state} for people" for row in rows)

@@ -19,7 +19,7 @@ ALONE = {
     "DISABLE_TELEMETRY": "1",
     "MCP_TIMEOUT": f"{LONG * 1000:.0f}",
 }
-"""It calls nobody but the servers it is told of, and waits for these as long as it takes."""
+"""It calls only the servers that are configured, and waits for these as long as it takes."""
 
 STDIO = (sys.executable, "-m", "dcf", "serve", "--transport", "stdio")
 
