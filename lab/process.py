@@ -2,7 +2,6 @@
 
 import math
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from dcf.adapters.mailbox import Mailbox
-from dcf.errors import PASSING, DcfError
 from dcf.runs.children import Children
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
@@ -39,6 +37,7 @@ from dcf.store.runs import RunStore
 from dcf.store.schedules import ScheduleStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
+from dcf.tools.repeating import repeated
 from lab.server_time import SharedTime, quicken, timed
 
 _PATIENCE_S: Final = 30.0
@@ -128,11 +127,4 @@ def opened(place: Place) -> Iterator[Dcf]:
 
 def patiently(call: Callable[[], Any]) -> Any:
     """Repeat a call while it fails with an error that passes; raise that error after 30 seconds."""
-    until = time.monotonic() + _PATIENCE_S
-    while True:
-        try:
-            return call()
-        except DcfError as error:
-            if error.code not in PASSING or time.monotonic() > until:
-                raise
-        time.sleep(0.05)  # a fault ends without an event that this process could wait for
+    return repeated(lambda _: call(), _PATIENCE_S)

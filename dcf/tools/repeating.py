@@ -1,10 +1,13 @@
-"""Repeats a tool call that could not be carried out: every tool is idempotent with the same token."""
+"""Repeats a call that could not be carried out: every tool is idempotent with the same token."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
 
 from dcf.errors import PASSING, DcfError, ToolCallFailed
 from dcf.values.json_text import Json
+
+Result = TypeVar("Result")
 
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
@@ -31,8 +34,8 @@ class Tries:
 
 
 def repeated(
-    once: Callable[[float], dict[str, Json]], deadline_s: float, wait: Callable[[float], object] = time.sleep
-) -> dict[str, Json]:
+    once: Callable[[float], Result], deadline_s: float, wait: Callable[[float], object] = time.sleep
+) -> Result:
     """Return the answer of the first try that has one; raise when the call was invalid or the deadline passed.
 
     `once` is given the seconds that are left; `wait` sleeps between two tries.

@@ -73,9 +73,8 @@ def _making(kind: type[Any]) -> str:
         [_parameter(field) for field in made if field.kw_only is is_named] for is_named in (False, True)
     )
     parameters = ", ".join(["self", *by_place, *(["*", *by_name] if by_name else [])])
-    values = "".join(
-        f"    self.{field.name} = {_value(field)}\n" for field in dataclasses.fields(kind) if _is_set(field)
-    )
+    assigned = [(field.name, _value(field)) for field in dataclasses.fields(kind)]
+    values = "".join(f"    self.{name} = {value}\n" for name, value in assigned if value is not None)
     after = "    self.__post_init__()\n" if hasattr(kind, "__post_init__") else ""
     return f"def __init__({parameters}):\n{values}{after}" + ("" if values or after else "    pass\n")
 
@@ -86,16 +85,14 @@ def _parameter(field: "dataclasses.Field[Any]") -> str:
     return field.name if field.default_factory is dataclasses.MISSING else f"{field.name}=_absent"
 
 
-def _is_set(field: "dataclasses.Field[Any]") -> bool:
-    return field.init or field.default_factory is not dataclasses.MISSING
-
-
-def _value(field: "dataclasses.Field[Any]") -> str:
-    """Return the expression of a field's value when a record is made."""
-    if field.default_factory is dataclasses.MISSING:
+def _value(field: "dataclasses.Field[Any]") -> str | None:
+    """Return the expression of a field's value when a record is made; None if `__post_init__` works it out."""
+    if field.default_factory is not dataclasses.MISSING:
+        made = f"_fields['{field.name}'].default_factory()"
+        return f"{made} if {field.name} is _absent else {field.name}" if field.init else made
+    if field.init:
         return field.name
-    made = f"_fields['{field.name}'].default_factory()"
-    return f"{made} if {field.name} is _absent else {field.name}" if field.init else made
+    return None if field.default is dataclasses.MISSING else f"_fields['{field.name}'].default"
 
 
 def _equality(kind: type[Any]) -> str:

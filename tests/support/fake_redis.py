@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
+import fakeredis
 import hiredis
 import redis
 
@@ -100,8 +101,6 @@ class FakePool:
     """Connections to one fake server, which lives as long as this object."""
 
     def __init__(self) -> None:
-        import fakeredis  # noqa: PLC0415 - no worker of the first tier needs it
-
         self._client = fakeredis.FakeRedis(server=fakeredis.FakeServer(), protocol=2)
 
     def get_connection(self) -> FakeConnection:

@@ -44,7 +44,7 @@ def statuses(
     add_http("good-key", "--header", f"Authorization: Bearer {key}")
     add_http("wrong-key", "--header", f"Authorization: Bearer {key[:-1]}")
     add_http("no-key")
-    return dict(re.findall(r"^([\w-]+): .* - (.*)$", claude("list").stdout, re.MULTILINE))
+    return dict(re.findall(r"^([\w-]+): .* - ([✔✘].*)$", claude("list").stdout, re.MULTILINE))
 
 
 @pytest.mark.parametrize("name", ["stdio", "good-key"])

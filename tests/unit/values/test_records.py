@@ -129,6 +129,7 @@ class Below(Point):
     """A record with more than the one above it."""
 
     z: int = 3
+    seen: int = field(default=0, init=False)
 
 
 def test_records_are_made_as_dataclasses_are() -> None:
@@ -137,6 +138,7 @@ def test_records_are_made_as_dataclasses_are() -> None:
     assert Mixed(1, self_=4).make is not made.make
     assert Mixed(1, 2, [], self_=4).make == []
     assert (Below(x=1).tags, Below(x=1).z, Below(x=1, tags=("a",), z=2).tags) == ((), 3, ("a",))
+    assert Below(x=1).seen == 0
     wrong: Any = [
         (Mixed, (), {}),
         (Mixed, (1, 2, 3, 4), {}),
