@@ -1,4 +1,4 @@
-"""Runs the servers: of the MCP tools, and of a stub configuration. Messages for people go to standard error."""
+"""Runs the servers of the MCP tools and of the web page. Messages for people go to standard error."""
 
 import gc
 import os
@@ -8,8 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from datetime import UTC, datetime
-from pathlib import Path
 
 import anyio
 from starlette.applications import Starlette
@@ -20,9 +18,6 @@ from dcf.cli.log_throttle import throttle_logs
 from dcf.cli.metrics_port import metrics_apart
 from dcf.errors import InvalidArgument
 from dcf.settings import Settings
-from dcf.stub.config_file import ConfigFile
-from dcf.stub.server import build_app
-from dcf.stub.service import Service
 from dcf.telemetry import tracing
 from dcf.telemetry.otlp_metrics import collector_of, sending
 from dcf.tools.authentication import refuse_exposure
@@ -82,13 +77,6 @@ def _end_at_once_when_told(stack: ExitStack) -> None:
         signal.signal(number, end)
 
 
-def serve_stub(path: Path, settings: Settings, seed: int, announce: Announce) -> None:
-    """Serve the tools of a stub configuration until told to stop."""
-    service = Service(ConfigFile(path), seed=seed, now=lambda: datetime.now(UTC), monotonic=time.monotonic)
-    with open_listener(settings) as listener:
-        _serve_app(build_app(service, settings), settings, listener, _url_of(listener), announce)
-
-
 def serve_web(settings: Settings, announce: Announce, *, may_act: bool = False) -> None:
     """Serve the web page alone until told to stop. `may_act`: it may change things, not only show them."""
     from dcf.web.live import LivePages
@@ -98,9 +86,9 @@ def serve_web(settings: Settings, announce: Announce, *, may_act: bool = False) 
     with open_application(settings) as application:
         refuse_exposure(settings, settings.mcp_host, application.keys)
         with open_listener(settings) as listener:
-            url, live = f"{_url_of(listener).removesuffix('/mcp')}{PATH}/runs", LivePages(application)
+            url, live = f"{url_of(listener).removesuffix('/mcp')}{PATH}/runs", LivePages(application)
             app = build_site(application, live, may_act=may_act)
-            _serve_app(app, settings, listener, url, announce, what="The web page", stopping=live.stop)
+            serve_app(app, settings, listener, url, announce, what="The web page", stopping=live.stop)
 
 
 def _serve_http(
@@ -111,10 +99,10 @@ def _serve_http(
         _await_key(application)
     refuse_exposure(settings, settings.mcp_host, application.keys)
     with open_listener(settings) if fd is None else socket.socket(fileno=fd) as listener:
-        url = _url_of(listener)
+        url = url_of(listener)
         app = build_http_app(application, url)
         stopping = _add_pages(app, application, may_act=may_act) if web else nothing
-        _serve_app(app, settings, listener, url, announce, stopping=stopping)
+        serve_app(app, settings, listener, url, announce, stopping=stopping)
 
 
 def _await_key(application: Application) -> None:
@@ -134,12 +122,13 @@ def _add_pages(app: Starlette, application: Application, *, may_act: bool) -> Ca
     return live.stop
 
 
-def _url_of(listener: socket.socket) -> str:
+def url_of(listener: socket.socket) -> str:
+    """Return the URL of the MCP endpoint at the listener's address."""
     host, port = listener.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
 
 
-def _serve_app(
+def serve_app(
     app: Starlette,
     settings: Settings,
     listener: socket.socket,
@@ -149,6 +138,7 @@ def _serve_app(
     what: str = "MCP",
     stopping: Callable[[], None] = nothing,
 ) -> None:
+    """Announce the URL, then serve the application on the listener until told to stop."""
     _say(f"{what} on {url}")
     plain = {"log_config": None} if settings.log_format == "json" else {}  # its lines then look as all others do
     with metrics_apart(app, settings, open_listener) as apart:

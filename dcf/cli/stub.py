@@ -49,7 +49,7 @@ def stub(
         from dcf.cli.child_processes import hold_leash
 
         hold_leash()
-    from dcf.cli import serving
+    from dcf.cli import stub_serving
 
     def announce(ready: object) -> None:
         if as_json:
@@ -58,4 +58,4 @@ def stub(
 
     hosts = (*settings.mcp_allowed_hosts, *_IN_COMPOSE)
     changes = {"mcp_host": host, "mcp_port": port, "mcp_allowed_hosts": hosts}
-    serving.serve_stub(path, settings.model_copy(update=changes), seed, announce)
+    stub_serving.serve_stub(path, settings.model_copy(update=changes), seed, announce)
