@@ -62,7 +62,8 @@ class TwoRegions:
 @pytest.fixture
 def pair(site: Site) -> Iterator[TwoRegions]:
     with Regions(DELAY_S) as link:
-        logged = ("--appendonly", "yes")
+        # A log that is synced every second is written up to two seconds after the answer where the disk is busy.
+        logged = ("--appendonly", "yes", "--appendfsync", "always")
         here = LabRedis(site.folder / "here", *logged, region=link.here)
         there = LabRedis(site.folder / "there", *logged, region=link.there)
         with here, there:
