@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dcf.cli.app import app
-from tests.system.processes.site import LONG, Site, result_of
+from tests.system.processes.site import Site, result_of
 
 
 def init(folder: Path, name: str, *options: str) -> Result:
