@@ -5,6 +5,7 @@ after strings, comments and regular expressions are taken out of the text.
 """
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 _LITERAL = re.compile(
@@ -27,6 +28,11 @@ NEWER: Final = ("??", "?:")
 def without_literals(text: str) -> str:
     """Replace strings, quoted names, comments and regular expressions with neutral text."""
     return _LITERAL.sub(lambda found: " " if found.group("comment") else '""', text)
+
+
+def with_regexes_changed(text: str, change: Callable[[str], str]) -> str:
+    """Replace each regular expression in the text with what `change` makes of it."""
+    return _LITERAL.sub(lambda found: change(found[0]) if found["regex"] else found[0], text)
 
 
 def holds_regex(text: str) -> bool:

@@ -1,0 +1,106 @@
+"""Compiles a JSONata expression so that it gives what was measured on AWS, where the library does not.
+
+Functions are replaced. Where the language itself differs, the text is changed before it is compiled. An analysis of
+what an expression reads needs the text as it was written. Like `aws_functions`, this module imports little.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from jlens import Expression
+
+from dcf.asl.aws_functions import FUNCTIONS
+from dcf.asl.jsonata_text import with_regexes_changed, without_literals
+
+_NAME: Final = re.compile(r"\$([^\W\d]\w*)")
+_NOW_WITH_ARGUMENTS: Final = re.compile(r"\$now\s*\(\s*[^\s)]")
+_PIECE: Final = re.compile(r"\\.|[^\\]", re.DOTALL)
+
+_SPACE: Final = r" \t\n\x0B\f\r"
+_OTHER_SPACE: Final = r"\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+_SPACES: Final = {
+    (r"\s", False): f"[{_SPACE}]",
+    (r"\S", False): f"[^{_SPACE}]",
+    (r"\s", True): _SPACE,
+    (r"\S", True): rf"\S{_OTHER_SPACE}",
+}
+"""What stands for `\\s` and `\\S`, outside and inside of a character class: Java's whitespace is ASCII's."""
+
+_UTC: Final = (
+    '$dcf_now := $now; $now := function($picture, $zone) { $dcf_now($picture, $zone = "utc" ? "+0000" : $zone) };'
+)
+_NAN: Final = "NaN"
+_MARKS: Final = "[$dcf_value.**.($ != $ ? 1 : $ = null ? 0)]"
+"""Marks each NaN and each null in a value, in the order of its JSON text. NaN alone differs from itself."""
+
+_WITH_NAN: Final = (
+    f'$dcf_value != $dcf_value ? "{_NAN}" :'
+    f" ($dcf_named := $dcf_nan_named($dcf_value, function() {{ {_MARKS} }});"
+    " [$dcf_named] = [] ? $dcf_value : $dcf_named)"
+)
+
+
+def aws_expression(text: str) -> Expression:
+    """Compile an expression. The text must be one that the library compiles as it is."""
+    bare = without_literals(text)
+    compiled = Expression(_changed(text, bare))
+    for name in FUNCTIONS.keys() & set(_NAME.findall(bare)):
+        compiled.register_function(name, *FUNCTIONS[name])
+    if _divides(bare):
+        compiled.register_function("dcf_nan_named", _nan_named)
+    return compiled
+
+
+def _changed(text: str, bare: str) -> str:
+    changed = with_regexes_changed(text, _ascii_spaces)
+    if _NOW_WITH_ARGUMENTS.search(bare):
+        changed = f"({_UTC} ({changed}))"
+    if _divides(bare):
+        changed = f"($dcf_value := ({changed}); {_WITH_NAN})"
+    return changed
+
+
+def _divides(bare: str) -> bool:
+    """Return True if the expression may have a quotient or a remainder: nothing else makes a NaN."""
+    return "/" in bare or "%" in bare
+
+
+def _ascii_spaces(regex: str) -> str:
+    written, inside = [], False
+    for piece in _PIECE.findall(regex):
+        inside = piece == "[" or (inside and piece != "]")
+        written.append(_SPACES.get((piece, inside), piece))
+    return "".join(written)
+
+
+def _nan_named(value: Any, marks: Callable[[], list[int]]) -> Any:
+    """Return a copy of an array or object with a string for each NaN; None if it has no NaN.
+
+    The library hands a NaN over as None, like a null. So the expression itself marks which of them are NaN.
+    """
+    empty = _count_none(value)
+    if not empty:
+        return None
+    found = marks()
+    if 1 not in found:
+        return None
+    if len(found) != empty:
+        raise ValueError("a function and a quotient that is not a number cannot be in one value")
+    return _renamed(value, iter(found).__next__)
+
+
+def _count_none(value: Any) -> int:
+    """Count what is None inside a container."""
+    if isinstance(value, dict | list):
+        parts = value.values() if isinstance(value, dict) else value
+        return sum(1 if part is None else _count_none(part) for part in parts)
+    return 0
+
+
+def _renamed(value: Any, mark: Callable[[], int]) -> Any:
+    if isinstance(value, dict):
+        return {name: _renamed(part, mark) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_renamed(part, mark) for part in value]
+    return _NAN if value is None and mark() else value
