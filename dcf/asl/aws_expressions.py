@@ -11,7 +11,7 @@ from typing import Any, Final
 from jlens import Expression
 
 from dcf.asl.aws_functions import FUNCTIONS
-from dcf.asl.jsonata_text import with_regexes_changed, without_literals
+from dcf.asl.jsonata_text import may_divide, with_regexes_changed, without_literals
 
 _NAME: Final = re.compile(r"\$([^\W\d]\w*)")
 _NOW_WITH_ARGUMENTS: Final = re.compile(r"\$now\s*\(\s*[^\s)]")
@@ -32,7 +32,7 @@ _UTC: Final = (
 )
 _NAN: Final = "NaN"
 _MARKS: Final = "[$dcf_value.**.($ != $ ? 1 : $ = null ? 0)]"
-"""Marks each NaN and each null in a value, in the order of its JSON text. NaN alone differs from itself."""
+"""Marks each NaN and each null in a value, in the order of its JSON text. Only NaN differs from itself."""
 
 _WITH_NAN: Final = (
     f'$dcf_value != $dcf_value ? "{_NAN}" :'
@@ -43,27 +43,22 @@ _WITH_NAN: Final = (
 
 def aws_expression(text: str) -> Expression:
     """Compile an expression. The text must be one that the library compiles as it is."""
-    bare = without_literals(text)
-    compiled = Expression(_changed(text, bare))
+    bare, divides = without_literals(text), may_divide(text)
+    compiled = Expression(_changed(text, bare, divides=divides))
     for name in FUNCTIONS.keys() & set(_NAME.findall(bare)):
         compiled.register_function(name, *FUNCTIONS[name])
-    if _divides(bare):
+    if divides:
         compiled.register_function("dcf_nan_named", _nan_named)
     return compiled
 
 
-def _changed(text: str, bare: str) -> str:
+def _changed(text: str, bare: str, *, divides: bool) -> str:
     changed = with_regexes_changed(text, _ascii_spaces)
     if _NOW_WITH_ARGUMENTS.search(bare):
         changed = f"({_UTC} ({changed}))"
-    if _divides(bare):
+    if divides:
         changed = f"($dcf_value := ({changed}); {_WITH_NAN})"
     return changed
-
-
-def _divides(bare: str) -> bool:
-    """Return True if the expression may have a quotient or a remainder: nothing else makes a NaN."""
-    return "/" in bare or "%" in bare
 
 
 def _ascii_spaces(regex: str) -> str:

@@ -33,6 +33,7 @@ ALGORITHMS: Final = {
 _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _STRING: Final = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""", re.DOTALL)
 _BARE_QUOTE: Final = re.compile(r'\\.|"', re.DOTALL)
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _INT_LIMIT: Final = 2**63
 
 _MULTIPLIER, _INCREMENT, _MASK = 0x5DEECE66D, 0xB, (1 << 48) - 1
@@ -124,17 +125,28 @@ def _parse(text: _Json = None) -> _Json:
     if not text.strip():
         return None
     try:
-        return _read(_STRING.sub(_double_quoted, text))
+        found = _read(_STRING.sub(_double_quoted, text) if "'" in text else text)
     except RecursionError:
         raise ValueError("the text nests too deep") from None
     except json.JSONDecodeError:
         raise ValueError("the text is not JSON") from None
+    if _SURROGATE.search(text) and _holds_half_a_character(found):
+        raise ValueError("the text has half of a character")
+    return found
 
 
 def _read(text: str) -> _Json:
     return json.loads(
         text, parse_constant=refuse_constant, parse_int=_integer, parse_float=_finite, object_pairs_hook=_unique
     )
+
+
+def _holds_half_a_character(value: _Json) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _double_quoted(found: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 _LITERAL = re.compile(
     r"""(?P<text>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]*`)"""
     r"""|(?P<comment>/\*.*?\*/)"""
-    r"""|(?P<regex>(?<![\w)\]}"'`\s])\s*/(?:\\.|[^/\\\n])+/[im]*)""",
+    r"""|(?P<regex>(?<![\w)\]}"'`$%*\s])\s*/(?:\\.|[^/\\\n])+/[im]*)""",
     re.DOTALL,
 )
 _CALLED = re.compile(r"\$([^\W\d]\w*)\s*\(")
@@ -33,6 +33,12 @@ def without_literals(text: str) -> str:
 def with_regexes_changed(text: str, change: Callable[[str], str]) -> str:
     """Replace each regular expression in the text with what `change` makes of it."""
     return _LITERAL.sub(lambda found: change(found[0]) if found["regex"] else found[0], text)
+
+
+def may_divide(text: str) -> bool:
+    """Return True if the text may have a quotient or a remainder. A regular expression looks like one."""
+    bare = _LITERAL.sub(lambda found: found["regex"] or "", text)
+    return "/" in bare or "%" in bare
 
 
 def holds_regex(text: str) -> bool:
