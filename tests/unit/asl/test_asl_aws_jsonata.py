@@ -68,13 +68,8 @@ def test_an_expression_gives_what_was_measured_on_aws(expression: str, measured:
 def test_a_row_that_stays_different_is_on_the_page_of_the_language(expression: str, measured: Any, answer: Any) -> None:
     assert _answer(expression) == answer
     assert answer != measured
-    (row,) = [line for line in describe().splitlines() if line.startswith("|") and expression in _cells(line)]
-    assert str(answer) in row
-
-
-def _cells(row: str) -> list[str]:
-    first = row.split("|")[1].strip()
-    return [first, *first.split(", ")]
+    assert expression in describe()
+    assert answer == FAILS or f"{expression} is {answer} ({measured})" in describe()
 
 
 @rows("kind", ["Task", "Map", "Parallel"])
@@ -218,8 +213,11 @@ def test_whitespace_in_a_pattern_is_asciis(expression: str, output: Any) -> None
     assert _answer(expression, f"a{NO_BREAK_SPACE}b c") == output
 
 
-@rows("quotients", ["$ / 2 + $eval('1') / 2", "* / 2 + $eval('1') / 2", "% / 2 + $eval('1') / 2"])
+@rows(
+    "quotients",
+    ["[1].($ / 2 + $eval('1') / 2)", "{}.(* / 2 + $eval('1') / 2)", "{'a': [1]}.a.(% / 2 + $eval('1') / 2)"],
+)
 def test_what_stands_between_two_quotients_is_no_pattern(quotients: str) -> None:
-    state = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": f"{{% [1].({quotients}) %}}", "End": True}
+    state = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": f"{{% {quotients} %}}", "End": True}
     _, problems = parse_machine({"StartAt": "P", "States": {"P": state}})
     assert "$eval is not allowed" in str(problems)
