@@ -25,7 +25,7 @@ _SPACES: Final = {
     (r"\s", True): _SPACE,
     (r"\S", True): rf"\S{_OTHER_SPACE}",
 }
-"""What stands for `\\s` and `\\S`, outside and inside of a character class: Java's whitespace is ASCII's."""
+"""The replacements of `\\s` and `\\S`, by whether they are inside a character class. Java's whitespace is ASCII's."""
 
 _UTC: Final = (
     '$dcf_now := $now; $now := function($picture, $zone) { $dcf_now($picture, $zone = "utc" ? "+0000" : $zone) };'
@@ -42,7 +42,7 @@ _WITH_NAN: Final = (
 
 
 def aws_expression(text: str) -> Expression:
-    """Compile an expression. The text must be one that the library compiles as it is."""
+    """Compile an expression, whose text the library must be able to compile unchanged."""
     bare, divides = without_literals(text), may_divide(text)
     compiled = Expression(_changed(text, bare, divides=divides))
     for name in FUNCTIONS.keys() & set(_NAME.findall(bare)):
@@ -77,12 +77,12 @@ def _nan_named(value: Any, marks: Callable[[], list[int]]) -> Any:
     empty = _count_none(value)
     if not empty:
         return None
-    found = marks()
-    if 1 not in found:
+    marked = marks()
+    if 1 not in marked:
         return None
-    if len(found) != empty:
+    if len(marked) != empty:
         raise ValueError("a function and a quotient that is not a number cannot be in one value")
-    return _renamed(value, iter(found).__next__)
+    return _renamed(value, iter(marked).__next__)
 
 
 def _count_none(value: Any) -> int:

@@ -103,16 +103,16 @@ def _partition(items: _Json = None, *sizes: _Json) -> _Json:
     listed = items if isinstance(items, list) else [items]
     if len(listed) > MAX_ARRAY:
         raise ValueError(f"the array has more than {MAX_ARRAY} items")
-    wanted = _cut(sizes[0]) if sizes else max(1, len(listed))
-    if wanted < 1:
+    size = _cut(sizes[0]) if sizes else max(1, len(listed))
+    if size < 1:
         raise ValueError("the size of a piece must be positive")
-    return chunks(listed, wanted)
+    return chunks(listed, size)
 
 
 def _range(first: _Json = None, last: _Json = None, step: _Json = None) -> _Json:
-    found = steps(_cut(first), _cut(last), _cut(step), most=MAX_ARRAY)
+    numbers = steps(_cut(first), _cut(last), _cut(step), most=MAX_ARRAY)
     # A JSONata sequence: a sequence of one item equals the item, and an empty one is no value.
-    return found if len(found) > 1 else next(iter(found), None)
+    return numbers if len(numbers) > 1 else next(iter(numbers), None)
 
 
 def _hash(value: _Json = None, algorithm: _Json = None) -> _Json:
@@ -125,14 +125,14 @@ def _parse(text: _Json = None) -> _Json:
     if not text.strip():
         return None
     try:
-        found = _read(_STRING.sub(_double_quoted, text) if "'" in text else text)
+        value = _read(_STRING.sub(_double_quoted, text) if "'" in text else text)
     except RecursionError:
         raise ValueError("the text nests too deep") from None
     except json.JSONDecodeError:
         raise ValueError("the text is not JSON") from None
-    if _SURROGATE.search(text) and _holds_half_a_character(found):
+    if _SURROGATE.search(text) and _holds_half_a_character(value):
         raise ValueError("the text has half of a character")
-    return found
+    return value
 
 
 def _read(text: str) -> _Json:
@@ -149,8 +149,8 @@ def _holds_half_a_character(value: _Json) -> bool:
     return False
 
 
-def _double_quoted(found: re.Match[str]) -> str:
-    string = found[0]
+def _double_quoted(match: re.Match[str]) -> str:
+    string = match[0]
     if string[0] == '"':
         return string
     inner = _BARE_QUOTE.sub(lambda part: {"\\'": "'", '"': '\\"'}.get(part[0], part[0]), string[1:-1])

@@ -363,9 +363,9 @@ class EngineCall:
         self.steps.append(Retried(path=here.path, entry=entry, task=task, not_before=due, error=error, cause=cause))
 
     def _catch(self, here: Place, entry: Entry, catcher: Catcher, error: str | None, cause: str | None) -> None:
-        around, told = self.around(here, entry), {"Error": error, "Cause": cause}
+        around, error_output = self.around(here, entry), {"Error": error, "Cause": cause}
         try:
-            output, sets = caught_output(here.state.flow, catcher, entry.raw, told, around)
+            output, sets = caught_output(here.state.flow, catcher, entry.raw, error_output, around)
         except StateError as failure:
             self.broke(here, failure.error, failure.cause)
             return

@@ -32,12 +32,12 @@ def without_literals(text: str) -> str:
 
 def with_regexes_changed(text: str, change: Callable[[str], str]) -> str:
     """Replace each regular expression in the text with what `change` makes of it."""
-    return _LITERAL.sub(lambda found: change(found[0]) if found["regex"] else found[0], text)
+    return _LITERAL.sub(lambda match: change(match[0]) if match["regex"] else match[0], text)
 
 
 def may_divide(text: str) -> bool:
     """Return True if the text may have a quotient or a remainder. A regular expression looks like one."""
-    bare = _LITERAL.sub(lambda found: found["regex"] or "", text)
+    bare = _LITERAL.sub(lambda match: match["regex"] or "", text)
     return "/" in bare or "%" in bare
 
 
