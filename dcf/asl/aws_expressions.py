@@ -35,10 +35,10 @@ _MARKS: Final = "[$dcf_value.**.($ != $ ? 1 : $ = null ? 0)]"
 """Marks each NaN and each null in a value, in the order of its JSON text. Only NaN differs from itself."""
 
 _WITH_NAN: Final = (
-    f'$dcf_value != $dcf_value ? "{_NAN}" :'
-    f" ($dcf_named := $dcf_nan_named($dcf_value, function() {{ {_MARKS} }});"
-    " [$dcf_named] = [] ? $dcf_value : $dcf_named)"
+    f'$dcf_value != $dcf_value ? "{_NAN}" : $dcf_holds_null($dcf_value) and 1 in {_MARKS} ?'
+    f" $dcf_nan_named($dcf_value, {_MARKS}) : $dcf_value"
 )
+"""The result with a string for each NaN."""
 
 
 def aws_expression(text: str) -> Expression:
@@ -48,6 +48,7 @@ def aws_expression(text: str) -> Expression:
     for name in FUNCTIONS.keys() & set(_NAME.findall(bare)):
         compiled.register_function(name, *FUNCTIONS[name])
     if divides:
+        compiled.register_function("dcf_holds_null", _holds_null)
         compiled.register_function("dcf_nan_named", _nan_named)
     return compiled
 
@@ -69,20 +70,16 @@ def _ascii_spaces(regex: str) -> str:
     return "".join(written)
 
 
-def _nan_named(value: Any, marks: Callable[[], list[int]]) -> Any:
-    """Return a copy of an array or object with a string for each NaN; None if it has no NaN.
+def _holds_null(value: Any = None) -> bool:
+    """Return True if an array or object holds what the library hands over as None: null, NaN or a function."""
+    return isinstance(value, dict | list) and _count_none(value) > 0
 
-    The library hands a NaN over as None, like a null. So the expression itself marks which of them are NaN.
-    """
-    empty = _count_none(value)
-    if not empty:
-        return None
-    marked = marks()
-    if 1 not in marked:
-        return None
-    if len(marked) != empty:
-        raise ValueError("a function and a quotient that is not a number cannot be in one value")
-    return _renamed(value, iter(marked).__next__)
+
+def _nan_named(value: Any, marks: list[int]) -> Any:
+    """Return a copy of an array or object with a string for each NaN, which `marks` tells from null."""
+    if len(marks) != _count_none(value):
+        raise ValueError("a result cannot hold a function and a quotient that is not a number")
+    return _renamed(value, iter(marks).__next__)
 
 
 def _count_none(value: Any) -> int:

@@ -123,6 +123,7 @@ def test_an_error_of_the_work_itself_is_still_retried() -> None:
         ("$states.input.none / 2", FAILS),
         ("function($x){ $x / 2 }", FAILS),
         ("[0/0, function($x){ 1 }]", FAILS),
+        ("[1/2, null, function($x){ 1 }]", [0.5, None, None]),
         ("'0/0'", "0/0"),
         ("($count := 0; [$count/$count])", ["NaN"]),
         ("(0/0) = (0/0)", False),
