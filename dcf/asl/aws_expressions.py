@@ -35,8 +35,8 @@ _MARKS: Final = "[$dcf_value.**.($ != $ ? 1 : $ = null ? 0)]"
 """Marks each NaN and each null in a value, in the order of its JSON text. Only NaN differs from itself."""
 
 _WITH_NAN: Final = (
-    f'$dcf_value != $dcf_value ? "{_NAN}" : $dcf_holds_null($dcf_value) and 1 in {_MARKS} ?'
-    f" $dcf_nan_named($dcf_value, {_MARKS}) : $dcf_value"
+    f'$dcf_value != $dcf_value ? "{_NAN}" : $dcf_holds_null($dcf_value) ?'
+    f" ($dcf_marks := {_MARKS}; 1 in $dcf_marks ? $dcf_nan_named($dcf_value, $dcf_marks) : $dcf_value) : $dcf_value"
 )
 """The result with a string for each NaN."""
 
