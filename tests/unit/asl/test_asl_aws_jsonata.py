@@ -96,11 +96,12 @@ def test_the_work_is_not_done_again_when_the_states_own_output_fails(kind: str, 
 
 def _working(kind: str) -> dict[str, Any]:
     inner = {"StartAt": "Charge", "States": {"Charge": {"Type": "Task", "Resource": "r", "End": True}}}
-    return {
+    working: dict[str, dict[str, Any]] = {
         "Task": {"Type": "Task", "Resource": "r"},
         "Map": {"Type": "Map", "Items": [1], "ItemProcessor": inner},
         "Parallel": {"Type": "Parallel", "Branches": [inner]},
-    }[kind]
+    }
+    return working[kind]
 
 
 def test_an_error_of_the_work_itself_is_still_retried() -> None:
