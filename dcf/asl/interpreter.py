@@ -105,15 +105,16 @@ class EngineCall:
 
     def worked(self, here: Place, entry: Entry, result: Json) -> None:
         """Continue after the work of a Task, Parallel or Map returned `result`."""
-        state, variables = here.state, entry.variables
+        state, variables, worked = here.state, entry.variables, False
         try:
             result = output = bounded(result)
+            worked = True
             if not state.flow.is_plain:
                 around = self.around(here, entry)
                 output = state.flow.work_output(entry.raw, result, around)
                 variables = {**variables, **state.flow.work_assigned(entry.raw, result, around)}
         except StateError as error:
-            self.failed(here, entry, error.error, error.cause)
+            self.failed(here, entry, error.error, error.cause, worked=worked)
             return
         self.steps.append(Ended(path=here.path, output=output))
         self.follow(here, entry, state.next, output, variables, 0 if state.is_leased else entry.silent + 1)
@@ -125,13 +126,14 @@ class EngineCall:
         except StateError as error:
             self.broke(here, error.error, error.cause)
 
-    def failed(self, here: Place, entry: Entry, error: str | None, cause: str | None) -> None:
+    def failed(self, here: Place, entry: Entry, error: str | None, cause: str | None, *, worked: bool = False) -> None:
         """Handle a failure of a state: retry it, catch it, or fail the scope around it.
 
         As on AWS, a missed heartbeat matches rules for heartbeats and for timeouts, and is reported as a timeout.
+        `worked`: the state's work succeeded, and then a field such as Output or Assign failed.
         """
         state, told = here.state, TIMEOUT if error == HEARTBEAT else error
-        match met(state, entry.retries, error):
+        match met(state, entry.retries, error, worked=worked):
             case Retrying(retries=retries, retrier=retrier, count=count):
                 wait = delay_micros(retrier, count, self.around(here, entry).chance)
                 self._retry(here, replace(entry, retries=retries, silent=0), wait, told, cause)
@@ -353,8 +355,7 @@ class EngineCall:
 
     def _retry(self, here: Place, entry: Entry, wait: int, error: str | None, cause: str | None) -> None:
         try:
-            around = self.around(here, entry)
-            task = opened_task(here, None, entry, around) if isinstance(here.state, Task) else None
+            task = opened_task(here, None, entry, self.around(here, entry)) if isinstance(here.state, Task) else None
         except StateError:
             # The input of the work cannot be worked out now; the retry enters the state again and tries again.
             task = None
@@ -362,10 +363,9 @@ class EngineCall:
         self.steps.append(Retried(path=here.path, entry=entry, task=task, not_before=due, error=error, cause=cause))
 
     def _catch(self, here: Place, entry: Entry, catcher: Catcher, error: str | None, cause: str | None) -> None:
-        around = self.around(here, entry)
-        told = {"Error": error, "Cause": cause}
+        around, error_output = self.around(here, entry), {"Error": error, "Cause": cause}
         try:
-            output, sets = caught_output(here.state.flow, catcher, entry.raw, told, around)
+            output, sets = caught_output(here.state.flow, catcher, entry.raw, error_output, around)
         except StateError as failure:
             self.broke(here, failure.error, failure.cause)
             return

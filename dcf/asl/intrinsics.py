@@ -5,25 +5,18 @@ Each function takes a source of random numbers and its arguments, and raises Val
 """
 
 import base64
-import hashlib
 import json
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
+from dcf.asl.aws_functions import chunks, digest, from_base64, refuse_constant, steps, whole
 from dcf.asl.surroundings import Chance
 from dcf.values.json_text import MAX_BYTES, Json, dump, unwritable
 from dcf.values.records import record
 
 MAX_CHARACTERS: Final = 10_000
 MAX_RANGE: Final = 1_000
-ALGORITHMS: Final = {
-    "MD5": "md5",
-    "SHA-1": "sha1",
-    "SHA-256": "sha256",
-    "SHA-384": "sha384",
-    "SHA-512": "sha512",
-}
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -45,17 +38,6 @@ def fill(pieces: list[str], values: list[Json]) -> str:
     return shown + pieces[-1]
 
 
-def digest(value: Json, algorithm: Json) -> str:
-    """Return the hash of a string, or of the JSON text of any other value."""
-    known = ALGORITHMS.get(algorithm) if isinstance(algorithm, str) else None
-    if known is None:
-        raise ValueError(f"the algorithm must be one of {', '.join(ALGORITHMS)}")
-    text = value if isinstance(value, str) else dump(value)
-    if len(text) > MAX_CHARACTERS:
-        raise ValueError(f"the data has more than {MAX_CHARACTERS} characters")
-    return hashlib.new(known, text.encode(), usedforsecurity=False).hexdigest()
-
-
 def produced(value: Json) -> Json:
     """Return a function's result; raise ValueError when a JSON document in the store could not hold it."""
     fault = unwritable(value)
@@ -69,33 +51,11 @@ def from_text(text: str) -> Json:
     if not text.strip():
         return None
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=refuse_constant)
     except RecursionError:
         raise ValueError("the text nests too deep") from None
     except ValueError:
         raise ValueError("the text is not JSON") from None
-
-
-def chunks(items: list[Json], size: int) -> list[Json]:
-    """Split a list into chunks; the last may be shorter."""
-    return [items[at : at + size] for at in range(0, len(items), size)]
-
-
-def steps(first: int, last: int, step: int, most: int = MAX_RANGE) -> list[Json]:
-    """Return the numbers from first to last; last is included when a step reaches it."""
-    if step == 0:
-        raise ValueError("the step must not be zero")
-    counted = range(first, last + (1 if step > 0 else -1), step)
-    if len(counted[: most + 1]) > most:
-        raise ValueError(f"the range has more than {most} items")
-    return list(counted)
-
-
-def whole(value: Json) -> int:
-    """Return an integer; a number with a fraction of zero is accepted too."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != math.floor(value):
-        raise ValueError("an integer is needed")
-    return int(value)
 
 
 def same(left: Json, right: Json) -> bool:
@@ -113,10 +73,6 @@ def same(left: Json, right: Json) -> bool:
         elif one != other:
             return False
     return True
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _shown(value: Json) -> str:
@@ -160,7 +116,7 @@ def _contains(_: Chance, items: Json, value: Json) -> Json:
 
 
 def _range(_: Chance, first: Json, last: Json, step: Json) -> Json:
-    return steps(_rounded(first), _rounded(last), _rounded(step))
+    return steps(_rounded(first), _rounded(last), _rounded(step), MAX_RANGE)
 
 
 def _item(_: Chance, items: Json, index: Json) -> Json:
@@ -193,7 +149,7 @@ def _encode(_: Chance, text: Json) -> Json:
 
 
 def _decode(_: Chance, text: Json) -> Json:
-    return base64.b64decode(_text(text, MAX_CHARACTERS), validate=True).decode()
+    return from_base64(_text(text, MAX_CHARACTERS))
 
 
 def _hash(_: Chance, value: Json, algorithm: Json) -> Json:

@@ -1,7 +1,8 @@
 """Evaluates JSONata expressions, `{% … %}`, with the jlens library, within limits.
 
-No other module imports that library. An expression reads the variables and `$states`. The caller fixes the time and
-the random numbers, so evaluating an expression twice gives the same value. Every failure is a StateError.
+No other module imports that library but `aws_expressions`, which compiles what is evaluated. An expression reads the
+variables and `$states`. The caller fixes the time and the random numbers, so evaluating an expression twice gives the
+same value. Every failure is a StateError.
 """
 
 import json
@@ -12,7 +13,8 @@ from typing import Any, Final, TypedDict
 
 from jlens import Expression, JlensError
 
-from dcf.asl import jsonata_functions
+from dcf.asl.aws_expressions import aws_expression
+from dcf.asl.jsonata_functions import lucky
 from dcf.asl.jsonata_text import called_names, holds_regex, objects_as_arrays, with_own_calls_marked, without_literals
 from dcf.asl.limits import MAX_ITEMS
 from dcf.asl.surroundings import Surroundings
@@ -136,14 +138,12 @@ def compile_expression(text: str) -> Compiled:
         reads = expression.reads(strangers)
         # `input` is an empty object if only functions that lack an argument would fall back on it.
         whole = bool(reads.get("input")) and _reads_input(bare, strangers)
+        compiled = aws_expression(text)
     except JlensError as error:
         raise ValueError(f"it is not JSONata: {error} ({error.code})") from None
     except (ValueError, RecursionError) as error:
         raise ValueError(f"it is not JSONata: {error}") from None
-    for name, (function, signature) in jsonata_functions.PURE.items():
-        if name in called:
-            expression.register_function(name, function, signature)
-    return _described(text, expression, reads["bindings"], whole, called)
+    return _described(text, compiled, reads["bindings"], whole, called)
 
 
 def _described(text: str, expression: Expression, read: Mapping[str, Any], whole: bool, called: set[str]) -> Compiled:
@@ -165,7 +165,7 @@ def _bindings(compiled: Compiled, document: Mapping[str, Json], around: Surround
     if compiled.reads_states:
         bindings["states"] = _states(compiled.states, document, around)
     if compiled.lucky:
-        bindings |= jsonata_functions.lucky(around.chance)
+        bindings |= lucky(around.chance)
     return bindings
 
 

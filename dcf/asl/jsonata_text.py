@@ -5,12 +5,13 @@ after strings, comments and regular expressions are taken out of the text.
 """
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 _LITERAL = re.compile(
     r"""(?P<text>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]*`)"""
     r"""|(?P<comment>/\*.*?\*/)"""
-    r"""|(?P<regex>(?<![\w)\]}"'`\s])\s*/(?:\\.|[^/\\\n])+/[im]*)""",
+    r"""|(?P<regex>(?<![\w)\]}"'`$%*\s])\s*/(?:\\.|[^/\\\n])+/[im]*)""",
     re.DOTALL,
 )
 _CALLED = re.compile(r"\$([^\W\d]\w*)\s*\(")
@@ -27,6 +28,17 @@ NEWER: Final = ("??", "?:")
 def without_literals(text: str) -> str:
     """Replace strings, quoted names, comments and regular expressions with neutral text."""
     return _LITERAL.sub(lambda found: " " if found.group("comment") else '""', text)
+
+
+def with_regexes_changed(text: str, change: Callable[[str], str]) -> str:
+    """Replace each regular expression in the text with what `change` makes of it."""
+    return _LITERAL.sub(lambda match: change(match[0]) if match["regex"] else match[0], text)
+
+
+def may_divide(text: str) -> bool:
+    """Return True if the text may have a quotient or a remainder. A regular expression looks like one."""
+    bare = _LITERAL.sub(lambda match: match["regex"] or "", text)
+    return "/" in bare or "%" in bare
 
 
 def holds_regex(text: str) -> bool:

@@ -23,15 +23,20 @@ class Retrying:
     retries: tuple[int, ...]
 
 
-def met(state: State, retries: tuple[int, ...], error: str | None) -> Retrying | Catcher | None:
-    """Return the first Retrier that names the error, if it has attempts left; else a Catcher, or None."""
-    at = _first(state.retriers, error)
+def met(
+    state: State, retries: tuple[int, ...], error: str | None, *, worked: bool = False
+) -> Retrying | Catcher | None:
+    """Return the first Retrier that names the error, if it has attempts left; else a Catcher, or None.
+
+    `worked`: the state's work succeeded, so the error is not the Task's, and `States.TaskFailed` does not name it.
+    """
+    at = _first(state.retriers, error, worked)
     if at is not None:
         filled = retries + (0,) * (at + 1 - len(retries))
         retrier, count = state.retriers[at], filled[at]
         if count < retrier.max_attempts:
             return Retrying(retrier=retrier, count=count, retries=(*filled[:at], count + 1, *filled[at + 1 :]))
-    caught = _first(state.catchers, error)
+    caught = _first(state.catchers, error, worked)
     return None if caught is None else state.catchers[caught]
 
 
@@ -47,16 +52,16 @@ def delay_micros(retrier: Retrier, count: int, chance: Chance) -> int:
     return round(delay * SECOND)
 
 
-def _first(rules: Sequence[Retrier | Catcher], error: str | None) -> int | None:
-    return next((at for at, rule in enumerate(rules) if _names(rule.errors, error)), None)
+def _first(rules: Sequence[Retrier | Catcher], error: str | None, worked: bool) -> int | None:
+    return next((at for at, rule in enumerate(rules) if _names(rule.errors, error, worked)), None)
 
 
-def _names(errors: tuple[str, ...], error: str | None) -> bool:
+def _names(errors: tuple[str, ...], error: str | None, worked: bool) -> bool:
     if error == RUNTIME:
         return False
     if error in errors or "States.ALL" in errors:
         return True
-    if "States.TaskFailed" in errors and error not in (TIMEOUT, HEARTBEAT):
+    if "States.TaskFailed" in errors and not worked and error not in (TIMEOUT, HEARTBEAT):
         return True
     # A missed heartbeat is a kind of timeout: a handler of timeouts also handles it.
     return error == HEARTBEAT and TIMEOUT in errors
