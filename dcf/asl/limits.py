@@ -22,7 +22,7 @@ def bounded(value: Json) -> Json:
     if isinstance(value, dict | list | str):
         _refuse_hopeless(value)
         if len(dump_bytes(value)) > MAX_BYTES:
-            raise _too_large()
+            raise too_large()
     return value
 
 
@@ -60,8 +60,7 @@ def _refuse_hopeless(value: Json) -> None:
         for item in level:
             if isinstance(item, str):
                 least += len(item)
-                continue
-            if isinstance(item, dict):
+            elif isinstance(item, dict):
                 least += 4 * len(item)
                 deeper += item.values()
             elif isinstance(item, list):
@@ -70,9 +69,10 @@ def _refuse_hopeless(value: Json) -> None:
             else:
                 continue
             if least > MAX_BYTES:
-                raise _too_large()
+                raise too_large()
         level, depth = deeper, depth + 1
 
 
-def _too_large() -> StateError:
+def too_large() -> StateError:
+    """Return the error for data that is too large to store."""
     return StateError("States.DataLimitExceeded", f"The state's data is larger than {MAX_BYTES} bytes.")
