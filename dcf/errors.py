@@ -20,7 +20,6 @@
     │   └── UnknownKey         unknown_key
     ├── ToolUnavailable        tool_unavailable     a skill's tool that cannot be attached
     ├── PlatformUnavailable    platform_unavailable the agent platform is down or slow
-    ├── EvaluationUnavailable  evaluation_unavailable no process to evaluate an expression in
     ├── StoreUnavailable       store_unavailable    Redis cannot be reached, or refuses for a while
     │   └── ServerUnreachable  server_unreachable   the MCP server does not answer its client
     ├── StoreUnsuitable        store_unsuitable     Redis is there but lacks what dcf needs
@@ -43,7 +42,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 PASSING = frozenset(
-    {"server_unreachable", "store_unavailable", "unknown_outcome", "conflict", "internal_error", "rate_limited", "evaluation_unavailable"}
+    {"server_unreachable", "store_unavailable", "unknown_outcome", "conflict", "internal_error", "rate_limited"}
 )
 """Codes of failures of the server, not of the call: the caller may repeat the call."""
 
@@ -254,13 +253,6 @@ class PlatformUnavailable(DcfError):
     def __init__(self, message: str, *, retry_after_s: float = 5.0) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
-
-
-class EvaluationUnavailable(DcfError):
-    """No process could be started, or became free, to evaluate an expression in; nothing was changed."""
-
-    code = "evaluation_unavailable"
-    default_hint = "Call again in a few seconds; the operator can look for free memory and processes."
 
 
 class StoreUnavailable(DcfError):

@@ -16,7 +16,6 @@ from typing import Any, Final
 from jlens import Expression, JlensError
 
 from dcf.asl.jsonata_evaluation import (
-    FAILURES,
     LUCKY,
     Valueless,
     evaluate,
@@ -27,7 +26,7 @@ from dcf.asl.jsonata_evaluation import (
 from dcf.asl.jsonata_text import called_names, holds_regex, objects_as_arrays, with_own_calls_marked, without_literals
 from dcf.asl.limits import too_large
 from dcf.asl.plain_expressions import is_plain
-from dcf.asl.surroundings import Budget, Chance, Surroundings
+from dcf.asl.surroundings import Chance, Spending, Surroundings
 from dcf.confined.calls import BOUNDS_MEMORY, IS_POSSIBLE, BeyondLimit, ConfinedCalls, Excess
 from dcf.errors import StateError
 from dcf.values.json_text import Json, load
@@ -47,14 +46,12 @@ MEMORY: Final = 192 * 1024 * 1024
 _CHILDREN: Final = 2
 _WALL_S: Final = 1.5
 _FREE_S: Final = 0.000_5
-"""Processor time of an evaluation that the budget of its state is not charged for: a Map may evaluate many."""
+"""Processor time of an evaluation that its state is not charged for: a Map may evaluate many."""
 
 _UNCONFINED_S: Final = None if BOUNDS_MEMORY else 0.25
 """The library's own limit of time, where the system limits no memory: less time allocates less."""
 
-_CONFINED: Final = ConfinedCalls(
-    "dcf.asl.jsonata_evaluation:answer", memory=MEMORY, wall_s=_WALL_S, children=_CHILDREN
-)
+_CONFINED: Final = ConfinedCalls("dcf.asl.jsonata_evaluation:answer", memory=MEMORY, wall_s=_WALL_S, children=_CHILDREN)
 _REASONS: Final[Mapping[Excess, str]] = {
     "memory": f"needs more than {MEMORY // 1024**2} MiB of memory.",
     "time": "took too long: the risky expressions of a state have one second together.",
@@ -106,10 +103,9 @@ class Query:
         if compiled.expression is None:
             found = self._confined(bindings, chance, around)
         else:
-            found = evaluate(
-                compiled.expression, bindings, chance, millis=around.millis, max_steps=compiled.max_steps
-            )
+            found = evaluate(compiled.expression, bindings, chance, millis=around.millis, max_steps=compiled.max_steps)
         if isinstance(found, str):
+            around.spending.build(len(found))
             return _read(found)
         raise self._without_value(found)
 
@@ -131,8 +127,8 @@ class Query:
 
     def _confined(self, bindings: dict[str, Any], chance: Chance | None, around: Surroundings) -> str | Valueless:
         """Evaluate a risky expression where its memory and its time are limited."""
-        text, budget, steps = self.compiled.text, around.budget, self.compiled.max_steps
-        if budget.cpu_s <= 0:
+        text, spending, steps = self.compiled.text, around.spending, self.compiled.max_steps
+        if spending.cpu_s <= 0:
             raise self.failure(_REASONS["time"])
         if not IS_POSSIBLE:
             return evaluate(
@@ -144,20 +140,18 @@ class Query:
                 timeout=_UNCONFINED_S,
             )
         try:
-            request = request_of(
-                text, bindings, chance, millis=around.millis, max_steps=steps, timeout=_UNCONFINED_S
-            )
+            request = request_of(text, bindings, chance, millis=around.millis, max_steps=steps, timeout=_UNCONFINED_S)
         except TypeError:
             raise self.failure("reads data that JSON cannot hold.") from None
-        reply = _CONFINED(request, budget.cpu_s)
+        reply = _CONFINED(request, spending.cpu_s)
         if isinstance(reply, BeyondLimit):
             raise self.failure(_REASONS[reply.excess])
-        _charge(budget, reply.cpu_s)
+        _charge(spending, reply.cpu_s)
         return read_answer(reply.data, chance)
 
 
-def _charge(budget: Budget, cpu_s: float) -> None:
-    budget.cpu_s -= max(0.0, cpu_s - _FREE_S)
+def _charge(spending: Spending, cpu_s: float) -> None:
+    spending.cpu_s -= max(0.0, cpu_s - _FREE_S)
 
 
 def _read(text: str) -> Json:

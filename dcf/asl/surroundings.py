@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from typing import Final
 
+from dcf.asl.limits import MAX_BUILT, too_large
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.task_tokens import task_token
@@ -120,14 +121,20 @@ class Context(Mapping[str, Json]):
         return self._made
 
 
-class Budget:
-    """What the fields of one state may still cost: processor time of confined evaluations, and size of built values."""
+class Spending:
+    """What the fields of one state may still cost: processor time of confined evaluations, and values that its templates make."""
 
     __slots__ = ("cpu_s", "size")
 
     def __init__(self) -> None:
         self.cpu_s = CPU_S
         self.size = 0
+
+    def build(self, size: int) -> None:
+        """Count a value of this size that a template made; raise StateError States.DataLimitExceeded for too many."""
+        self.size += size
+        if self.size > MAX_BUILT:
+            raise too_large()
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -138,7 +145,7 @@ class Surroundings:
     variables: Mapping[str, Json] = field(default_factory=dict)
     chance: Chance = field(default_factory=lambda: Chance(""))
     millis: int = 0
-    budget: Budget = field(default_factory=Budget)
+    spending: Spending = field(default_factory=Spending)
 
 
 NOWHERE: Final = Surroundings()

@@ -6,20 +6,24 @@ with this process. A call that needs too much ends its child and nothing else.
 """
 
 import atexit
+import logging
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from dcf.confined.frames import OUT_OF_MEMORY
-from dcf.errors import EvaluationUnavailable
+from dcf.errors import InternalError
 from dcf.values.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dcf.confined.processes import ConfinedProcess
+
+log = logging.getLogger(__name__)
 
 Excess: TypeAlias = Literal["memory", "time", "ended"]
 """What a call had too much of. `ended`: something outside ended its process, such as the system for want of memory."""
@@ -70,13 +74,14 @@ class ConfinedCalls:
         self._begin()
 
     def __call__(self, data: bytes, cpu_s: float) -> ConfinedReply | BeyondLimit:
-        """Call the function with the data, for so much processor time; raise EvaluationUnavailable without a child."""
+        """Call the function with the data, for so much processor time; raise InternalError without a child."""
         from dcf.confined.processes import ChildEnded  # noqa: PLC0415 - most processes never call
 
         try:
             with self._child() as child:
                 found, took_s = child.ask(data, cpu_s, self._wall_s)
         except ChildEnded as ended:
+            self._prepare()
             return BeyondLimit(excess=_excess(ended.code, late=ended.late))
         return ConfinedReply(data=found, cpu_s=took_s)
 
@@ -96,7 +101,8 @@ class ConfinedCalls:
     @contextmanager
     def _child(self) -> "Iterator[ConfinedProcess]":
         if not self._free.acquire(timeout=QUEUE_S):
-            raise EvaluationUnavailable("Too many expressions are being evaluated.")
+            log.error("%s: no child process became free within %d s", self._function, QUEUE_S)
+            raise InternalError
         try:
             child = self._taken()
             try:
@@ -109,21 +115,34 @@ class ConfinedCalls:
             self._free.release()
 
     def _taken(self) -> "ConfinedProcess":
+        from dcf.confined.processes import ChildEnded  # noqa: PLC0415 - most processes never call
+
         with self._lock:
             child = self._idle.pop() if self._idle else None
-        if child is not None and child.lives:
-            return child
-        if child is not None:
-            self._discard(child)
-        return self._started()
+        try:
+            if child is not None and not child.lives:
+                self._discard(child)
+                child = None
+            child = child or self._started()
+            child.wait_until_ready(START_S)
+        except BaseException as error:
+            if child is not None:
+                self._discard(child)
+            if isinstance(error, OSError | ChildEnded):
+                log.error("%s: a child process could not be started: %r", self._function, error)
+                raise InternalError from None
+            raise
+        return child
+
+    def _prepare(self) -> None:
+        """Start the child that the next call will use, without waiting for it."""
+        with suppress(OSError):  # the next call reports it
+            self._give_back(self._started())
 
     def _started(self) -> "ConfinedProcess":
-        from dcf.confined.processes import ChildEnded, ConfinedProcess  # noqa: PLC0415 - most processes never call
+        from dcf.confined.processes import ConfinedProcess  # noqa: PLC0415 - most processes never call
 
-        try:
-            child = ConfinedProcess(self._function, self._memory, START_S)
-        except (OSError, ChildEnded):
-            raise EvaluationUnavailable("The process that evaluates expressions could not be started.") from None
+        child = ConfinedProcess(self._function, self._memory)
         with self._lock:
             if not self._is_tidied:
                 self._is_tidied = True

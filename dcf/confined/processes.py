@@ -10,7 +10,9 @@ from typing import Final
 
 from dcf.confined.frames import REPLY, REQUEST
 
-_PROGRAM: Final = "import sys; sys.path[:] = {path!r}; from dcf.confined.child import serve; serve({function!r}, {memory})"
+_PROGRAM: Final = (
+    "import sys; sys.path[:] = {path!r}; from dcf.confined.child import serve; serve({function!r}, {memory})"
+)
 _PASSED_ON: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _ENVIRONMENT: Final = {"RUST_BACKTRACE": "0", "MALLOC_ARENA_MAX": "1"}
 """A library writes a backtrace for seconds before it aborts, and each arena of malloc reserves address space."""
@@ -32,7 +34,7 @@ class ChildEnded(Exception):
 class ConfinedProcess:
     """A child process and the two pipes to it. One thread at a time may ask it."""
 
-    def __init__(self, function: str, memory: int, start_s: float) -> None:
+    def __init__(self, function: str, memory: int) -> None:
         program = _PROGRAM.format(path=sys.path, function=function, memory=memory)
         passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter, and a program of constants
@@ -51,7 +53,13 @@ class ConfinedProcess:
         for pipe in (self._to, self._from):
             os.set_blocking(pipe, False)
         self.served = 0
-        self._receive(time.monotonic() + start_s)
+        self._is_ready = False
+
+    def wait_until_ready(self, start_s: float) -> None:
+        """Return when the process has imported its function; raise ChildEnded when it cannot, or takes longer."""
+        if not self._is_ready:
+            self._receive(time.monotonic() + start_s)
+            self._is_ready = True
 
     @property
     def lives(self) -> bool:
