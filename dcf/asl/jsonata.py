@@ -1,8 +1,8 @@
 """Evaluates JSONata expressions, `{% … %}`, within limits of steps, of memory and of time.
 
 A plain expression is evaluated in this process: its form bounds what it may need. Any other is risky. It is evaluated
-in a child process, whose memory and processor time the operating system limits: the library bounds neither, and ends its
-process when an allocation fails. An expression reads the variables and `$states`. The caller fixes the time and the
+in a child process, whose memory and processor time the operating system limits: the library bounds neither, and it ends
+its process when an allocation fails. An expression reads the variables and `$states`. The caller fixes the time and the
 random numbers, so evaluating an expression twice gives the same value, but for the limits of a risky one. Every failure
 is a StateError.
 """

@@ -39,6 +39,8 @@ _TOKEN: Final = re.compile(
 )
 _REFUSED: Final = ("..", ":=", "**", "??", "?:", "~>")
 _WORDS: Final = ("and", "or", "in")
+_WILDCARDS: Final = ("*",)
+_CALLING: Final = ("(",)
 _KEYWORDS: Final = ("function", "λ")
 
 
@@ -76,10 +78,12 @@ class _Reader:
 
     def read(self, kind: str, token: str) -> None:
         """Take the next token; raise _Risky for one that is not plain."""
-        if self._before == "." and not (kind in ("text", "name") or token == "*"):
+        if self._before == "." and kind not in ("text", "name") and token not in _WILDCARDS:
             raise _Risky
-        if self._is_in_predicate and self._before_kind == "variable" and self._before != "$" and token != "(":
-            raise _Risky  # a predicate is evaluated for every item, so what it reads beyond the item is read as often
+        # A predicate is evaluated for every item, so what it reads beyond the item is read as often.
+        reads_beyond = self._before_kind == "variable" and self._before != "$" and token not in _CALLING
+        if reads_beyond and self._is_in_predicate:
+            raise _Risky
         match kind:
             case "variable":
                 self.operands += 1

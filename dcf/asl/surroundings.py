@@ -122,7 +122,7 @@ class Context(Mapping[str, Json]):
 
 
 class Spending:
-    """What the fields of one state may still cost: processor time of confined evaluations, and values that its templates make."""
+    """What the fields of one state may still take: processor time of confined evaluations, and values made anew."""
 
     __slots__ = ("cpu_s", "size")
 

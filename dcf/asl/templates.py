@@ -65,9 +65,9 @@ class PathReference:
             found = self.source.render(document, around)
             if self.makes:
                 around.spending.build(least_size(found))
-            return found
         except StateError as error:
             raise StateError(error.error, f"The field '{self.key}': {error.cause}") from None
+        return found
 
 
 @record(frozen=True, slots=True, kw_only=True)

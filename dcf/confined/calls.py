@@ -129,7 +129,7 @@ class ConfinedCalls:
             if child is not None:
                 self._discard(child)
             if isinstance(error, OSError | ChildEnded):
-                log.error("%s: a child process could not be started: %r", self._function, error)
+                log.exception("%s: a child process could not be started", self._function)
                 raise InternalError from None
             raise
         return child

@@ -39,9 +39,9 @@ def _limit(memory: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    limits = (
-        {resource.RLIMIT_CORE: 0} if sys.platform == "darwin" else {resource.RLIMIT_CORE: 0, resource.RLIMIT_AS: memory}
-    )
+    limits = {resource.RLIMIT_CORE: 0}
+    if sys.platform != "darwin":  # which takes this limit, and does not keep it
+        limits[resource.RLIMIT_AS] = memory
     for kind, most in limits.items():
         _, hard = resource.getrlimit(kind)
         least = most if hard == resource.RLIM_INFINITY else min(most, hard)

@@ -181,11 +181,8 @@ class _Simulation:
             trace=self.trace.events,
             times=self.times,
             task_calls=self.task_calls,
-            elapsed_s=self._elapsed(),
+            elapsed_s=(self.now - _START) / SECOND,
         )
-
-    def _elapsed(self) -> float:
-        return (self.now - _START) / SECOND
 
     def _let_pass(self, until: int) -> None:
         if until > _END_OF_TIME:
@@ -237,7 +234,7 @@ class _Simulation:
         for step in advance.steps:
             self.trace.record(step, self.visits)
             self._take(step)
-        self.times.extend([self._elapsed()] * (len(self.trace.events) - len(self.times)))
+        self.times.extend([(self.now - _START) / SECOND] * (len(self.trace.events) - len(self.times)))
         match advance.outcome:
             case Succeeded(output=output):
                 self.end = {"status": "SUCCEEDED", "output": output}
