@@ -2,7 +2,7 @@
 
 Each starts as a run of `dcf serve` on an embedded Redis. The last row starts four at a time. Growth is that of the
 server's own memory in RAM at its peak, without the children that evaluate. Then the cost of a plain and of a risky
-expression beside that of the library alone, in one process. Prints tables, asserts nothing. Linux only.
+expression next to that of the library alone, in one process. Prints tables, asserts nothing. Linux only.
 """
 
 import argparse
@@ -41,7 +41,7 @@ _PATIENCE_S: Final = 30.0
 
 @dataclass(slots=True)
 class Met:
-    """What came of some bombs, and how the server was meanwhile."""
+    """The ends of some bombs, and the health of the server meanwhile."""
 
     name: str
     errors: set[str | None] = field(default_factory=set)
@@ -94,7 +94,7 @@ def _watch(served: Served, met: Met, over: threading.Event) -> None:
 
 
 def _begin_peak(served: Served) -> int:
-    """Let the kernel count the peak anew, and return what there is now."""
+    """Let the kernel count the peak again, and return what there is now."""
     Path(f"/proc/{served.pid}/clear_refs").write_text("5")
     return _kilobytes(served, "VmRSS:")
 

@@ -19,7 +19,7 @@ from dcf.values.json_text import MAX_BYTES, Json
 from dcf.values.records import record
 
 FAILURES: Final = (JlensError, ValueError, TypeError, ArithmeticError, LookupError, RecursionError)
-"""What the library and the functions of dcf raise for an expression or its data."""
+"""The exceptions of the library and of dcf's functions for an expression or its data."""
 
 LUCKY: Final = frozenset({"random", "uuid", "shuffle"})
 """The functions that draw random numbers."""
@@ -122,7 +122,7 @@ def answer(request: bytes) -> bytes:
 
 
 def read_answer(data: bytes, chance: Chance | None) -> str | Valueless:
-    """Return what `answer` found; `chance` goes on after the numbers that were drawn."""
+    """Return what `answer` found; `chance` continues after the numbers that were drawn."""
     head, _, written = data.decode("utf-8", "surrogatepass").partition("\n")
     kind, drawn = head.split(" ")
     if chance is not None:

@@ -23,8 +23,8 @@ CHEAP: Final = frozenset(
 )
 """Functions whose result is about as large as their arguments, or checked while it grows, in nearly linear time.
 
-Measured and left out, for example: $distinct, $keys and $merge compare all pairs, $replace checks no length,
-$split and $spread make many small values of one, and the pictures of $now and $fromMillis ask for any width.
+Measured and left out, for example: $distinct, $keys and $merge compare all pairs. $replace checks no length. $split and
+$spread make many small values. The pictures of $now and $fromMillis ask for any width.
 """
 
 _TOKEN: Final = re.compile(
@@ -77,7 +77,7 @@ class _Reader:
         self._before_kind = ""
 
     def read(self, kind: str, token: str) -> None:
-        """Take the next token; raise _Risky for one that is not plain."""
+        """Take the next token; raise _Risky for a token that is not plain."""
         if self._before == "." and kind not in ("text", "name") and token not in _WILDCARDS:
             raise _Risky
         # A predicate is evaluated for every item, so what it reads beyond the item is read as often.

@@ -59,7 +59,7 @@ class Chance:
         return self._seed, self._drawn
 
     def skip_to(self, drawn: int) -> None:
-        """Go on as if so many numbers had been drawn."""
+        """Continue as if that many numbers had been drawn."""
         self._drawn = drawn
 
     def bits(self, count: int) -> int:
@@ -122,7 +122,7 @@ class Context(Mapping[str, Json]):
 
 
 class Spending:
-    """What the fields of one state may still take: processor time of confined evaluations, and values made anew."""
+    """The costs of the fields of one state: processor time left for confined evaluations, and size of values made."""
 
     __slots__ = ("cpu_s", "size")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Excess: TypeAlias = Literal["memory", "time", "ended"]
-"""What a call had too much of. `ended`: something outside ended its process, such as the system for want of memory."""
+"""The limit that a call reached. `ended`: something outside ended its process, such as the system for want of memory."""
 
 MOST_CALLS: Final = 1_000
 """A child is replaced after this many calls, so that what a library keeps does not add up."""
@@ -79,16 +79,17 @@ class ConfinedCalls:
 
         try:
             with self._child() as child:
-                found, took_s = child.ask(data, cpu_s, self._wall_s)
+                data, took_s = child.ask(data, cpu_s, self._wall_s)
         except ChildEnded as ended:
             self._prepare()
             return BeyondLimit(excess=_excess(ended.code, late=ended.late))
-        return ConfinedReply(data=found, cpu_s=took_s)
+        return ConfinedReply(data=data, cpu_s=took_s)
 
     def close(self) -> None:
         """End the children; a later call starts new ones."""
         with self._lock:
-            idle, self._idle = self._idle, []
+            idle = list(self._idle)
+            self._idle.clear()
         for child in idle:
             self._discard(child)
 

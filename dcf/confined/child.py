@@ -58,7 +58,7 @@ def _timed(answer: Callable[[bytes], bytes], data: bytes, micros: int) -> bytes:
 
 
 def _read(length: int) -> bytes:
-    """Read so many bytes; fewer are read only when the parent has gone."""
+    """Read that many bytes; fewer are read only when the parent has gone."""
     found = os.read(0, length)
     if len(found) == length:
         return found

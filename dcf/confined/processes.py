@@ -79,7 +79,7 @@ class ConfinedProcess:
         self._reap()
 
     def disown(self) -> None:
-        """Forget the process, in a copy of the parent that a fork made: it goes on serving the original."""
+        """Forget the process, in a copy of the parent that a fork made: it still serves the original."""
         self._process.returncode = 0
         for pipe in self._pipes:
             pipe.close()
@@ -122,7 +122,7 @@ class ConfinedProcess:
 
     def _reap(self) -> int:
         for pipe in self._pipes:
-            with suppress(OSError):  # what was still to be written is for nobody
+            with suppress(OSError):  # no process reads the rest any more
                 pipe.close()
         try:
             return self._process.wait(_PATIENCE_S)
