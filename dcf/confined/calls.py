@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Excess: TypeAlias = Literal["memory", "time", "ended"]
-"""The limit that a call reached. `ended`: something outside ended its process, such as the system for want of memory."""
+"""The limit that a call reached. `ended`: something else ended its process, such as the kernel without memory."""
 
 MOST_CALLS: Final = 1_000
 """A child is replaced after this many calls, so that what a library keeps does not add up."""

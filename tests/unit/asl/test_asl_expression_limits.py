@@ -148,6 +148,7 @@ def test_the_instructions_of_a_task_show_that_an_expression_wants_too_much() -> 
     assert machine is not None, problems
     task = machine.states["A"]
     assert isinstance(task, Task)
+    assert task.brief is not None
     assert task.brief.instructions is not None
     assert "[cannot be shown: " in task.brief.instructions.shown({})
 
