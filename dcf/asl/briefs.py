@@ -7,10 +7,11 @@ of how a machine runs, and tools for the Amazon States Language may leave them o
 from collections.abc import Mapping
 from typing import Final
 
+from dcf.asl.flow import render
 from dcf.asl.gates import Gate
 from dcf.asl.jsonata import Query
 from dcf.asl.schema_check import Misfit, misfits
-from dcf.asl.surroundings import NOWHERE
+from dcf.asl.surroundings import Surroundings
 from dcf.errors import StateError
 from dcf.values.json_text import Json, dump
 from dcf.values.records import record
@@ -37,7 +38,8 @@ class Instructions:
         """Return the text for this input of the worker. An expression that fails is told of in its place."""
         if self.pieces == (self.text,):
             return self.text
-        whole = "".join(one if isinstance(one, str) else _value(one, given) for one in self.pieces)
+        around = Surroundings()
+        whole = "".join(one if isinstance(one, str) else _value(one, given, around) for one in self.pieces)
         return whole if len(whole) <= MAX_SHOWN else f"{clip(whole, MAX_SHOWN)} [cut after {MAX_SHOWN} characters]"
 
 
@@ -57,9 +59,9 @@ class TaskBrief:
         return () if self.schema is None else misfits(self.schema, output)
 
 
-def _value(query: Query, given: Json) -> str:
+def _value(query: Query, given: Json, around: Surroundings) -> str:
     try:
-        found = query.render({"input": given}, NOWHERE)
+        found = render(query, {"input": given}, around)
     except StateError as error:
         return f"[cannot be shown: {clip(error.cause or error.error, _LONGEST_FAILURE)}]"
     return clip(found if isinstance(found, str) else dump(found), _LONGEST_VALUE)

@@ -49,7 +49,7 @@ class Flow:
         document = self.document(raw, around)
         if self.parameters is None:
             return raw if self.jsonata else document
-        return bounded(self.parameters.render(document, around))
+        return render(self.parameters, document, around)
 
     def work_output(self, raw: Json, result: Json, around: Surroundings) -> Json:
         """Return the output of a state whose work returned `result`."""
@@ -58,7 +58,7 @@ class Flow:
         if self.jsonata:
             return result if self.output is None else render(self.output, {"input": raw, "result": result}, around)
         if self.result_selector is not None:
-            result = bounded(self.result_selector.render(result, around))
+            result = render(self.result_selector, result, around)
         return select(self.output_path, place(self.result_path, raw, result), around)
 
     def work_assigned(self, raw: Json, result: Json, around: Surroundings) -> Mapping[str, Json]:
@@ -88,6 +88,7 @@ def place(path: Path | None, raw: Json, result: Json) -> Json:
 
 def render(template: Template, document: Json, around: Surroundings) -> Json:
     """Render a template; raise StateError when the result exceeds the size limit of a state's data."""
+    around.spending.size = 0
     return bounded(template.render(document, around))
 
 

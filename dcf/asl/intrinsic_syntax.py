@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from dcf.asl.intrinsics import FUNCTIONS, Function, fill, produced
+from dcf.asl.limits import least_size
 from dcf.asl.paths import Path, parse_path
 from dcf.asl.surroundings import Surroundings
 from dcf.errors import StateError
@@ -50,7 +51,9 @@ class Call:
         try:
             if self.name == "Format":
                 return fill(self._pieces(values[0]), values[1:])
-            return produced(self.function.work(around.chance, *values))
+            found = self.function.work(around.chance, *values)
+            least_size(found)  # a call around this one may write it as text
+            return produced(found)
         except StateError:
             raise
         except (ValueError, TypeError, IndexError, KeyError, OverflowError, RecursionError) as error:

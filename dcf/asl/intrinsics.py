@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from dcf.asl.aws_functions import chunks, digest, from_base64, refuse_constant, steps, whole
+from dcf.asl.limits import too_large
 from dcf.asl.surroundings import Chance
 from dcf.values.json_text import MAX_BYTES, Json, dump, unwritable
 from dcf.values.records import record
@@ -34,8 +35,14 @@ def fill(pieces: list[str], values: list[Json]) -> str:
     """Insert the values between the pieces of a Format template."""
     if len(values) != len(pieces) - 1:
         raise ValueError(f"the template has {len(pieces) - 1} places to fill and {len(values)} values")
-    shown = "".join(piece + _shown(value) for piece, value in zip(pieces, values, strict=False))
-    return shown + pieces[-1]
+    shown: list[str] = []
+    left = MAX_BYTES
+    for piece, value in zip(pieces, values, strict=False):
+        shown += (piece, _shown(value))
+        left -= len(shown[-1])
+        if left < 0:
+            raise too_large()
+    return "".join((*shown, pieces[-1]))
 
 
 def produced(value: Json) -> Json:

@@ -1,25 +1,29 @@
-"""Evaluates JSONata expressions, `{% … %}`, with the jlens library, within limits.
+"""Evaluates JSONata expressions, `{% … %}`, within limits of steps, of memory and of time.
 
-No other module imports that library but `aws_expressions`, which compiles what is evaluated. An expression reads the
-variables and `$states`. The caller fixes the time and the random numbers, so evaluating an expression twice gives the
-same value. Every failure is a StateError.
+A plain expression is evaluated in this process: its form bounds what it may need. Any other is risky. It is evaluated
+in a child process, whose memory and processor time the operating system limits: the library bounds neither, and it ends
+its process when an allocation fails. An expression reads the variables and `$states`. The caller fixes the time and the
+random numbers, so evaluating an expression twice gives the same value, but for the limits of a risky one. Every failure
+is a StateError.
 """
 
 import json
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 from jlens import Expression, JlensError
 
 from dcf.asl.aws_expressions import aws_expression
-from dcf.asl.jsonata_functions import lucky
+from dcf.asl.jsonata_evaluation import LUCKY, Valueless, evaluate, read_answer, request_of
 from dcf.asl.jsonata_text import called_names, holds_regex, objects_as_arrays, with_own_calls_marked, without_literals
-from dcf.asl.limits import MAX_ITEMS
-from dcf.asl.surroundings import Surroundings
+from dcf.asl.limits import too_large
+from dcf.asl.plain_expressions import is_plain
+from dcf.asl.surroundings import Chance, Spending, Surroundings
+from dcf.confined.calls import BOUNDS_MEMORY, IS_POSSIBLE, BeyondLimit, ConfinedCalls, Excess
 from dcf.errors import StateError
-from dcf.values.json_text import MAX_BYTES, Json, load
+from dcf.values.json_text import Json, load
 from dcf.values.records import record
 
 QUERY_ERROR: Final = "States.QueryEvaluationError"
@@ -30,33 +34,37 @@ MAX_STEPS: Final = 5_000_000
 MAX_STEPS_MATCHING: Final = 100_000
 """The limit for expressions with a regular expression: a step of matching takes about a hundred times as long."""
 
+MEMORY: Final = 192 * 1024 * 1024
+"""Limit on the address space of a process that evaluates a risky expression."""
+
+_CHILDREN: Final = 2
+_WALL_S: Final = 1.5
+_FREE_S: Final = 0.000_5
+"""Processor time of an evaluation that its state is not charged for: a Map may evaluate many."""
+
+_UNCONFINED_S: Final = None if BOUNDS_MEMORY else 0.25
+"""The library's own limit of time, where the system limits no memory: less time allocates less."""
+
+_CONFINED: Final = ConfinedCalls("dcf.asl.jsonata_evaluation:answer", memory=MEMORY, wall_s=_WALL_S, children=_CHILDREN)
+_REASONS: Final[Mapping[Excess, str]] = {
+    "memory": f"needs more than {MEMORY // 1024**2} MiB of memory.",
+    "time": "took too long: the risky expressions of a state have one second together.",
+    "ended": "did not end: its process was ended from outside.",
+}
+
 _LONG_NUMBER: Final = re.compile(r"\d{16}")
 _EXACT: Final = 2**53
-
-_FAILURES: Final = (JlensError, ValueError, TypeError, ArithmeticError, LookupError, RecursionError)
-
-
-class _Bounds(TypedDict):
-    max_depth: int
-    max_string_length: int
-    max_array_length: int
-    max_result_size: int
-
-
-_BOUNDS: Final = _Bounds(
-    max_depth=400,
-    max_string_length=4 * MAX_BYTES,
-    max_array_length=MAX_ITEMS,
-    max_result_size=4 * MAX_BYTES,
-)
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """A compiled expression, what it reads (variables, parts of `$states`, random numbers) and its limit of steps."""
+    """A compiled expression, what it reads (variables, parts of `$states`, random numbers) and its limit of steps.
+
+    `expression` is None for a risky expression: nothing evaluates it in this process.
+    """
 
     text: str
-    expression: Expression
+    expression: Expression | None
     variables: tuple[str, ...]
     states: frozenset[str] | None
     reads_input: bool
@@ -68,6 +76,11 @@ class Compiled:
         """True if the expression mentions `$states`, whole or in part."""
         return self.states is None or bool(self.states)
 
+    @property
+    def is_plain(self) -> bool:
+        """True if the expression is evaluated in this process; any other is risky."""
+        return self.expression is not None
+
 
 @record(frozen=True, slots=True, kw_only=True)
 class Query:
@@ -78,44 +91,69 @@ class Query:
 
     def render(self, document: Json, around: Surroundings, /) -> Json:
         """Evaluate the expression; `document` is the content of `$states` besides the context object."""
-        found = self._evaluate(document, around)
-        if found is None:
-            raise self.failure(self._nothing(document, around))
-        return _read(found)
+        compiled = self.compiled
+        bindings = _bindings(compiled, document, around)
+        chance = around.chance if compiled.lucky else None
+        if compiled.expression is None:
+            found = self._confined(bindings, chance, around)
+        else:
+            found = evaluate(
+                compiled.expression,
+                compiled.text,
+                bindings,
+                chance,
+                millis=around.millis,
+                max_steps=compiled.max_steps,
+            )
+        if isinstance(found, str):
+            around.spending.build(len(found))
+            return _read(found)
+        raise self._without_value(found)
 
     def failure(self, what: str) -> StateError:
         """Return the error for this expression."""
         text = f"The JSONata expression '{self.compiled.text}' specified for the field '{self.field}' {what}"
         return StateError(QUERY_ERROR, text)
 
-    def _evaluate(self, document: Mapping[str, Json], around: Surroundings) -> str | None:
-        compiled, millis = self.compiled, around.millis
-        bindings = _bindings(compiled, document, around)
-        seed = around.chance.bits(53) if compiled.lucky else 0
-        try:
-            return compiled.expression.evaluate_json(
-                None, bindings, now=millis, seed=seed, max_steps=compiled.max_steps, **_BOUNDS
-            )
-        except JlensError as error:
-            raise self.failure(f"threw an error during evaluation. {error.code}: {error}") from None
-        except _FAILURES as error:
-            raise self.failure(f"threw an error during evaluation. {error}") from None
+    def _without_value(self, found: Valueless) -> StateError:
+        match found.kind:
+            case "too_large":
+                return too_large()
+            case "failed":
+                return self.failure(f"threw an error during evaluation. {found.text}")
+            case "function":
+                return self.failure("returned an unsupported result type.")
+            case "nothing":
+                return self.failure("returned nothing (undefined).")
 
-    def _nothing(self, document: Mapping[str, Json], around: Surroundings) -> str:
-        compiled = self.compiled
-        # The library returns None both for a function and for no value, so ask for the type. Only failing states pay.
-        try:
-            kind = Expression(f"$type(({compiled.text}))").evaluate(
-                None,
-                _bindings(compiled, document, around),
-                now=around.millis,
-                seed=0,
-                max_steps=compiled.max_steps,
-                **_BOUNDS,
+    def _confined(self, bindings: dict[str, Any], chance: Chance | None, around: Surroundings) -> str | Valueless:
+        """Evaluate a risky expression where its memory and its time are limited."""
+        text, spending, steps = self.compiled.text, around.spending, self.compiled.max_steps
+        if spending.cpu_s <= 0:
+            raise self.failure(_REASONS["time"])
+        if not IS_POSSIBLE:
+            return evaluate(
+                aws_expression(text),
+                text,
+                bindings,
+                chance,
+                millis=around.millis,
+                max_steps=steps,
+                timeout=_UNCONFINED_S,
             )
-        except _FAILURES:
-            kind = None
-        return "returned an unsupported result type." if kind == "function" else "returned nothing (undefined)."
+        try:
+            request = request_of(text, bindings, chance, millis=around.millis, max_steps=steps, timeout=_UNCONFINED_S)
+        except TypeError:
+            raise self.failure("reads data that JSON cannot hold.") from None
+        reply = _CONFINED(request, spending.cpu_s)
+        if isinstance(reply, BeyondLimit):
+            raise self.failure(_REASONS[reply.excess])
+        _charge(spending, reply.cpu_s)
+        return read_answer(reply.data, chance)
+
+
+def _charge(spending: Spending, cpu_s: float) -> None:
+    spending.cpu_s -= max(0.0, cpu_s - _FREE_S)
 
 
 def _read(text: str) -> Json:
@@ -150,11 +188,11 @@ def _described(text: str, expression: Expression, read: Mapping[str, Any], whole
     states = read.get("states", {})
     return Compiled(
         text=text,
-        expression=expression,
+        expression=expression if is_plain(text) else None,
         variables=tuple(name for name in read if name != "states" and name not in called),
         states=frozenset(states) if isinstance(states, Mapping) else None,
         reads_input=whole,
-        lucky=bool(called & {"random", "uuid", "shuffle"}),
+        lucky=bool(called & LUCKY),
         max_steps=MAX_STEPS_MATCHING if holds_regex(text) else MAX_STEPS,
     )
 
@@ -164,8 +202,6 @@ def _bindings(compiled: Compiled, document: Mapping[str, Json], around: Surround
     bindings = {name: known[name] for name in compiled.variables if name in known}
     if compiled.reads_states:
         bindings["states"] = _states(compiled.states, document, around)
-    if compiled.lucky:
-        bindings |= lucky(around.chance)
     return bindings
 
 

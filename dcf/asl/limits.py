@@ -13,6 +13,9 @@ from dcf.values.json_text import MAX_BYTES, MAX_DEPTH, Json, byte_length, dump_b
 MAX_ITEMS: Final = 100_000
 """Limit on the items of one Map."""
 
+MAX_BUILT: Final = 4 * MAX_BYTES
+"""Limit on the texts, in characters, that the parts of one template make before the whole is checked."""
+
 MAX_VARIABLES_BYTES: Final = 10 * 1024 * 1024
 """Limit on the UTF-8 bytes of all variables that a state can read, names included."""
 
@@ -20,9 +23,9 @@ MAX_VARIABLES_BYTES: Final = 10 * 1024 * 1024
 def bounded(value: Json) -> Json:
     """Return the value; raise StateError States.DataLimitExceeded when it is too large or too deep to store."""
     if isinstance(value, dict | list | str):
-        _refuse_hopeless(value)
+        least_size(value)
         if len(dump_bytes(value)) > MAX_BYTES:
-            raise _too_large()
+            raise too_large()
     return value
 
 
@@ -50,8 +53,11 @@ def _parts(item: dict[str, Json] | list[Json]) -> list[Json]:
     return list(item.values()) if isinstance(item, dict) else item
 
 
-def _refuse_hopeless(value: Json) -> None:
-    """Raise early for a value whose text could take very long to write, by a lower bound of its bytes."""
+def least_size(value: Json) -> int:
+    """Return a lower bound of the bytes of a value's JSON text; raise StateError when it is too large or too deep.
+
+    A value may hold another a thousand times, so its text can be far larger than the value.
+    """
     least, level, depth = 0, [value], 1
     while level:
         if depth > MAX_DEPTH:
@@ -60,9 +66,8 @@ def _refuse_hopeless(value: Json) -> None:
         for item in level:
             if isinstance(item, str):
                 least += len(item)
-                continue
-            if isinstance(item, dict):
-                least += 4 * len(item)
+            elif isinstance(item, dict):
+                least += 4 * len(item) + sum(map(len, item))
                 deeper += item.values()
             elif isinstance(item, list):
                 least += len(item)
@@ -70,9 +75,11 @@ def _refuse_hopeless(value: Json) -> None:
             else:
                 continue
             if least > MAX_BYTES:
-                raise _too_large()
+                raise too_large()
         level, depth = deeper, depth + 1
+    return least
 
 
-def _too_large() -> StateError:
+def too_large() -> StateError:
+    """Return the error for data that is too large to store."""
     return StateError("States.DataLimitExceeded", f"The state's data is larger than {MAX_BYTES} bytes.")

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from dcf.asl.jsonata import Query, compile_expression
-from dcf.asl.surroundings import NOWHERE
+from dcf.asl.surroundings import Surroundings
 from dcf.errors import StateError
 from dcf.values.records import replace
 
@@ -52,13 +52,13 @@ def matches(pattern: str, text: str, steps: Steps) -> bool:
     How many steps a match took is not told, so it is tried with few, and then with more: what is counted is what was
     allowed.
     """
-    allowed = _FEW
+    allowed, around = _FEW, Surroundings()
     while pattern:
         if allowed > steps.left:
             raise Endless
         steps.left -= allowed
         try:
-            return bool(_compiled(pattern, allowed).render({"input": text}, NOWHERE))
+            return bool(_compiled(pattern, allowed).render({"input": text}, around))
         except StateError:
             allowed *= _GROWTH
     return True

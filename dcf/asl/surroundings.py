@@ -8,12 +8,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from typing import Final
 
+from dcf.asl.limits import MAX_BUILT, too_large
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.task_tokens import task_token
 
 SECOND: Final = 1_000_000
 """Microseconds per second."""
+
+CPU_S: Final = 1.0
+"""Limit on the processor time of all confined evaluations of one state."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -45,9 +49,18 @@ class Chance:
 
     __slots__ = ("_drawn", "_seed")
 
-    def __init__(self, seed: str) -> None:
+    def __init__(self, seed: str, drawn: int = 0) -> None:
         self._seed = seed
-        self._drawn = 0
+        self._drawn = drawn
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """The seed and how many numbers were drawn: `Chance(*place)` draws the same numbers from here."""
+        return self._seed, self._drawn
+
+    def skip_to(self, drawn: int) -> None:
+        """Continue as if that many numbers had been drawn."""
+        self._drawn = drawn
 
     def bits(self, count: int) -> int:
         """Draw a number of `count` bits, at most 256."""
@@ -108,6 +121,22 @@ class Context(Mapping[str, Json]):
         return self._made
 
 
+class Spending:
+    """The costs of the fields of one state: processor time left for confined evaluations, and size of values made."""
+
+    __slots__ = ("cpu_s", "size")
+
+    def __init__(self) -> None:
+        self.cpu_s = CPU_S
+        self.size = 0
+
+    def build(self, size: int) -> None:
+        """Count a value of this size that a template made; raise StateError States.DataLimitExceeded for too many."""
+        self.size += size
+        if self.size > MAX_BUILT:
+            raise too_large()
+
+
 @record(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What an expression may read besides the document. `millis` is the time since the epoch."""
@@ -116,6 +145,7 @@ class Surroundings:
     variables: Mapping[str, Json] = field(default_factory=dict)
     chance: Chance = field(default_factory=lambda: Chance(""))
     millis: int = 0
+    spending: Spending = field(default_factory=Spending)
 
 
 NOWHERE: Final = Surroundings()

@@ -5,9 +5,11 @@ not be changed in place, like every other document here.
 """
 
 from collections.abc import Iterator
+from dataclasses import field
 from typing import NamedTuple, Protocol
 
 from dcf.asl.intrinsic_syntax import Call, parse_call, variables_of
+from dcf.asl.limits import least_size
 from dcf.asl.paths import Path, parse_path
 from dcf.asl.surroundings import Surroundings
 from dcf.errors import StateError
@@ -44,17 +46,28 @@ class Literal:
 
 @record(frozen=True, slots=True, kw_only=True)
 class PathReference:
-    """The value of a `.$` key; `key` is as written, for messages."""
+    """The value of a `.$` key; `key` is as written, for messages.
+
+    `makes`: the value is made here, not a part of the document. Many of them are limited before the template is built.
+    """
 
     key: str
     source: Path | Call
+    makes: bool = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        makes = isinstance(self.source, Call) or self.source.search is not None
+        object.__setattr__(self, "makes", makes)
 
     def render(self, document: Json, around: Surroundings, /) -> Json:
         """Return the value at the path, or of the intrinsic function."""
         try:
-            return self.source.render(document, around)
+            found = self.source.render(document, around)
+            if self.makes:
+                around.spending.build(least_size(found))
         except StateError as error:
             raise StateError(error.error, f"The field '{self.key}': {error.cause}") from None
+        return found
 
 
 @record(frozen=True, slots=True, kw_only=True)

