@@ -93,7 +93,7 @@ def _about_run(facts: Facts) -> Iterator[RunFinding]:
             evidence={"error": facts.unreadable, "definition_sha256": facts.meta.definition_sha256},
         )
     elif facts.paused_at is not None:
-        held = [path for path, doc in facts.states.items() if doc.lease.is_live(facts.now)]
+        held = [path for path, doc in facts.states.items() if doc.is_held(facts.now)]
         yield RunFinding(
             cause=Cause.PAUSED,
             sentence=f"The run is paused since {moment(facts.paused_at)}: no state is leased until it is resumed.",
@@ -112,7 +112,7 @@ def _about_run(facts: Facts) -> Iterator[RunFinding]:
 
 def _blocked(facts: Facts) -> RunFinding:
     first, count = facts.meta.blocked_by[0], len(facts.meta.blocked_by)
-    held = [path for path, doc in facts.states.items() if doc.lease.is_live(facts.now)]
+    held = [path for path, doc in facts.states.items() if doc.is_held(facts.now)]
     more = "" if count == 1 else f" So do {count - 1} more."
     return RunFinding(
         cause=Cause.BLOCKED,

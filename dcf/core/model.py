@@ -251,6 +251,14 @@ class StateDoc:
         """True if its output waits for the verdicts of gates. Its worker keeps the lease, which does not expire."""
         return self.kind == GATE and self.status is Status.RUNNING
 
+    def is_held(self, now: int) -> bool:
+        """Return True if an agent holds it: the lease has not expired, or its output is judged, which stops the time."""
+        return self.lease.is_live(now) or (self.is_judged and self.lease.token is not None)
+
+    def has_lost_lease(self, now: int) -> bool:
+        """Return True if its holder let the lease expire and nobody took over."""
+        return self.lease.token is not None and not self.status.is_terminal and not self.is_held(now)
+
     def attention(self, at: int) -> int:
         """Return when the clock must look at the state: `at`, or earlier if a timeout ends earlier."""
         if _rarely_due(self) == _NEVER_DUE:

@@ -9,7 +9,7 @@ from dcf.core.gate_findings import about_gates
 from dcf.core.model import Operation, StateDoc
 from dcf.core.outside_findings import about_outside
 from dcf.core.question_findings import about_question, first_open
-from dcf.core.run_facts import NAMED, PATIENCE, Facts, Telling, lasting, listed, moment, ready_since, sighting, text
+from dcf.core.run_facts import NAMED, PATIENCE, Facts, lasting, listed, moment, ready_since, sighting, text
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -171,7 +171,8 @@ class _Untaken:
 
 def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
     agents, told, run = facts.meta.assigned(path), facts.told(path), facts.workflow_id
-    times = told.times if doc.lease.token is None else _told_since(ready_since(doc), told, doc.reminders)
+    named = told.agent_id if told.agent_id in agents else next(iter(agents), "")
+    times = told.times.get(named, 0)
     evidence: dict[str, Json] = {"agents": list(agents[:NAMED]), "told_times": times}
     if not agents:
         why = "nobody is assigned, so that nobody is told"
@@ -195,16 +196,11 @@ def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
         if doc.lease.token is not None and facts.is_clock_silent:
             why += ", which a clock does, and no clock looks"
         return _Untaken(cause=Cause.NOT_NOTIFIED, why=why, remedy=remedies.notify(run, path), evidence=evidence)
-    evidence |= {"told_agent_id": told.agent_id, "told_at": text(told.at)}
+    evidence |= {"told_agent_id": named, "told_at": text(told.at)}
     known = [f"{facts.shown(agent)} was {sighting(facts.seen.get(agent))}" for agent in agents[:NAMED]]
     last = "" if told.at is None else f", last at {moment(told.at)}"
-    why = f"{told.agent_id or agents[0]} was told {_often(times)}{last}, and did not take it; {', '.join(known)}"
+    why = f"{named} was told {_often(times)}{last}, and did not take it; {', '.join(known)}"
     return _Untaken(cause=Cause.NOT_TAKEN, why=why, remedy=remedies.run_worker(run, path, agents[0]), evidence=evidence)
-
-
-def _told_since(expired: int, told: Telling, reminders: int) -> int:
-    """Return how often agents were told since a lease expired, as far as it is known."""
-    return max(1, reminders) if told.at is not None and told.at >= expired else 0
 
 
 def _often(times: int) -> str:

@@ -215,7 +215,7 @@ def _telling(told: Told, epoch: int) -> Telling:
     sent, trouble = told.sent, told.trouble(epoch)
     mine = sent if sent is not None and sent.epoch == epoch else None
     return Telling(
-        times=told.times(epoch),
+        times={} if mine is None else mine.by_agent,
         agent_id=None if mine is None else mine.agent_id,
         at=None if mine is None else mine.at,
         failed_agent_id=None if trouble is None else trouble.agent_id,

@@ -1,10 +1,11 @@
 """`GET /metrics` beside /mcp, in the text format of Prometheus: what this process counted, and what Redis says of all.
 
 It is behind the same checks of Host and Origin as /mcp, and asks for an API key with the scope read where /mcp asks for
-keys. It is there only if the process counts (`dcf serve --metrics`).
+keys. While Redis does not answer, no key can be looked up: whoever shows one is then told this, and nothing else. It is
+there only if the process counts (`dcf serve --metrics`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -16,16 +17,16 @@ from starlette.routing import Route
 
 from dcf import metrics
 from dcf.application import Application
-from dcf.core.access import Caller
+from dcf.core.access import NOBODY, Caller
 from dcf.errors import DcfError, RateLimited
 from dcf.metrics import Family, Meters, MetricValues
 from dcf.runs.stuck_causes import StuckCauses
 from dcf.store.gauges import Gauges
-from dcf.tools.authentication import WhoCalls
+from dcf.tools.authentication import METRICS_PATH, WhoCalls, could_not_look_up
 from dcf.tools.http_endpoints import HttpEndpoint
 from dcf.tools.limits import Meter, refuse_excess
 
-PATH: Final = "/metrics"
+PATH: Final = METRICS_PATH
 _TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 UP: Final = Family("dcf_redis_up", "gauge", "1 if Redis answered this scrape; without it the other gauges are missing.")
@@ -86,17 +87,26 @@ class _MetricsEndpoint(HttpEndpoint):
 
     read: Callable[[], list[MetricValues]] = field(kw_only=True)
 
-    async def answer(self, _: Request, body: bytes, caller: Caller) -> Response:  # noqa: ARG002 - nothing is sent
+    def caller_without_key(self, request: Request) -> Caller | None:
+        """Let a caller in whose key could not be looked up: `answer` tells it only that Redis does not answer."""
+        return NOBODY if could_not_look_up(request.scope) else None
+
+    async def answer(self, request: Request, body: bytes, caller: Caller) -> Response:  # noqa: ARG002 - nothing is sent
         """Return the metrics."""
+        if could_not_look_up(request.scope):
+            return _page([_single(UP, 0)])
         if caller.project is not None:
             return PlainTextResponse("A key of one project may not read what is counted of all.", 403)
         try:
             refuse_excess(caller)
         except RateLimited as error:
             return PlainTextResponse(error.message, 429, {"Retry-After": str(max(1, round(error.retry_after_s)))})
-        found = await anyio.to_thread.run_sync(self.read)
-        text = "\n".join([*(line for one in found for line in one.lines()), ""])
-        return Response(text, media_type=_TYPE, headers={"Cache-Control": "no-store"})
+        return _page(await anyio.to_thread.run_sync(self.read))
+
+
+def _page(found: Iterable[MetricValues]) -> Response:
+    text = "\n".join([*(line for one in found for line in one.lines()), ""])
+    return Response(text, media_type=_TYPE, headers={"Cache-Control": "no-store"})
 
 
 def _single(family: Family, value: float) -> MetricValues:

@@ -4,6 +4,7 @@ import pytest
 
 from dcf.core.findings import Cause, RunFinding
 from dcf.core.model import RunStatus
+from dcf.core.resolving import Resolve
 from dcf.errors import UnknownRun, UnknownState
 from dcf.store import key_parts, keys
 from dcf.store.agents import AgentRecord
@@ -113,6 +114,21 @@ def test_a_state_whose_agent_was_not_told(world: World) -> None:
     assert only(world, run, Cause.NOT_TAKEN).evidence["told_times"] == 1
     world.notifications.notify(run, "A", reason="again")
     assert only(world, run, Cause.NOT_TAKEN).evidence["told_times"] == 2
+
+
+def test_only_notifications_to_the_agent_that_is_named_are_counted(world: World) -> None:
+    run = started(world, chain("A"), agents={"A": "a-before"})
+    for _ in range(2):
+        world.make_due(run, "A")
+        world.notifications.pulse()
+    assert only(world, run, Cause.NOT_TAKEN).evidence["told_times"] == 3
+    world.lifecycle.resolve(run, Resolve(state="A", agents=("a-now",)))
+    world.notifications.deliver_all(run)
+    finding = only(world, run, Cause.NOT_TAKEN)
+    assert "a-now was told once" in finding.sentence
+    world.make_due(run, "A")
+    world.notifications.pulse()
+    assert "a-now was told 2 times" in only(world, run, Cause.NOT_TAKEN).sentence
 
 
 def test_a_state_whose_agent_was_deleted(world: World) -> None:

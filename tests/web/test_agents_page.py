@@ -96,6 +96,22 @@ def test_what_is_over_comes_first_and_asks_why_nobody_took_over(here: Applicatio
     assert "1 lease is over" in text_of(page)
 
 
+def test_the_lease_of_what_is_judged_is_never_over(here: Application, onlooker: Connections) -> None:
+    gate = {"name": "review", "kind": "review", "criteria": ["It is short."]}
+    document = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "Gates": [gate], "End": True}}}}
+    visit, run = visit_of(here), f"r-{secrets.token_hex(5)}"
+    visit.ask("start_run", workflow_json=document, workflow_id=run)
+    token = visit.ask("acquire_state_lease", workflow_id=run, state="A", owner_agent_id="ann")["lease_token"]
+    done = {"state": "A", "lease_token": token, "new_status": "succeeded", "output_json": {}}
+    with pytest.raises(ToolRefused, match="review"):
+        visit.ask("update_workflow_control_plane", workflow_id=run, **done)
+    expire(here, onlooker, run)
+    page = agents_page(visit, {})
+    row = page[: page.index(f'href="/ui/runs/{run}"')].rpartition("<tr>")[2]
+    assert "while its output is judged" in row
+    assert "over" not in text_of(row)
+
+
 def test_leases_of_older_runs_are_a_page_further(here: Application) -> None:
     runs = [held(here, "worker-9") for _ in range(26)]
     page = agents_page(visit_of(here), {})
