@@ -252,7 +252,7 @@ class StateDoc:
         return self.kind == GATE and self.status is Status.RUNNING
 
     def is_held(self, now: int) -> bool:
-        """Return True if an agent holds it: the lease has not expired, or its output is judged, which stops the time."""
+        """Return True if an agent holds it: the lease has not expired, or cannot, since its output is judged."""
         return self.lease.is_live(now) or (self.is_judged and self.lease.token is not None)
 
     def has_lost_lease(self, now: int) -> bool:
