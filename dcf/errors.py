@@ -294,6 +294,13 @@ class Conflict(DcfError):
     default_hint = "Repeat the same call; nothing was written."
 
 
+class RunHeld(DcfError):
+    """The step is not carried out: evaluations of the run have ended processes, so the run is on hold."""
+
+    code = "run_held"
+    default_hint = "An operator lets the run go on with retry_run (dcf retry); explain_run names the state."
+
+
 class UnknownOutcome(DcfError):
     """The deadline passed while it was unclear whether the write took effect."""
 

@@ -15,6 +15,7 @@ from jlens import Expression, JlensError
 from dcf.asl import jsonata_functions
 from dcf.asl.jsonata_text import called_names, holds_regex, objects_as_arrays, with_own_calls_marked, without_literals
 from dcf.asl.limits import MAX_ITEMS
+from dcf.asl.risks import Unmarked, is_risky
 from dcf.asl.surroundings import Surroundings
 from dcf.errors import StateError
 from dcf.values.json_text import MAX_BYTES, Json, load
@@ -76,6 +77,8 @@ class Query:
 
     def render(self, document: Json, around: Surroundings, /) -> Json:
         """Evaluate the expression; `document` is the content of `$states` besides the context object."""
+        if not around.may_risk and is_risky(self.compiled.text):
+            raise Unmarked
         found = self._evaluate(document, around)
         if found is None:
             raise self.failure(self._nothing(document, around))

@@ -131,7 +131,7 @@ def _runs(rows: list[Mapping[str, Json]]) -> RenderableType:
 
 
 def _status(row: Mapping[str, Json]) -> Text:
-    if row["stuck"]:
+    if row["stuck"] and not row["blocked"]:
         return Text("! stuck", style="yellow")
     return status_text("paused" if row["paused"] else "blocked" if row["blocked"] else row["status"])
 

@@ -331,6 +331,11 @@ class Meta:
     budget: Budget | None = None
 
     @property
+    def hold(self) -> Blocker | None:
+        """Why the run is on hold: its evaluations ended processes. None if it is not."""
+        return next((one for one in self.blocked_by if one.is_hold), None)
+
+    @property
     def is_halted(self) -> bool:
         """True if nobody gets a lease although the run goes on: it is paused, or an issue blocks it."""
         return self.is_paused or bool(self.blocked_by)

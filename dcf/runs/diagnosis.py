@@ -112,9 +112,9 @@ class Diagnosis:
         try:
             child = self.explain(str(finding.evidence["run"]))
         except NotFound:
-            return with_child(finding, "it has not been started yet.", is_stuck=False)
+            return with_child(finding, "it has not been started yet.")
         why = child.findings[0].sentence if child.findings else None
-        return with_child(finding, why, is_stuck=child.is_stuck)
+        return with_child(finding, why)
 
     def _facts(self, workflow_id: str, signs: RunSigns, definition: Definition | str) -> Facts:
         meta = signs.snapshot.meta

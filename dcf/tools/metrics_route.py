@@ -31,7 +31,8 @@ _TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 UP: Final = Family("dcf_redis_up", "gauge", "1 if Redis answered this scrape; without it the other gauges are missing.")
 RUNS: Final = Family("dcf_runs", "gauge", "Runs by status.", ("status",))
-STUCK: Final = Family("dcf_runs_stuck", "gauge", "Runs that nobody takes up, or starts.")
+STUCK: Final = Family("dcf_runs_stuck", "gauge", "Runs in which somebody has to do something before they go on.")
+HELD: Final = Family("dcf_runs_held", "gauge", "Runs on hold, since evaluations of their expressions ended processes.")
 CAUSES: Final = Family(
     "dcf_stuck_runs", "gauge", "Of the 20 newest stuck runs, how many are stuck for this cause.", ("cause",)
 )
@@ -48,7 +49,7 @@ AGENTS: Final = Family(
 LATE: Final = Family("dcf_clock_late_seconds", "gauge", "How long the run that is due first has waited for a clock.")
 LOOKED: Final = Family("dcf_clock_looked_seconds", "gauge", "Seconds since any clock last looked.")
 OWED: Final = Family("dcf_outbox_age_seconds", "gauge", "Age of the oldest notification owed, of the runs due first.")
-READ: Final = (UP, RUNS, STUCK, CAUSES, OPEN, LIVE, AGENTS, LATE, LOOKED, OWED)
+READ: Final = (UP, RUNS, STUCK, HELD, CAUSES, OPEN, LIVE, AGENTS, LATE, LOOKED, OWED)
 
 
 def metrics_routes(
@@ -118,7 +119,7 @@ def _by_name(family: Family, counts: Mapping[str, int]) -> MetricValues:
 
 
 def _values_of(found: Gauges) -> list[MetricValues]:
-    single: dict[Family, float] = {STUCK: found.stuck, LIVE: found.live, AGENTS: found.agents}
+    single: dict[Family, float] = {STUCK: found.stuck, HELD: found.held, LIVE: found.live, AGENTS: found.agents}
     single |= {LATE: found.clock_late_s, OWED: found.outbox_age_s}
     single |= {} if found.clock_looked_s is None else {LOOKED: found.clock_looked_s}
     several = [_single(UP, 1), _by_name(RUNS, found.runs), _by_name(OPEN, found.open_states)]

@@ -1,0 +1,23 @@
+"""Which expressions may end the process that evaluates them, by memory or by a defect of a library. Pure.
+
+Such an expression of a run is evaluated only once a mark in Redis says so (`core/evaluating.py`): whoever comes after a
+process that died finds the mark. `Surroundings.may_risk` tells that there is one.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+_BARE: Final = re.compile(
+    r"""\s*(?:\$?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|\$|-?\d+(?:\.\d+)?|"[^"\\]*"|'[^'\\]*')\s*""", re.ASCII
+)
+
+
+class Unmarked(Exception):
+    """Raised in place of a risky evaluation that has no mark yet. The step is then decided anew, with a mark."""
+
+
+@lru_cache(maxsize=4096)
+def is_risky(expression: str) -> bool:
+    """Return True unless the JSONata expression is only a path, a variable or a literal."""
+    return _BARE.fullmatch(expression) is None

@@ -1,0 +1,58 @@
+"""Decides whether a process may make a risky evaluation, by the marks of those that began one before. Pure.
+
+A process marks a risky evaluation before it makes it, and takes the mark off with what it writes then. A mark that
+stays is the trace of a process that died. So at most two processes at a time evaluate for a state, and after two
+deaths none does: the run is put on hold (`core/holding.py`), and other runs go on.
+"""
+
+from collections.abc import Sequence
+from enum import Enum, auto
+from typing import Final
+
+from dcf.values.instants import SECOND
+from dcf.values.records import record
+
+MOST_DEATHS: Final = 2
+"""After so many deaths no process evaluates for this state any more."""
+
+LONGEST_EVALUATION: Final = 15 * SECOND
+"""An evaluation that has not ended by then never will: its process died, or hangs."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A process evaluates for a state since this time of the server, in microseconds."""
+
+    mark_id: str
+    state: str
+    process: str
+    since: int
+
+
+class Verdict(Enum):
+    """What a process may do: evaluate, wait until others have ended, or put the run on hold."""
+
+    GO = auto()
+    WAIT = auto()
+    HOLD = auto()
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """The verdict, and the marks of processes that died while they evaluated for this state."""
+
+    verdict: Verdict
+    deaths: tuple[Mark, ...]
+
+
+def judge(own: Mark, marks: Sequence[Mark]) -> Judged:
+    """Return whether the process that set its own mark may evaluate; `marks` are those that were there just then.
+
+    Its own process has not died. A time ahead of the server's was left by a clock that has stepped back, and says
+    nothing.
+    """
+    others = [one for one in marks if one.state == own.state and one.process != own.process and one.since <= own.since]
+    deaths = tuple(one for one in others if own.since - one.since > LONGEST_EVALUATION)
+    if len(deaths) >= MOST_DEATHS:
+        return Judged(verdict=Verdict.HOLD, deaths=deaths)
+    return Judged(verdict=Verdict.GO if len(others) < MOST_DEATHS else Verdict.WAIT, deaths=deaths)
