@@ -24,6 +24,7 @@
     │   └── ServerUnreachable  server_unreachable   the MCP server does not answer its client
     ├── StoreUnsuitable        store_unsuitable     Redis is there but lacks what dcf needs
     ├── Conflict               conflict             others kept changing the same documents
+    ├── RunOnHold              run_held             evaluations of the run have ended processes
     ├── UnknownOutcome         unknown_outcome      the write may or may not have happened
     ├── StateError             state_error          a state failed while the engine ran it (ASL error name)
     ├── InternalError          internal_error       a defect of dcf
@@ -294,7 +295,7 @@ class Conflict(DcfError):
     default_hint = "Repeat the same call; nothing was written."
 
 
-class RunHeld(DcfError):
+class RunOnHold(DcfError):
     """The step is not carried out: evaluations of the run have ended processes, so the run is on hold."""
 
     code = "run_held"

@@ -29,7 +29,7 @@ class Mark:
     since: int
 
 
-class Verdict(Enum):
+class Leave(Enum):
     """What a process may do: evaluate, wait until others have ended, or put the run on hold."""
 
     GO = auto()
@@ -38,14 +38,14 @@ class Verdict(Enum):
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """The verdict, and the marks of processes that died while they evaluated for this state."""
+class Ruled:
+    """What the process may do, and the marks of processes that died while they evaluated for this state."""
 
-    verdict: Verdict
+    leave: Leave
     deaths: tuple[Mark, ...]
 
 
-def judge(own: Mark, marks: Sequence[Mark]) -> Judged:
+def may_evaluate(own: Mark, marks: Sequence[Mark]) -> Ruled:
     """Return whether the process that set its own mark may evaluate; `marks` are those that were there just then.
 
     Its own process has not died. A time ahead of the server's was left by a clock that has stepped back, and says
@@ -54,5 +54,5 @@ def judge(own: Mark, marks: Sequence[Mark]) -> Judged:
     others = [one for one in marks if one.state == own.state and one.process != own.process and one.since <= own.since]
     deaths = tuple(one for one in others if own.since - one.since > LONGEST_EVALUATION)
     if len(deaths) >= MOST_DEATHS:
-        return Judged(verdict=Verdict.HOLD, deaths=deaths)
-    return Judged(verdict=Verdict.GO if len(others) < MOST_DEATHS else Verdict.WAIT, deaths=deaths)
+        return Ruled(leave=Leave.HOLD, deaths=deaths)
+    return Ruled(leave=Leave.GO if len(others) < MOST_DEATHS else Leave.WAIT, deaths=deaths)

@@ -17,8 +17,8 @@ from typing import Final
 from dcf.asl.state_paths import name_of
 from dcf.core import holding
 from dcf.core.decision import Reads
-from dcf.core.evaluating import Mark, Verdict, judge
-from dcf.errors import Conflict, DcfError, RunHeld
+from dcf.core.evaluating import Leave, Mark, may_evaluate
+from dcf.errors import Conflict, DcfError, RunOnHold
 from dcf.store.runs import RunStore
 
 _log = logging.getLogger(__name__)
@@ -46,21 +46,21 @@ class Evaluations:
     def marked(self, workflow_id: str, state: str, case: tuple[str, str]) -> tuple[str, ...]:
         """Mark an evaluation, and return the marks to take off with its outcome: also those of earlier deaths.
 
-        Raise Conflict while others evaluate for this state, and RunHeld after too many deaths.
+        Raise Conflict while others evaluate for this state, and RunOnHold after too many deaths.
         """
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
         self._known[case] = None
         wish = Mark(mark_id=secrets.token_hex(8), state=state, process=self._process, since=0)
         own, marks = self._store.marks.put(workflow_id, wish)
-        judged = judge(own, marks)
-        if judged.verdict is Verdict.GO:
-            return (own.mark_id, *(one.mark_id for one in judged.deaths))
+        ruled = may_evaluate(own, marks)
+        if ruled.leave is Leave.GO:
+            return (own.mark_id, *(one.mark_id for one in ruled.deaths))
         self._store.marks.remove(workflow_id, (own.mark_id,))
-        if judged.verdict is Verdict.WAIT:
+        if ruled.leave is Leave.WAIT:
             raise Conflict(f"Others evaluate expressions of state '{state}', or died over it just now.")
-        decide = partial(holding.hold, state=state, deaths=judged.deaths)
-        raise RunHeld(self._store.transact(workflow_id, Reads(), decide).text)
+        decide = partial(holding.hold, state=state, deaths=ruled.deaths)
+        raise RunOnHold(self._store.transact(workflow_id, Reads(), decide).text)
 
     def end(self, workflow_id: str, marks: Sequence[str]) -> None:
         """Take marks off that no write took off. While Redis does not answer they stay, and count as a death."""

@@ -23,7 +23,7 @@ from dcf.core.definition import Definition, gives_tokens, read_definition
 from dcf.core.grown import is_grown
 from dcf.core.model import Meta, StateDoc
 from dcf.core.scopes import fenced
-from dcf.errors import RunHeld, StoreUnsuitable, UnknownRun, UnknownState
+from dcf.errors import RunOnHold, StoreUnsuitable, UnknownRun, UnknownState
 from dcf.runs.evaluations import Evaluation, Evaluations
 from dcf.runs.kept_scopes import KeptScopes
 from dcf.runs.kept_units import KeptUnits
@@ -290,10 +290,10 @@ def _risking(evaluation: Evaluation, decide: ByRun[Answer]) -> "_ByRisk[Answer]"
                 return decide(run, snapshot)
             except Unmarked:
                 if hold is not None:
-                    raise RunHeld(hold.text) from None
+                    raise RunOnHold(hold.text) from None
                 return Decision(answer=_Risky())
         if hold is not None:
-            raise RunHeld(hold.text)
+            raise RunOnHold(hold.text)
         decision = decide(replace(run, context=run.context.risking(may_risk=True)), snapshot)
         if decision.changes is None:
             return decision

@@ -14,7 +14,7 @@ from dcf.core.evaluating import LONGEST_EVALUATION, Mark
 from dcf.core.findings import Cause
 from dcf.core.model import RunStatus, Status
 from dcf.core.operations import RunAnswer
-from dcf.errors import Conflict, RunHeld
+from dcf.errors import Conflict, RunOnHold
 from dcf.runs.catalog import RunList
 from dcf.store import keys
 from dcf.store.catalog import Catalog
@@ -148,7 +148,7 @@ def held(world: World, **options: Any) -> tuple[str, str]:
     run = world.create(risky(), **options)
     token = world.acquire(run, "A", "ann")
     dies(world, run, "A", "host:1:a", "host:2:b")
-    with pytest.raises(RunHeld, match=r"'A' ended 2 processes .*host:1:a and host:2:b"):
+    with pytest.raises(RunOnHold, match=r"'A' ended 2 processes .*host:1:a and host:2:b"):
         world.complete(run, "A", token)
     return run, token
 
@@ -165,7 +165,7 @@ def test_after_two_deaths_the_run_is_held_and_everybody_is_told_why(world: World
     assert world.ask("ZSCORE", keys.HELD, run) is not None
     (row,) = RunList(Catalog(world.connections)).list_runs(RunQuery(limit=1, stuck=True)).rows
     assert (row.workflow_id, row.blocked) == (run, True)
-    with pytest.raises(RunHeld):
+    with pytest.raises(RunOnHold):
         world.complete(run, "A", token)
     assert world.run_status(run) is RunStatus.RUNNING
 
@@ -226,9 +226,9 @@ def test_deaths_over_one_iteration_hold_the_run_before_another_is_evaluated(worl
     run = world.create(workflow({"Each": each({"Leaf": leaf})}), run_input=[1, 2])
     first, second = world.acquire(run, "Each/0/Leaf"), world.acquire(run, "Each/1/Leaf")
     dies(world, run, "Each/0/Leaf", "host:1:a", "host:2:b")
-    with pytest.raises(RunHeld):
+    with pytest.raises(RunOnHold):
         world.complete(run, "Each/0/Leaf", first)
-    with pytest.raises(RunHeld):
+    with pytest.raises(RunOnHold):
         world.complete(run, "Each/1/Leaf", second)
 
 

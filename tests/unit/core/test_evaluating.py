@@ -1,6 +1,6 @@
 """Whether a process may make a risky evaluation, by the marks that others left."""
 
-from dcf.core.evaluating import LONGEST_EVALUATION, Mark, Verdict, judge
+from dcf.core.evaluating import LONGEST_EVALUATION, Leave, Mark, may_evaluate
 from tests.support.tables import rows
 
 NOW = 1_000 * LONGEST_EVALUATION
@@ -16,23 +16,23 @@ DEAD = left(LONGEST_EVALUATION + 1)
 
 
 @rows(
-    ("marks", "verdict", "deaths"),
+    ("marks", "leave", "deaths"),
     [
-        ([], Verdict.GO, 0),
-        ([ALIVE], Verdict.GO, 0),
-        ([DEAD], Verdict.GO, 1),
-        ([ALIVE, ALIVE], Verdict.WAIT, 0),
-        ([DEAD, ALIVE], Verdict.WAIT, 1),
-        ([DEAD, DEAD], Verdict.HOLD, 2),
-        ([DEAD, DEAD, ALIVE], Verdict.HOLD, 2),
-        ([left(LONGEST_EVALUATION), left(LONGEST_EVALUATION)], Verdict.WAIT, 0),
-        ([left(LONGEST_EVALUATION + 1, state="B"), DEAD], Verdict.GO, 1),
-        ([left(LONGEST_EVALUATION + 1, process="me"), DEAD], Verdict.GO, 1),
-        ([left(-LONGEST_EVALUATION), left(-LONGEST_EVALUATION)], Verdict.GO, 0),
+        ([], Leave.GO, 0),
+        ([ALIVE], Leave.GO, 0),
+        ([DEAD], Leave.GO, 1),
+        ([ALIVE, ALIVE], Leave.WAIT, 0),
+        ([DEAD, ALIVE], Leave.WAIT, 1),
+        ([DEAD, DEAD], Leave.HOLD, 2),
+        ([DEAD, DEAD, ALIVE], Leave.HOLD, 2),
+        ([left(LONGEST_EVALUATION), left(LONGEST_EVALUATION)], Leave.WAIT, 0),
+        ([left(LONGEST_EVALUATION + 1, state="B"), DEAD], Leave.GO, 1),
+        ([left(LONGEST_EVALUATION + 1, process="me"), DEAD], Leave.GO, 1),
+        ([left(-LONGEST_EVALUATION), left(-LONGEST_EVALUATION)], Leave.GO, 0),
     ],
 )
 def test_at_most_two_evaluate_for_a_state_and_none_after_two_deaths(
-    marks: list[Mark], verdict: Verdict, deaths: int
+    marks: list[Mark], leave: Leave, deaths: int
 ) -> None:
-    judged = judge(OWN, marks)
-    assert (judged.verdict, len(judged.deaths)) == (verdict, deaths)
+    ruled = may_evaluate(OWN, marks)
+    assert (ruled.leave, len(ruled.deaths)) == (leave, deaths)
