@@ -13,7 +13,7 @@ from dcf.store import keys
 from dcf.store.catalog import Catalog
 from dcf.store.gauges import GaugeReader
 from tests.runs.test_diagnosis import clock_looked
-from tests.support.machines import Document, workflow
+from tests.support.machines import workflow
 from tests.support.scopes import parallel, retrying, task
 from tests.support.tables import rows
 from tests.support.world import World
@@ -58,10 +58,8 @@ def agree(world: World, run: str, *, stuck: bool) -> None:
 
 
 def failing(world: World, times: int) -> str:
-    document: Document = workflow(
-        {"A": {**task(), "Retry": retrying("States.ALL", IntervalSeconds=3600, MaxAttempts=9)}}
-    )
-    run = stuck_runs.started(world, document, agents={"A": "a-1"})
+    again = retrying("States.ALL", IntervalSeconds=3600, MaxAttempts=9)
+    run = stuck_runs.started(world, workflow({"A": {**task(), "Retry": again}}), agents={"A": "a-1"})
     for _ in range(times):
         stuck_runs.put(world, run, "A", "not_before", "null")
         world.fail(run, "A", world.acquire(run, "A", "a-1"), "Broken", "why")
