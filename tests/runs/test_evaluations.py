@@ -232,6 +232,33 @@ def test_deaths_over_one_iteration_hold_the_run_before_another_is_evaluated(worl
         world.complete(run, "Each/1/Leaf", second)
 
 
+def test_what_is_risky_at_the_beginning_is_put_off_until_there_is_a_run_to_hold(world: World) -> None:
+    first = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": SUM, "Next": "B"}
+    with watched() as calls:
+        run = world.create(workflow({"A": first, "B": task()}))
+    assert calls == [("put", ("A",))]
+    assert (world.given(run, "B"), marks(world, run)) == (6, [])
+    world.do(run, "B")
+    assert world.run_status(run) is RunStatus.SUCCEEDED
+
+
+def test_a_run_that_begins_with_deaths_is_created_and_held(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, put = world.name(), EvaluationMarks.put
+
+    def after_two_deaths(self: EvaluationMarks, workflow_id: str, mark: Mark) -> Any:
+        dies(world, workflow_id, "A", "host:1:a", "host:2:b")
+        return put(self, workflow_id, mark)
+
+    monkeypatch.setattr(EvaluationMarks, "put", after_two_deaths)
+    first = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": SUM, "Next": "B"}
+    world.create(workflow({"A": first, "B": task()}), run=run)
+    monkeypatch.undo()
+    assert [one.cause for one in world.diagnosis.explain(run).findings] == [Cause.KILLED_PROCESS]
+    world.retrying.retry(run)
+    world.notifications.pulse()
+    assert world.given(run, "B") == 6
+
+
 def test_a_run_that_is_gone_is_not_marked(world: World) -> None:
     run = world.create(risky())
     world.ask("DEL", world.store.keys(run).meta)
