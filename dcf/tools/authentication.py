@@ -86,7 +86,7 @@ class Unavailable:
             await self._app(scope, receive, send)
         except DcfError:  # unauthenticated callers do not get the details of a Redis error
             if scope.get("path") == METRICS_PATH and not could_not_look_up(scope):
-                await self(_without_key(scope) | {_NOT_LOOKED_UP: True}, receive, send)
+                await self({**_without_key(scope), _NOT_LOOKED_UP: True}, receive, send)
                 return
             told = {"error": "temporarily_unavailable", "error_description": "Keys cannot be looked up now."}
             await JSONResponse(told, status_code=503, headers={"Retry-After": "1"})(scope, receive, send)
