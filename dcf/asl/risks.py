@@ -1,7 +1,7 @@
 """Which expressions may end the process that evaluates them, by memory or by a defect of a library. Pure.
 
-Such an expression of a run is evaluated only once a mark in Redis says so (`core/evaluating.py`): whoever comes after a
-process that died finds the mark. `Surroundings.may_risk` tells that there is one.
+Such an expression of a run is evaluated only once there is a mark in Redis (`core/evaluating.py`). If the process dies,
+the next process finds the mark. `Surroundings.may_risk` says whether there is one.
 """
 
 import re
@@ -14,7 +14,7 @@ _BARE: Final = re.compile(
 
 
 class Unmarked(Exception):
-    """Raised in place of a risky evaluation that has no mark yet. The step is then decided anew, with a mark."""
+    """Raised in place of a risky evaluation that has no mark yet. The step is then decided again, with a mark."""
 
 
 @lru_cache(maxsize=4096)

@@ -18,7 +18,7 @@ MOST_BLOCKERS: Final = 20
 """Most issues that block a run at the same time."""
 
 KILLED_PROCESS: Final = "killed_process"
-"""Why a run is on hold: processes died while they evaluated its expressions. Stands in place of an issue's id."""
+"""Why a run is on hold: processes died while they evaluated its expressions. It is used in place of an issue's id."""
 
 LONGEST_BLOCKER: Final = 300
 """Characters of an issue that the meta document keeps; the journal has all of it."""
@@ -28,7 +28,7 @@ LONGEST_BLOCKER: Final = 300
 class Blocker:
     """An open issue that blocks its run: its id in the journal, the beginning of its text, and since when.
 
-    A run that is on hold has one that is not in the journal, `KILLED_PROCESS`.
+    The hold of a run is a blocker too, `KILLED_PROCESS`, which is not in the journal.
     """
 
     issue: str
@@ -58,11 +58,6 @@ def write_blockers(blockers: Iterable[Blocker]) -> Json:
 def is_blocked(document: Mapping[str, Json]) -> bool:
     """Return True if a run with this meta document, or line in the list, is running and an issue blocks it."""
     return document.get("status") == "running" and bool(document.get("blocked_by"))
-
-
-def is_held(document: Mapping[str, Json]) -> bool:
-    """Return True if a run with this meta document is running and on hold."""
-    return document.get("status") == "running" and any(one.is_hold for one in read_blockers(document.get("blocked_by")))
 
 
 def word_of(document: Mapping[str, Json]) -> str:

@@ -105,7 +105,7 @@ def _about_run(facts: Facts) -> Iterator[RunFinding]:
             evidence={"paused_at": to_text(facts.paused_at), "still_held": list(held[:NAMED])},
         )
     elif facts.meta.hold is not None:
-        yield _held(facts, facts.meta.hold)
+        yield _on_hold(facts, facts.meta.hold)
     elif facts.meta.blocked_by:
         yield _blocked(facts)
     elif _waits_for_start(facts):
@@ -114,10 +114,10 @@ def _about_run(facts: Facts) -> Iterator[RunFinding]:
         yield clock
 
 
-def _held(facts: Facts, hold: Blocker) -> RunFinding:
+def _on_hold(facts: Facts, hold: Blocker) -> RunFinding:
     return RunFinding(
         cause=Cause.KILLED_PROCESS,
-        sentence=f"The run is on hold since {moment(hold.since)}, nothing more of it is evaluated: {hold.text}",
+        sentence=f"The run is on hold since {moment(hold.since)}, and dcf evaluates no more of it: {hold.text}",
         remedy=remedies.release(facts.workflow_id),
         stuck=True,
         since=hold.since,

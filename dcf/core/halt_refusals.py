@@ -23,10 +23,10 @@ WAITS_FOR_OPERATOR: Final = (
 
 
 def only_operators_release() -> Refusal:
-    """Refuse to let a held run go on: its next evaluation may end a process of everybody's."""
+    """Refuse to release a held run: its next evaluation may end a process that all callers share."""
     return Refusal(
         code="run_held",
-        message="The run is on hold because its evaluations ended processes: only an operator lets it go on.",
+        message="The run is on hold because its evaluations ended processes: only an operator releases it.",
         hint="Ask an operator to call retry_run (dcf retry), once the cause is known; explain_run names the state.",
     )
 
@@ -49,7 +49,7 @@ def run_paused() -> Refusal:
 
 def run_blocked(blockers: Sequence[Blocker]) -> Refusal:
     """Refuse a new lease because an issue blocks the run."""
-    hold = next((one for one in blockers if one.is_hold), None)
+    hold = next((blocker for blocker in blockers if blocker.is_hold), None)
     if hold is not None:
         return Refusal(code="run_blocked", message=f"The run is on hold: {hold.text}", hint=WAITS_FOR_OPERATOR)
     first, more = blockers[0], len(blockers) - 1

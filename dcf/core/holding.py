@@ -1,7 +1,7 @@
-"""Puts a run on hold whose evaluations end processes, and lets it go on at the order of an operator. Pure.
+"""Puts a run on hold whose evaluations end processes, and releases it at the order of an operator. Pure.
 
-A held run is a blocked one: nobody gets a lease, and every view shows it among the blocked. Besides, nothing of it is
-evaluated that may end another process. Not to be confused with `hold_run`, which keeps an ended run from deletion.
+A held run is a blocked run: no agent gets a lease, and every view shows it among the blocked. Besides, no expression
+of it is evaluated that may end another process. (`hold_run` is something else: it keeps an ended run from deletion.)
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 
 _AUTHOR: Final = "dcf"
 _MOST_NAMED: Final = 100
-_RELEASED: Final = "The run goes on where it was; explain_run says what it waits for."
+_RELEASED: Final = "The run continues where it was; explain_run says what it waits for."
 
 
 def hold(snapshot: Snapshot, state: str, deaths: Sequence[Mark]) -> Decision[Blocker]:
     """Put the run on hold because these processes died while they evaluated expressions of a state."""
     assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
-    blocker = Blocker(issue=KILLED_PROCESS, text=_told(state, deaths), since=snapshot.now)
+    blocker = Blocker(issue=KILLED_PROCESS, text=_text_of(state, deaths), since=snapshot.now)
     if snapshot.meta.hold is not None or snapshot.meta.status is not RunStatus.RUNNING:
         return Decision(answer=snapshot.meta.hold or blocker)
     writes = Changes()
@@ -32,7 +32,7 @@ def hold(snapshot: Snapshot, state: str, deaths: Sequence[Mark]) -> Decision[Blo
 
 
 def release(snapshot: Snapshot, request: RunRequest, *, may_release: bool) -> RunDecision:
-    """Let a held run go on, and forget the deaths. The open states must have been read."""
+    """Release a held run, and forget the deaths. The open states must have been read."""
     return once(snapshot, request, lambda: _release(snapshot, request, may_release=may_release))
 
 
@@ -53,6 +53,6 @@ def _release(snapshot: Snapshot, request: RunRequest, *, may_release: bool) -> R
     return Decision(answer=RunAnswer(answer=answer, at=snapshot.now), changes=writes)
 
 
-def _told(state: str, deaths: Sequence[Mark]) -> str:
-    processes = " and ".join(one.process for one in deaths)
+def _text_of(state: str, deaths: Sequence[Mark]) -> str:
+    processes = " and ".join(mark.process for mark in deaths)
     return f"The expressions of state '{state}' ended {len(deaths)} processes while they were evaluated: {processes}."

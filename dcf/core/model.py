@@ -256,7 +256,7 @@ class StateDoc:
         return self.lease.is_live(now) or (self.is_judged and self.lease.token is not None)
 
     def has_lost_lease(self, now: int) -> bool:
-        """Return True if its holder let the lease expire and nobody took over."""
+        """Return True if its holder let the lease expire and no agent took over."""
         return self.lease.token is not None and not self.status.is_terminal and not self.is_held(now)
 
     def attention(self, at: int) -> int:
@@ -333,7 +333,7 @@ class Meta:
     @property
     def hold(self) -> Blocker | None:
         """Why the run is on hold: its evaluations ended processes. None if it is not."""
-        return next((one for one in self.blocked_by if one.is_hold), None)
+        return next((blocker for blocker in self.blocked_by if blocker.is_hold), None)
 
     @property
     def is_halted(self) -> bool:

@@ -187,9 +187,9 @@ def resume(run: str) -> Remedy:
 
 
 def release(run: str) -> Remedy:
-    """Let a run go on that is on hold."""
+    """Release a run that is on hold."""
     return Remedy(
-        sentence="Find out what its expressions need so much for: as an operator let the run go on, or cancel it.",
+        sentence="Find out what its expressions need so much for: then release the run as an operator, or cancel it.",
         command=command("retry", run),
         tool="retry_run",
         arguments={"workflow_id": run},

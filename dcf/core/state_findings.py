@@ -16,7 +16,7 @@ from dcf.values.json_text import Json
 from dcf.values.records import record
 
 NOT_TAKEN_FOR: Final = 60 * SECOND
-"""After so long it is told of a state that failed again and again that nobody takes it any more."""
+"""If a state that failed repeatedly is not taken for this long, the finding is that, and not that it fails."""
 
 
 def about_state(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:  # noqa: PLR0911 - a line for each case

@@ -1,13 +1,17 @@
 """Decides whether a run is stuck: the one definition for `why`, the lists, the page and the metrics. Pure.
 
-A running run is stuck if somebody has to do something before it goes on. It is blocked by an issue or on hold; or its
-agents were reminded of a state in vain, or nobody starts it; or a state keeps failing, or its holder renews for long
-and brings no result. A run that is paused is not stuck, since somebody wants it to stand still. Nor is one that waits
-for a time, for something outside or for a verdict.
+A running run is stuck if somebody has to do something before it continues:
 
-All of this stands in the documents of the run, and changes only with them. So the commit that changes it also changes
-the list of stuck runs. A clock that is missing, or a Redis that refuses writes, is no fault of a run: `why` tells of
-it, and the metrics of the clock and of Redis do.
+- an issue blocks it, or it is on hold;
+- the agents of a state were reminded three times without success, or the run was not started in time;
+- a state keeps failing, or its holder renews the lease for an hour without a result.
+
+A paused run is not stuck, since its pause is intended. A run that waits for a time, for something outside or for a
+verdict is not stuck.
+
+All of this follows from the documents of the run, and changes only with them. So the commit that changes it also
+changes the list of stuck runs. A missing clock, or a Redis that refuses writes, is no fault of a run: `why` names it,
+and the metrics of the clock and of Redis show it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,14 +24,14 @@ from dcf.values.instants import SECOND
 from dcf.values.records import replace
 
 STUCK_REMINDERS: Final = 3
-"""After so many reminders in vain (a minute and three quarters) a state is stuck."""
+"""After this number of reminders without success (a minute and three quarters) a state is stuck."""
 
 NO_PROGRESS_FOR: Final = 3600 * SECOND
 """A lease that was renewed for so long without a result or a partial one is stuck."""
 
 MANY_RETRIES: Final = 2
 MANY_TRIES: Final = 3
-"""After so many retries, or leases that were lost, a state keeps failing."""
+"""After this number of retries, or of lost leases, a state keeps failing."""
 
 
 def is_stuck(meta: Meta, docs: Iterable[StateDoc]) -> bool:
@@ -38,11 +42,11 @@ def is_stuck(meta: Meta, docs: Iterable[StateDoc]) -> bool:
 
 
 def is_stuck_state(doc: StateDoc, *, is_started: bool) -> bool:
-    """Return True if the run cannot go on in this state until somebody does something."""
+    """Return True if the run cannot continue in this state until somebody does something."""
     if doc.status.is_terminal or doc.is_judged or doc.question_due is not None or doc.is_open_scope:
         return False
-    is_in_vain = doc.reminders >= STUCK_REMINDERS or (doc.start_reminders > 0 and not is_started)
-    return is_in_vain or _keeps_failing(doc) or _brings_nothing(doc)
+    is_ignored = doc.reminders >= STUCK_REMINDERS or (doc.start_reminders > 0 and not is_started)
+    return is_ignored or _keeps_failing(doc) or _brings_nothing(doc)
 
 
 def stuck_mark(meta: Meta | None, before: Mapping[str, StateDoc], changes: Changes) -> bool | None:
@@ -58,14 +62,14 @@ def stuck_mark(meta: Meta | None, before: Mapping[str, StateDoc], changes: Chang
         return is_stuck(after, {**before, **changes.states}.values())
     if after.is_halted:
         return None
-    found = False if "started_at" in changes.meta else None
+    mark = False if "started_at" in changes.meta else None
     for path, doc in changes.states.items():
         if is_stuck_state(doc, is_started=after.is_started):
             return True
         old = before.get(path)
         if old is not None and is_stuck_state(old, is_started=meta.is_started):
-            found = False
-    return found
+            mark = False
+    return mark
 
 
 def progress_of(doc: StateDoc) -> int | None:
@@ -77,7 +81,7 @@ def progress_of(doc: StateDoc) -> int | None:
 
 
 def _keeps_failing(doc: StateDoc) -> bool:
-    """Return True if it failed again and again and nobody holds it, as far as the clock has found out."""
+    """Return True if it failed repeatedly and has no holder, as far as the clock has found out."""
     if doc.lease.token is None:
         return doc.retries >= MANY_RETRIES
     return doc.reminders > 0 and (doc.retries >= MANY_RETRIES or doc.tries >= MANY_TRIES)

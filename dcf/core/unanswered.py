@@ -1,7 +1,7 @@
 """What the clock does about an open state, with the questions about it that nobody answered in time. Pure.
 
-Such a question is given up, and who asked it is told. All else is decided by `attention`. In a run that is on hold the
-clock does nothing.
+Such a question is given up, and its author is notified. All else is decided by `attention`. The states of a run on hold
+are left as they are.
 """
 
 from dcf.core import attention

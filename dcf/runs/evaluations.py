@@ -1,7 +1,7 @@
 """Marks risky evaluations in Redis before they are made, and puts a run on hold whose evaluations end processes.
 
-A step that evaluates nothing risky sends nothing for it. The first risky step of a state is decided twice: it is found
-risky while it is decided, and then marked. Later ones are marked at once: one round trip more than other steps.
+A step without a risky evaluation sends no command for this. The first risky step of a state is decided twice: once to
+find out, and again with the mark. Later ones are marked at once: one round trip more than other steps.
 """
 
 import logging
@@ -38,10 +38,10 @@ class Evaluations:
         """Return the evaluation of a step about these states, which is marked already if such steps were risky."""
         state = paths[0] if paths else ""
         case = (definition, name_of(state))
-        found = Evaluation(self, workflow_id, state, case)
+        evaluation = Evaluation(self, workflow_id, state, case)
         if case in self._known:
-            found.begin()
-        return found
+            evaluation.begin()
+        return evaluation
 
     def marked(self, workflow_id: str, state: str, case: tuple[str, str]) -> tuple[str, ...]:
         """Mark an evaluation, and return the marks to take off with its outcome: also those of earlier deaths.
@@ -55,7 +55,7 @@ class Evaluations:
         own, marks = self._store.marks.put(workflow_id, wish)
         ruled = may_evaluate(own, marks)
         if ruled.leave is Leave.GO:
-            return (own.mark_id, *(one.mark_id for one in ruled.deaths))
+            return (own.mark_id, *(mark.mark_id for mark in ruled.deaths))
         self._store.marks.remove(workflow_id, (own.mark_id,))
         if ruled.leave is Leave.WAIT:
             raise Conflict(f"Others evaluate expressions of state '{state}', or died over it just now.")
@@ -71,7 +71,7 @@ class Evaluations:
 
 
 class Evaluation(AbstractContextManager["Evaluation"]):
-    """What one step evaluates. `marks` are those that the write of its outcome takes off; none: nothing is risked."""
+    """The evaluations of a step. `marks` are those that the write of its outcome takes off; none: nothing is risked."""
 
     __slots__ = ("_all", "_case", "_state", "_workflow_id", "marks")
 

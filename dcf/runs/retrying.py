@@ -46,9 +46,9 @@ class RunRetrying:
     def retry(
         self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None, may_release: bool = True
     ) -> Retried:
-        """Let a run go on where it failed, timed out, was cancelled or put on hold. A repetition gets the same answer.
+        """Continue a run that failed, timed out, was cancelled or put on hold. A repetition gets the same answer.
 
-        `may_release`: the caller is an operator, who lets a run go on that is on hold.
+        `may_release`: the caller is an operator, who may release a run that is on hold.
         """
         request = run_request("retry_run", reason, request_id)
         meta = self._store.read(workflow_id, Reads()).meta

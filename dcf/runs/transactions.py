@@ -281,7 +281,7 @@ def _with_gates(definition: Definition, written: Json) -> tuple[Definition, str]
 
 
 def _risking(evaluation: Evaluation, decide: ByRun[Answer]) -> "_ByRisk[Answer]":
-    """Return the decision with what it risks marked: the outcome takes the marks off. A held run risks nothing."""
+    """Return the decision with what it risks marked: the outcome takes the marks off. Raise RunOnHold in a held run."""
 
     def risked(run: Run, snapshot: Snapshot) -> "Decision[Answer | More | _Risky]":
         hold = None if snapshot.meta is None else snapshot.meta.hold

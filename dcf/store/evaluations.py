@@ -1,4 +1,4 @@
-"""The marks of risky evaluations in Redis: who evaluates for which state of a run. Decides nothing."""
+"""The marks of risky evaluations in Redis: which process evaluates for which state of a run."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -30,10 +30,10 @@ class EvaluationMarks:
         """Add a mark. Return it with the server's time, and the marks that were there."""
         run, about = keys_of(workflow_id), dump({"state": mark.state, "process": mark.process})
         command = ("EVAL", _PUT, 2, run.evaluating, run.meta, mark.mark_id, about)
-        ((clock, found),) = self._connections.send(command)
-        marks = [_read(name, text) for name, text in zip(found[::2], found[1::2], strict=True)]
+        ((clock, fields),) = self._connections.send(command)
+        marks = [_read(name, text) for name, text in zip(fields[::2], fields[1::2], strict=True)]
         own = replace(mark, since=micros(clock))
-        return own, [one for one in marks if one.mark_id != mark.mark_id]
+        return own, [other for other in marks if other.mark_id != mark.mark_id]
 
     def remove(self, workflow_id: str, mark_ids: Iterable[str]) -> None:
         """Take marks off."""

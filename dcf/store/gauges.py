@@ -23,7 +23,9 @@ MOST_OWING: Final = 25
 
 @record(frozen=True, slots=True, kw_only=True)
 class Gauges:
-    """Runs by status, stuck, held and live; agents seen; seconds that the clock is late, since it looked, and owed.
+    """Runs by status, and how many are stuck, held and live; the agents seen.
+
+    Seconds: how late the clock is, how long ago it looked, how old the oldest notification owed is.
 
     `open_states` are those of some live runs.
     """

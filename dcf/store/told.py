@@ -26,7 +26,7 @@ PLANNER: Final = ""
 class Announcement:
     """A state was announced to an agent: for the `number`th time in the visit of this `epoch`, at server time `at`.
 
-    `counts` says how often each agent was told in this visit, this time included; it is empty for a first announcement.
+    `counts` says how many announcements each agent got in this visit, with this one. A first announcement has none.
     """
 
     epoch: int
@@ -37,7 +37,7 @@ class Announcement:
 
     @property
     def by_agent(self) -> Mapping[str, int]:
-        """How often each agent was told in this visit."""
+        """How many announcements each agent got in this visit."""
         return self.counts or {self.agent_id: 1}
 
     def after(self, before: "Announcement | None") -> "Announcement":

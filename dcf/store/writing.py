@@ -94,7 +94,7 @@ def announcements(run: RunKeys, changes: Changes, seen: Snapshot, shards: int = 
     if mark is not None:
         commands.append(_mark_command(keys.STUCK, run, seen, shard, is_on=mark))
     if "blocked_by" in changes.meta:
-        is_on = any(one.is_hold for one in read_blockers(changes.meta["blocked_by"]))
+        is_on = any(blocker.is_hold for blocker in read_blockers(changes.meta["blocked_by"]))
         commands.append(_mark_command(keys.HELD, run, seen, shard, is_on=is_on))
     if changes.agents:
         commands += facet_commands(run, {"agents": changes.agents}, _created_at(seen), shard)

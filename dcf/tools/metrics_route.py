@@ -1,7 +1,7 @@
 """`GET /metrics` beside /mcp, in the text format of Prometheus: what this process counted, and what Redis says of all.
 
 It is behind the same checks of Host and Origin as /mcp, and asks for an API key with the scope read where /mcp asks for
-keys. While Redis does not answer, no key can be looked up: whoever shows one is then told this, and nothing else. It is
+keys. While Redis does not answer, no key can be looked up: a caller with a key then gets `dcf_redis_up 0` only. It is
 there only if the process counts (`dcf serve --metrics`).
 """
 
@@ -31,7 +31,7 @@ _TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 UP: Final = Family("dcf_redis_up", "gauge", "1 if Redis answered this scrape; without it the other gauges are missing.")
 RUNS: Final = Family("dcf_runs", "gauge", "Runs by status.", ("status",))
-STUCK: Final = Family("dcf_runs_stuck", "gauge", "Runs in which somebody has to do something before they go on.")
+STUCK: Final = Family("dcf_runs_stuck", "gauge", "Runs in which somebody has to do something before they continue.")
 HELD: Final = Family("dcf_runs_held", "gauge", "Runs on hold, since evaluations of their expressions ended processes.")
 CAUSES: Final = Family(
     "dcf_stuck_runs", "gauge", "Of the 20 newest stuck runs, how many are stuck for this cause.", ("cause",)

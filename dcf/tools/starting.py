@@ -231,11 +231,11 @@ def rerun(app: Application, args: RerunRun) -> RunStarted:
 
 
 class RetryRun(Arguments):
-    """Let a run go on that failed, timed out, was cancelled or is on hold: call this once what stopped it is mended.
+    """Continue a run that failed, timed out, was cancelled or is on hold: call this once the cause is corrected.
 
-    Only an operator lets a run go on that is on hold. What succeeded is kept, iterations and branches too. The rest is
-    entered again with the input it had, all its attempts and retries. A finalized run is not retried: repeat it with
-    rerun.
+    Only an operator releases a run that is on hold. All that succeeded is kept, iterations and branches too. The
+    rest is entered again with the input it had, all its attempts and retries. A finalized run is not retried: repeat
+    it with rerun.
     """
 
     workflow_id: WorkflowId

@@ -26,7 +26,7 @@ _AGENTS: Final = 50
 
 @record(frozen=True, slots=True, kw_only=True)
 class LeaseRow:
-    """A state that an agent holds. `left_s` is negative once the lease is over and nobody took over.
+    """A state that an agent holds. `left_s` is negative once the lease has expired and no agent took over.
 
     While its output is judged, no time runs: then `left_s` is None.
     """
@@ -40,7 +40,7 @@ class LeaseRow:
 
     @property
     def is_over(self) -> bool:
-        """True once the lease has expired and nobody took over."""
+        """True once the lease has expired and no agent took over."""
         return self.left_s is not None and self.left_s <= 0
 
     @property
