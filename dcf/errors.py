@@ -24,6 +24,7 @@
     │   └── ServerUnreachable  server_unreachable   the MCP server does not answer its client
     ├── StoreUnsuitable        store_unsuitable     Redis is there but lacks what dcf needs
     ├── Conflict               conflict             others kept changing the same documents
+    ├── RunOnHold              run_held             evaluations of the run have ended processes
     ├── UnknownOutcome         unknown_outcome      the write may or may not have happened
     ├── StateError             state_error          a state failed while the engine ran it (ASL error name)
     ├── InternalError          internal_error       a defect of dcf
@@ -292,6 +293,13 @@ class Conflict(DcfError):
 
     code = "conflict"
     default_hint = "Repeat the same call; nothing was written."
+
+
+class RunOnHold(DcfError):
+    """The step is not carried out: evaluations of the run have ended processes, so the run is on hold."""
+
+    code = "run_held"
+    default_hint = "An operator lets the run go on with retry_run (dcf retry); explain_run names the state."
 
 
 class UnknownOutcome(DcfError):

@@ -13,8 +13,9 @@ from typing import TypeAlias
 from dcf.asl.interpreter import EngineCall
 from dcf.asl.machine import Machine
 from dcf.asl.places import Place, resolve
+from dcf.asl.state_paths import join as path_of
 from dcf.asl.states import Map, Parallel, Task, Wait
-from dcf.asl.steps import Advance, Ended, Entry, NeedItems, OpenScope, Visit
+from dcf.asl.steps import Advance, Ended, Entry, NeedItems, OpenScope, Paused, Visit
 from dcf.asl.surroundings import Clock
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
@@ -43,6 +44,14 @@ def enter(
     run = EngineCall(machine=machine, context=context, clock=clock, visits={})
     run.go(machine, "", name, source, raw, variables, None)
     return run.advance()
+
+
+def put_off(
+    machine: Machine, name: str, source: str | None, raw: Json, variables: Mapping[str, Json], now: str
+) -> Advance:
+    """Pause before a state of the machine itself; `wake` enters it."""
+    entry, kind = Entry(raw=raw, variables=variables, entered_at=now), machine.states[name].kind()
+    return Advance(steps=(Paused(path=path_of("", name), source=source, entry=entry, kind=kind),), outcome="open")
 
 
 def reopen(

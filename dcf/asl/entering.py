@@ -32,7 +32,13 @@ def surroundings(here: Place, entry: Entry, given: Mapping[str, Json], clock: Cl
     """Return what a state may read besides its input; `turn` numbers the evaluations within one step."""
     luck = f"{clock.seed}\n{here.path}\n{turn}"
     context = Context(partial(_context, here, entry, given, clock.seed))
-    return Surroundings(context=context, variables=entry.variables, chance=Chance(luck), millis=clock.micros // 1_000)
+    return Surroundings(
+        context=context,
+        variables=entry.variables,
+        chance=Chance(luck),
+        millis=clock.micros // 1_000,
+        may_risk=not isinstance(given, RunContext) or given.may_risk,
+    )
 
 
 def opened_task(here: Place, source: str | None, entry: Entry, around: Surroundings) -> OpenTask:

@@ -20,6 +20,7 @@ from dcf.asl.jsonata_evaluation import LUCKY, Valueless, evaluate, read_answer, 
 from dcf.asl.jsonata_text import called_names, holds_regex, objects_as_arrays, with_own_calls_marked, without_literals
 from dcf.asl.limits import too_large
 from dcf.asl.plain_expressions import is_plain
+from dcf.asl.risks import Unmarked
 from dcf.asl.surroundings import Chance, Spending, Surroundings
 from dcf.confined.calls import BOUNDS_MEMORY, IS_POSSIBLE, BeyondLimit, ConfinedCalls, Excess
 from dcf.errors import StateError
@@ -91,20 +92,9 @@ class Query:
 
     def render(self, document: Json, around: Surroundings, /) -> Json:
         """Evaluate the expression; `document` is the content of `$states` besides the context object."""
-        compiled = self.compiled
-        bindings = _bindings(compiled, document, around)
-        chance = around.chance if compiled.lucky else None
-        if compiled.expression is None:
-            found = self._confined(bindings, chance, around)
-        else:
-            found = evaluate(
-                compiled.expression,
-                compiled.text,
-                bindings,
-                chance,
-                millis=around.millis,
-                max_steps=compiled.max_steps,
-            )
+        if not around.may_risk and not self.compiled.is_plain:
+            raise Unmarked
+        found = self._evaluate(document, around)
         if isinstance(found, str):
             around.spending.build(len(found))
             return _read(found)
@@ -125,6 +115,16 @@ class Query:
                 return self.failure("returned an unsupported result type.")
             case "nothing":
                 return self.failure("returned nothing (undefined).")
+
+    def _evaluate(self, document: Mapping[str, Json], around: Surroundings) -> str | Valueless:
+        compiled = self.compiled
+        bindings = _bindings(compiled, document, around)
+        chance = around.chance if compiled.lucky else None
+        if compiled.expression is None:
+            return self._confined(bindings, chance, around)
+        return evaluate(
+            compiled.expression, compiled.text, bindings, chance, millis=around.millis, max_steps=compiled.max_steps
+        )
 
     def _confined(self, bindings: dict[str, Any], chance: Chance | None, around: Surroundings) -> str | Valueless:
         """Evaluate a risky expression where its memory and its time are limited."""

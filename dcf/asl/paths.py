@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from dcf.asl.path_syntax import PathStep, scan
+from dcf.asl.risks import Unmarked
 from dcf.asl.searches import Search, parse_search
 from dcf.asl.surroundings import Surroundings
 from dcf.errors import StateError
@@ -48,6 +49,8 @@ class Path:
 
     def find(self, document: Json, around: Surroundings) -> Json:
         """Return the value at the path; MISSING when there is none."""
+        if self.search is not None and not around.may_risk:
+            raise Unmarked
         node = self._start(document, around)
         for step in self.steps:
             node = _child(node, step)

@@ -82,15 +82,20 @@ class Chance:
 class RunContext(dict[str, Json]):
     """The part of a context object that is the same in every state of a run, and what its task tokens are made with.
 
-    The secret is no member, so no expression reads it.
+    The secret is no member, so no expression reads it. `may_risk`: there is a mark, or none is needed (`asl/risks.py`).
     """
 
-    __slots__ = ("secret", "workflow_id")
+    __slots__ = ("may_risk", "secret", "workflow_id")
 
-    def __init__(self, members: Mapping[str, Json], *, workflow_id: str, secret: str) -> None:
+    def __init__(self, members: Mapping[str, Json], *, workflow_id: str, secret: str, may_risk: bool = True) -> None:
         super().__init__(members)
         self.workflow_id = workflow_id
         self.secret = secret
+        self.may_risk = may_risk
+
+    def risking(self, *, may_risk: bool) -> "RunContext":
+        """Return the same context, with or without leave for risky evaluations."""
+        return RunContext(self, workflow_id=self.workflow_id, secret=self.secret, may_risk=may_risk)
 
     def task_token(self, path: str, visit: str) -> str | None:
         """Return the token of a visit of a state; None for a run that has no secret."""
@@ -139,13 +144,17 @@ class Spending:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What an expression may read besides the document. `millis` is the time since the epoch."""
+    """What an expression may read besides the document. `millis` is the time since the epoch.
+
+    Without `may_risk` a risky evaluation raises `risks.Unmarked`.
+    """
 
     context: Mapping[str, Json] = field(default_factory=dict)
     variables: Mapping[str, Json] = field(default_factory=dict)
     chance: Chance = field(default_factory=lambda: Chance(""))
     millis: int = 0
     spending: Spending = field(default_factory=Spending)
+    may_risk: bool = True
 
 
 NOWHERE: Final = Surroundings()

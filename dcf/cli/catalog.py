@@ -63,7 +63,7 @@ def list_runs(
     project: Annotated[str | None, typer.Option(help="Only runs of this project.")] = None,
     since: Annotated[str | None, typer.Option(help="Only created since: 2h, 30d, or 2026-11-22T09:00:00Z.")] = None,
     until: Annotated[str | None, typer.Option(help="Only created before.")] = None,
-    stuck: Annotated[bool, typer.Option("--stuck", help="Only those that nobody takes up, or starts.")] = False,
+    stuck: Annotated[bool, typer.Option("--stuck", help="Only those in which somebody has to do something.")] = False,
     blocked: Annotated[bool, typer.Option("--blocked", help="Only those that an open issue blocks.")] = False,
     cursor: Annotated[str | None, typer.Option(help="Go on here: printed below each page; 0 begins.")] = None,
     as_json: JsonFlag = False,
@@ -190,10 +190,10 @@ def _columns(rows: Sequence[Mapping[str, Json]]) -> dict[str, Sequence[Text]]:
 
 
 def _status(row: Mapping[str, Json]) -> Text:
-    if row["stuck"]:
-        return Text("! stuck", style="yellow", no_wrap=True)
     if row["blocked"] and not row["paused"]:
         return status_text("blocked")
+    if row["stuck"]:
+        return Text("! stuck", style="yellow", no_wrap=True)
     return Text("‖ paused", style="dim", no_wrap=True) if row["paused"] else status_text(row["status"])
 
 

@@ -162,7 +162,7 @@ def rerun(
 
 
 def retry(run: RunArgument, reason: Reason = None, request_id: RequestId = None, as_json: JsonFlag = False) -> None:
-    """Let a run go on that failed, timed out or was cancelled. What succeeded is kept, iterations of a Map included.
+    """Continue a run that failed, timed out, was cancelled or is on hold. All that succeeded is kept, also in a Map.
 
     The rest is entered again with the input it had, and all its attempts and retries. A finalized run (`dcf run`
     finalizes its own) is not retried: repeat it with `dcf rerun`.

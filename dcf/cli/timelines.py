@@ -105,8 +105,9 @@ def _machine(document: Json) -> "Machine | None":
 
 
 def _lease_end(state: Mapping[str, Any]) -> int | None:
-    """Return when the lease ends of a state that is worked on; None where there is none."""
-    lease = state.get("lease") if state.get("status") == "running" else None
+    """Return when the lease ends of a state that is worked on; None where there is none, or while it is judged."""
+    is_worked_on = state.get("status") == "running" and state.get("type") is None
+    lease = state.get("lease") if is_worked_on else None
     held = isinstance(lease, Mapping) and lease.get("token") is not None
     return from_text(lease.get("expires_at")) if held and lease is not None else None
 

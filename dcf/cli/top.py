@@ -75,7 +75,8 @@ def look(found: "Application") -> dict[str, Json]:
 
     stuck = found.run_list.list_runs(RunQuery(limit=MOST_RUNS, stuck=True))
     live = found.run_list.list_runs(RunQuery(limit=MOST_RUNS, status=RunStatus.RUNNING))
-    held = found.work.find_work(WorkQuery(limit=MOST_HELD, status=WorkStatus.RUNNING))
+    standings = (WorkStatus.RUNNING, WorkStatus.REVIEW)
+    held = [found.work.find_work(WorkQuery(limit=MOST_HELD, status=one)) for one in standings]
     known = {row.workflow_id for row in stuck.rows}
     runs = [row.as_json() for row in (*stuck.rows, *(row for row in live.rows if row.workflow_id not in known))]
     for row in runs[: min(MOST_EXPLAINED, len(stuck.rows))]:
@@ -85,8 +86,8 @@ def look(found: "Application") -> dict[str, Json]:
         "at": to_text(live.now),
         "counts": {**live.counts.as_json(), **_counted("running", live), **_counted("stuck", stuck)},
         "runs": runs,
-        "agents": _by_agent([one.as_json() for one in held.items]),
-        "more_held": held.next_place is not None,
+        "agents": _by_agent([one.as_json() for page in held for one in page.items]),
+        "more_held": any(page.next_place is not None for page in held),
     }
 
 
@@ -130,7 +131,7 @@ def _runs(rows: list[Mapping[str, Json]]) -> RenderableType:
 
 
 def _status(row: Mapping[str, Json]) -> Text:
-    if row["stuck"]:
+    if row["stuck"] and not row["blocked"]:
         return Text("! stuck", style="yellow")
     return status_text("paused" if row["paused"] else "blocked" if row["blocked"] else row["status"])
 

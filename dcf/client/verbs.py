@@ -121,7 +121,7 @@ def rerun(
 
 
 def retry(workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Conversation[RetriedRun]:
-    """Let a run go on that failed, timed out or was cancelled; what succeeded is kept."""
+    """Continue a run that failed, timed out, was cancelled or is on hold; what succeeded is kept."""
     request = request_id_for(request_id)
     return ask(RetriedRun, "retry_run", workflow_id=workflow_id, reason=reason, request_id=request)
 

@@ -112,7 +112,7 @@ def list_runs(
 ) -> Stream[ListedRun]:
     """Yield runs, newest first: all of them, or those that meet every filter given. Pages are read as they are needed.
 
-    `stuck` are running runs that nobody takes up, `blocked` such that an open issue blocks, `parent` is the run whose
+    `stuck` are running runs that need somebody, `blocked` those that an open issue blocks. `parent` is the run whose
     child runs are meant; `since` and `until` are when they were created, `since` also as `2h`.
     """
     wanted = given(

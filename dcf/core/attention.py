@@ -4,8 +4,6 @@ The clock (`dcf pulse`) calls these functions and decides nothing itself. It loo
 when it has been ready for a while without a lease: then its agents are reminded, and after many reminders the planner.
 """
 
-from collections.abc import Mapping
-
 from dcf.core.answers import Owed
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
 from dcf.core.escalation import escalate
@@ -29,9 +27,6 @@ MOST_REMINDERS = 10
 
 PAUSED_DELAY = 300 * SECOND
 """Interval at which the clock looks at a ready state of a paused or blocked run, in case resuming did not see it."""
-
-STUCK_REMINDERS = 3
-"""After so many reminders in vain (a minute and three quarters) the run is listed as stuck."""
 
 NEVER = NO_LOOK
 """A timer that never fires."""
@@ -117,29 +112,6 @@ def _announce(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]
     if _awaits_start(doc, meta):
         return _remind_of_start(state, doc, meta, now)
     return _remind(state, doc, meta, now)
-
-
-def stuck_mark(before: Mapping[str, StateDoc], changes: Changes) -> bool | None:
-    """Return whether these changes list the run as stuck (True), take it off that list (False), or neither.
-
-    A running run is stuck if the agents of one of its states were reminded `STUCK_REMINDERS` times since the state was
-    last leased, or once it was found that nobody starts it. A lease, an end of the state or the start takes the
-    run off; if another state is still waited for, its next reminder lists the run again. Why nobody takes a state
-    stands in its document (`reminders`, `start_reminders`, the lease) and in what is known of its agents.
-    """
-    found = False if "started_at" in changes.meta else None
-    for path, doc in changes.states.items():
-        if (doc.reminders or doc.start_reminders) and _is_in_vain(doc):
-            return True
-        old = before.get(path)
-        if old is not None and (old.reminders or old.start_reminders) and _is_in_vain(old):
-            found = False
-    return found
-
-
-def _is_in_vain(doc: StateDoc) -> bool:
-    """Return True if enough reminders about an open state were followed by no lease."""
-    return not doc.status.is_terminal and (doc.reminders >= STUCK_REMINDERS or doc.start_reminders > 0)
 
 
 def _remind(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:

@@ -17,17 +17,28 @@ from dcf.values.text_pieces import clip
 MOST_BLOCKERS: Final = 20
 """Most issues that block a run at the same time."""
 
+KILLED_PROCESS: Final = "killed_process"
+"""Why a run is on hold: processes died while they evaluated its expressions. It is used in place of an issue's id."""
+
 LONGEST_BLOCKER: Final = 300
 """Characters of an issue that the meta document keeps; the journal has all of it."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Blocker:
-    """An open issue that blocks its run: its id in the journal, the beginning of its text, and since when."""
+    """An open issue that blocks its run: its id in the journal, the beginning of its text, and since when.
+
+    The hold of a run is a blocker too, `KILLED_PROCESS`, which is not in the journal.
+    """
 
     issue: str
     text: str
     since: int
+
+    @property
+    def is_hold(self) -> bool:
+        """True if the run is on hold, and only an operator releases it."""
+        return self.issue == KILLED_PROCESS
 
     def as_json(self) -> dict[str, Json]:
         """Return it as JSON, as the meta document has it."""

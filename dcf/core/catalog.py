@@ -74,8 +74,8 @@ class RunQuery:
     """Request for a page of the list of runs, newest first. Each filter that is given must be met.
 
     `version` is the version in the workflow document, or the first 8 or more characters of the definition's SHA-256.
-    `since` and `until` bound the creation time, in server microseconds; `until` is excluded. `stuck`: only live runs
-    whose agents were reminded in vain (`attention.STUCK_REMINDERS`). `parent`: only the child runs of this run.
+    `since` and `until` bound the creation time, in server microseconds; `until` is excluded. `stuck`: only runs
+    that are stuck (`core/stuck.py`). `parent`: only the child runs of this run.
     `blocked`: only running runs that an issue blocks.
     """
 

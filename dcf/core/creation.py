@@ -1,12 +1,14 @@
 """Creates a run: all its documents in one transaction. A repeated request finds the existing run.
 
-Pure. The start state is entered like any other, so a workflow of Pass and Choice states has ended when it is created.
+Pure. The start state is entered like any other, so a workflow of Pass and Choice states has ended when it is created,
+unless it evaluates what is risky: that is put off to a step of its own.
 """
 
 from collections.abc import Mapping
 
 from dcf.asl import engine
 from dcf.asl.gates import Gate
+from dcf.asl.risks import Unmarked
 from dcf.asl.state_paths import join
 from dcf.asl.steps import Advance
 from dcf.asl.surroundings import Clock
@@ -106,6 +108,7 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
     step.writes.events.append(created_event(request))
     step.writes.notices.extend(_to_parent(request.parent))
     context = context_of(request.workflow_id, definition.name, request.run_input, to_text(now), request.secret)
+    context = context.risking(may_risk=False)
     step.apply(_begun(request, context, clock_of(now, now)))
     step.writes.outputs.update({} if begin is None else begin.outputs)
     document = meta_document(request, now) | step.writes.meta
@@ -123,10 +126,15 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
 
 
 def _begun(request: Create, context: Mapping[str, Json], clock: Clock) -> Advance:
+    """Return the first steps. What is risky to evaluate is put off: there is no run yet that could be put on hold."""
     machine, begin = request.definition.machine, request.begin
-    if begin is None:
-        return engine.start(machine, request.run_input, context, clock)
-    return engine.enter(machine, begin.state, begin.source, begin.raw, begin.variables, context, clock)
+    first: tuple[str, str | None, Json, Mapping[str, Json]] = (machine.start_at, None, request.run_input, {})
+    if begin is not None:
+        first = (begin.state, begin.source, begin.raw, begin.variables)
+    try:
+        return engine.enter(machine, *first, context, clock)
+    except Unmarked:
+        return engine.put_off(machine, *first, clock.now)
 
 
 def created_event(request: Create) -> Event:

@@ -194,7 +194,8 @@ class Changes:
     are states of which nothing else is kept. `signals` are the run's as each step left them; the last are written.
     `talk` are its notes and questions, `journal` entries that are new or whose issue was resolved, `gates` the records
     of verdicts by state, `usage` reports of what work used up, to be added to the run's sums. Of a run that grows,
-    `units` are added, with the agents in `agents`; `growth` are its counts as each step left them.
+    `units` are added, with the agents in `agents`; `growth` are its counts as each step left them. `evaluated` are the
+    marks of risky evaluations that have ended (`core/evaluating.py`); `absolved`: all marks of the run are taken off.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
@@ -235,6 +236,8 @@ class Changes:
     growth: list[Growth] = field(default_factory=list)
     units: list[Unit] = field(default_factory=list)
     agents: dict[str, Json] = field(default_factory=dict)
+    evaluated: tuple[str, ...] = ()
+    absolved: bool = False
     listed: bool = False
     assigned: tuple[str, ...] = ()
 

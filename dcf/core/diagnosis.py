@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator
 
 from dcf.asl.state_paths import name_of, within
 from dcf.core import remedies
+from dcf.core.blockers import Blocker
 from dcf.core.findings import Cause, RunFinding
 from dcf.core.model import RunStatus, StateDoc
 from dcf.core.question_findings import first_open
-from dcf.core.run_facts import NAMED, NOT_TOLD, PATIENCE, Facts, listed, moment, ready_since, text
+from dcf.core.run_facts import NAMED, NOT_TOLD, Facts, listed, moment, ready_since, text
 from dcf.core.state_findings import about_state
+from dcf.core.stuck import is_stuck
 from dcf.values.instants import from_text, to_text
 from dcf.values.records import replace
 
@@ -93,15 +95,17 @@ def _about_run(facts: Facts) -> Iterator[RunFinding]:
             evidence={"error": facts.unreadable, "definition_sha256": facts.meta.definition_sha256},
         )
     elif facts.paused_at is not None:
-        held = [path for path, doc in facts.states.items() if doc.lease.is_live(facts.now)]
+        held = [path for path, doc in facts.states.items() if doc.is_held(facts.now)]
         yield RunFinding(
             cause=Cause.PAUSED,
             sentence=f"The run is paused since {moment(facts.paused_at)}: no state is leased until it is resumed.",
             remedy=remedies.resume(run),
-            stuck=True,
+            stuck=is_stuck(facts.meta, facts.states.values()),
             since=facts.paused_at,
             evidence={"paused_at": to_text(facts.paused_at), "still_held": list(held[:NAMED])},
         )
+    elif facts.meta.hold is not None:
+        yield _on_hold(facts, facts.meta.hold)
     elif facts.meta.blocked_by:
         yield _blocked(facts)
     elif _waits_for_start(facts):
@@ -110,9 +114,20 @@ def _about_run(facts: Facts) -> Iterator[RunFinding]:
         yield clock
 
 
+def _on_hold(facts: Facts, hold: Blocker) -> RunFinding:
+    return RunFinding(
+        cause=Cause.KILLED_PROCESS,
+        sentence=f"The run is on hold since {moment(hold.since)}, and dcf evaluates no more of it: {hold.text}",
+        remedy=remedies.release(facts.workflow_id),
+        stuck=True,
+        since=hold.since,
+        evidence={"blocked_by": [one.as_json() for one in facts.meta.blocked_by]},
+    )
+
+
 def _blocked(facts: Facts) -> RunFinding:
     first, count = facts.meta.blocked_by[0], len(facts.meta.blocked_by)
-    held = [path for path, doc in facts.states.items() if doc.lease.is_live(facts.now)]
+    held = [path for path, doc in facts.states.items() if doc.is_held(facts.now)]
     more = "" if count == 1 else f" So do {count - 1} more."
     return RunFinding(
         cause=Cause.BLOCKED,
@@ -132,7 +147,7 @@ def _not_started(facts: Facts) -> RunFinding:
         cause=Cause.NOT_STARTED,
         sentence="The run was created and not started: no agent was told.",
         remedy=remedies.start(facts.workflow_id),
-        stuck=created is None or facts.now - created > PATIENCE,
+        stuck=is_stuck(facts.meta, facts.states.values()),
         since=created,
         evidence={"planner_agent_id": planner, "ready_states": list(waiting[:NAMED])},
     )

@@ -20,6 +20,7 @@ class Cause(StrEnum):
     DEFINITION_UNKNOWN = "definition_unknown"
     PAUSED = "paused"
     BLOCKED = "blocked"
+    KILLED_PROCESS = "killed_process"
     NOT_STARTED = "not_started"
     CLOCK_ABSENT = "clock_absent"
     CLOCK_LATE = "clock_late"

@@ -2,6 +2,7 @@
 
 run_paused           run_paused                    no new leases until the run is resumed
 run_blocked          run_blocked                   no new leases until the issues that block the run are resolved
+only_operators_release  run_held                   the run is on hold, and the caller is no operator
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,20 @@ from dcf.values.refusal import Refusal
 from dcf.values.text_pieces import clip
 
 _SHOWN: Final = 200
+
+WAITS_FOR_OPERATOR: Final = (
+    "Finish or release what you hold, then wait for the workflow event. An operator lets the run go on with retry_run "
+    "(dcf retry)."
+)
+
+
+def only_operators_release() -> Refusal:
+    """Refuse to release a held run: its next evaluation may end a process that all callers share."""
+    return Refusal(
+        code="run_held",
+        message="The run is on hold because its evaluations ended processes: only an operator releases it.",
+        hint="Ask an operator to call retry_run (dcf retry), once the cause is known; explain_run names the state.",
+    )
 
 
 def no_leases(meta: Meta) -> Refusal | None:
@@ -34,6 +49,9 @@ def run_paused() -> Refusal:
 
 def run_blocked(blockers: Sequence[Blocker]) -> Refusal:
     """Refuse a new lease because an issue blocks the run."""
+    hold = next((blocker for blocker in blockers if blocker.is_hold), None)
+    if hold is not None:
+        return Refusal(code="run_blocked", message=f"The run is on hold: {hold.text}", hint=WAITS_FOR_OPERATOR)
     first, more = blockers[0], len(blockers) - 1
     told = f" and {more} more" if more else ""
     return Refusal(

@@ -251,6 +251,14 @@ class StateDoc:
         """True if its output waits for the verdicts of gates. Its worker keeps the lease, which does not expire."""
         return self.kind == GATE and self.status is Status.RUNNING
 
+    def is_held(self, now: int) -> bool:
+        """Return True if an agent holds it: the lease has not expired, or cannot, since its output is judged."""
+        return self.lease.is_live(now) or (self.is_judged and self.lease.token is not None)
+
+    def has_lost_lease(self, now: int) -> bool:
+        """Return True if its holder let the lease expire and no agent took over."""
+        return self.lease.token is not None and not self.status.is_terminal and not self.is_held(now)
+
     def attention(self, at: int) -> int:
         """Return when the clock must look at the state: `at`, or earlier if a timeout ends earlier."""
         if _rarely_due(self) == _NEVER_DUE:
@@ -321,6 +329,11 @@ class Meta:
     clock_due_at: int | None = None
     parent: Parent | None = None
     budget: Budget | None = None
+
+    @property
+    def hold(self) -> Blocker | None:
+        """Why the run is on hold: its evaluations ended processes. None if it is not."""
+        return next((blocker for blocker in self.blocked_by if blocker.is_hold), None)
 
     @property
     def is_halted(self) -> bool:

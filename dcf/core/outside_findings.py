@@ -75,12 +75,12 @@ def _about_people(path: str, doc: StateDoc, asked: Asking, facts: Facts) -> RunF
     )
 
 
-def with_child(finding: RunFinding, why: str | None, *, is_stuck: bool) -> RunFinding:
-    """Return a finding on a child run with what holds up that run; the parent is stuck if the child is."""
+def with_child(finding: RunFinding, why: str | None) -> RunFinding:
+    """Return a finding on a child run with what holds up that run. Where the child is stuck, it is listed itself."""
     if why is None:
         return finding
     sentence = f"{finding.sentence} There: {why}"
-    return replace(finding, sentence=sentence, stuck=is_stuck, evidence={**finding.evidence, "child_finding": why})
+    return replace(finding, sentence=sentence, evidence={**finding.evidence, "child_finding": why})
 
 
 def _about(path: str, doc: StateDoc, facts: Facts) -> dict[str, Json]:

@@ -186,6 +186,16 @@ def resume(run: str) -> Remedy:
     )
 
 
+def release(run: str) -> Remedy:
+    """Release a run that is on hold."""
+    return Remedy(
+        sentence="Find out what its expressions need so much for: then release the run as an operator, or cancel it.",
+        command=command("retry", run),
+        tool="retry_run",
+        arguments={"workflow_id": run},
+    )
+
+
 def resolve_issue(run: str, issue: str) -> Remedy:
     """Resolve an issue that blocks a run."""
     return Remedy(

@@ -222,7 +222,7 @@ def _free(found: Circumstances) -> StateDoc | Refusal:
     doc = found.state
     if doc is None:
         return _no("not_found", "There is no such state.", "Check the key.")
-    if doc.lease.is_live(found.now):
+    if doc.is_held(found.now):
         hint = "Wait until its holder is done, or free it first with release_state_lease force=true."
         return _no("lease_held", f"The state is leased to '{doc.lease.owner_agent_id}'.", hint)
     return doc

@@ -24,9 +24,12 @@ _MAILBOX: Final = "mailbox"
 
 @record(frozen=True, slots=True, kw_only=True)
 class Telling:
-    """How the agents of a state were told of it in this visit: how often, whom last and when, and what failed since."""
+    """The notifications to the agents of a state in this visit: the last one, and what failed since.
 
-    times: int = 0
+    `times` says how many each agent got.
+    """
+
+    times: Mapping[str, int] = field(default_factory=dict)
     agent_id: str | None = None
     at: int | None = None
     failed_agent_id: str | None = None

@@ -6,25 +6,17 @@ from typing import Final
 from dcf.core import remedies
 from dcf.core.findings import Cause, Remedy, RunFinding
 from dcf.core.gate_findings import about_gates
-from dcf.core.model import Operation, StateDoc
+from dcf.core.model import StateDoc
 from dcf.core.outside_findings import about_outside
 from dcf.core.question_findings import about_question, first_open
-from dcf.core.run_facts import NAMED, PATIENCE, Facts, Telling, lasting, listed, moment, ready_since, sighting, text
+from dcf.core.run_facts import NAMED, Facts, lasting, listed, moment, ready_since, sighting, text
+from dcf.core.stuck import MANY_RETRIES, MANY_TRIES, is_stuck_state, progress_of
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
 NOT_TAKEN_FOR: Final = 60 * SECOND
-"""After so long a state that nobody takes counts as stuck; until then its agents may be about to take it."""
-
-NO_PROGRESS_FOR: Final = 3600 * SECOND
-"""After so long without a result or a partial one a held state counts as stuck, however often its lease is renewed."""
-
-_PATIENCE: Final = {Cause.NOT_TAKEN: NOT_TAKEN_FOR, Cause.NOT_NOTIFIED: PATIENCE, Cause.NOBODY_ASSIGNED: PATIENCE}
-"""How long a state may be ready before it counts as stuck; workers that claim what is ready need no assignment."""
-
-_MANY_RETRIES: Final = 2
-_MANY_TRIES: Final = 3
+"""If a state that failed repeatedly is not taken for this long, the finding is that, and not that it fails."""
 
 
 def about_state(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:  # noqa: PLR0911 - a line for each case
@@ -52,7 +44,7 @@ def about_state(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:  #
 
 
 def _held(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
-    lease, worked_since = doc.lease, _progress(doc)
+    lease, worked_since = doc.lease, progress_of(doc)
     silent = None if worked_since is None else facts.now - worked_since
     renewed = lease.ts is not None and doc.started_at is not None and lease.ts > doc.started_at
     until = "" if lease.expires_at is None else f" until {moment(lease.expires_at)}"
@@ -62,7 +54,7 @@ def _held(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
         cause=Cause.LEASE_HELD,
         sentence=f"State '{path}' is held by {lease.owner_agent_id or 'an agent'}{until}{kept}{still}.",
         remedy=remedies.take_away(facts.workflow_id, path, lease.epoch),
-        stuck=silent is not None and silent > NO_PROGRESS_FOR,
+        stuck=_is_stuck(doc, facts),
         state=path,
         since=doc.started_at,
         evidence={
@@ -76,22 +68,18 @@ def _held(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     )
 
 
-def _progress(doc: StateDoc) -> int | None:
-    """Return when its holder last wrote anything: a partial output, or else when it took the lease."""
-    written = doc.receipt
-    if written is None or written.operation is not Operation.UPDATE:
-        return doc.started_at
-    return max(written.at, doc.started_at or 0)
+def _is_stuck(doc: StateDoc, facts: Facts) -> bool:
+    return is_stuck_state(doc, is_started=facts.meta.is_started)
 
 
 def _keeps_failing(doc: StateDoc, facts: Facts) -> bool:
     """Return True if agents try the state again and again; not if it is only that nobody takes it any more."""
-    again = doc.retries >= _MANY_RETRIES or (doc.lease.token is not None and doc.tries >= _MANY_TRIES)
+    again = doc.retries >= MANY_RETRIES or (doc.lease.token is not None and doc.tries >= MANY_TRIES)
     return again and (not doc.is_claimable(facts.now) or facts.now - ready_since(doc) <= NOT_TAKEN_FOR)
 
 
 def _failing(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
-    if doc.retries >= _MANY_RETRIES:
+    if doc.retries >= MANY_RETRIES:
         what = f"failed {doc.retries} times and is tried again, the last time with {doc.last_error or 'no error named'}"
     else:
         what = f"was leased {doc.tries} times, and no holder finished it before its lease ended"
@@ -101,7 +89,7 @@ def _failing(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
         cause=Cause.KEEPS_FAILING,
         sentence=f"State '{path}' {what}{when}.",
         remedy=remedies.look_at_errors(facts.workflow_id, path),
-        stuck=True,
+        stuck=_is_stuck(doc, facts),
         state=path,
         since=doc.started_at,
         evidence={
@@ -139,7 +127,7 @@ def _expired(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
         sentence=f"The lease of {doc.lease.owner_agent_id or 'an agent'} on state '{path}' ended at {moment(since)} and"
         f" nobody took over: {told.why}.",
         remedy=told.remedy,
-        stuck=facts.now - since > facts.patience,
+        stuck=_is_stuck(doc, facts),
         state=path,
         since=since,
         evidence={"owner_agent_id": doc.lease.owner_agent_id, "expired_at": to_text(since), **told.evidence},
@@ -152,7 +140,7 @@ def _untaken(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
         cause=told.cause,
         sentence=f"State '{path}' is ready since {moment(since)}: {told.why}.",
         remedy=told.remedy,
-        stuck=facts.now - since > _PATIENCE.get(told.cause, 0),
+        stuck=_is_stuck(doc, facts),
         state=path,
         since=since,
         evidence=told.evidence,
@@ -171,7 +159,8 @@ class _Untaken:
 
 def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
     agents, told, run = facts.meta.assigned(path), facts.told(path), facts.workflow_id
-    times = told.times if doc.lease.token is None else _told_since(ready_since(doc), told, doc.reminders)
+    named = told.agent_id if told.agent_id in agents else next(iter(agents), "")
+    times = told.times.get(named, 0)
     evidence: dict[str, Json] = {"agents": list(agents[:NAMED]), "told_times": times}
     if not agents:
         why = "nobody is assigned, so that nobody is told"
@@ -195,16 +184,11 @@ def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
         if doc.lease.token is not None and facts.is_clock_silent:
             why += ", which a clock does, and no clock looks"
         return _Untaken(cause=Cause.NOT_NOTIFIED, why=why, remedy=remedies.notify(run, path), evidence=evidence)
-    evidence |= {"told_agent_id": told.agent_id, "told_at": text(told.at)}
+    evidence |= {"told_agent_id": named, "told_at": text(told.at)}
     known = [f"{facts.shown(agent)} was {sighting(facts.seen.get(agent))}" for agent in agents[:NAMED]]
     last = "" if told.at is None else f", last at {moment(told.at)}"
-    why = f"{told.agent_id or agents[0]} was told {_often(times)}{last}, and did not take it; {', '.join(known)}"
+    why = f"{named} was told {_often(times)}{last}, and did not take it; {', '.join(known)}"
     return _Untaken(cause=Cause.NOT_TAKEN, why=why, remedy=remedies.run_worker(run, path, agents[0]), evidence=evidence)
-
-
-def _told_since(expired: int, told: Telling, reminders: int) -> int:
-    """Return how often agents were told since a lease expired, as far as it is known."""
-    return max(1, reminders) if told.at is not None and told.at >= expired else 0
 
 
 def _often(times: int) -> str:

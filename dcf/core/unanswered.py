@@ -1,6 +1,7 @@
 """What the clock does about an open state, with the questions about it that nobody answered in time. Pure.
 
-They are given up, and their askers are told. All else is decided by `attention`.
+Such a question is given up, and its author is notified. All else is decided by `attention`. The states of a run on hold
+are left as they are.
 """
 
 from dcf.core import attention
@@ -14,9 +15,20 @@ from dcf.values.records import replace
 
 def look(snapshot: Snapshot, state: str) -> Decision[Owed]:
     """Decide what to do about an open state whose timer is due."""
+    if _is_on_hold(snapshot, state):
+        later = Changes(timers={state: snapshot.now + attention.PAUSED_DELAY})
+        return Decision(answer=Owed(fired="paused"), changes=later)
     if _is_due(snapshot, state):
         return _give_up(snapshot, state)
     return Decision(answer=Owed(fired="gate")) if _awaits_verdict(snapshot, state) else attention.look(snapshot, state)
+
+
+def _is_on_hold(snapshot: Snapshot, state: str) -> bool:
+    """Return True for an open state of a held run that is due: what would be done about it may end this process too."""
+    doc, meta, now = snapshot.states.get(state), snapshot.meta, snapshot.now
+    if doc is None or meta is None or meta.status is not RunStatus.RUNNING or doc.status.is_terminal:
+        return False
+    return meta.hold is not None and snapshot.timers.get(state, attention.NEVER) <= now
 
 
 def _is_due(snapshot: Snapshot, state: str) -> bool:

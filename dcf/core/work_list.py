@@ -191,7 +191,7 @@ def item_of(
         project=run.project,
         since=_since(run, doc, status),
         holder=doc.lease.owner_agent_id if is_held else None,
-        expires_at=doc.lease.expires_at if is_held else None,
+        expires_at=doc.lease.expires_at if status is WorkStatus.RUNNING else None,  # while it is judged, no time runs
         agents=agents,
         skills=skills or _texts(doc.extra.get("skills")),
         outcome=doc.status.value if status is WorkStatus.DONE else None,

@@ -112,9 +112,9 @@ class Diagnosis:
         try:
             child = self.explain(str(finding.evidence["run"]))
         except NotFound:
-            return with_child(finding, "it has not been started yet.", is_stuck=False)
+            return with_child(finding, "it has not been started yet.")
         why = child.findings[0].sentence if child.findings else None
-        return with_child(finding, why, is_stuck=child.is_stuck)
+        return with_child(finding, why)
 
     def _facts(self, workflow_id: str, signs: RunSigns, definition: Definition | str) -> Facts:
         meta = signs.snapshot.meta
@@ -215,7 +215,7 @@ def _telling(told: Told, epoch: int) -> Telling:
     sent, trouble = told.sent, told.trouble(epoch)
     mine = sent if sent is not None and sent.epoch == epoch else None
     return Telling(
-        times=told.times(epoch),
+        times={} if mine is None else mine.by_agent,
         agent_id=None if mine is None else mine.agent_id,
         at=None if mine is None else mine.at,
         failed_agent_id=None if trouble is None else trouble.agent_id,

@@ -23,7 +23,7 @@ from dcf.core.definition import Definition
 from dcf.core.joining import NOTHING_JOINED, Completer, FollowUp, Joined
 from dcf.core.model import RunStatus
 from dcf.core.scopes import with_scopes
-from dcf.errors import Conflict, StateError
+from dcf.errors import Conflict, RunOnHold, StateError
 from dcf.ports import ItemSource
 from dcf.runs.transactions import Run, Transactions
 from dcf.store.runs import Committed
@@ -63,7 +63,7 @@ class FollowUps:
         while pending and done < _MOST:
             try:
                 step = self._do(workflow_id, pending.popleft(), by)
-            except Conflict:
+            except (Conflict, RunOnHold):
                 break  # the claim is granted; the clock does the rest
             self.deliver(workflow_id, step, writer)
             joined = _together(joined, step.answer)

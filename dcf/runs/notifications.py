@@ -135,9 +135,10 @@ class Notifications:
         assert snapshot.meta is not None, "read() raises for a run that does not exist"
         if not is_ready(snapshot.meta, snapshot.states[entry.state or path], snapshot.now):
             return
-        times = self._records.read(workflow_id, (path,)).get(path, NEVER_TOLD).times(entry.epoch)
-        found = Announcement(epoch=entry.epoch, number=times + 1, agent_id=agent_id, at=snapshot.now)
-        self._records.record(workflow_id, path, found)
+        before = self._records.read(workflow_id, (path,)).get(path, NEVER_TOLD)
+        number = before.times(entry.epoch) + 1
+        found = Announcement(epoch=entry.epoch, number=number, agent_id=agent_id, at=snapshot.now)
+        self._records.record(workflow_id, path, found.after(before.sent))
 
     def deliver(self, workflow_id: str, *, payload: Json = None) -> list[Target]:
         """Hand owed notifications to their agents, a page of them. Entries that no agent can take yet stay."""
@@ -203,7 +204,7 @@ class Notifications:
                 rest.append(entry)
                 continue
             targets.append(target_of(entry, told.agent_id, told.delivery, []))
-            handled.append((entry, outcome_of(entry, targets[-1], told.at, None)))
+            handled.append((entry, outcome_of(entry, targets[-1], told.at, NEVER_TOLD)))
         if metrics.current is not None:
             metrics.current.notified([outcome_name(target) for target in targets])
         self._outbox.settle(workflow_id, handled)
@@ -386,10 +387,10 @@ class Notifications:
 
     def _outcome(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, target: Target) -> TellingOutcome:
         """Return what to record of this entry."""
-        about, before = entry.state or PLANNER, None
-        if target.failed:
-            before = self._records.read(workflow_id, (about,)).get(about, NEVER_TOLD).failed
-        return outcome_of(entry, target, snapshot.now, before)
+        about, recorded = entry.state or PLANNER, NEVER_TOLD
+        if target.failed or entry.type != NoticeKind.READY.value:  # a first announcement comes after none
+            recorded = self._records.read(workflow_id, (about,)).get(about, NEVER_TOLD)
+        return outcome_of(entry, target, snapshot.now, recorded)
 
 
 def _is_of_a_scope(state: str | None, source: str | None) -> bool:

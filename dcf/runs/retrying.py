@@ -5,11 +5,12 @@ open. If the run was retried meanwhile, it is all read again. Decides nothing.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from dcf.asl.places import machine_of
 from dcf.asl.state_paths import join, open_scope
-from dcf.core import needs, reopening, retrying
+from dcf.core import holding, needs, reopening, retrying
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.model import StateDoc
@@ -25,6 +26,7 @@ from dcf.values.refusal import Refusal
 if TYPE_CHECKING:
     from dcf.store.runs import Committed
 
+_ALL: Final = 1_000_000
 _AT_ONCE: Final = 2_000
 """Documents that are read in one round trip."""
 
@@ -41,9 +43,17 @@ class RunRetrying:
         self._follow_ups = plane.follow_ups
         self._store = plane.transactions.store
 
-    def retry(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Retried:
-        """Let a run go on where it failed, timed out or was cancelled. Repeating the request gets the same answer."""
+    def retry(
+        self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None, may_release: bool = True
+    ) -> Retried:
+        """Continue a run that failed, timed out, was cancelled or put on hold. A repetition gets the same answer.
+
+        `may_release`: the caller is an operator, who may release a run that is on hold.
+        """
         request = run_request("retry_run", reason, request_id)
+        meta = self._store.read(workflow_id, Reads()).meta
+        if meta is not None and meta.hold is not None:
+            return self._release(workflow_id, request, may_release=may_release)
         for _ in range(_MOST_TRIES):
             run = self._transactions.current_run(workflow_id)
             committed = self._committed(workflow_id, run, self._halt(workflow_id, run.definition), request)
@@ -52,6 +62,14 @@ class RunRetrying:
                 return committed.answer
         raise Conflict("Others kept ending and retrying the run; nothing was written.")
 
+    def _release(self, workflow_id: str, request: RunRequest, *, may_release: bool) -> Retried:
+        reads = Reads(open_states=(0, _ALL), whole_meta=True, run_receipts=(request.key,))
+        decide = partial(holding.release, request=request, may_release=may_release)
+        committed = self._transactions.on_run(workflow_id, reads, decide)
+        self._follow_ups.deliver(workflow_id, committed)
+        assert not isinstance(committed.answer, More), "a release asks for nothing more"
+        return committed.answer
+
     def _committed(
         self, workflow_id: str, run: Run, halt: Halt, request: RunRequest
     ) -> "Committed[Retried | _OtherEnd]":
@@ -59,8 +77,9 @@ class RunRetrying:
             assert snapshot.meta is not None, "on_run() raises for a run that does not exist"
             if not run.is_that_of(snapshot.meta) or retrying.is_outdated(snapshot, halt, request):
                 return Decision(answer=_OtherEnd())
-            return retrying.retry(snapshot, halt, request, run.definition, run.context)
+            return retrying.retry(snapshot, halt, request, run.definition, context)
 
+        context = run.context.risking(may_risk=True)
         reads = _reads(halt, run.definition, request)
         while True:
             found = self._transactions.on_run(workflow_id, reads, decide)

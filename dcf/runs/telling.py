@@ -6,7 +6,7 @@ from dcf.core.decision import Event, Notice
 from dcf.core.notices import TO_HOLDERS, NoticeKind
 from dcf.ports import Delivery, Undelivered
 from dcf.store.outbox import NOTHING_TOLD, OutboxEntry, TellingOutcome
-from dcf.store.told import Announcement, FailedAnnouncement
+from dcf.store.told import Announcement, FailedAnnouncement, Told
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 
@@ -46,18 +46,19 @@ def outcome_name(target: Target) -> str:
     return "sent" if failure is None else failure.value
 
 
-def outcome_of(entry: OutboxEntry, target: Target, now: int, before: FailedAnnouncement | None) -> TellingOutcome:
+def outcome_of(entry: OutboxEntry, target: Target, now: int, recorded: Told) -> TellingOutcome:
     """Return what to record: that the agent was told, or why not; each reason is recorded once per visit.
 
-    `before` is the failure that is recorded so far.
+    `recorded` is what is recorded so far, as far as it matters.
     """
     if target.agent_id is None:
         return NOTHING_TOLD
     is_announcement = target.sent and entry.type != NoticeKind.LEASE_LOST
-    told = _announced(entry, target.agent_id, now) if is_announcement else None
+    told = _announced(entry, target.agent_id, now).after(recorded.sent) if is_announcement else None
     sent = (Event(type="NotificationSent", state=entry.state, data=_shown(entry, target.agent_id)),)
     if not target.failed or entry.type in TO_HOLDERS:
         return TellingOutcome(events=sent if target.sent else (), told=told)
+    before = recorded.failed
     known = before.known if before is not None and before.epoch == entry.epoch else ()
     news = {_reason(*one): one for one in target.failed if _is_worth_telling(one[1])}
     news = {reason: one for reason, one in news.items() if reason not in known}

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from dcf.asl.gate_syntax import read_gates
 from dcf.asl.places import Place
+from dcf.asl.risks import Unmarked
 from dcf.asl.state_paths import ancestors, join
 from dcf.asl.surroundings import RunContext
 from dcf.core import needs
@@ -22,7 +23,8 @@ from dcf.core.definition import Definition, gives_tokens, read_definition
 from dcf.core.grown import is_grown
 from dcf.core.model import Meta, StateDoc
 from dcf.core.scopes import fenced
-from dcf.errors import StoreUnsuitable, UnknownRun, UnknownState
+from dcf.errors import RunOnHold, StoreUnsuitable, UnknownRun, UnknownState
+from dcf.runs.evaluations import Evaluation, Evaluations
 from dcf.runs.kept_scopes import KeptScopes
 from dcf.runs.kept_units import KeptUnits
 from dcf.store.runs import Committed, RunStore
@@ -38,7 +40,7 @@ _CACHED_RUNS = 1024
 
 @record(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The fixed part of a run, which a process may cache."""
+    """The fixed part of a run, which a process may cache. Its `context` gives no leave for risky evaluations."""
 
     definition: Definition
     sha256: str
@@ -72,6 +74,7 @@ class Transactions:
         self._definitions: dict[tuple[str, str | None], Definition] = {}
         self._scopes = KeptScopes()
         self._units = KeptUnits(store)
+        self._evaluations = Evaluations(store)
 
     def run(self, workflow_id: str) -> Run:
         """Return the fixed part of a run, from the cache or the store. Compare it with `meta` before using it."""
@@ -150,13 +153,31 @@ class Transactions:
         probably follows will read.
         """
         run = self.run(workflow_id)
+        with self._evaluations.of(workflow_id, paths, run.sha256) as evaluation:
+            committed = self._by_definition(workflow_id, run, reads, decide, paths, ahead, evaluation)
+            if committed.seen is not None:
+                evaluation.written()
+            return committed
+
+    def _by_definition(
+        self,
+        workflow_id: str,
+        run: Run,
+        reads: Callable[[Run], Reads],
+        decide: ByRun[Answer],
+        paths: tuple[str, ...],
+        ahead: Callable[[Run, Answer], Reads | None],
+        evaluation: Evaluation,
+    ) -> Committed[Answer]:
         needed = reads(run)
         wanted = self._scopes.without(workflow_id, needed)
         while True:
-            guarded = partial(self._guarded, workflow_id, paths, run, needed.scopes, decide)
+            guarded = partial(self._guarded, workflow_id, paths, run, needed.scopes, _risking(evaluation, decide))
             following = partial(self._following, workflow_id, partial(ahead, run))
             found: Committed[Any] = self.store.commit(workflow_id, wanted, guarded, following)
-            if isinstance(found.answer, _Outdated):
+            if isinstance(found.answer, _Risky):
+                evaluation.begin()
+            elif isinstance(found.answer, _Outdated):
                 run = self.load(workflow_id)
                 wanted = needed = reads(run)
             elif isinstance(found.answer, More):
@@ -182,6 +203,7 @@ class Transactions:
         created_at = str(facts.get("created_at") or "")
         secret = str(facts.get("secret") or "")
         context = context_of(workflow_id, definition.name, facts.get("input"), created_at, secret)
+        context = context.risking(may_risk=False)
         sha256 = str(facts.get("definition_sha256"))
         if max(len(self._runs), len(self._definitions)) >= _CACHED_RUNS:
             self._runs.clear()
@@ -256,6 +278,35 @@ def _with_gates(definition: Definition, written: Json) -> tuple[Definition, str]
         return definition, definition.sha256
     gates, known_by = read_gates(written)[0], f"{definition.sha256}+{content_fingerprint(written)}"
     return dataclasses.replace(definition, run_gates=gates), known_by
+
+
+def _risking(evaluation: Evaluation, decide: ByRun[Answer]) -> "_ByRisk[Answer]":
+    """Return the decision with what it risks marked: the outcome takes the marks off. Raise RunOnHold in a held run."""
+
+    def risked(run: Run, snapshot: Snapshot) -> "Decision[Answer | More | _Risky]":
+        hold = None if snapshot.meta is None else snapshot.meta.hold
+        if not evaluation.marks:
+            try:
+                return decide(run, snapshot)
+            except Unmarked:
+                if hold is not None:
+                    raise RunOnHold(hold.text) from None
+                return Decision(answer=_Risky())
+        if hold is not None:
+            raise RunOnHold(hold.text)
+        decision = decide(replace(run, context=run.context.risking(may_risk=True)), snapshot)
+        if decision.changes is None:
+            return decision
+        return replace(decision, changes=replace(decision.changes, evaluated=evaluation.marks))
+
+    return risked
+
+
+_ByRisk: TypeAlias = "Callable[[Run, Snapshot], Decision[Answer | More | _Risky]]"
+
+
+class _Risky:
+    """Returned in place of an answer: the decision evaluates what is risky, and that is not marked yet."""
 
 
 class _Outdated:

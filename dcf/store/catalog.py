@@ -204,7 +204,7 @@ def _row(workflow_id: str, reply: Reply, sums: Reply, *, is_marked: bool) -> Run
     found = load(reply)
     one = {path[2:]: values[0] for path, values in found.items() if values and path != _STATES}
     row = read_row({**one, "states": found.get(_STATES)}, workflow_id, _MOST_STATES)
-    is_stuck = is_marked and row.status is RunStatus.RUNNING and row.paused_at is None and not row.blocked
+    is_stuck = (is_marked or row.blocked) and row.status is RunStatus.RUNNING and row.paused_at is None
     return replace(row, stuck=is_stuck, usage={} if isinstance(sums, Exception) else read_sums(sums))
 
 

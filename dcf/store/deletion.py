@@ -66,7 +66,7 @@ class Deletion:
         (now,) = self._connections.send(("TIME",))
         before = int(now[0]) * SECOND - _BEING_CREATED
         shard = shard_of(workflow_id, self._connections.shards)
-        lists = (in_shard(index, shard) for index in (keys.RUNS, keys.LIVE, keys.STUCK, *STATUS_LISTS))
+        lists = (in_shard(index, shard) for index in (keys.RUNS, keys.LIVE, keys.STUCK, keys.HELD, *STATUS_LISTS))
         indexes = (*lists, keys.due(workflow_id))
         self._connections.send(*(("EVAL", UNLIST, 1, index, workflow_id, before) for index in indexes))
 

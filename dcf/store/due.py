@@ -101,7 +101,7 @@ def _outlived(seen: Attention) -> list[str]:
     if not seen.exists or (seen.is_running and not seen.is_retried):
         return []
     others = [keys.runs_by(Facet.STATUS, status) for status in RunStatus if status != seen.status]
-    return others if seen.is_running else [*others, keys.STUCK, BLOCKED]
+    return others if seen.is_running else [*others, keys.STUCK, keys.HELD, BLOCKED]
 
 
 _TAKEN_OFF: Final = """

@@ -23,13 +23,16 @@ MOST_OWING: Final = 25
 
 @record(frozen=True, slots=True, kw_only=True)
 class Gauges:
-    """Runs by status, stuck and live ones; agents seen; seconds that the clock is late, since it looked, and owed.
+    """Runs by status, and how many are stuck, held and live; the agents seen.
+
+    Seconds: how late the clock is, how long ago it looked, how old the oldest notification owed is.
 
     `open_states` are those of some live runs.
     """
 
     runs: dict[str, int]
     stuck: int
+    held: int
     live: int
     agents: int
     clock_late_s: float
@@ -48,7 +51,7 @@ class GaugeReader:
     def read(self) -> Gauges:
         """Return them as they are now. Raise StoreUnavailable if Redis cannot be reached."""
         shards = self._connections.shards
-        counted = (keys.STUCK, keys.LIVE, *(keys.runs_by("status", status) for status in RunStatus))
+        counted = (keys.STUCK, keys.HELD, keys.LIVE, *(keys.runs_by("status", status) for status in RunStatus))
         sizes: list[Command] = [("ZCARD", key) for index in counted for key in in_every_shard(index, shards)]
         due: list[Command] = [("ZRANGE", key, 0, MOST_OWING - 1, "WITHSCORES") for key in keys.every_due()]
         found = self._connections.send(
@@ -56,12 +59,13 @@ class GaugeReader:
         )  # fmt: skip
         clock, looked_at, agents, *rest = found
         now, lists = micros(clock), rest[len(sizes) :]
-        stuck, live, *by_status = (sum(rest[first : first + shards]) for first in range(0, len(sizes), shards))
+        stuck, held, live, *by_status = (sum(rest[first : first + shards]) for first in range(0, len(sizes), shards))
         first = [float(entries[1]) for entries in lists if entries]
         named = [name.decode() for entries in lists for name in entries[::2]]
         return Gauges(
             runs=dict(zip((status.value for status in RunStatus), by_status, strict=True)),
             stuck=stuck,
+            held=held,
             live=live,
             agents=agents,
             clock_late_s=max(0.0, now - min(first, default=now)) / SECOND,

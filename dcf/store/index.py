@@ -37,7 +37,7 @@ def lists_of(meta: Mapping[str, Json], shard: str) -> tuple[str, ...]:
     """Return every list that a run with this meta document may be on, each once; that of all runs is the last."""
     faceted = [keys.runs_by(facet, value) for facet, value in facets_of(meta)]
     by_agent = [keys.runs_by(Facet.AGENT, agent) for agent in agents_ever(meta)]
-    every = dict.fromkeys((*STATUS_LISTS, BLOCKED, *faceted, *by_agent, keys.STUCK, keys.LIVE, keys.RUNS))
+    every = dict.fromkeys((*STATUS_LISTS, BLOCKED, *faceted, *by_agent, keys.STUCK, keys.HELD, keys.LIVE, keys.RUNS))
     return tuple(in_shard(index, shard) for index in every)
 
 

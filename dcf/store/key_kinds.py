@@ -31,6 +31,7 @@ KEY_KINDS: Final[Mapping[str, KeyKind]] = {
     "timers": KeyKind("cp", ("run",)),
     "scopes": KeyKind("cp", ("run",)),
     "claims": KeyKind("cp", ("run",)),
+    "evaluating": KeyKind("cp", ("run",)),
     "receipts": KeyKind("cp", ("run",)),
     "barrier": KeyKind("cp", ("run",)),
     "secret": KeyKind("cp", ("run",)),

@@ -19,13 +19,14 @@
 | `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
 | `cp:wf:<id>:scopes` | sorted set | opening a Parallel or Map; all that ever were, by their largest size | the run's retention |
 | `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
+| `cp:wf:<id>:evaluating` | hash | a process before a risky evaluation (`core/evaluating.py`): for which state, which process, since when | until it has ended; those of dead processes with the run |
 | `cp:wf:<id>:receipts` | hash | requests that displace another's receipt, and requests about the whole run: what older requests were told | the run's retention |
 | `cp:wf:<id>:usage`, `:usageparts` | hash | completions that report usage: sums of the run; after the commit, those by state, agent and model | the run's retention |
 | `cp:wf:<id>:spent` | stream | the same: reports that are owed to the books (`store/usage.py`) | until they are in the books, a moment later |
 | `cp:idx:usage:owed` | sorted set | the same (before the run's keys): runs that owe reports, by when | a minute after the last report |
 | `cp:idx:usage:<agent or project>:<id>`, and with `:<day>` | hash | moving reports to the books: sums of all time, and of a day | 400 days after the last report |
 | `cp:idx:runs`, `cp:idx:live` | sorted set, on a cluster in 16 shards (`run_lists`) | creation and start (before the run's keys); finalizing | `live` until the run is over, `runs` until a sweep finds it gone |
-| `cp:idx:runs:<facet>:<value>` | sorted set, in such shards | a run's transactions (before the run's keys): runs by creation time that have a status, workflow, version, agent or tag, or that nobody takes (`stuck`) | until the run is deleted, or a sweep finds it gone |
+| `cp:idx:runs:<facet>:<value>` | sorted set, in such shards | a run's transactions (before the run's keys): runs by creation time that have a status, workflow, version, agent or tag, or that are stuck (`stuck`) or on hold (`held`) | until the run is deleted, or a sweep finds it gone |
 | `cp:idx:due:<shard>` | sorted set | a run's transactions (before the run's keys), the clock: live runs by when the clock must look at them, at the latest | until the run is over |
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications, and reading them; trimmed by acknowledging | an event a week, an inbox a week after the last event, one without events 15 minutes after it was looked into |
 | `cp:idx:inbox:<agent>:waiting`, `:taken` | sorted set | delivery and reading: unread events by their turn, the others by when they were handed out | with the inbox |
@@ -83,6 +84,7 @@ from dcf.values.records import record
 RUNS = "cp:idx:runs"
 LIVE = "cp:idx:live"
 STUCK = "cp:idx:runs:stuck"
+HELD = "cp:idx:runs:held"
 KEY_INDEX = "cp:idx:keys"
 AUDIT_TRAIL = "cp:idx:audit"
 DOCUMENTS = "cp:idx:docs"
@@ -268,6 +270,11 @@ class RunKeys:
     def claims(self) -> str:
         """States by the token that claimed them."""
         return self.of("claims")
+
+    @cached_property
+    def evaluating(self) -> str:
+        """Marks of risky evaluations that have begun."""
+        return self.of("evaluating")
 
     @cached_property
     def receipts(self) -> str:

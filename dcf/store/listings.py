@@ -190,6 +190,7 @@ _AGENTS: Final = _List(kind=ListKind.AGENTS, key_of=keys.agent)
 _LISTS: Final[Mapping[str, _List]] = {
     keys.RUNS: _List(kind=ListKind.RUNS, key_of=_meta_of),
     keys.STUCK: _List(kind=ListKind.CATALOG, key_of=_meta_of),
+    keys.HELD: _List(kind=ListKind.CATALOG, key_of=_meta_of),
     keys.LIVE: _List(kind=ListKind.LIVE_RUNS, key_of=_meta_of),
     keys.KEY_INDEX: _List(kind=ListKind.API_KEYS, key_of=keys.access_key),
 }

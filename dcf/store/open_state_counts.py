@@ -68,6 +68,6 @@ def _kind(text: Reply, now: int) -> str | None:
     doc = read_state(found[0]) if isinstance(found, list) and found else None
     if doc is None or doc.status.is_terminal:
         return None
-    if doc.lease.is_live(now):
-        return LEASED
-    return FREE if doc.lease.token is None else EXPIRED
+    if doc.has_lost_lease(now):
+        return EXPIRED
+    return FREE if doc.lease.token is None else LEASED

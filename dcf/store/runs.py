@@ -19,6 +19,7 @@ from dcf.errors import DcfError, StoreUnavailable
 from dcf.store.attempts import Attempts, Overtaken, commit, commit_if, watch_if
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, all_checked, exchange
+from dcf.store.evaluations import EvaluationMarks
 from dcf.store.guards import Unchanged, guarded
 from dcf.store.history import happenings
 from dcf.store.human_tasks import ended_commands
@@ -84,6 +85,7 @@ class RunStore:
         one_packet_from_s: float = WORTHWHILE_S,
     ) -> None:
         self._connections = connections
+        self.marks = EvaluationMarks(connections)
         self._attempts = Attempts(connections=connections, deadline_s=deadline_s, wait_replicas=wait_replicas)
         self._before_commit = before_commit
         self._clock = clock

@@ -4,15 +4,15 @@ Deliveries write two fields per state in one hash: what was sent last and what f
 depends on them is whether a failure is new.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, field
 from typing import Final
 
 from dcf.store.connection import Command, Connections, Reply
 from dcf.store.key_parts import encode_state
 from dcf.store.keys import RunKeys
 from dcf.values.json_text import dump, load
-from dcf.values.records import record
+from dcf.values.records import record, replace
 
 _SENT: Final = "sent:"
 _FAILED: Final = "failed:"
@@ -24,12 +24,28 @@ PLANNER: Final = ""
 
 @record(frozen=True, slots=True, kw_only=True)
 class Announcement:
-    """A state was announced to an agent: for the `number`th time in the visit of this `epoch`, at server time `at`."""
+    """A state was announced to an agent: for the `number`th time in the visit of this `epoch`, at server time `at`.
+
+    `counts` says how many announcements each agent got in this visit, with this one. A first announcement has none.
+    """
 
     epoch: int
     number: int
     agent_id: str
     at: int
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def by_agent(self) -> Mapping[str, int]:
+        """How many announcements each agent got in this visit."""
+        return self.counts or {self.agent_id: 1}
+
+    def after(self, before: "Announcement | None") -> "Announcement":
+        """Return this announcement with the counts of the one before it, if that was in the same visit."""
+        if before is None or before.epoch != self.epoch:
+            return self
+        earlier = before.by_agent
+        return replace(self, counts={**earlier, self.agent_id: earlier.get(self.agent_id, 0) + 1})
 
 
 @record(frozen=True, slots=True, kw_only=True)

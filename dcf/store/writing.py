@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from dcf.core import catalog, codec, entry_codec
-from dcf.core.attention import stuck_mark
+from dcf.core.blockers import read_blockers
 from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
 from dcf.core.gates import GateRecord, write_record
 from dcf.core.growth import Growth, write_growth
@@ -18,6 +18,7 @@ from dcf.core.journal import JournalEntry
 from dcf.core.model import Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.operations import write_run_receipt
 from dcf.core.signals import Signals, write_signals
+from dcf.core.stuck import stuck_mark
 from dcf.core.talk import Talk, write_talk
 from dcf.core.units import Unit, write_unit
 from dcf.store import keys
@@ -89,9 +90,12 @@ def announcements(run: RunKeys, changes: Changes, seen: Snapshot, shards: int = 
             commands += announce(run, found, seen.now, shard)
     commands += opened_commands(run.workflow_id, changes.states)
     commands += listed_commands(run.workflow_id, changes.states) if changes.gates else ()
-    mark = stuck_mark(seen.states, changes)
+    mark = stuck_mark(seen.meta, seen.states, changes)
     if mark is not None:
-        commands.append(_stuck_command(run, seen, shard, is_stuck=mark))
+        commands.append(_mark_command(keys.STUCK, run, seen, shard, is_on=mark))
+    if "blocked_by" in changes.meta:
+        is_on = any(blocker.is_hold for blocker in read_blockers(changes.meta["blocked_by"]))
+        commands.append(_mark_command(keys.HELD, run, seen, shard, is_on=is_on))
     if changes.agents:
         commands += facet_commands(run, {"agents": changes.agents}, _created_at(seen), shard)
     if changes.usage:
@@ -288,9 +292,10 @@ def _faceted(run: RunKeys, changes: Changes, seen: Snapshot, shard: str) -> Iter
         yield from facet_commands(run, changes.meta, _created_at(seen), shard)
 
 
-def _stuck_command(run: RunKeys, seen: Snapshot, shard: str, *, is_stuck: bool) -> Command:
-    index = in_shard(keys.STUCK, shard)
-    return ("ZADD", index, _created_at(seen), run.workflow_id) if is_stuck else ("ZREM", index, run.workflow_id)
+def _mark_command(marked: str, run: RunKeys, seen: Snapshot, shard: str, *, is_on: bool) -> Command:
+    """Return the command that enters the run in a list of those that need help, or takes it off."""
+    index = in_shard(marked, shard)
+    return ("ZADD", index, _created_at(seen), run.workflow_id) if is_on else ("ZREM", index, run.workflow_id)
 
 
 def _created_at(seen: Snapshot) -> int:
@@ -343,6 +348,8 @@ WRITES: Final[Mapping[str, Writer]] = {
     "growth": _growth,
     "units": _units,
     "agents": _agents,
+    "evaluated": lambda packet, run, marks: packet.others.append(("HDEL", run.evaluating, *marks)),
+    "absolved": lambda packet, run, _: packet.deleted.append(run.evaluating),
 }
 """Writer of each row of `Changes`, in the order of writing."""
 

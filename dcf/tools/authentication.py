@@ -35,6 +35,8 @@ _LOOKUPS: Final = 8
 """Concurrent look-ups of keys. They do not use the threads of tools, which callers can exhaust."""
 
 HEALTH_PATHS: Final = frozenset({"/healthz", "/readyz"})
+METRICS_PATH: Final = "/metrics"
+_NOT_LOOKED_UP: Final = "dcf.key_not_looked_up"
 _NOT_SHOWN: Final = "(not kept)"
 
 WhoCalls = Callable[[], Caller]
@@ -69,7 +71,8 @@ class KeyVerifier:
 class Unavailable:
     """Middleware that answers 503 when Redis is unreachable while a key is looked up; clients retry a 503.
 
-    Health checks need no key; a key sent with one is not looked up.
+    Health checks need no key; a key sent with one is not looked up. Metrics say themselves that Redis is unreachable:
+    their endpoint gets the request without its key, and with the mark that `could_not_look_up` reads.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -78,12 +81,25 @@ class Unavailable:
     async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer 503."""
         if scope.get("path") in HEALTH_PATHS:
-            scope["headers"] = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
+            scope = _without_key(scope)
         try:
             await self._app(scope, receive, send)
         except DcfError:  # unauthenticated callers do not get the details of a Redis error
+            if scope.get("path") == METRICS_PATH and not could_not_look_up(scope):
+                await self({**_without_key(scope), _NOT_LOOKED_UP: True}, receive, send)
+                return
             told = {"error": "temporarily_unavailable", "error_description": "Keys cannot be looked up now."}
             await JSONResponse(told, status_code=503, headers={"Retry-After": "1"})(scope, receive, send)
+
+
+def could_not_look_up(scope: Connection) -> bool:
+    """Return True if a request came with a key that could not be looked up, since Redis is unreachable."""
+    return scope.get(_NOT_LOOKED_UP) is True
+
+
+def _without_key(scope: Connection) -> Connection:
+    headers = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
+    return {**scope, "headers": headers}
 
 
 def who_called_over_http() -> Caller:

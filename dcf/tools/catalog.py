@@ -43,7 +43,7 @@ class ListRuns(Arguments):
     )
     until: str | None = Field(default=None, min_length=2, max_length=40, description="Created before.")
     stuck: bool = Field(
-        default=False, description="Only running runs that nobody takes up, or starts, after three reminders."
+        default=False, description="Only running runs in which somebody has to do something before they continue."
     )
     blocked: bool = Field(default=False, description="Only running runs that an open issue blocks.")
     limit: Limit = 20

@@ -1,10 +1,11 @@
 """`GET /metrics` beside /mcp, in the text format of Prometheus: what this process counted, and what Redis says of all.
 
 It is behind the same checks of Host and Origin as /mcp, and asks for an API key with the scope read where /mcp asks for
-keys. It is there only if the process counts (`dcf serve --metrics`).
+keys. While Redis does not answer, no key can be looked up: a caller with a key then gets `dcf_redis_up 0` only. It is
+there only if the process counts (`dcf serve --metrics`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -16,21 +17,22 @@ from starlette.routing import Route
 
 from dcf import metrics
 from dcf.application import Application
-from dcf.core.access import Caller
+from dcf.core.access import NOBODY, Caller
 from dcf.errors import DcfError, RateLimited
 from dcf.metrics import Family, Meters, MetricValues
 from dcf.runs.stuck_causes import StuckCauses
 from dcf.store.gauges import Gauges
-from dcf.tools.authentication import WhoCalls
+from dcf.tools.authentication import METRICS_PATH, WhoCalls, could_not_look_up
 from dcf.tools.http_endpoints import HttpEndpoint
 from dcf.tools.limits import Meter, refuse_excess
 
-PATH: Final = "/metrics"
+PATH: Final = METRICS_PATH
 _TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 UP: Final = Family("dcf_redis_up", "gauge", "1 if Redis answered this scrape; without it the other gauges are missing.")
 RUNS: Final = Family("dcf_runs", "gauge", "Runs by status.", ("status",))
-STUCK: Final = Family("dcf_runs_stuck", "gauge", "Runs that nobody takes up, or starts.")
+STUCK: Final = Family("dcf_runs_stuck", "gauge", "Runs in which somebody has to do something before they continue.")
+HELD: Final = Family("dcf_runs_held", "gauge", "Runs on hold, since evaluations of their expressions ended processes.")
 CAUSES: Final = Family(
     "dcf_stuck_runs", "gauge", "Of the 20 newest stuck runs, how many are stuck for this cause.", ("cause",)
 )
@@ -47,7 +49,7 @@ AGENTS: Final = Family(
 LATE: Final = Family("dcf_clock_late_seconds", "gauge", "How long the run that is due first has waited for a clock.")
 LOOKED: Final = Family("dcf_clock_looked_seconds", "gauge", "Seconds since any clock last looked.")
 OWED: Final = Family("dcf_outbox_age_seconds", "gauge", "Age of the oldest notification owed, of the runs due first.")
-READ: Final = (UP, RUNS, STUCK, CAUSES, OPEN, LIVE, AGENTS, LATE, LOOKED, OWED)
+READ: Final = (UP, RUNS, STUCK, HELD, CAUSES, OPEN, LIVE, AGENTS, LATE, LOOKED, OWED)
 
 
 def metrics_routes(
@@ -86,17 +88,26 @@ class _MetricsEndpoint(HttpEndpoint):
 
     read: Callable[[], list[MetricValues]] = field(kw_only=True)
 
-    async def answer(self, _: Request, body: bytes, caller: Caller) -> Response:  # noqa: ARG002 - nothing is sent
+    def caller_without_key(self, request: Request) -> Caller | None:
+        """Let a caller in whose key could not be looked up: `answer` tells it only that Redis does not answer."""
+        return NOBODY if could_not_look_up(request.scope) else None
+
+    async def answer(self, request: Request, body: bytes, caller: Caller) -> Response:  # noqa: ARG002 - nothing is sent
         """Return the metrics."""
+        if could_not_look_up(request.scope):
+            return _page([_single(UP, 0)])
         if caller.project is not None:
             return PlainTextResponse("A key of one project may not read what is counted of all.", 403)
         try:
             refuse_excess(caller)
         except RateLimited as error:
             return PlainTextResponse(error.message, 429, {"Retry-After": str(max(1, round(error.retry_after_s)))})
-        found = await anyio.to_thread.run_sync(self.read)
-        text = "\n".join([*(line for one in found for line in one.lines()), ""])
-        return Response(text, media_type=_TYPE, headers={"Cache-Control": "no-store"})
+        return _page(await anyio.to_thread.run_sync(self.read))
+
+
+def _page(found: Iterable[MetricValues]) -> Response:
+    text = "\n".join([*(line for one in found for line in one.lines()), ""])
+    return Response(text, media_type=_TYPE, headers={"Cache-Control": "no-store"})
 
 
 def _single(family: Family, value: float) -> MetricValues:
@@ -108,7 +119,7 @@ def _by_name(family: Family, counts: Mapping[str, int]) -> MetricValues:
 
 
 def _values_of(found: Gauges) -> list[MetricValues]:
-    single: dict[Family, float] = {STUCK: found.stuck, LIVE: found.live, AGENTS: found.agents}
+    single: dict[Family, float] = {STUCK: found.stuck, HELD: found.held, LIVE: found.live, AGENTS: found.agents}
     single |= {LATE: found.clock_late_s, OWED: found.outbox_age_s}
     single |= {} if found.clock_looked_s is None else {LOOKED: found.clock_looked_s}
     several = [_single(UP, 1), _by_name(RUNS, found.runs), _by_name(OPEN, found.open_states)]

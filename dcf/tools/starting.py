@@ -231,10 +231,11 @@ def rerun(app: Application, args: RerunRun) -> RunStarted:
 
 
 class RetryRun(Arguments):
-    """Let a run go on that failed, timed out or was cancelled: call this once what made it fail is mended.
+    """Continue a run that failed, timed out, was cancelled or is on hold: call this once the cause is corrected.
 
-    What succeeded is kept, iterations and branches too. The rest is entered again with the input it had, all its
-    attempts and retries. A finalized run is not retried: repeat it with rerun.
+    Only an operator releases a run that is on hold. All that succeeded is kept, iterations and branches too. The
+    rest is entered again with the input it had, all its attempts and retries. A finalized run is not retried: repeat
+    it with rerun.
     """
 
     workflow_id: WorkflowId
@@ -256,7 +257,10 @@ class RunRetried(Answer):
 def retry_run(app: Application, args: RetryRun) -> RunRetried:
     """Let a run go on that did not succeed."""
     require_planner(app, args.workflow_id)
-    answer = app.retrying.retry(args.workflow_id, reason=args.reason, request_id=args.request_id)
+    is_operator = Scope.OPERATE in current_caller().scopes
+    answer = app.retrying.retry(
+        args.workflow_id, reason=args.reason, request_id=args.request_id, may_release=is_operator
+    )
     if isinstance(answer, Refusal):
         return refused(RunRetried, answer, workflow_id=args.workflow_id)
     return RunRetried(

@@ -4,6 +4,7 @@ Leases are read from the runs under way, a page of runs at a time, as no index h
 agents, when they were seen, their skills) is shown to operators only.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -25,18 +26,28 @@ _AGENTS: Final = 50
 
 @record(frozen=True, slots=True, kw_only=True)
 class LeaseRow:
-    """A state that an agent holds. `left_s` is negative once the lease is over and nobody took over."""
+    """A state that an agent holds. `left_s` is negative once the lease has expired and no agent took over.
+
+    While its output is judged, no time runs: then `left_s` is None.
+    """
 
     agent_id: str
     run: str
     state: str
-    left_s: float
+    left_s: float | None
     until: str
     attempts: int
 
     @property
+    def is_over(self) -> bool:
+        """True once the lease has expired and no agent took over."""
+        return self.left_s is not None and self.left_s <= 0
+
+    @property
     def left(self) -> str:
         """The time that is left, in words."""
+        if self.left_s is None:
+            return "while its output is judged"
         return span(self.left_s) if self.left_s > 0 else f"over for {span(-self.left_s)}"
 
 
@@ -45,7 +56,7 @@ def agents_page(visit: Visit, parameters: Mapping[str, str]) -> str:
     cursor, first_agent = parameters.get("cursor") or None, _number(parameters.get("from"))
     at = this_moment()
     listed = visit.ask("list_runs", status="running", limit=_RUNS, cursor=cursor)
-    leases = sorted(_leases(visit, [row["workflow_id"] for row in listed["runs"]]), key=lambda one: one.left_s)
+    leases = sorted(_leases(visit, [row["workflow_id"] for row in listed["runs"]]), key=_soonest)
     sees_all = visit.may("read_health") and visit.caller.project is None
     health = visit.ask("read_health")["facts"] if sees_all else {}
     registered = visit.ask("list_registered_agents")["agents"] if sees_all else []
@@ -59,7 +70,7 @@ def agents_page(visit: Visit, parameters: Mapping[str, str]) -> str:
         at=at,
         here=_link(cursor, first_agent).partition("#")[0],
         leases=leases,
-        over=sum(one.left_s <= 0 for one in leases),
+        over=sum(one.is_over for one in leases),
         agents=[one | {"skills": _skills(visit, one["agent_id"])} for one in shown] if sees_all else shown,
         sees_all=sees_all,
         platforms=health.get("platforms", ()),
@@ -90,10 +101,15 @@ def _leases_of(run: Glance) -> Iterator[LeaseRow]:
             agent_id=lease.owner_agent_id or "",
             run=run.workflow_id,
             state=path,
-            left_s=(lease.expires_at - run.now) / SECOND,
+            left_s=None if state.doc.is_judged else (lease.expires_at - run.now) / SECOND,
             until=to_text(lease.expires_at),
             attempts=state.doc.attempts,
         )
+
+
+def _soonest(one: LeaseRow) -> float:
+    """Return what sorts the lease that ends first before the others."""
+    return math.inf if one.left_s is None else one.left_s
 
 
 def _agents(

@@ -25,6 +25,7 @@ _REFUSED: Final = {
     "unknown_state": 404,
     "rate_limited": 429,
     "internal_error": 500,
+    "store_unavailable": 503,
 }
 _STATUSES: Final = (
     (NotFound, 404),

@@ -29,7 +29,7 @@ class HelpPage(NamedTuple):
 _HELPFUL: Final = frozenset(
     {
         *("notify_next_worker_agent", "notify_if_ready", "release_state_lease", "resolve_state", "resume_run"),
-        *("resolve_issue", "cancel_run", "finalize_workflow", "send_signal"),
+        *("resolve_issue", "cancel_run", "finalize_workflow", "send_signal", "retry_run"),
     }
 )
 _KNOWN: Final = ("workflow_id", "state", "epoch", "issue", "name")

@@ -131,7 +131,7 @@ def mark_of(listed: Listed) -> str:
 
 def word_of(row: Mapping[str, Json]) -> str:
     """Return the word that the list shows for a run: what needs help first."""
-    marks = (name for name in ("stuck", "paused", "blocked") if row.get(name))
+    marks = (name for name in ("paused", "blocked", "stuck") if row.get(name))
     return next(marks, str(row["status"]))
 
 

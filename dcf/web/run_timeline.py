@@ -65,12 +65,8 @@ def timeline_tab(history: History, seen: Glance, address: RunAddress) -> dict[st
 
 def _expired(seen: Glance) -> dict[str, int]:
     """Return when the leases ended that are over, of states that nobody took over."""
-    leases = {path: one.doc.lease for path, one in seen.states.items() if not one.doc.status.is_terminal}
-    return {
-        path: lease.expires_at
-        for path, lease in leases.items()
-        if lease.token is not None and lease.expires_at is not None and not lease.is_live(seen.now)
-    }
+    docs = {path: one.doc for path, one in seen.states.items() if one.doc.has_lost_lease(seen.now)}
+    return {path: doc.lease.expires_at for path, doc in docs.items() if doc.lease.expires_at is not None}
 
 
 def _events(history: History, workflow_id: str) -> tuple[list[Mapping[str, Json]], bool]:

@@ -74,13 +74,14 @@ def holding(view: StateView, now: int) -> str:
 
 
 def _held(view: StateView, now: int) -> str:
-    lease = view.doc.lease
-    return f"{'held by' if lease.is_live(now) else 'lease lost by'} {lease.owner_agent_id}"
+    return f"{'lease lost by' if view.doc.has_lost_lease(now) else 'held by'} {view.doc.lease.owner_agent_id}"
 
 
 def _left(view: StateView, now: int) -> str:
-    """Return how long the lease still is, or since when it has ended."""
+    """Return how long the lease still is, or since when it has ended; while the output is judged, no time runs."""
     expires = view.doc.lease.expires_at
+    if view.doc.is_judged:
+        return f", {_AWAITED['Gate']}"
     if expires is None:
         return ""
     return f", {span(abs(expires - now))} {'left' if view.doc.lease.is_live(now) else 'ago'}"

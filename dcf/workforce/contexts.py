@@ -186,7 +186,9 @@ def _steps(
     where: dict[str, Json] = {"workflow_id": run}
     if agent is not None:
         yield from (_of_state(agent, run, view, one.state) for one in held if one.state in view.states)
-    if view.meta.blocked_by:
+    if view.meta.hold is not None:
+        yield Step(tool="explain_run", arguments=where, why="It says why the run is on hold; an operator releases it.")
+    elif view.meta.blocked_by:
         yield Step(tool="read_journal", arguments=where | {"open": True}, why="Issues block the run; it shows them.")
         if agent is not None and view.meta.planner_agent_id == agent:
             told = {"issue": view.meta.blocked_by[0].issue, "how": "<how it was resolved>", "agent_id": agent}

@@ -60,6 +60,17 @@ def test_it_tells_runs_and_what_each_agent_holds_and_no_token(dcf: Dcf, run: str
     assert "secret-token-of-top" not in text
 
 
+def test_who_waits_for_a_verdict_holds_the_state_and_no_lease_is_over(dcf: Dcf, world: World) -> None:
+    gate = {"name": "review", "kind": "review", "criteria": ["It is short."]}
+    made = started(world, workflow({"A": {"Type": "Task", "Gates": [gate], "End": True}}), agents={"A": "top-judged"})
+    world.try_complete(made, "A", world.acquire(made, "A", "top-judged"), output={})
+    world.expire_lease(made, "A")
+    found = json.loads(dcf("top", "--json").stdout)
+    holds = next(agent["holds"] for agent in found["agents"] if agent["agent"] == "top-judged")
+    assert [(what["state"], what["lease_expires_at"]) for what in holds] == [("A", None)]
+    assert "expired" not in dcf("top").stdout
+
+
 def test_a_run_that_just_ended_is_not_counted_as_running(dcf: Dcf, seed: Seed) -> None:
     seed()
     found = json.loads(dcf("top", "--json").stdout)

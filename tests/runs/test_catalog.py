@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from dcf.core.attention import STUCK_REMINDERS
 from dcf.core.catalog import Facet, RunPage, RunQuery, read_cursor
 from dcf.core.model import RunStatus
+from dcf.core.stuck import STUCK_REMINDERS
 from dcf.errors import InvalidArgument
 from dcf.store import keys
 from dcf.store.catalog import Catalog

@@ -4,10 +4,12 @@ import pytest
 
 from dcf.core.findings import Cause, RunFinding
 from dcf.core.model import RunStatus
+from dcf.core.resolving import Resolve
+from dcf.core.stuck import STUCK_REMINDERS
 from dcf.errors import UnknownRun, UnknownState
 from dcf.store import key_parts, keys
 from dcf.store.agents import AgentRecord
-from dcf.values.instants import SECOND, from_text, to_text
+from dcf.values.instants import from_text, to_text
 from tests.support.ahead import now
 from tests.support.machines import Document, chain, workflow
 from tests.support.scopes import each, parallel, task
@@ -115,37 +117,50 @@ def test_a_state_whose_agent_was_not_told(world: World) -> None:
     assert only(world, run, Cause.NOT_TAKEN).evidence["told_times"] == 2
 
 
+def test_only_notifications_to_the_agent_that_is_named_are_counted(world: World) -> None:
+    run = started(world, chain("A"), agents={"A": "a-before"})
+    for _ in range(2):
+        world.make_due(run, "A")
+        world.notifications.pulse()
+    assert only(world, run, Cause.NOT_TAKEN).evidence["told_times"] == 3
+    world.lifecycle.resolve(run, Resolve(state="A", agents=("a-now",)))
+    world.notifications.deliver_all(run)
+    finding = only(world, run, Cause.NOT_TAKEN)
+    assert "a-now was told once" in finding.sentence
+    world.make_due(run, "A")
+    world.notifications.pulse()
+    assert "a-now was told 2 times" in only(world, run, Cause.NOT_TAKEN).sentence
+
+
 def test_a_state_whose_agent_was_deleted(world: World) -> None:
     agent = f"a-{world.name()}"
     world.records.create(AgentRecord(agent_id=agent, name=agent))
     world.records.delete(agent)
     run = started(world, chain("A", "B"), agents={"A": agent})
     finding = only(world, run, Cause.DELIVERY_FAILED)
-    assert finding.stuck
     assert (finding.evidence["failure"], finding.remedy.tool) == ("unknown_agent", "resolve_state")
     world.records.create(AgentRecord(agent_id=agent, name=agent))
     assert world.notifications.notify(run, "A", reason="again").sent
     only(world, run, Cause.NOT_TAKEN)
 
 
-@rows(("cause", "patience_s"), [("nobody_assigned", 10), ("not_notified", 10), ("not_taken", 60)])
-def test_what_its_agents_may_be_about_to_take_is_not_stuck_yet(world: World, cause: str, patience_s: int) -> None:
-    run = world.create(chain("A"), agents={} if cause == "nobody_assigned" else {"A": "a-1"})
-    world.plane.kick_off(run, "initial")
-    if cause == "not_taken":
-        world.notifications.deliver_all(run)
-    for ago_s, stuck in ((patience_s - 5, False), (patience_s + 5, True)):
-        put(world, run, "A", "lease.ts", f'"{to_text(now(world) - ago_s * SECOND)}"')
-        finding = only(world, run, Cause(cause))
-        assert finding.stuck is stuck
+@rows("cause", ["nobody_assigned", "not_taken"])
+def test_what_its_agents_may_be_about_to_take_is_stuck_once_they_were_reminded_in_vain(
+    world: World, cause: str
+) -> None:
+    run = started(world, chain("A"), agents={} if cause == "nobody_assigned" else {"A": "a-1"})
+    for _ in range(STUCK_REMINDERS):
+        assert not only(world, run, Cause(cause)).stuck
+        world.make_due(run, "A")
+        world.notifications.pulse()
+    assert only(world, run, Cause(cause)).stuck
 
 
-def test_a_run_that_is_about_to_be_started_is_not_stuck_yet(world: World) -> None:
+def test_a_run_that_is_about_to_be_started_is_stuck_once_the_clock_has_found_that_nobody_does(world: World) -> None:
     run = world.create(chain("A"))
     assert not only(world, run, Cause.NOT_STARTED).stuck
-    entered = now(world) - 15 * SECOND
-    world.ask("JSON.SET", world.store.keys(run).meta, "$.created_at", f'"{to_text(entered)}"')
-    put(world, run, "A", "lease.epoch", str(entered))
+    world.make_due(run, "A")
+    world.notifications.pulse()
     assert only(world, run, Cause.NOT_STARTED).stuck
 
 
@@ -200,7 +215,6 @@ def test_an_expired_lease_that_nobody_took_over(world: World) -> None:
     world.acquire(run, "A", "a-1")
     world.expire_lease(run, "A")
     finding = only(world, run, Cause.LEASE_EXPIRED)
-    assert finding.stuck
     assert "were not told" in finding.sentence
     world.make_due(run, "A")
     world.notifications.pulse()

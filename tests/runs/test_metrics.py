@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from dcf import metrics
-from dcf.core.attention import STUCK_REMINDERS
 from dcf.core.decision import Decision, Reads, Snapshot
 from dcf.core.lease import Renew, renew
+from dcf.core.stuck import STUCK_REMINDERS
 from dcf.runs.catalog import RunList
 from dcf.runs.stuck_causes import StuckCauses
 from dcf.store.catalog import Catalog

@@ -13,17 +13,19 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from dcf import metrics
-from dcf.application import Application
+from dcf.application import Application, open_application
 from dcf.core.access import Scope
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
 from dcf.core.lease import Acquire, Release
 from dcf.core.model import Status
 from dcf.core.updates import Update
+from dcf.settings import Settings
+from dcf.store import embedded
 from dcf.tools import metrics_route
 from dcf.tools.server import build_http_app
 from tests.support.paths import ROOT
-from tests.support.restricted import restricted_redis
+from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.tools.calls import ONE_TASK, serving
 
 FAMILIES = (*metrics.COUNTED, *metrics_route.READ)
@@ -117,6 +119,48 @@ def test_a_key_of_one_project_may_not_read_what_is_counted_of_all(site: Applicat
     assert (got.status_code, "dcf_runs" in got.text) == (403, False)
 
 
+def a_scrape_without_redis(
+    folder: Path, headers: Callable[[Application], dict[str, str]], auth: str
+) -> httpx2.Response:
+    """What a server answers once its Redis has ended."""
+    with embedded.start(folder / "data") as server:
+        manager = open_application(Settings.model_validate({"redis_url": server.url, "auth": auth}))
+        application = manager.__enter__()
+        shown = headers(application)
+    try:
+        with serving(build_http_app(application)) as url:
+            return httpx2.get(f"{url}/metrics", headers=shown, timeout=60)
+    finally:
+        manager.__exit__(None, None, None)
+
+
+def test_metrics_say_that_redis_does_not_answer_to_whoever_shows_a_key(tmp_path: Path) -> None:
+    metrics.count().called("list_runs", 0.1)
+    got = a_scrape_without_redis(tmp_path, lambda site: _key(site, Scope.READ), "keys")
+    assert (got.status_code, got.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    (family,) = text_string_to_metric_families(got.text)
+    assert [(one.name, one.value) for one in family.samples] == [("dcf_redis_up", 0)]
+
+
+def test_metrics_say_that_redis_does_not_answer_where_no_key_is_asked_for(tmp_path: Path) -> None:
+    metrics.count().called("list_runs", 0.1)
+    got = a_scrape_without_redis(tmp_path, lambda _: {}, "off")
+    assert got.status_code == 200
+    found = {one.name: one for one in text_string_to_metric_families(got.text)}
+    assert found["dcf_redis_up"].samples[0].value == 0
+    assert "dcf_tool_seconds" in found  # what the process counts itself is there all the same
+
+
+def test_without_redis_a_request_without_a_key_or_with_another_host_learns_nothing(tmp_path: Path) -> None:
+    metrics.count()
+    assert a_scrape_without_redis(tmp_path / "a", lambda _: {}, "keys").status_code == 401
+
+    def strange(site: Application) -> dict[str, str]:
+        return _key(site, Scope.READ) | {"Host": "evil.example"}
+
+    assert a_scrape_without_redis(tmp_path / "b", strange, "keys").status_code == 421
+
+
 def test_a_lease_is_counted_with_the_time_from_ready_and_a_refused_one_by_its_code(site: Application) -> None:
     metrics.count()
     with serving(build_http_app(site)) as url:
@@ -146,10 +190,15 @@ def test_runs_are_counted_by_status_and_no_label_names_one(site: Application) ->
 
 
 @pytest.fixture
-def lonely(replica: Callable[..., Application], short_directory: Path) -> Iterator[Application]:
+def lonely_redis(short_directory: Path) -> Iterator[RestrictedRedis]:
+    with restricted_redis(short_directory / f"metrics-{secrets.token_hex(3)}") as found:
+        yield found
+
+
+@pytest.fixture
+def lonely(replica: Callable[..., Application], lonely_redis: RestrictedRedis) -> Application:
     """A control plane without other runs: of many a sample is counted."""
-    with restricted_redis(short_directory / "metrics") as found:
-        yield replica(auth="keys", redis_url=found.url)
+    return replica(auth="keys", redis_url=lonely_redis.url)
 
 
 def test_open_states_are_leased_late_or_free(lonely: Application, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,6 +221,27 @@ def test_open_states_are_leased_late_or_free(lonely: Application, monkeypatch: p
     assert ended['dcf_states_total{status="entered"}'] == 1
     assert ended['dcf_states_total{status="succeeded"}'] == 1
     assert ended['dcf_state_duration_seconds_count{status="succeeded"}'] == 1
+
+
+def test_a_state_that_waits_for_a_verdict_is_leased_however_long_that_takes(
+    lonely: Application, lonely_redis: RestrictedRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dcf.store.open_state_counts.GOOD_FOR_S", 0.0)
+    metrics.count()
+    gate = {"name": "review", "kind": "review", "criteria": ["It is short."]}
+    task = {"Type": "Task", "Gates": [gate], "End": True}
+    run, state = new_run(lonely, {"asl": {"StartAt": "A", "States": {"A": task}}})
+    token = acquired(lonely, run, state)
+    lonely.control_plane.update(run, Update(state=state, token=token, owner="w", status=Status.SUCCEEDED, output={}))
+    key = lonely.control_plane.transactions.store.keys(run).state(state)
+    with lonely_redis.admin() as admin:
+        admin.execute_command("JSON.SET", key, "$.lease.expires_at", '"2026-01-01T00:00:00.000000Z"')
+    with serving(build_http_app(lonely)) as url:
+        found = _scraped(lonely, url)
+    assert {name: found[f'dcf_open_states{{status="{name}"}}'] for name in ("leased", "expired")} == {
+        "leased": 1,
+        "expired": 0,
+    }
 
 
 def test_a_call_of_a_tool_is_counted_by_its_name(site: Application) -> None:

@@ -5,7 +5,11 @@ them.
 """
 
 from collections.abc import Callable
+from functools import partial
 
+from dcf.core.decision import Reads
+from dcf.core.evaluating import Mark
+from dcf.core.holding import hold
 from dcf.core.human_list import HumanTaskQuery
 from dcf.core.journal import EntryKind
 from dcf.core.journaling import AddEntry
@@ -126,6 +130,13 @@ def blocked(world: World) -> str:
     return run
 
 
+def killed_process(world: World) -> str:
+    run = not_taken(world)
+    deaths = [Mark(mark_id=name, state="A", process=f"host:{name}", since=0) for name in ("1", "2")]
+    world.store.transact(run, Reads(), partial(hold, state="A", deaths=deaths))
+    return run
+
+
 def retry_due(world: World) -> str:
     retry = [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 9, "IntervalSeconds": 3600}]
     run = started(world, workflow({"A": {"Type": "Task", "Retry": retry, "End": True}}), agents={"A": "a-1"})
@@ -171,5 +182,5 @@ CAUSES: tuple[Callable[[World], str], ...] = (
     *(not_started, nobody_assigned, not_notified, not_taken, delivery_failed, lease_held, lease_expired),
     *(keeps_failing, timer_due, paused, clock_late, clock_absent, waiting_for_person, definition_unknown, blocked),
     *(retry_due, waiting_for_callback, waiting_for_signal, waiting_for_child, waiting_for_verdict, waiting_for_answer),
-    *(nothing_open, not_finalized),
+    *(nothing_open, not_finalized, killed_process),
 )

@@ -11,12 +11,15 @@ import pytest
 
 from dcf.application import Application, open_application
 from dcf.core.access import Caller, Scope
-from dcf.core.model import StateDoc
+from dcf.core.lease import Acquire
+from dcf.core.model import StateDoc, Status
+from dcf.core.updates import Update
 from dcf.settings import Settings
 from dcf.store.activity import ActivityRecords
 from dcf.store.agents import AgentRecord
 from dcf.store.connection import Connections, open_pool
 from dcf.values.json_text import dump
+from dcf.values.refusal import Refusal
 from dcf.web.agents_page import agents_page
 from dcf.web.visit import ToolRefused, Visit
 from tests.support.restricted import RestrictedRedis, restricted_redis
@@ -94,6 +97,24 @@ def test_what_is_over_comes_first_and_asks_why_nobody_took_over(here: Applicatio
     assert page.index(f'href="/ui/runs/{over}"') < page.index(f'href="/ui/runs/{live}"')
     assert f'href="/ui/why?run={over}&amp;state=A"' in page
     assert "1 lease is over" in text_of(page)
+
+
+def test_the_lease_of_what_is_judged_is_never_over(here: Application, onlooker: Connections) -> None:
+    gate = {"name": "review", "kind": "review", "criteria": ["It is short."]}
+    document = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "Gates": [gate], "End": True}}}}
+    visit, run = visit_of(here), f"r-{secrets.token_hex(5)}"
+    visit.ask("start_run", workflow_json=document, workflow_id=run)
+    wish = Acquire(state="A", owner="ann", token=f"token-{secrets.token_hex(8)}", ttl_s=60)
+    here.control_plane.acquire(run, wish)
+    done = Update(state="A", token=wish.token, owner="ann", status=Status.SUCCEEDED, output={})
+    answer = here.control_plane.update(run, done)
+    assert isinstance(answer, Refusal)
+    assert answer.code == "review_running"
+    expire(here, onlooker, run)
+    page = agents_page(visit, {})
+    row = page[: page.index(f'href="/ui/runs/{run}"')].rpartition("<tr>")[2]
+    assert "while its output is judged" in row
+    assert "over" not in text_of(row)
 
 
 def test_leases_of_older_runs_are_a_page_further(here: Application) -> None:

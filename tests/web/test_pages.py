@@ -2,15 +2,18 @@
 
 import re
 import secrets
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dcf.application import Application
+from dcf.application import Application, open_application
 from dcf.core.answers import Leased
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
 from dcf.core.lease import Acquire
+from dcf.settings import Settings
+from dcf.store import embedded
 from dcf.tools.server import build_http_app
 from dcf.web.site import build_site, pages
 from tests.support.tables import rows
@@ -50,6 +53,18 @@ async def test_the_list_shows_a_run_with_its_status_and_a_link_to_its_page(
     assert f'<a href="/ui/runs/{run}">{run}</a>' in page.text
     assert re.search(rf'<td data-run="{run}" class="running">▶ running', page.text)
     assert re.search(r"<b data-count=.runs.>[1-9][0-9]*</b> in all", page.text)
+
+
+async def test_the_list_says_503_while_redis_does_not_answer(short_directory: Path) -> None:
+    with embedded.start(short_directory / "soon-gone") as server:
+        manager = open_application(Settings.model_validate({"redis_url": server.url, "auth": "off"}))
+        visitor = Visitor(build_site(manager.__enter__()))
+        assert (await visitor.get("/ui/runs")).status_code == 200
+    try:
+        answer = await visitor.get("/ui/runs")
+    finally:
+        manager.__exit__(None, None, None)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
 
 
 async def test_the_filters_of_the_list_are_in_its_address(application: Application, visitor: Visitor) -> None:

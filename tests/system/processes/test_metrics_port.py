@@ -1,6 +1,8 @@
 """`dcf serve --metrics-port`: metrics on a port of their own, behind a key all the same; one signal ends both."""
 
 import json
+import os
+import signal
 
 import httpx2
 import pytest
@@ -25,6 +27,12 @@ def test_metrics_are_on_a_port_of_their_own_behind_a_key_and_end_with_the_server
     assert page.status_code == 200
     families = {family.name: family for family in text_string_to_metric_families(page.text)}
     assert families["dcf_redis_up"].samples[0].value == 1
+    os.kill(site.redis_pid(), signal.SIGSTOP)
+    try:
+        (family,) = text_string_to_metric_families(httpx2.get(url, headers=headers, timeout=LONG).text)
+    finally:
+        os.kill(site.redis_pid(), signal.SIGCONT)
+    assert [(one.name, one.value) for one in family.samples] == [("dcf_redis_up", 0)]
     process.terminate()
     process.wait(LONG)
     assert "Traceback" not in site.said(process)

@@ -1,10 +1,11 @@
 """What the clock finds when it looks at an open state."""
 
 from dcf.core.answers import Owed
-from dcf.core.attention import MOST_REMINDERS, REMINDER_DELAY, hasten, look, stuck_mark
+from dcf.core.attention import MOST_REMINDERS, REMINDER_DELAY, hasten, look
 from dcf.core.codec import read_state
 from dcf.core.decision import Changes, Snapshot
 from dcf.core.model import RunStatus, StateDoc, Status
+from dcf.core.stuck import is_stuck
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump
 from tests.support.tables import rows
@@ -194,7 +195,7 @@ def test_a_run_that_was_not_started_is_not_announced_by_the_clock_and_found_stuc
         made.look_in_time("A")
     assert [delay // SECOND for delay in delays] == [60, 120, 240]
     assert (made.notices, made.events[before:]) == ([], [])
-    assert stuck_mark({}, Changes(states=made.states)) is True
+    assert is_stuck(meta(is_started=False), made.states.values())
     made.kick_off()
     made.look_in_time("A")
     assert [notice.type for notice in made.notices] == ["state_ready", "reminder-1"]

@@ -2,12 +2,14 @@
 
 from typing import Any
 
-from dcf.core.attention import STUCK_REMINDERS, stuck_mark
+from dcf.core.blockers import read_blockers
 from dcf.core.catalog import Cursor, Facet, RunQuery, RunRow, facets_of, read_cursor, read_row
 from dcf.core.decision import Changes
-from dcf.core.model import RunStatus, StateDoc, Status
+from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
 from dcf.core.retention import RetentionPolicy
+from dcf.core.stuck import NO_PROGRESS_FOR, STUCK_REMINDERS, is_stuck, stuck_mark
 from dcf.values.instants import SECOND
+from dcf.values.records import replace
 from tests.support.tables import rows
 
 SHA = "0123456789abcdef" * 4
@@ -87,6 +89,10 @@ def test_a_row_says_whether_its_run_is_paused_and_how_far_it_is() -> None:
 
 
 WAITING = StateDoc(reminders=STUCK_REMINDERS)
+RUNNING = Meta(status=RunStatus.RUNNING, definition_sha256="")
+BLOCKED = {"issue": "j1", "text": "The rates are missing.", "since": "2026-01-01T00:00:00Z"}
+HELD = Lease(token="t", ts=1, expires_at=2)
+HOUR = NO_PROGRESS_FOR
 
 
 @rows(
@@ -99,17 +105,37 @@ WAITING = StateDoc(reminders=STUCK_REMINDERS)
         (WAITING, StateDoc(status=Status.FAILED, reminders=STUCK_REMINDERS), {}, False),
         (StateDoc(), StateDoc(start_reminders=1), {}, True),
         (StateDoc(), StateDoc(status=Status.RUNNING), {}, None),
-        (StateDoc(start_reminders=1), StateDoc(start_reminders=1), {"started_at": "now"}, True),
+        (StateDoc(start_reminders=1), StateDoc(start_reminders=1), {"started_at": "now"}, False),
+        (StateDoc(), StateDoc(retries=1), {}, None),
+        (StateDoc(), StateDoc(retries=2), {}, True),
+        (StateDoc(retries=2), StateDoc(retries=2, lease=HELD), {}, False),
+        (StateDoc(), StateDoc(attempts=3, lease=HELD, reminders=1), {}, True),
+        (StateDoc(), StateDoc(started_at=HOUR, lease=replace(HELD, ts=2 * HOUR + 1)), {}, True),
+        (StateDoc(), StateDoc(started_at=HOUR, lease=replace(HELD, ts=2 * HOUR)), {}, None),
+        (StateDoc(), WAITING, {"paused_at": "now"}, False),
+        (WAITING, WAITING, {"paused_at": None}, True),
+        (StateDoc(), StateDoc(), {"blocked_by": [BLOCKED]}, True),
     ],
 )
-def test_a_run_is_marked_as_stuck_by_reminders_in_vain_and_unmarked_by_what_follows(
+def test_a_run_is_marked_as_stuck_once_somebody_has_to_help_and_unmarked_by_what_follows(
     before: StateDoc, after: StateDoc, meta: dict[str, Any], mark: bool | None
 ) -> None:
-    assert stuck_mark({"A": before}, Changes(states={"A": after}, meta=meta)) is mark
+    assert stuck_mark(RUNNING, {"A": before}, Changes(states={"A": after}, meta=meta)) is mark
 
 
 def test_starting_a_run_unmarks_it() -> None:
-    assert stuck_mark({}, Changes(meta={"started_at": "now"})) is False
+    assert stuck_mark(RUNNING, {}, Changes(meta={"started_at": "now"})) is False
+
+
+def test_a_run_that_is_blocked_stays_marked_until_it_is_not_and_one_that_is_paused_is_not() -> None:
+    blocked = replace(RUNNING, blocked_by=read_blockers([BLOCKED]))
+    assert stuck_mark(blocked, {"A": WAITING}, Changes(states={"A": StateDoc(status=Status.SUCCEEDED)})) is None
+    assert stuck_mark(blocked, {"A": StateDoc()}, Changes(meta={"blocked_by": None})) is False
+    assert stuck_mark(blocked, {"A": WAITING}, Changes(meta={"blocked_by": None})) is True
+    paused = replace(RUNNING, is_paused=True)
+    assert stuck_mark(paused, {}, Changes(states={"A": WAITING})) is None
+    assert stuck_mark(paused, {"A": WAITING}, Changes(meta={"paused_at": None})) is True
+    assert (is_stuck(blocked, []), is_stuck(replace(blocked, is_paused=True), [WAITING])) == (True, False)
 
 
 def test_a_policy_says_when_a_run_finalizes_itself_and_how_long_it_is_kept() -> None:

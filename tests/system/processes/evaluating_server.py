@@ -1,0 +1,32 @@
+"""A server whose risky evaluations last: python -m ... ARGUMENTS of `dcf`.
+
+`evaluating.entered` in the folder that DCF_TEST_HOOKS names gets the process id when an evaluation begins; it goes on
+once `evaluating.go` exists.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dcf.asl.jsonata import Query
+from dcf.asl.jsonata_evaluation import Valueless
+from dcf.asl.surroundings import Surroundings
+from dcf.cli.app import main
+from tests.support.waiting import wait_until
+
+HOOKS = Path(os.environ["DCF_TEST_HOOKS"])
+EVALUATE = Query._evaluate
+
+
+def lasting(self: Query, document: Mapping[str, Any], around: Surroundings) -> str | Valueless:
+    if not self.compiled.is_plain:
+        with (HOOKS / "evaluating.entered").open("a") as entered:
+            entered.write(f"{os.getpid()}\n")
+        wait_until((HOOKS / "evaluating.go").exists, 600)
+    return EVALUATE(self, document, around)
+
+
+if __name__ == "__main__":
+    Query._evaluate = lasting  # type: ignore[method-assign]
+    main()
