@@ -111,7 +111,7 @@ def write_lease(lease: Lease) -> dict[str, Json]:
         "ttl_s": lease.ttl_s,
         "epoch": lease.epoch,
         "expires_at": _text(lease.expires_at),
-    }
+    } | ({"awaits_sign": True} if lease.awaits_sign else {})
 
 
 def read_state(document: Json) -> StateDoc:
@@ -232,6 +232,7 @@ def _lease(found: Json, epoch: Json) -> Lease:
         ttl_s=ttl_s,
         epoch=count_of(fields.get("epoch", epoch)),
         expires_at=expires_at,
+        awaits_sign=fields.get("awaits_sign") is True,
     )
 
 

@@ -62,7 +62,8 @@ class Lease:
     """The lease on a state: who may write it, and until when. Times in server microseconds, `ttl_s` in seconds.
 
     `epoch` is the fencing token that outside systems can compare: it only grows. Each entered state starts from the
-    epoch of the completion that entered it (docs/decisions/fencing.md).
+    epoch of the completion that entered it (docs/decisions/fencing.md). While it `awaits_sign`, no call came with its
+    token, and it may end before `ttl_s` is over (`core/first_terms.py`).
     """
 
     token: str | None = None
@@ -71,6 +72,7 @@ class Lease:
     ttl_s: int | None = None
     epoch: int = 0
     expires_at: int | None = None
+    awaits_sign: bool = False
 
     def is_live(self, now: int) -> bool:
         """Return True if the lease is held and has not expired. Without a readable expiry it counts as expired."""
