@@ -44,10 +44,8 @@ _AT_LIMIT: Final = "at_limit"
 class AwaitWorkflowEvent(Arguments):
     """Wait for your next piece of work, which comes leased, with its input and `next` calls; on 'timeout' call again.
 
-    Until a call has its lease_token, the lease is short (`sign_within_s`: renew it before), and the same work comes
-    again when you ask: the answer may have been lost.
-
-    Other events (a run ended, a lease was lost) have no `work`; acknowledge them, or they come again.
+    Renew within `sign_within_s` what takes longer. Other events (a run ended, a lease was lost) have no `work`;
+    acknowledge them, or they come again.
     """
 
     agent_id: AgentId
@@ -87,7 +85,8 @@ class AwaitWorkflowEvent(Arguments):
 class WorkflowEvent(Answer):
     """The event and its work, or a timeout. `acknowledged`: whether the event of ack_message_id was still there.
 
-    `repeated`: the work is what an earlier call with this request_id was given.
+    `repeated`: the work is what an earlier call with this request_id was given; without one, an earlier call of the
+    same caller, until a call has the lease_token: its answer may have been lost.
     """
 
     agent_id: str | None = None

@@ -122,7 +122,6 @@ def acquire_state_lease(app: Application, args: AcquireStateLease) -> LeaseGrant
 class ClaimReadyState(Arguments):
     """Get the next piece of work without waiting: leases a ready state of the run that you may take.
 
-    Until you use its lease_token, the same call brings the same work again: its answer may have been lost.
     Code nothing_ready means: wait with await_workflow_event, or call again after retry_after_s.
     """
 
@@ -139,7 +138,10 @@ class ClaimReadyState(Arguments):
 
 
 class ReadyClaimed(LeaseGranted):
-    """The lease and the state as they are now, and `work`. With claim_next, `more_work` has the others."""
+    """The lease and the state as they are now, and `work`. With claim_next, `more_work` has the others.
+
+    Until a call has its lease_token, the same caller gets the same work again: the answer may have been lost.
+    """
 
     more_work: list[dict[str, Any]] = Field(default_factory=list)
 
