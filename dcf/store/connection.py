@@ -7,6 +7,7 @@ section 3).
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
@@ -26,6 +27,11 @@ from dcf.store.routes import RoutedConnection
 Command: TypeAlias = tuple[str | bytes | int | float, ...]
 Reply: TypeAlias = Any
 Answer = TypeVar("Answer")
+Exchange: TypeAlias = "Callable[[Connection, Sequence[Command]], list[Reply]]"
+Sending: TypeAlias = "Callable[[Connection, Sequence[Command], Exchange], list[Reply]]"
+
+SENDING: ContextVar["Sending | None"] = ContextVar("dcf_sending", default=None)
+"""How packets are exchanged where it is not as they are (`reserve`). Every operation would have to pass it on."""
 
 CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, OSError)
 """Errors after which it is unknown whether the server did the work; `faults.PassingError` is one of them."""
@@ -221,6 +227,11 @@ class Lent:
 
 def exchange(connection: Connection, commands: Sequence[Command]) -> list[Reply]:
     """Send commands in one packet and read all replies. Error replies are returned, not raised."""
+    sending = SENDING.get()
+    return _exchanged(connection, commands) if sending is None else sending(connection, commands, _exchanged)
+
+
+def _exchanged(connection: Connection, commands: Sequence[Command]) -> list[Reply]:
     watches = vars(connection).pop(_WATCHES, False)
     kind: object = connection.__class__
     if kind is RoutedConnection:

@@ -130,7 +130,9 @@ def refusal(error: redis.ResponseError, place: str | None = None) -> StoreUnavai
 
 def _passing(code: str, place: str | None = None) -> StoreUnavailable:
     message, remedy = _PASSING[code]
-    return StoreUnavailable(message, f"{remedy}, then repeat the call.", place=place, remedy=f"{remedy}.")
+    found = StoreUnavailable(message, f"{remedy}, then repeat the call.", place=place, remedy=f"{remedy}.")
+    found.is_full = code == "OOM"
+    return found
 
 
 def connection_error(error: Exception, place: str | None) -> StoreUnavailable:

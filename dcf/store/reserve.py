@@ -1,0 +1,186 @@
+"""The reserve for what frees memory: cancelling, finalizing, deleting and expiring runs write although Redis is full.
+
+Redis refuses commands that may need memory once it uses `maxmemory`, but not a script that is marked `allow-oom`. So
+the reserve is what the machine has beyond `maxmemory`, and nothing else can use it up: only what runs within `freeing`
+or `with_reserve` sends its writes that way. Each of these operations writes little, and ends in less being kept.
+
+Between MULTI and EXEC no such script is accepted. In place of WATCH, a transaction that finds Redis full is tried again
+with the digests of the keys that it would watch; one script compares these and writes.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial, wraps
+from typing import Concatenate, Final, ParamSpec, TypeVar
+
+from dcf.errors import StoreUnavailable
+from dcf.store.connection import SENDING, Command, Connection, Exchange, Reply, Sending
+from dcf.values.records import record
+
+Result = TypeVar("Result")
+Self = TypeVar("Self")
+Given = ParamSpec("Given")
+
+_ALLOWED: Final = "#!lua flags=allow-oom\n"
+_PLAIN: Final = "#!lua\n"
+_MARK: Final = "#!"
+
+_GROWS: Final = frozenset({"SET", "JSON.SET", "HSET", "HINCRBY", "ZADD", "XADD"})
+"""Commands of one key that Redis refuses when it is full."""
+
+_ONE: Final = f"{_ALLOWED}return redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2))"
+
+_DIGESTS: Final = """#!lua flags=no-writes
+local found = {}
+for at, key in ipairs(KEYS) do found[at] = redis.sha1hex(redis.call('DUMP', key) or '') end
+return found
+"""
+
+# KEYS: those that are watched, then those that are written. ARGV: how many are watched, their digests, then for each
+# command the number of its words, and its words.
+COMMIT: Final = f"""{_ALLOWED}
+local watched = tonumber(ARGV[1])
+for at = 1, watched do
+  if redis.sha1hex(redis.call('DUMP', KEYS[at]) or '') ~= ARGV[at + 1] then return false end
+end
+local at, results = watched + 2, {{}}
+while ARGV[at] do
+  local words = tonumber(ARGV[at])
+  results[#results + 1] = redis.pcall(unpack(ARGV, at + 1, at + words))
+  at = at + words + 1
+end
+return results
+"""
+"""Carries out a transaction, if the keys that it watches are as they were."""
+
+_WATCHED: Final = "dcf_digests"
+"""Attribute of a connection: the keys that a transaction rests on, with their digests."""
+
+
+@contextmanager
+def freeing() -> Iterator[None]:
+    """Let the scripts and single commands of this block use the reserve."""
+    with _sending(SENDING.get() or _by_scripts):
+        yield
+
+
+def with_reserve(work: Callable[[], Result]) -> Result:
+    """Return what `work` returns, which may use the reserve. It must be safe to repeat, and is where Redis is full."""
+    if SENDING.get() is _all:
+        return work()
+    with freeing():
+        try:
+            return work()
+        except StoreUnavailable as error:
+            if not error.is_full:
+                raise
+            with _sending(_all):
+                return work()
+
+
+def frees_memory(
+    method: Callable[Concatenate[Self, Given], Result],
+) -> Callable[Concatenate[Self, Given], Result]:
+    """Let a method use the reserve. It must be safe to repeat."""
+
+    @wraps(method)
+    def freed(self: Self, *args: Given.args, **more: Given.kwargs) -> Result:
+        return with_reserve(lambda: method(self, *args, **more))
+
+    return freed
+
+
+def _by_scripts(connection: Connection, commands: Sequence[Command], exchange: Exchange) -> list[Reply]:
+    """Exchange a packet whose scripts and single writes Redis accepts when it is full."""
+    return _exchanged(connection, commands, exchange, transactions=False)
+
+
+def _all(connection: Connection, commands: Sequence[Command], exchange: Exchange) -> list[Reply]:
+    """Exchange a packet of which Redis accepts everything when it is full."""
+    return _exchanged(connection, commands, exchange, transactions=True)
+
+
+def _exchanged(
+    connection: Connection, commands: Sequence[Command], exchange: Exchange, *, transactions: bool
+) -> list[Reply]:
+    """Return the replies to the commands as they were given."""
+    kind = _part_of_transaction if transactions else _part
+    parts = [kind(connection, commands[first:end]) for first, end in _parts(commands)]
+    replies = iter(exchange(connection, [one for part in parts for one in part.sent]))
+    return [reply for part in parts for reply in part.told([next(replies) for _ in part.sent])]
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A command of a packet, or all from MULTI to EXEC: what is sent for it, and what its replies stand for."""
+
+    sent: Sequence[Command]
+    told: Callable[[list[Reply]], list[Reply]] = list
+
+
+def _parts(commands: Sequence[Command]) -> Iterator[tuple[int, int]]:
+    """Yield where the parts of a packet begin and end."""
+    at = 0
+    while at < len(commands):
+        end = at + 1
+        if commands[at][0] == "MULTI":
+            end += next(more for more, one in enumerate(commands[at + 1 :], 1) if one[0] == "EXEC")
+        yield at, end
+        at = end
+
+
+def _part(_: Connection, commands: Sequence[Command]) -> _Part:
+    return _Part(sent=commands if len(commands) > 1 else [_allowed(commands[0])])
+
+
+def _part_of_transaction(connection: Connection, commands: Sequence[Command]) -> _Part:
+    first, inner = commands[0], commands[1:-1]
+    if first[0] == "WATCH":
+        keys = first[1:]
+        return _Part(sent=[("EVAL", _DIGESTS, len(keys), *keys)], told=partial(_kept, connection, keys))
+    if first[0] != "MULTI" or any(one[0] == "EVAL" for one in inner):
+        return _part(connection, commands)
+    watched, digests = vars(connection).pop(_WATCHED, ((), ()))
+    return _Part(sent=[_commit(watched, digests, inner)], told=partial(_executed, len(inner)))
+
+
+def _allowed(command: Command) -> Command:
+    """Return the command as Redis accepts it when it is full."""
+    name = command[0]
+    if name in _GROWS:
+        return ("EVAL", _ONE, 1, command[1], name, *command[2:])
+    return (name, allowed(str(command[1])), *command[2:]) if name == "EVAL" else command
+
+
+def allowed(script: str) -> str:
+    """Return a script as Redis accepts it when it is full; one with flags of its own says itself what it may."""
+    plain = script.removeprefix(_PLAIN)
+    return script if plain.startswith(_MARK) else _ALLOWED + plain
+
+
+def _commit(watched: Command, digests: Sequence[bytes], commands: Sequence[Command]) -> Command:
+    from dcf.store.cluster_keys import key_places  # noqa: PLC0415 - only where Redis is full
+
+    written = dict.fromkeys(one[at] for one in commands for at in key_places(one))
+    words = [word for one in commands for word in (len(one), *one)]
+    return ("EVAL", COMMIT, len(watched) + len(written), *watched, *written, len(watched), *digests, *words)
+
+
+def _executed(count: int, replies: list[Reply]) -> list[Reply]:
+    return [b"OK", *[b"QUEUED"] * count, *replies]
+
+
+def _kept(connection: Connection, watched: Command, replies: list[Reply]) -> list[Reply]:
+    """Keep the digests for the commit over this connection."""
+    (digests,) = replies
+    vars(connection)[_WATCHED] = (watched, digests if isinstance(digests, list) else ())
+    return replies
+
+
+@contextmanager
+def _sending(how: Sending) -> Iterator[None]:
+    before = SENDING.set(how)
+    try:
+        yield
+    finally:
+        SENDING.reset(before)
