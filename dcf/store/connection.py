@@ -18,6 +18,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
+from dcf import metrics
 from dcf.errors import StoreUnavailable
 from dcf.store import faults
 from dcf.store.packets import IN_PACKETS
@@ -271,7 +272,7 @@ def all_checked(replies: list[Reply]) -> list[Reply]:
     """Return the replies; if one is an error, raise as `checked` does."""
     for reply in replies:
         if isinstance(reply, redis.ResponseError):
-            raise faults.reply_error(reply)
+            raise _error_of(reply)
     return replies
 
 
@@ -279,7 +280,15 @@ def checked(reply: Reply) -> Reply:
     """Return the reply; if it is an error, raise dcf's error for it, or a connection error."""
     if not isinstance(reply, redis.ResponseError):
         return reply
-    raise faults.reply_error(reply)
+    raise _error_of(reply)
+
+
+def _error_of(reply: redis.ResponseError) -> Exception:
+    """Return the error to raise for an error reply; count a write that was rejected."""
+    reason = None if metrics.current is None else faults.rejection(reply)
+    if metrics.current is not None and reason is not None:
+        metrics.current.rejected(reason)
+    return faults.reply_error(reply)
 
 
 def _checked_but_for_group(reply: Reply) -> Reply:

@@ -22,7 +22,7 @@ _LATER: Final = "Wait a few seconds"
 _PASSING: Final[Mapping[str, tuple[str, str]]] = {
     "OOM": (
         "Redis refuses writes: its memory is full (OOM).",
-        "Free memory or raise its maxmemory",
+        "Delete runs that are over (dcf prune --older-than 7d), cancel others (dcf cancel RUN), or raise its maxmemory",
     ),
     "MISCONF": (
         "Redis refuses writes: its disk is full or it cannot save (MISCONF).",
@@ -76,6 +76,10 @@ _WITHOUT_CODE: Final[Mapping[str, str]] = {
 """Codes for replies that have none: of a server alone, and to a script that met a key which is not there now."""
 
 _UNKNOWN: Final = re.compile(r"unknown (?:sub)?command '?([a-z.|]{1,40})", re.IGNORECASE)
+
+
+_REJECTED: Final[Mapping[str, str]] = {"OOM": "memory", "MISCONF": "disk", "NOREPLICAS": "replicas"}
+"""Why Redis rejects writes, as a metric shows it, by the code of the error reply."""
 
 
 class PassingError(redis.ConnectionError):
@@ -152,6 +156,11 @@ def connection_error(error: Exception, place: str | None) -> StoreUnavailable:
         return StoreUnavailable("Redis did not answer in time.", place=place)
     reason = _reason(error)
     return StoreUnavailable(f"Redis cannot be reached{'' if reason is None else f': {reason}'}.", place=place)
+
+
+def rejection(error: redis.ResponseError) -> str | None:
+    """Return why Redis rejects writes, if this reply says so."""
+    return _REJECTED.get(_code(error))
 
 
 def is_refused(error: redis.ResponseError) -> bool:

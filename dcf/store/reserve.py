@@ -25,10 +25,14 @@ _ALLOWED: Final = "#!lua flags=allow-oom\n"
 _PLAIN: Final = "#!lua\n"
 _MARK: Final = "#!"
 
-_GROWS: Final = frozenset({"SET", "JSON.SET", "HSET", "HINCRBY", "ZADD", "XADD"})
-"""Commands of one key that Redis refuses when it is full."""
+_GROWS: Final = {"SET": 1, "JSON.SET": 1, "HSET": 1, "HINCRBY": 1, "ZADD": 1, "XADD": 1, "XGROUP": 2}
+"""Commands of one key that Redis refuses when it is full, and where the key is."""
 
-_ONE: Final = f"{_ALLOWED}return redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2))"
+_ONE: Final = f"""{_ALLOWED}
+local words = {{unpack(ARGV, 2)}}
+table.insert(words, tonumber(ARGV[1]), KEYS[1])
+return redis.call(unpack(words))
+"""
 
 _DIGESTS: Final = """#!lua flags=no-writes
 local found = {}
@@ -147,8 +151,9 @@ def _part_of_transaction(connection: Connection, commands: Sequence[Command]) ->
 def _allowed(command: Command) -> Command:
     """Return the command as Redis accepts it when it is full."""
     name = command[0]
-    if name in _GROWS:
-        return ("EVAL", _ONE, 1, command[1], name, *command[2:])
+    at = _GROWS.get(str(name))
+    if at is not None:
+        return ("EVAL", _ONE, 1, command[at], at + 1, *command[:at], *command[at + 1 :])
     return (name, allowed(str(command[1])), *command[2:]) if name == "EVAL" else command
 
 
