@@ -164,7 +164,7 @@ class Meters:
             _Histogram(READY),
         )
         self._states, self._durations = _LabelledCounts(STATES), _Histogram(DURATION)
-        self._rejected = _LabelledCounts(REJECTED)
+        self._rejected = _LabelledCounts(REJECTED, {(reason,): 0 for reason in ("disk", "memory", "replicas")})
         self._ready_since: dict[tuple[str, str], int] = {}
 
     def committed(self, workflow_id: str, changes: Changes, now: int) -> None:

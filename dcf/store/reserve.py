@@ -108,14 +108,14 @@ def _exchanged(
     connection: Connection, commands: Sequence[Command], exchange: Exchange, *, transactions: bool
 ) -> list[Reply]:
     """Return the replies to the commands as they were given."""
-    kind = _part_of_transaction if transactions else _part
+    kind = _translated_transaction if transactions else _translated
     parts = [kind(connection, commands[first:end]) for first, end in _parts(commands)]
     replies = iter(exchange(connection, [one for part in parts for one in part.sent]))
     return [reply for part in parts for reply in part.told([next(replies) for _ in part.sent])]
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _Translation:
     """A command of a packet, or all from MULTI to EXEC: what is sent for it, and what its replies stand for."""
 
     sent: Sequence[Command]
@@ -133,19 +133,19 @@ def _parts(commands: Sequence[Command]) -> Iterator[tuple[int, int]]:
         at = end
 
 
-def _part(_: Connection, commands: Sequence[Command]) -> _Part:
-    return _Part(sent=commands if len(commands) > 1 else [_allowed(commands[0])])
+def _translated(_: Connection, commands: Sequence[Command]) -> _Translation:
+    return _Translation(sent=commands if len(commands) > 1 else [_allowed(commands[0])])
 
 
-def _part_of_transaction(connection: Connection, commands: Sequence[Command]) -> _Part:
+def _translated_transaction(connection: Connection, commands: Sequence[Command]) -> _Translation:
     first, inner = commands[0], commands[1:-1]
     if first[0] == "WATCH":
         keys = first[1:]
-        return _Part(sent=[("EVAL", _DIGESTS, len(keys), *keys)], told=partial(_kept, connection, keys))
+        return _Translation(sent=[("EVAL", _DIGESTS, len(keys), *keys)], told=partial(_kept, connection, keys))
     if first[0] != "MULTI" or any(one[0] == "EVAL" for one in inner):
-        return _part(connection, commands)
+        return _translated(connection, commands)
     watched, digests = vars(connection).pop(_WATCHED, ((), ()))
-    return _Part(sent=[_commit(watched, digests, inner)], told=partial(_executed, len(inner)))
+    return _Translation(sent=[_commit(watched, digests, inner)], told=partial(_executed, len(inner)))
 
 
 def _allowed(command: Command) -> Command:

@@ -1,5 +1,6 @@
 """With the memory of Redis full, what frees memory works: cancel, finalize, delete, prune and the retention."""
 
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from dcf.store.connection import Connections, open_pool
 from dcf.store.keys import RunKeys
 from dcf.store.reserve import with_reserve
 from tests.support.machines import chain
-from tests.support.servers import redis_server
+from tests.support.restricted import restricted_redis
 from tests.support.tables import rows
 from tests.support.world import World
 
@@ -30,15 +31,14 @@ ACCOUNT = Account(key_id=KEY, quotas=Quotas())
 
 
 @pytest.fixture
-def crowded(tmp_path: Path) -> Iterator[World]:
-    """dcf on a Redis of its own, whose memory a test may fill."""
-    with redis_server(tmp_path) as port:
-        world = World(
-            connections=Connections(open_pool(f"redis://127.0.0.1:{port}")),
-            policy=RetentionPolicy(finalize_after_s=1, keep_s=3600),
-        )
-        yield world
-        world.connections.close()
+def crowded(short_directory: Path) -> Iterator[World]:
+    """dcf, as the user of a deployment, on a Redis of its own, whose memory a test may fill."""
+    with restricted_redis(short_directory / secrets.token_hex(3)) as found:
+        connections, onlooker = Connections(open_pool(found.url)), Connections(open_pool(found.admin_url))
+        policy = RetentionPolicy(finalize_after_s=1, keep_s=3600)
+        yield World(connections=connections, onlooker=onlooker, policy=policy)
+        connections.close()
+        onlooker.close()
 
 
 def fill(world: World) -> None:
