@@ -103,8 +103,8 @@ class Receipt:
     """The answer to an applied request, stored so that a repetition gets the same answer.
 
     `request` is the fingerprint of the lease token; for a partial write, of token and request id. `content` is the
-    fingerprint of what was written (status, output, error), so that other content is not taken for a repetition. `at`
-    is the server time in microseconds. `next_states` are the Tasks that a completion entered, `claimed` those that
+    fingerprint of what was written (status, output, error), so that other content is not taken for a repetition; the
+    first versions kept none. `at` is the server time in microseconds. `next_states` are the Tasks that a completion entered, `claimed` those that
     it leased.
     """
 
