@@ -104,8 +104,8 @@ class Receipt:
 
     `request` is the fingerprint of the lease token; for a partial write, of token and request id. `content` is the
     fingerprint of what was written (status, output, error), so that other content is not taken for a repetition; the
-    first versions kept none. `at` is the server time in microseconds. `next_states` are the Tasks that a completion entered, `claimed` those that
-    it leased.
+    first versions kept none. `at` is the server time in microseconds. `next_states` are the Tasks that a completion
+    entered, `claimed` those that it leased.
     """
 
     request: str

@@ -43,7 +43,7 @@ def _is_of_first_versions(receipt: Receipt) -> bool:
 
 
 def _differs(receipt: Receipt, request: "Update") -> bool:
-    """Return True if the request writes something else. Of what the first versions acknowledged only the end is known."""
+    """Return True if the request writes something else; of what the first versions acknowledged, another end."""
     if receipt.content:
         return receipt.content != request.content
     return receipt.status.is_terminal and request.status is not receipt.status
