@@ -88,7 +88,7 @@ def frees_memory(
     """Let a method use the reserve. It must be safe to repeat."""
 
     @wraps(method)
-    def freed(self: Self, *args: Given.args, **more: Given.kwargs) -> Result:
+    def freed(self: Self, /, *args: Given.args, **more: Given.kwargs) -> Result:
         return with_reserve(lambda: method(self, *args, **more))
 
     return freed
