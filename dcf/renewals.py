@@ -20,7 +20,7 @@ _IDLE_S: Final = 60.0
 
 @dataclass(slots=True)
 class _HeldLease:
-    """A lease in hand: when it is renewed next, how often, and who is told that it is lost.
+    """A lease that is renewed: when it is next, how often, and what is called if it is lost.
 
     `soon_s` is set until it was renewed once, if it is short until then.
     """

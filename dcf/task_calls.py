@@ -54,7 +54,7 @@ class Work:
 
     `visit` is the epoch of what entered the state: the same for all of its attempts. `deadline` is that of
     TimeoutSeconds, `heartbeat_s` the HeartbeatSeconds, `task_token` what a Task hands out that waits for a callback.
-    `sign_within_s`: the lease ends after so many seconds, unless a call has its token before.
+    `sign_within_s`: the lease ends after these seconds, unless a call has its token before.
     `instructions`, `output_schema` and `errors` are what the Task tells its worker.
     `brief` is the whole of what the server said of it.
     """

@@ -33,8 +33,8 @@ def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | MaybeExpired |
     assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
     if snapshot.meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_closed(snapshot.meta.status))
-    held = _held_before(snapshot, wish)
-    mine = held.answer
+    before = _held_before(snapshot, wish)
+    mine = before.answer
     if wish.only_held and not mine:
         return Decision(answer=NothingReady(examined=0))
     free = [state for state, doc in snapshot.states.items() if doc.is_claimable(snapshot.now)]
@@ -42,7 +42,7 @@ def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | MaybeExpired |
     if overdue and not mine and not snapshot.meta.is_halted:
         return Decision(answer=MaybeExpired(overdue[0]))
     takeable = [] if snapshot.meta.is_halted else [state for state in free if state not in snapshot.taken]
-    found = held if mine else _taken(snapshot, wish, takeable)
+    found = before if mine else _taken(snapshot, wish, takeable)
     if found.answer:
         first, *others = found.answer
         return Decision(answer=replace(first, others=tuple(others)), changes=found.changes)
@@ -66,13 +66,13 @@ def _held_before(snapshot: Snapshot, wish: Acquire) -> Decision[tuple[Leased, ..
         for state, doc in snapshot.states.items()
         if doc.lease.is_held_with(token) and (doc.lease.awaits_sign or not wish.only_held)
     ]
-    found, changes = list[Leased](), Changes()
+    leases, changes = list[Leased](), Changes()
     for state, token in held:
         decision = acquire(snapshot, replace(wish, state=state, token=token))
         if isinstance(decision.answer, Leased):
-            found.append(decision.answer)
+            leases.append(decision.answer)
             changes.add(decision.changes or Changes())
-    return Decision(answer=tuple(found), changes=changes if changes.states else None)
+    return Decision(answer=tuple(leases), changes=changes if changes.states else None)
 
 
 def _taken(snapshot: Snapshot, wish: Acquire, states: Iterable[str]) -> Decision[tuple[Leased, ...]]:

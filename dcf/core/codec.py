@@ -365,10 +365,10 @@ def _read_last(found: Mapping[str, Any], finished_at: int | None) -> dict[str, A
     return {"receipt": read_receipt(receipt), "claim": _string(found.get("claim")), **counters}
 
 
-def _first_receipt(found: Mapping[str, Any]) -> Json:
+def _first_receipt(last: Mapping[str, Any]) -> Json:
     """Return the receipt that the first versions wrote, of the end of the state if there is one; None without any."""
-    kept = ((operation.value, found.get(operation.value)) for operation in Operation)
-    return next(({"op": operation, **told} for operation, told in kept if isinstance(told, dict)), None)
+    receipts = ((operation.value, last.get(operation.value)) for operation in Operation)
+    return next(({"op": operation, **receipt} for operation, receipt in receipts if isinstance(receipt, dict)), None)
 
 
 def _one_or_all(names: tuple[str, ...]) -> Json:

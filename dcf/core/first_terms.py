@@ -1,6 +1,6 @@
 """The first term of a lease whose holder may not know of it: short, until the holder's first sign. Pure.
 
-A lease that is granted through a wait goes over a connection that perhaps nobody reads any more. So it lasts its whole
+A lease that is granted through a wait goes over a connection that its client may no longer read. So it lasts its whole
 term only once a call came with its token. Until then the same agent gets the same lease when it asks again.
 """
 
@@ -18,7 +18,7 @@ DEFAULT_TTL_S: Final = 300
 
 
 def first_term_of(ttl_s: int) -> int:
-    """Return the seconds until the first sign, for a lease of so many seconds that is granted through a wait."""
+    """Return the seconds until the first sign, for a lease of `ttl_s` seconds that is granted through a wait."""
     return min(ttl_s, FIRST_TERM_S)
 
 
@@ -39,7 +39,7 @@ def signed(doc: StateDoc, now: int) -> StateDoc:
 
 
 def asked_again(doc: StateDoc, first_term_s: int, now: int) -> StateDoc:
-    """Return the document after the agent asked again without a sign: the first term begins anew, if it is not over."""
+    """Return the document after the agent asked again without a sign: the first term begins again."""
     if not doc.lease.awaits_sign:
         return doc
     return replace(doc, lease=replace(doc.lease, expires_at=now + first_term_s * SECOND))

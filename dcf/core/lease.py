@@ -31,8 +31,8 @@ class Acquire:
     `claims`: any states will do, `most` of them at most. Which ones were leased is then recorded by token, so that a
     repetition finds them. `epoch`: only while the state has this one, and its input was corrected so often
     (`corrections`), as it was offered. `takes_back`: also from its own holder, if gates sent the output back.
-    `first_term_s`: the holder may not hear of the lease, which ends after so many seconds without a sign; None: this
-    call is one. `only_held`: nothing new is leased; what is returned was leased before, and awaits a sign.
+    `first_term_s`: the holder may not hear of the lease, which ends after these seconds without a sign; None: this
+    call is a sign. `only_held`: nothing new is leased; what is returned was leased before, and awaits a sign.
     """
 
     state: str
@@ -84,7 +84,7 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
     doc, meta = snapshot.states[request.state], _meta(snapshot)
     is_holder = doc.lease.is_held_with(request.token) and not _owner_differs(doc, request.owner)
     if is_holder and not doc.status.is_terminal:
-        return _held(snapshot, doc, request)
+        return _granted_before(snapshot, doc, request)
     refusal = _why_not(doc, meta, request, snapshot)
     if refusal is None:
         return _grant(snapshot, doc, request)
@@ -201,7 +201,7 @@ def _doublings(lasted: int) -> int:
     return max(0, lasted // _MINUTE).bit_length()
 
 
-def _held(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leased | Refusal]:
+def _granted_before(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leased | Refusal]:
     """Return the lease again to its holder; the call is a sign of it, unless it asks through a wait again."""
     term_s, now = request.first_term_s, snapshot.now
     after = signed(doc, now) if term_s is None else asked_again(doc, term_s, now)

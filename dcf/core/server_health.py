@@ -103,8 +103,8 @@ def _memory(memory: MemoryUse | None) -> Iterator[HealthFinding]:
     remedy = (
         "Delete runs that are over (dcf prune --older-than 7d), cancel others (dcf cancel RUN), or raise maxmemory."
     )
-    told = f"{sentence} Full, it rejects every write but those that free memory: cancel, finalize, delete, prune."
-    yield HealthFinding(Topic.MEMORY, Level.WARNING, told, remedy)
+    sentence = f"{sentence} Full, it rejects every write but those that free memory: cancel, finalize, delete, prune."
+    yield HealthFinding(Topic.MEMORY, Level.WARNING, sentence, remedy)
 
 
 def _durability(found: Durability | None, asked: str | None) -> Iterator[HealthFinding]:

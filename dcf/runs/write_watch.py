@@ -1,6 +1,6 @@
 """Whether Redis takes writes just now, for every page to say so: asked for often, and looked at a little more rarely.
 
-It decides nothing. A Redis that does not answer is not its subject.
+It does not tell whether Redis answers at all.
 """
 
 import time

@@ -187,17 +187,17 @@ class ArtifactStore:
         return [StaleUpload(workflow_id=run, artifact_id=name, upload_id=one) for run, name, one in parts]
 
     def forget_uploads(self, after: int, most: int) -> tuple[int, int]:
-        """Take uploads of runs that are gone off the index, among so many entries; return how many, and where next."""
+        """Take uploads of runs that are gone off the index, out of `most` entries; return how many, and where next."""
         (raw,) = self._connections.send(
             ("ZRANGE", UPLOADS, f"({after}", "+inf", "BYSCORE", "LIMIT", 0, most, "WITHSCORES")
         )
-        members = [one.decode() for one in raw[::2]]
-        asked: list[Command] = [("EXISTS", RunKeys(one.partition("/")[0]).meta) for one in members]
-        found = self._connections.send(*asked) if asked else []
-        gone = [one for one, is_there in zip(members, found, strict=True) if not is_there]
-        if gone:
-            self._connections.send(("ZREM", UPLOADS, *gone))
-        return len(gone), int(float(raw[-1])) if len(members) == most else 0
+        entries = [entry.decode() for entry in raw[::2]]
+        looks: list[Command] = [("EXISTS", RunKeys(entry.partition("/")[0]).meta) for entry in entries]
+        runs = self._connections.send(*looks) if looks else []
+        stale = [entry for entry, is_there in zip(entries, runs, strict=True) if not is_there]
+        if stale:
+            self._connections.send(("ZREM", UPLOADS, *stale))
+        return len(stale), int(float(raw[-1])) if len(entries) == most else 0
 
     def settle_upload(self, stale: StaleUpload) -> None:
         """Take an upload that is over off the index; one that goes on is looked at again when it is due."""

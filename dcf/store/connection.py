@@ -257,6 +257,11 @@ def unwatch_later(connection: Connection) -> None:
     vars(connection)[_WATCHES] = True
 
 
+def will_unwatch(connection: Connection) -> bool:
+    """Return whether the next packet of a connection forgets what it watches."""
+    return _WATCHES in vars(connection)
+
+
 def is_to_unwatch(connection: Connection) -> bool:
     """Return whether `unwatch_later` was called since the latest packet, and forget it."""
     found: bool = vars(connection).pop(_WATCHES, False)

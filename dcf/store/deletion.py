@@ -75,9 +75,9 @@ class Deletion:
 
     def _uploads_unlisted(self, run: RunKeys) -> Iterator[Command]:
         """Yield what takes the uploads of a run off their index, before the run no longer tells which these are."""
-        (found,) = self._connections.send(("HVALS", run.of("uploads")))
-        uploads = [read_upload(load(one)) for one in found]
-        entries = [upload_entry(run.workflow_id, one.artifact_id, one.upload_id) for one in uploads]
+        (records,) = self._connections.send(("HVALS", run.of("uploads")))
+        uploads = [read_upload(load(record)) for record in records]
+        entries = [upload_entry(run.workflow_id, upload.artifact_id, upload.upload_id) for upload in uploads]
         if entries:
             yield ("ZREM", UPLOADS, *entries)
 

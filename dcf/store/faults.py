@@ -134,9 +134,9 @@ def refusal(error: redis.ResponseError, place: str | None = None) -> StoreUnavai
 
 def _passing(code: str, place: str | None = None) -> StoreUnavailable:
     message, remedy = _PASSING[code]
-    found = StoreUnavailable(message, f"{remedy}, then repeat the call.", place=place, remedy=f"{remedy}.")
-    found.is_full = code == "OOM"
-    return found
+    error = StoreUnavailable(message, f"{remedy}, then repeat the call.", place=place, remedy=f"{remedy}.")
+    error.is_full = code == "OOM"
+    return error
 
 
 def connection_error(error: Exception, place: str | None) -> StoreUnavailable:

@@ -2,7 +2,7 @@
 
 An agent that asks for work learns the lease token by the answer alone, and the answer may be lost. What is noted here
 is found with the request id that the call had. Of a call without one the caller is noted, an API key or the local
-user: whoever asks for the same agent with another key never gets the token.
+user: a caller that asks for the same agent with another key never gets the token.
 """
 
 from typing import Final
@@ -31,7 +31,7 @@ class Asker:
 
     @property
     def key(self) -> str:
-        """Key of what is noted. A colon stands in no fingerprint, so that no request id is taken for a caller."""
+        """Key of what is noted. No fingerprint has a colon, so that no request id is taken for a caller."""
         if self.request_id is not None:
             return keys.handed(self.agent_id, fingerprint(self.request_id))
         return keys.handed(self.agent_id, f"to:{fingerprint(dump([self.caller, self.workflow_id]))}")
@@ -41,7 +41,7 @@ class Asker:
 class Handed:
     """A state of a run, and the token with which it was, or is about to be, leased.
 
-    `message_id` is that of the event that told of it. `state` is empty for a claim, which may lease any.
+    `message_id` is that of its event. `state` is empty for a claim, which may lease any.
     """
 
     workflow_id: str
@@ -58,13 +58,13 @@ class HandedOut:
 
     def find(self, asker: Asker) -> Handed | None:
         """Return what an earlier call of the same was given."""
-        (found,) = self._connections.send(("GET", asker.key))
-        if found is None:
+        (text,) = self._connections.send(("GET", asker.key))
+        if text is None:
             return None
-        workflow_id, state, token, *more = load(found)
+        workflow_id, state, token, *more = load(text)
         return Handed(workflow_id=workflow_id, state=state, token=token, message_id=more[0] if more else None)
 
     def note(self, asker: Asker, given: Handed) -> None:
         """Note what a call is about to be given."""
-        told = dump([given.workflow_id, given.state, given.token, given.message_id])
-        self._connections.send(("SET", asker.key, told, "EX", _KEPT_S))
+        text = dump([given.workflow_id, given.state, given.token, given.message_id])
+        self._connections.send(("SET", asker.key, text, "EX", _KEPT_S))

@@ -8,18 +8,19 @@ Between MULTI and EXEC no such script is accepted. In place of WATCH, a transact
 with the digests of the keys that it would watch; one script compares these and writes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, wraps
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 
 from dcf.errors import StoreUnavailable
-from dcf.store.connection import SENDING, Command, Connection, Exchange, Reply, Sending
+from dcf.store.connection import SENDING, Command, Connection, Exchange, Reply, Sending, will_unwatch
 from dcf.values.records import record
 
 Result = TypeVar("Result")
 Self = TypeVar("Self")
-Given = ParamSpec("Given")
+Arguments = ParamSpec("Arguments")
+Word: TypeAlias = str | bytes | int | float
 
 _ALLOWED: Final = "#!lua flags=allow-oom\n"
 _PLAIN: Final = "#!lua\n"
@@ -83,12 +84,12 @@ def with_reserve(work: Callable[[], Result]) -> Result:
 
 
 def frees_memory(
-    method: Callable[Concatenate[Self, Given], Result],
-) -> Callable[Concatenate[Self, Given], Result]:
+    method: Callable[Concatenate[Self, Arguments], Result],
+) -> Callable[Concatenate[Self, Arguments], Result]:
     """Let a method use the reserve. It must be safe to repeat."""
 
     @wraps(method)
-    def freed(self: Self, /, *args: Given.args, **more: Given.kwargs) -> Result:
+    def freed(self: Self, /, *args: Arguments.args, **more: Arguments.kwargs) -> Result:
         return with_reserve(lambda: method(self, *args, **more))
 
     return freed
@@ -108,10 +109,12 @@ def _exchanged(
     connection: Connection, commands: Sequence[Command], exchange: Exchange, *, transactions: bool
 ) -> list[Reply]:
     """Return the replies to the commands as they were given."""
-    kind = _translated_transaction if transactions else _translated
-    parts = [kind(connection, commands[first:end]) for first, end in _parts(commands)]
-    replies = iter(exchange(connection, [one for part in parts for one in part.sent]))
-    return [reply for part in parts for reply in part.told([next(replies) for _ in part.sent])]
+    if will_unwatch(connection):
+        vars(connection).pop(_WATCHED, None)
+    translate = _translated_transaction if transactions else _translated
+    parts = [translate(connection, commands[first:end]) for first, end in _parts(commands)]
+    replies = iter(exchange(connection, [command for part in parts for command in part.sent]))
+    return [reply for part in parts for reply in part.understand([next(replies) for _ in part.sent])]
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -119,7 +122,7 @@ class _Translation:
     """A command of a packet, or all from MULTI to EXEC: what is sent for it, and what its replies stand for."""
 
     sent: Sequence[Command]
-    told: Callable[[list[Reply]], list[Reply]] = list
+    understand: Callable[[list[Reply]], list[Reply]] = list
 
 
 def _parts(commands: Sequence[Command]) -> Iterator[tuple[int, int]]:
@@ -128,7 +131,7 @@ def _parts(commands: Sequence[Command]) -> Iterator[tuple[int, int]]:
     while at < len(commands):
         end = at + 1
         if commands[at][0] == "MULTI":
-            end += next(more for more, one in enumerate(commands[at + 1 :], 1) if one[0] == "EXEC")
+            end += next(more for more, command in enumerate(commands[at + 1 :], 1) if command[0] == "EXEC")
         yield at, end
         at = end
 
@@ -141,11 +144,11 @@ def _translated_transaction(connection: Connection, commands: Sequence[Command])
     first, inner = commands[0], commands[1:-1]
     if first[0] == "WATCH":
         keys = first[1:]
-        return _Translation(sent=[("EVAL", _DIGESTS, len(keys), *keys)], told=partial(_kept, connection, keys))
-    if first[0] != "MULTI" or any(one[0] == "EVAL" for one in inner):
+        return _Translation(sent=[("EVAL", _DIGESTS, len(keys), *keys)], understand=partial(_watched, connection, keys))
+    if first[0] != "MULTI" or any(command[0] == "EVAL" for command in inner):
         return _translated(connection, commands)
-    watched, digests = vars(connection).pop(_WATCHED, ((), ()))
-    return _Translation(sent=[_commit(watched, digests, inner)], told=partial(_executed, len(inner)))
+    digests: dict[Word, bytes] = vars(connection).pop(_WATCHED, {})
+    return _Translation(sent=[_commit(digests, inner)], understand=partial(_executed, len(inner)))
 
 
 def _allowed(command: Command) -> Command:
@@ -158,27 +161,29 @@ def _allowed(command: Command) -> Command:
 
 
 def allowed(script: str) -> str:
-    """Return a script as Redis accepts it when it is full; one with flags of its own says itself what it may."""
+    """Return a script as Redis accepts it when it is full. A script with flags of its own is returned as it is."""
     plain = script.removeprefix(_PLAIN)
     return script if plain.startswith(_MARK) else _ALLOWED + plain
 
 
-def _commit(watched: Command, digests: Sequence[bytes], commands: Sequence[Command]) -> Command:
+def _commit(digests: Mapping[Word, bytes], commands: Sequence[Command]) -> Command:
     from dcf.store.cluster_keys import key_places  # noqa: PLC0415 - only where Redis is full
 
-    written = dict.fromkeys(one[at] for one in commands for at in key_places(one))
-    words = [word for one in commands for word in (len(one), *one)]
-    return ("EVAL", COMMIT, len(watched) + len(written), *watched, *written, len(watched), *digests, *words)
+    written = dict.fromkeys(command[at] for command in commands for at in key_places(command))
+    words = [word for command in commands for word in (len(command), *command)]
+    count = len(digests) + len(written)
+    return ("EVAL", COMMIT, count, *digests, *written, len(digests), *digests.values(), *words)
 
 
 def _executed(count: int, replies: list[Reply]) -> list[Reply]:
     return [b"OK", *[b"QUEUED"] * count, *replies]
 
 
-def _kept(connection: Connection, watched: Command, replies: list[Reply]) -> list[Reply]:
-    """Keep the digests for the commit over this connection."""
+def _watched(connection: Connection, keys: Command, replies: list[Reply]) -> list[Reply]:
+    """Keep the digests for the commit over this connection, as WATCH adds to what is watched."""
     (digests,) = replies
-    vars(connection)[_WATCHED] = (watched, digests if isinstance(digests, list) else ())
+    if isinstance(digests, list):
+        vars(connection)[_WATCHED] = dict(zip(keys, digests, strict=True)) | vars(connection).get(_WATCHED, {})
     return replies
 
 
