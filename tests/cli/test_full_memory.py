@@ -35,7 +35,11 @@ def test_runs_are_cancelled_finalized_deleted_and_pruned(dcf: Dcf, crowded: tupl
     for listed in (keys.RUNS, keys.runs_by(Facet.STATUS, "cancelled")):
         world.ask("ZADD", listed, 1, old)  # it was created long ago, too
     world.ask("CONFIG", "SET", "maxmemory", "1")
-    commands = [("cancel", first, "--yes"), ("cancel", second, "--yes"), ("finalize", first, "--yes")]
+    commands: list[tuple[str, ...]] = [
+        ("cancel", first, "--yes"),
+        ("cancel", second, "--yes"),
+        ("finalize", first, "--yes"),
+    ]
     commands += [("delete", second, "--yes"), ("prune", "--older-than", "30d", "--yes")]
     for command in commands:
         done = dcf(*command, REDIS_URL=url)
