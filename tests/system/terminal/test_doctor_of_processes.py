@@ -30,8 +30,8 @@ def test_serve_tells_at_its_start_what_is_not_as_asked(own: World, transport: st
 
 
 WAITING = (
-    "dcf: waiting: Redis refuses writes: its memory is full (OOM). Delete runs that are over (dcf prune --older-than 7d),"
-    " cancel others (dcf cancel RUN), or raise its maxmemory.\n"
+    "dcf: waiting: Redis refuses writes: its memory is full (OOM). Delete runs that are over"
+    " (dcf prune --older-than 7d), cancel others (dcf cancel RUN), or raise its maxmemory.\n"
 )
 GREET = """
 import pathlib, time
