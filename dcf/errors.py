@@ -260,11 +260,13 @@ class StoreUnavailable(DcfError):
     """Redis cannot be reached, or refuses for a while what is asked of it; the same call may be repeated.
 
     `place` is the address of Redis and `remedy` what to do if no call is to be repeated, for the operator; callers of
-    tools see neither.
+    tools see neither. `is_full`: its memory is full, and it refuses only what may need more.
     """
 
     code = "store_unavailable"
     default_hint = "Check REDIS_URL and that the server is up (dcf doctor), then repeat the call."
+
+    is_full = False
 
     def __init__(
         self, message: str, hint: str | None = None, *, place: str | None = None, remedy: str | None = None

@@ -199,6 +199,7 @@ def work_of(granted: Mapping[str, Json]) -> Work:
         visit=granted.get("entry_epoch") or 0,
         deadline=granted.get("deadline"),
         heartbeat_s=granted.get("heartbeat_s"),
+        sign_within_s=granted.get("sign_within_s"),
         task_token=granted.get("task_token"),
         instructions=granted.get("instructions"),
         output_schema=granted.get("output_schema"),

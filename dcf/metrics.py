@@ -61,6 +61,12 @@ READY: Final = Family(
     "histogram",
     "From a state being ready until it was leased, where both were committed by this process.",
 )
+REJECTED: Final = Family(
+    "dcf_redis_rejected_writes_total",
+    "counter",
+    "Writes of this process that Redis rejected: its memory is full, its disk, or too few replicas are connected.",
+    ("reason",),
+)
 STATES: Final = Family(
     "dcf_states_total", "counter", "What happened to states in commits of this process.", ("status",)
 )
@@ -70,7 +76,7 @@ DURATION: Final = Family(
     "From the first lease of a state's visit to its end, by how it ended, where this process committed the end.",
     ("status",),
 )
-COUNTED: Final = (LEASES, TAKEOVERS, CONFLICTS, NOTIFICATIONS, TOOLS, READY, STATES, DURATION)
+COUNTED: Final = (LEASES, TAKEOVERS, CONFLICTS, NOTIFICATIONS, TOOLS, READY, STATES, DURATION, REJECTED)
 
 _TOLD: Final = {
     "StateEntered": "entered",
@@ -158,6 +164,7 @@ class Meters:
             _Histogram(READY),
         )
         self._states, self._durations = _LabelledCounts(STATES), _Histogram(DURATION)
+        self._rejected = _LabelledCounts(REJECTED, {(reason,): 0 for reason in ("disk", "memory", "replicas")})
         self._ready_since: dict[tuple[str, str], int] = {}
 
     def committed(self, workflow_id: str, changes: Changes, now: int) -> None:
@@ -197,6 +204,11 @@ class Meters:
         with self._lock:
             self._conflicts.add()
 
+    def rejected(self, reason: str) -> None:
+        """Count a write that Redis rejected."""
+        with self._lock:
+            self._rejected.add(reason)
+
     def notified(self, outcomes: Sequence[str]) -> None:
         """Count notifications."""
         with self._lock:
@@ -212,7 +224,7 @@ class Meters:
         """Return everything that is counted."""
         parts = (self._leases, self._takeovers, self._conflicts, self._notifications, self._tools, self._ready)
         with self._lock:
-            return [part.read() for part in (*parts, self._states, self._durations)]
+            return [part.read() for part in (*parts, self._states, self._durations, self._rejected)]
 
 
 current: Meters | None = None

@@ -20,12 +20,20 @@ _IDLE_S: Final = 60.0
 
 @dataclass(slots=True)
 class _HeldLease:
-    """A lease in hand: when it is renewed next, how often, and who is told that it is lost."""
+    """A lease that is renewed: when it is next, how often, and what is called if it is lost.
+
+    `soon_s` is set until it was renewed once, if it is short until then.
+    """
 
     work: "Work"
-    due: float
     every_s: float
+    soon_s: float | None
     lost: Callable[[str], None]
+    due: float = 0.0
+
+    def put_off(self) -> None:
+        """Set when it is renewed next, from now on."""
+        self.due = time.monotonic() + (self.every_s if self.soon_s is None else min(self.every_s, self.soon_s))
 
 
 class Renewals:
@@ -41,15 +49,19 @@ class Renewals:
         self._thread: threading.Thread | None = None
 
     def hold(self, work: "Work", lost: Callable[[str], None]) -> None:
-        """Renew the lease from now on: three times before HeartbeatSeconds pass, if the state has them."""
+        """Renew the lease from now on: three times before HeartbeatSeconds pass, if the state has them.
+
+        So it is with the seconds within which the server wants a sign, until a renewal was one.
+        """
         every_s = self._every_s if work.heartbeat_s is None else min(self._every_s, work.heartbeat_s / 3)
-        due = time.monotonic() + every_s
+        held = _HeldLease(work, every_s, None if work.sign_within_s is None else work.sign_within_s / 3, lost)
+        held.put_off()
         with self._changed:
-            self._held[work.token] = _HeldLease(work, due, every_s, lost)
+            self._held[work.token] = held
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="dcf-renewals", daemon=True)
                 self._thread.start()
-            elif self._next is None or due < self._next:  # otherwise it wakes before this one is due
+            elif self._next is None or held.due < self._next:  # otherwise it wakes before this one is due
                 self._changed.notify()
 
     def let_go(self, work: "Work") -> None:
@@ -76,7 +88,7 @@ class Renewals:
                     return []
             found = [held for held in self._held.values() if held.due <= now]
             for held in found:
-                held.due = now + held.every_s
+                held.put_off()
             return found
 
     def _try(self, held: _HeldLease) -> None:
@@ -90,6 +102,8 @@ class Renewals:
             log.exception("%s/%s: lease not renewed", work.workflow_id, work.state)
             return
         if refusal is None:
+            held.soon_s = None
+            held.put_off()
             return
         with self._changed:
             is_held = self._held.pop(work.token, None) is not None

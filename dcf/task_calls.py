@@ -54,6 +54,7 @@ class Work:
 
     `visit` is the epoch of what entered the state: the same for all of its attempts. `deadline` is that of
     TimeoutSeconds, `heartbeat_s` the HeartbeatSeconds, `task_token` what a Task hands out that waits for a callback.
+    `sign_within_s`: the lease ends after these seconds, unless a call has its token before.
     `instructions`, `output_schema` and `errors` are what the Task tells its worker.
     `brief` is the whole of what the server said of it.
     """
@@ -67,6 +68,7 @@ class Work:
     visit: int = field(default=0, compare=False)
     deadline: str | None = field(default=None, compare=False)
     heartbeat_s: int | None = field(default=None, compare=False)
+    sign_within_s: float | None = field(default=None, compare=False)
     task_token: str | None = field(default=None, compare=False, repr=False)
     instructions: str | None = field(default=None, compare=False, repr=False)
     output_schema: Mapping[str, Json] | bool | None = field(default=None, compare=False, repr=False)

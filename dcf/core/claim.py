@@ -33,13 +33,16 @@ def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | MaybeExpired |
     assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
     if snapshot.meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_closed(snapshot.meta.status))
-    mine = _held_before(snapshot, wish)
+    before = _held_before(snapshot, wish)
+    mine = before.answer
+    if wish.only_held and not mine:
+        return Decision(answer=NothingReady(examined=0))
     free = [state for state, doc in snapshot.states.items() if doc.is_claimable(snapshot.now)]
     overdue = [state for state, at in snapshot.held.items() if at <= snapshot.now]
     if overdue and not mine and not snapshot.meta.is_halted:
         return Decision(answer=MaybeExpired(overdue[0]))
     takeable = [] if snapshot.meta.is_halted else [state for state in free if state not in snapshot.taken]
-    found = Decision(answer=mine) if mine else _taken(snapshot, wish, takeable)
+    found = before if mine else _taken(snapshot, wish, takeable)
     if found.answer:
         first, *others = found.answer
         return Decision(answer=replace(first, others=tuple(others)), changes=found.changes)
@@ -55,16 +58,21 @@ def tokens_of(wish: Acquire) -> tuple[str, ...]:
     return (wish.token, *(next_token(wish.token, f"\n{number}") for number in range(1, wish.most)))
 
 
-def _held_before(snapshot: Snapshot, wish: Acquire) -> tuple[Leased, ...]:
-    """Return the leases that an earlier call of this claim was granted."""
+def _held_before(snapshot: Snapshot, wish: Acquire) -> Decision[tuple[Leased, ...]]:
+    """Return the leases that an earlier call of this claim was granted. This call may be a sign of its caller."""
     held = [
         (state, token)
         for token in tokens_of(wish)
         for state, doc in snapshot.states.items()
-        if doc.lease.is_held_with(token)
+        if doc.lease.is_held_with(token) and (doc.lease.awaits_sign or not wish.only_held)
     ]
-    answers = (acquire(snapshot, replace(wish, state=state, token=token)).answer for state, token in held)
-    return tuple(answer for answer in answers if isinstance(answer, Leased))
+    leases, changes = list[Leased](), Changes()
+    for state, token in held:
+        decision = acquire(snapshot, replace(wish, state=state, token=token))
+        if isinstance(decision.answer, Leased):
+            leases.append(decision.answer)
+            changes.add(decision.changes or Changes())
+    return Decision(answer=tuple(leases), changes=changes if changes.states else None)
 
 
 def _taken(snapshot: Snapshot, wish: Acquire, states: Iterable[str]) -> Decision[tuple[Leased, ...]]:

@@ -111,7 +111,7 @@ def write_lease(lease: Lease) -> dict[str, Json]:
         "ttl_s": lease.ttl_s,
         "epoch": lease.epoch,
         "expires_at": _text(lease.expires_at),
-    }
+    } | ({"awaits_sign": True} if lease.awaits_sign else {})
 
 
 def read_state(document: Json) -> StateDoc:
@@ -232,6 +232,7 @@ def _lease(found: Json, epoch: Json) -> Lease:
         ttl_s=ttl_s,
         epoch=count_of(fields.get("epoch", epoch)),
         expires_at=expires_at,
+        awaits_sign=fields.get("awaits_sign") is True,
     )
 
 
@@ -353,12 +354,21 @@ def _last(text: Json) -> dict[str, Any]:
 
 
 def _read_last(found: Mapping[str, Any], finished_at: int | None) -> dict[str, Any]:
-    """Read the last receipt and the counters that are not zero, by field name."""
-    receipt = found["r"] if "r" in found else found.get("receipt")  # the long name is that of earlier versions
+    """Read the last receipt and the counters that are not zero, by field name.
+
+    Earlier versions had a long name for the receipt, and the first ones a receipt for each operation.
+    """
+    receipt = found["r"] if "r" in found else found.get("receipt", _first_receipt(found))
     if isinstance(receipt, dict):
         receipt = {"at": finished_at, **receipt}
     counters = {name: count_of(found[name]) for name in _COUNTERS if name in found}
     return {"receipt": read_receipt(receipt), "claim": _string(found.get("claim")), **counters}
+
+
+def _first_receipt(last: Mapping[str, Any]) -> Json:
+    """Return the receipt that the first versions wrote, of the end of the state if there is one; None without any."""
+    receipts = ((operation.value, last.get(operation.value)) for operation in Operation)
+    return next(({"op": operation, **receipt} for operation, receipt in receipts if isinstance(receipt, dict)), None)
 
 
 def _one_or_all(names: tuple[str, ...]) -> Json:

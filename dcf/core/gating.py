@@ -15,6 +15,7 @@ from dcf.core.answers import Updated
 from dcf.core.briefs import brief_of
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
+from dcf.core.first_terms import signed
 from dcf.core.gates import FAILS, MOST_SUBMISSIONS, NO_GATES, PASSES, GateRecord, GateVerdict, Judged
 from dcf.core.judging import (
     Submission,
@@ -82,7 +83,7 @@ def through_gates(snapshot: Snapshot, request: "Update", definition: Definition,
         return Decision(answer=answer)
     if case.kept.contents >= MOST_SUBMISSIONS:
         return Decision(answer=refusals.too_many_submissions(state))
-    case = replace(case, kept=_submitted(case, request))
+    case = replace(case, kept=_submitted(case, request), doc=signed(case.doc, snapshot.now))
     case, told, failed = _checked(case)
     if failed is not None:
         return _broken(snapshot, case, request, failed, told, settle)

@@ -8,6 +8,7 @@ from dcf.core import receipts, refusals
 from dcf.core.answers import Leased, Released
 from dcf.core.attention import REMINDER_DELAY
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
+from dcf.core.first_terms import DEFAULT_TTL_S, asked_again, signed
 from dcf.core.gate_refusals import review_running
 from dcf.core.halt_refusals import no_leases
 from dcf.core.healing import healed
@@ -21,8 +22,6 @@ from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 _MINUTE = 60 * SECOND
-_DEFAULT_TTL_S = 300
-"""TTL in seconds of a renewed lease whose own TTL is not readable."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -32,6 +31,8 @@ class Acquire:
     `claims`: any states will do, `most` of them at most. Which ones were leased is then recorded by token, so that a
     repetition finds them. `epoch`: only while the state has this one, and its input was corrected so often
     (`corrections`), as it was offered. `takes_back`: also from its own holder, if gates sent the output back.
+    `first_term_s`: the holder may not hear of the lease, which ends after these seconds without a sign; None: this
+    call is a sign. `only_held`: nothing new is leased; what is returned was leased before, and awaits a sign.
     """
 
     state: str
@@ -47,6 +48,8 @@ class Acquire:
     epoch: int | None = None
     corrections: int = 0
     takes_back: bool = True
+    first_term_s: int | None = None
+    only_held: bool = False
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -81,14 +84,7 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
     doc, meta = snapshot.states[request.state], _meta(snapshot)
     is_holder = doc.lease.is_held_with(request.token) and not _owner_differs(doc, request.owner)
     if is_holder and not doc.status.is_terminal:
-        held = Leased(
-            outcome="lease_already_held",
-            state=request.state,
-            doc=doc,
-            given=snapshot.inputs.get(request.state),
-            entry_epoch=entry_epoch_of(request.state, snapshot.states.get, meta),
-        )
-        return Decision(answer=held)
+        return _granted_before(snapshot, doc, request)
     refusal = _why_not(doc, meta, request, snapshot)
     if refusal is None:
         return _grant(snapshot, doc, request)
@@ -103,13 +99,14 @@ def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
     refusal = refusals.unless_holder(doc, _meta(snapshot), request.state, request.token)
     if refusal is None and _owner_differs(doc, request.owner):
         refusal = refusals.owner_mismatch(request.state, doc.lease.owner_agent_id or "", request.owner or "", doc)
-    if refusal is None and request.reject_if_expired and not doc.lease.is_live(now):
+    if refusal is None and request.reject_if_expired and not (doc.lease.is_live(now) or doc.lease.awaits_sign):
         refusal = refusals.lease_expired(request.state)
     if refusal is not None:
         return Decision(answer=refusal)
-    ttl_s = request.ttl_s or doc.lease.ttl_s or _DEFAULT_TTL_S
+    ttl_s = request.ttl_s or doc.lease.ttl_s or DEFAULT_TTL_S
     expires_at = now + ttl_s * SECOND
-    renewed = replace(doc, lease=replace(doc.lease, ts=now, ttl_s=ttl_s, expires_at=expires_at))
+    lease = replace(doc.lease, ts=now, ttl_s=ttl_s, expires_at=expires_at, awaits_sign=False)
+    renewed = replace(doc, lease=lease)
     event = Event(type="LeaseRenewed", state=request.state, data={"epoch": doc.lease.epoch, "ttl_s": ttl_s})
     return Decision(
         answer=Leased(outcome="lease_renewed", state=request.state, doc=renewed),
@@ -204,8 +201,29 @@ def _doublings(lasted: int) -> int:
     return max(0, lasted // _MINUTE).bit_length()
 
 
+def _granted_before(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leased | Refusal]:
+    """Return the lease again to its holder; the call is a sign of it, unless it asks through a wait again."""
+    term_s, now = request.first_term_s, snapshot.now
+    after = signed(doc, now) if term_s is None else asked_again(doc, term_s, now)
+    answer = Leased(
+        outcome="lease_already_held",
+        state=request.state,
+        doc=after,
+        given=snapshot.inputs.get(request.state),
+        entry_epoch=entry_epoch_of(request.state, snapshot.states.get, _meta(snapshot)),
+    )
+    if after is doc:
+        return Decision(answer=answer)
+    timers: dict[str, int | None] = {request.state: after.attention(after.lease.expires_at or now)}
+    return Decision(answer=answer, changes=Changes(states={request.state: after}, timers=timers))
+
+
 def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leased | Refusal]:
     lease = granted(doc.lease, owner=request.owner, token=request.token, ttl_s=request.ttl_s, now=snapshot.now)
+    term_s = request.ttl_s
+    if request.first_term_s is not None:
+        term_s = request.first_term_s
+        lease = replace(lease, expires_at=snapshot.now + term_s * SECOND, awaits_sign=True)
     taken = replace(
         doc,
         status=Status.RUNNING if request.set_running else doc.status,
@@ -233,7 +251,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
             states={request.state: taken},
             events=[event],
             notices=lost_notices(request.state, doc.lease, "taken_over", request.owner) if takes_over else [],
-            timers={request.state: taken.attention(snapshot.now + request.ttl_s * SECOND)},
+            timers={request.state: taken.attention(snapshot.now + term_s * SECOND)},
             claims=forgotten_claim(doc) | ({fingerprint(request.token): request.state} if request.claims else {}),
             receipts=receipts.lost(request.state, doc, snapshot.now),
         ),

@@ -62,7 +62,8 @@ class Lease:
     """The lease on a state: who may write it, and until when. Times in server microseconds, `ttl_s` in seconds.
 
     `epoch` is the fencing token that outside systems can compare: it only grows. Each entered state starts from the
-    epoch of the completion that entered it (docs/decisions/fencing.md).
+    epoch of the completion that entered it (docs/decisions/fencing.md). While it `awaits_sign`, no call came with its
+    token, and it may end before `ttl_s` is over (`core/first_terms.py`).
     """
 
     token: str | None = None
@@ -71,6 +72,7 @@ class Lease:
     ttl_s: int | None = None
     epoch: int = 0
     expires_at: int | None = None
+    awaits_sign: bool = False
 
     def is_live(self, now: int) -> bool:
         """Return True if the lease is held and has not expired. Without a readable expiry it counts as expired."""
@@ -101,9 +103,9 @@ class Receipt:
     """The answer to an applied request, stored so that a repetition gets the same answer.
 
     `request` is the fingerprint of the lease token; for a partial write, of token and request id. `content` is the
-    fingerprint of what was written (status, output, error), so that other content is not taken for a repetition. `at`
-    is the server time in microseconds. `next_states` are the Tasks that a completion entered, `claimed` those that
-    it leased.
+    fingerprint of what was written (status, output, error), so that other content is not taken for a repetition; the
+    first versions kept none. `at` is the server time in microseconds. `next_states` are the Tasks that a completion
+    entered, `claimed` those that it leased.
     """
 
     request: str

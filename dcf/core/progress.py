@@ -15,6 +15,7 @@ from dcf.core.charging import decide_charged
 from dcf.core.claim import claim_ready, look_for
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
+from dcf.core.first_terms import signed
 from dcf.core.gating import through_gates, unless_judged
 from dcf.core.lease import Release, cleared, forgotten_claim, release
 from dcf.core.model import Lease, Meta, Receipt, RunStatus, StateDoc, Status
@@ -288,7 +289,7 @@ def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refus
     """Apply a partial write: a part of the output, an error text, more attempts."""
     status = request.status or doc.status
     written = replace(
-        doc,
+        signed(doc, now),
         status=status,
         attempts=doc.attempts + request.attempts,
         started_at=now if request.set_started_at else doc.started_at,

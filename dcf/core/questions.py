@@ -11,6 +11,7 @@ from dcf.asl.human import Askees
 from dcf.core import talk_refusals
 from dcf.core.attention import latest_look
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.first_terms import signed
 from dcf.core.lease import Release, release
 from dcf.core.model import Meta, RunStatus, StateDoc
 from dcf.core.notes import check_text
@@ -153,7 +154,7 @@ def _ask(snapshot: Snapshot, request: RunRequest, wish: Ask) -> RunDecision:
     before = Questioned(count=0) if doc.questions is None else doc.questions
     asked = Questioned(count=before.count + 1, open=(*before.open, opened(question)))
     changes = _given_back(snapshot, wish) if wish.give_back else Changes()
-    after = replace(changes.states.get(state, doc), questions=asked)
+    after = replace(changes.states.get(state, signed(doc, now)), questions=asked)
     if wish.give_back:
         after = replace(after, not_before=question.until, delay_s=wish.timeout_s, tries_from=doc.tries_from + 1)
     told: dict[str, Json] = {"question": question.question_id, "agent": question.asked_by, "text": question.text}

@@ -336,7 +336,7 @@ def run_being_deleted(workflow_id: str) -> Refusal:
 _REMEDIES: Final[Mapping[str, tuple[str, str]]] = {
     "stored_bytes": ("bytes stored", "Delete documents (json_delete with path $), finalize runs that have expiry_secs"),
     "documents": ("documents", "Delete documents (json_delete with path $), or let them expire"),
-    "live_runs": ("live runs", "Finish or finalize runs (finalize_workflow)"),
+    "live_runs": ("live runs", "Finish runs, or cancel them (cancel_run)"),
     "artifact_bytes": ("bytes of artifacts", "Delete runs that are over (delete_run) and have artifacts"),
     "inbox_entries": ("entries in inboxes", "Wait until the agents acknowledge what they were sent"),
 }

@@ -100,8 +100,11 @@ def _memory(memory: MemoryUse | None) -> Iterator[HealthFinding]:
     if memory.share < NEARLY_FULL:
         yield HealthFinding(Topic.MEMORY, Level.OK, sentence)
         return
-    remedy = "Raise its maxmemory, or finalize runs that are over with a retention so that their documents expire."
-    yield HealthFinding(Topic.MEMORY, Level.WARNING, f"{sentence} Full, it refuses every write.", remedy)
+    remedy = (
+        "Delete runs that are over (dcf prune --older-than 7d), cancel others (dcf cancel RUN), or raise maxmemory."
+    )
+    sentence = f"{sentence} Full, it rejects every write but those that free memory: cancel, finalize, delete, prune."
+    yield HealthFinding(Topic.MEMORY, Level.WARNING, sentence, remedy)
 
 
 def _durability(found: Durability | None, asked: str | None) -> Iterator[HealthFinding]:

@@ -5,8 +5,9 @@ from typing import Final
 
 from dcf.core import remedies
 from dcf.core.findings import Cause, Remedy, RunFinding
+from dcf.core.first_terms import is_short
 from dcf.core.gate_findings import about_gates
-from dcf.core.model import StateDoc
+from dcf.core.model import Lease, StateDoc
 from dcf.core.outside_findings import about_outside
 from dcf.core.question_findings import about_question, first_open
 from dcf.core.run_facts import NAMED, Facts, lasting, listed, moment, ready_since, sighting, text
@@ -50,10 +51,14 @@ def _held(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     until = "" if lease.expires_at is None else f" until {moment(lease.expires_at)}"
     kept = f", renewed last at {moment(lease.ts)}" if renewed and lease.ts is not None else ""
     still = "" if silent is None else f"; no result for {lasting(silent)}"
+    if lease.awaits_sign:
+        still += "; no call came with its lease token yet, so its holder may not know of it"
     return RunFinding(
         cause=Cause.LEASE_HELD,
         sentence=f"State '{path}' is held by {lease.owner_agent_id or 'an agent'}{until}{kept}{still}.",
-        remedy=remedies.take_away(facts.workflow_id, path, lease.epoch),
+        remedy=remedies.wait(facts.workflow_id, path)
+        if is_short(lease)
+        else remedies.take_away(facts.workflow_id, path, lease.epoch),
         stuck=_is_stuck(doc, facts),
         state=path,
         since=doc.started_at,
@@ -64,12 +69,18 @@ def _held(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
             "progress_at": text(worked_since),
             "attempts": doc.attempts,
             "last_error": doc.last_error,
-        },
+        }
+        | _signs(lease),
     )
 
 
 def _is_stuck(doc: StateDoc, facts: Facts) -> bool:
     return is_stuck_state(doc, is_started=facts.meta.is_started)
+
+
+def _signs(lease: Lease) -> dict[str, Json]:
+    """Return the evidence that its holder may not know of the lease."""
+    return {"awaits_sign": True} if lease.awaits_sign else {}
 
 
 def _keeps_failing(doc: StateDoc, facts: Facts) -> bool:
@@ -122,15 +133,18 @@ def _expired(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     """Return why nobody took over a state whose holder vanished."""
     since = ready_since(doc)
     told = _trouble_to_take(path, doc, facts)
+    unheard = ", which never used its token," if doc.lease.awaits_sign else ""
     return RunFinding(
         cause=Cause.LEASE_EXPIRED,
-        sentence=f"The lease of {doc.lease.owner_agent_id or 'an agent'} on state '{path}' ended at {moment(since)} and"
-        f" nobody took over: {told.why}.",
+        sentence=f"The lease of {doc.lease.owner_agent_id or 'an agent'}{unheard} on state '{path}' ended at"
+        f" {moment(since)} and nobody took over: {told.why}.",
         remedy=told.remedy,
         stuck=_is_stuck(doc, facts),
         state=path,
         since=since,
-        evidence={"owner_agent_id": doc.lease.owner_agent_id, "expired_at": to_text(since), **told.evidence},
+        evidence={"owner_agent_id": doc.lease.owner_agent_id, "expired_at": to_text(since)}
+        | _signs(doc.lease)
+        | dict(told.evidence),
     )
 
 

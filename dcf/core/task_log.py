@@ -10,6 +10,7 @@ from typing import Final
 
 from dcf.core import refusals
 from dcf.core.decision import Changes, Decision, Event, Snapshot
+from dcf.core.first_terms import signed
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json, byte_length
 from dcf.values.records import record
@@ -64,7 +65,7 @@ def log_event(snapshot: Snapshot, request: LogEvent) -> Decision[Logged | Refusa
     return Decision(
         answer=Logged(left=MOST_LINES - request.number),
         changes=Changes(
-            states={request.state: replace(doc, logged=request.number)},
+            states={request.state: replace(signed(doc, snapshot.now), logged=request.number)},
             events=[Event(type="TaskLogged", state=request.state, data=told)],
         ),
     )

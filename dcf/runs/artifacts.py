@@ -90,6 +90,7 @@ class Artifacts:
         self._blobs = blobs
         self.limits = limits
         self._looked_until = 0
+        self._uploads_until = 0
         self._clean_at = 0.0
 
     def put(self, given: PartGiven) -> ArtifactStands | Refusal:
@@ -167,13 +168,15 @@ class Artifacts:
             _log.warning("artifacts: %s: %s", error.code, error.message)
 
     def clean(self) -> int:
-        """Drop uploads that nobody goes on with, and bytes of runs that are gone; return how many of both.
+        """Drop uploads that nobody goes on with, and those and bytes of runs that are gone; return how many in all.
 
         A few at a time, for the clock; each look goes on where the one before ended.
         """
         done = 0
         for stale in self._store.stale_uploads(_CLEANED_AT_ONCE):
             done += self._drop(stale)
+        forgotten, self._uploads_until = self._store.forget_uploads(self._uploads_until, _LOOKED_AT_ONCE)
+        done += forgotten
         gone, self._looked_until = self._store.orphans(self._looked_until, _LOOKED_AT_ONCE)
         for prefix in gone[:_CLEANED_AT_ONCE] if self._blobs is not None else ():
             self._delete_orphan(prefix)

@@ -20,6 +20,7 @@ from dcf.runs.upkeep import Upkeep
 from dcf.store.due import DueRuns
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Attention, Outbox
+from dcf.store.reserve import freeing, with_reserve
 from dcf.store.server_time import ServerTime
 from dcf.telemetry import surroundings
 from dcf.values.instants import SECOND
@@ -70,14 +71,15 @@ class RunClock:
 
     def pulse(self) -> int:
         """Look once at the runs and schedules that are due, at so many at most. Return how many things were done."""
-        instant = self._time.read()
-        self._check(instant.now)
-        if instant.has_stepped_back:
-            self._begin_anew(instant.now)
-        if self._activity is not None:
-            self._activity.write()
-        if self._upkeep is not None:
-            self._upkeep.look(instant.now)
+        with freeing():  # little, and always in the same place: where Redis is full, ended runs still have their turn
+            instant = self._time.read()
+            self._check(instant.now)
+            if instant.has_stepped_back:
+                self._begin_anew(instant.now)
+            if self._activity is not None:
+                self._activity.write()
+            if self._upkeep is not None:
+                self._upkeep.look(instant.now)
         due, self._failed = self._due.at(instant.now, spare=self._failed), 0
         done = sum(self._try(self._tick, workflow_id) for workflow_id in due.runs)
         if self._schedules is None:
@@ -130,9 +132,9 @@ class RunClock:
     def _tried(self, do: Callable[[str], int], name: str, kind: str) -> int:
         try:
             return do(name)
-        except StoreUnavailable:
-            raise
         except DcfError as error:
+            if isinstance(error, StoreUnavailable) and not error.is_full:
+                raise
             _log.warning("pulse: %s %s: %s: %s", kind, name, error.code, error.message)
         except Exception:  # noqa: BLE001 - a defect met in one must not stop the clock of the others
             _log.exception("pulse: %s %s", kind, name)
@@ -146,7 +148,7 @@ class RunClock:
 
     def _tick(self, workflow_id: str) -> int:
         done = self._act(workflow_id)
-        self._due.settle(workflow_id)
+        with_reserve(partial(self._due.settle, workflow_id))
         return done
 
     def _act(self, workflow_id: str) -> int:
@@ -166,7 +168,7 @@ class RunClock:
         if not attention.is_running and self._is_traced(workflow_id, attention) and not attention.owed:
             if self._retention.look(workflow_id, attention):
                 return done + 1  # the next look does the rest
-            self._retire(workflow_id, attention)
+            with_reserve(partial(self._retire, workflow_id, attention))
         return done
 
     def _is_traced(self, workflow_id: str, attention: Attention) -> bool:

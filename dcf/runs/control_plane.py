@@ -193,7 +193,7 @@ class ControlPlane:
 
     def claim(self, workflow_id: str, wish: lease.Acquire) -> Leased | NothingReady | Refusal:
         """Claim: lease the next ready states that this agent may take, as many as it wishes for."""
-        if self.limits is None or not self.limits.are_any:
+        if wish.only_held or self.limits is None or not self.limits.are_any:
             return self._claims.claim(workflow_id, wish)
         project = self.transactions.run(workflow_id).project
         return self.limits.claim(workflow_id, project, wish, partial(self._claims.claim, workflow_id))

@@ -9,10 +9,12 @@ import threading
 import time
 from collections.abc import Callable
 from contextvars import Context, copy_context
+from functools import partial
 from queue import SimpleQueue
 from typing import Final, Protocol
 
-from dcf.errors import DcfError
+from dcf.errors import DcfError, StoreUnavailable
+from dcf.store.reserve import freeing
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +37,17 @@ class Further(Protocol):
         ...
 
 
+def _delivered(deliver: Callable[[str], int], workflow_id: str) -> int:
+    """Deliver, also where Redis is full: what enters an inbox leaves the outbox, and ended runs wait for it."""
+    try:
+        return deliver(workflow_id)
+    except StoreUnavailable as error:
+        if not error.is_full:
+            raise
+        with freeing():
+            return deliver(workflow_id)
+
+
 class DeliveryThreads:
     """Calls `deliver` with the runs that owe notifications: on its threads, or at once if it has none.
 
@@ -44,7 +57,7 @@ class DeliveryThreads:
 
     def __init__(self, deliver: Callable[[str], int], threads: int = THREADS, further: "Further | None" = None) -> None:
         """Deliver on so many threads; `further` is where deliveries may hand something on."""
-        self._deliver = deliver
+        self._deliver = partial(_delivered, deliver)
         self._further = further
         self._most = threads
         self._threads: list[threading.Thread] = []

@@ -20,6 +20,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
 from dcf.store.authors import current_account
+from dcf.store.reserve import frees_memory
 from dcf.store.runs import Committed
 from dcf.values.identifiers import check_agents
 from dcf.values.records import replace
@@ -40,6 +41,7 @@ class Lifecycle:
         self._transactions = plane.transactions
         self._follow_ups = plane.follow_ups
 
+    @frees_memory
     def cancel(
         self,
         workflow_id: str,

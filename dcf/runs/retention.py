@@ -17,6 +17,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
 from dcf.store.deletion import Deletion
 from dcf.store.outbox import Attention, Outbox
+from dcf.store.reserve import frees_memory
 from dcf.store.runs import RunStore
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
@@ -50,6 +51,7 @@ class Retention:
         """From now on call this with the id and the meta of a deleted run, to delete what is kept elsewhere."""
         self._forget = forget
 
+    @frees_memory
     def delete(self, workflow_id: str, reason: str | None = None, request_id: str | None = None) -> Deleted | Refusal:
         """Delete a run that is over: all its keys and its entries on all lists. Repeated, it finishes what is left."""
         request = run_request("delete_run", reason, request_id)
@@ -83,6 +85,7 @@ class Retention:
             self._outbox.keep(workflow_id, *self._paths(workflow_id))
         return answer
 
+    @frees_memory
     def look(self, workflow_id: str, seen: Attention) -> bool:
         """Do what is due about an ended run: finish its deletion, or finalize it. Return True if it changed."""
         if seen.is_deleted:
@@ -94,6 +97,7 @@ class Retention:
         self._plane.finalize(workflow_id, Finalize(workflow_id=workflow_id, note=retention.FINALIZED_BY_ITSELF))
         return True
 
+    @frees_memory
     def settle(self, workflow_id: str, seen: Attention) -> None:
         """Let the keys of a finalized run expire, or take their expiry off while it is on hold."""
         if seen.is_held:

@@ -19,7 +19,7 @@ from dcf.runs.usage import Usages
 from dcf.store.areas import AreaBook
 from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections
-from dcf.store.handed import Handed, HandedOut
+from dcf.store.handed import Asker, Handed, HandedOut
 from dcf.store.usage import UsageBooks
 from dcf.store.work_list import WorkList
 from dcf.store.work_search import FoundState
@@ -79,7 +79,7 @@ class WorkFinding:
 
         A call with the request id of an earlier one gets what that one was given, as long as it is still held.
         """
-        given = None if request_id is None else self.handed.find(wish.owner, request_id)
+        given = None if request_id is None else self.handed.find(Asker(agent_id=wish.owner, request_id=request_id))
         if given is not None and self._is_of_project(given.workflow_id, query.project):
             again = self._try(
                 FoundState(workflow_id=given.workflow_id, state=given.state), replace(wish, token=given.token)
@@ -129,7 +129,7 @@ class WorkFinding:
             for one in found.states:
                 if request_id is not None:
                     given = Handed(workflow_id=one.workflow_id, state=one.state, token=wish.token)
-                    self.handed.note(wish.owner, request_id, given)
+                    self.handed.note(Asker(agent_id=wish.owner, request_id=request_id), given)
                 answer = self._try(one, wish)
                 if isinstance(answer, FoundWork):
                     self._leave(query, None if begun is None else asked.place)

@@ -20,7 +20,7 @@ from dcf.core.artifacts import (
 )
 from dcf.core.codec import read_meta, read_state
 from dcf.store import quota_scripts
-from dcf.store.artifact_keys import BLOBS, UPLOADS, artifact_quota
+from dcf.store.artifact_keys import BLOBS, UPLOADS, artifact_quota, upload_entry
 from dcf.store.attempts import Attempts, commit
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
@@ -61,7 +61,7 @@ class StaleUpload:
     @property
     def member(self) -> str:
         """Its entry in the index."""
-        return f"{self.workflow_id}/{self.artifact_id}/{self.upload_id}"
+        return upload_entry(self.workflow_id, self.artifact_id, self.upload_id)
 
 
 class ArtifactStore:
@@ -185,6 +185,19 @@ class ArtifactStore:
         (raw,) = self._connections.send(("ZRANGE", UPLOADS, "-inf", micros(clock), "BYSCORE", "LIMIT", 0, most))
         parts = [one.decode().split("/") for one in raw]
         return [StaleUpload(workflow_id=run, artifact_id=name, upload_id=one) for run, name, one in parts]
+
+    def forget_uploads(self, after: int, most: int) -> tuple[int, int]:
+        """Take uploads of runs that are gone off the index, out of `most` entries; return how many, and where next."""
+        (raw,) = self._connections.send(
+            ("ZRANGE", UPLOADS, f"({after}", "+inf", "BYSCORE", "LIMIT", 0, most, "WITHSCORES")
+        )
+        entries = [entry.decode() for entry in raw[::2]]
+        looks: list[Command] = [("EXISTS", RunKeys(entry.partition("/")[0]).meta) for entry in entries]
+        runs = self._connections.send(*looks) if looks else []
+        stale = [entry for entry, is_there in zip(entries, runs, strict=True) if not is_there]
+        if stale:
+            self._connections.send(("ZREM", UPLOADS, *stale))
+        return len(stale), int(float(raw[-1])) if len(entries) == most else 0
 
     def settle_upload(self, stale: StaleUpload) -> None:
         """Take an upload that is over off the index; one that goes on is looked at again when it is due."""

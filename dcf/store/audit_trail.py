@@ -21,6 +21,7 @@ from dcf.errors import DcfError
 from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Connections, Reply
+from dcf.store.reserve import freeing
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record
@@ -32,6 +33,9 @@ KEPT: Final = 10_000
 _KEPT_OF_OPERATORS: Final = 100_000
 _KEPT_OF_REFUSALS: Final = 1_000
 _KEPT_OF_LOGINS: Final = 10_000
+
+_FREEING: Final = frozenset({"delete_run", "finalize_workflow", "prune"})
+"""Changes that free memory: that Redis is full must not keep them from being recorded, and so from being made."""
 
 _MS: Final = 1000
 _PAGE: Final = 1000
@@ -122,7 +126,8 @@ class AuditTrail:
         author = current_author()
         named = {"change": change} | ({} if author is None else {"by": author})
         share, most = _share(author)
-        entry_id = self._append(share, most, named | {"about": dump(dict(about))})
+        append = self._append_from_reserve if change in _FREEING else self._append
+        entry_id = append(share, most, named | {"about": dump(dict(about))})
         recording = Recording(dict(about))
         try:
             yield recording
@@ -132,7 +137,7 @@ class AuditTrail:
         finally:
             told = {"of": entry_id, "outcome": recording.outcome, "about": dump(recording.about)}
             try:
-                self._append(share, most, named | told)
+                append(share, most, named | told)
             except DcfError as error:  # it does not alter whether the change was made
                 log.warning("audit: that %s ended with %s is not recorded: %s", change, recording.outcome, error.code)
 
@@ -211,6 +216,10 @@ class AuditTrail:
             if len(found) < 2 * count:
                 return
             last = f"({found[-1].decode()}"
+
+    def _append_from_reserve(self, share: str, most: int, fields: Mapping[str, str]) -> str:
+        with freeing():
+            return self._append(share, most, fields)
 
     def _append(self, share: str, most: int, fields: Mapping[str, str]) -> str:
         flat: list[str] = [part for pair in fields.items() for part in pair]

@@ -26,6 +26,7 @@ from redis.crc import key_slot
 from dcf.store.connection import Command
 from dcf.store.guards import GUARDED
 from dcf.store.key_parts import KeyText, agent_shard
+from dcf.store.reserve import COMMIT, allowed
 
 Word: TypeAlias = str | bytes | int | float
 
@@ -36,6 +37,8 @@ _BESIDE: Final = tuple(f"{_INDEX}{family}:{{" for family in ("edit", "barrier", 
 _RUNS: Final = ("cp:wf:", "dp:wf:")
 _IN_SHARDS: Final = re.compile(rf"{_INDEX}\{{s[0-9]+\}}:")
 """How the keys of lists of runs begin: they have their tag already, since their readers name each shard."""
+
+_GUARDED_FROM_RESERVE: Final = allowed(GUARDED)
 
 _TAG: Final = re.compile(r"[^{]*\{([^}]+)\}")
 """How a key begins that has a hash tag: as Redis finds it."""
@@ -237,18 +240,19 @@ def builds_keys(command: Command) -> bool:
 
 def _arguments_on_cluster(words: list[Word], first: int) -> set[int]:
     """Write the tags into what a script is given beside its keys, in place. Return the slots of these."""
-    if words[1] == GUARDED:
-        return _guarded_on_cluster(words, first)
+    if words[1] in {GUARDED, _GUARDED_FROM_RESERVE}:
+        return _commands_on_cluster(words, first + 3, int(words[first + 2]))
+    if words[1] == COMMIT:
+        return _commands_on_cluster(words, first + 1 + int(words[first]))
     texts = [at for at in range(first, len(words)) if isinstance(words[at], KeyText)]
     for at in texts:
         words[at] = cluster_key(_text(words[at]))
     return {slot_of(_text(words[at])) for at in texts}
 
 
-def _guarded_on_cluster(words: list[Word], first: int) -> set[int]:
-    """Do the same for the whole commands that the script of `guards` is given."""
+def _commands_on_cluster(words: list[Word], at: int, reads: int = 0) -> set[int]:
+    """Do the same for the whole commands that the scripts of `guards` and `reserve` are given; `reads` have replies."""
     slots: set[int | None] = set()
-    reads, at = int(words[first + 2]), first + 3
     while at < len(words):
         length = int(words[at])
         words[at + 1 : at + 1 + length], slot = on_cluster(tuple(words[at + 1 : at + 1 + length]))

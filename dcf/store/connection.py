@@ -7,6 +7,7 @@ section 3).
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
@@ -17,6 +18,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
+from dcf import metrics
 from dcf.errors import StoreUnavailable
 from dcf.store import faults
 from dcf.store.packets import IN_PACKETS
@@ -26,6 +28,11 @@ from dcf.store.routes import RoutedConnection
 Command: TypeAlias = tuple[str | bytes | int | float, ...]
 Reply: TypeAlias = Any
 Answer = TypeVar("Answer")
+Exchange: TypeAlias = "Callable[[Connection, Sequence[Command]], list[Reply]]"
+Sending: TypeAlias = "Callable[[Connection, Sequence[Command], Exchange], list[Reply]]"
+
+SENDING: ContextVar["Sending | None"] = ContextVar("dcf_sending", default=None)
+"""How packets are exchanged where it is not as they are (`reserve`). Every operation would have to pass it on."""
 
 CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, OSError)
 """Errors after which it is unknown whether the server did the work; `faults.PassingError` is one of them."""
@@ -221,6 +228,11 @@ class Lent:
 
 def exchange(connection: Connection, commands: Sequence[Command]) -> list[Reply]:
     """Send commands in one packet and read all replies. Error replies are returned, not raised."""
+    sending = SENDING.get()
+    return _exchanged(connection, commands) if sending is None else sending(connection, commands, _exchanged)
+
+
+def _exchanged(connection: Connection, commands: Sequence[Command]) -> list[Reply]:
     watches = vars(connection).pop(_WATCHES, False)
     kind: object = connection.__class__
     if kind is RoutedConnection:
@@ -245,6 +257,11 @@ def unwatch_later(connection: Connection) -> None:
     vars(connection)[_WATCHES] = True
 
 
+def will_unwatch(connection: Connection) -> bool:
+    """Return whether the next packet of a connection forgets what it watches."""
+    return _WATCHES in vars(connection)
+
+
 def is_to_unwatch(connection: Connection) -> bool:
     """Return whether `unwatch_later` was called since the latest packet, and forget it."""
     found: bool = vars(connection).pop(_WATCHES, False)
@@ -260,7 +277,7 @@ def all_checked(replies: list[Reply]) -> list[Reply]:
     """Return the replies; if one is an error, raise as `checked` does."""
     for reply in replies:
         if isinstance(reply, redis.ResponseError):
-            raise faults.reply_error(reply)
+            raise _error_of(reply)
     return replies
 
 
@@ -268,7 +285,15 @@ def checked(reply: Reply) -> Reply:
     """Return the reply; if it is an error, raise dcf's error for it, or a connection error."""
     if not isinstance(reply, redis.ResponseError):
         return reply
-    raise faults.reply_error(reply)
+    raise _error_of(reply)
+
+
+def _error_of(reply: redis.ResponseError) -> Exception:
+    """Return the error to raise for an error reply; count a write that was rejected."""
+    reason = None if metrics.current is None else faults.rejection(reply)
+    if metrics.current is not None and reason is not None:
+        metrics.current.rejected(reason)
+    return faults.reply_error(reply)
 
 
 def _checked_but_for_group(reply: Reply) -> Reply:

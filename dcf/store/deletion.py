@@ -10,8 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from dcf.core.access import KEY_CALLER
+from dcf.core.artifact_documents import read_upload
 from dcf.core.catalog import agents_ever
 from dcf.store import keys
+from dcf.store.artifact_keys import UPLOADS, upload_entry
 from dcf.store.connection import Command, Connections
 from dcf.store.expiring import Expiring, forgotten
 from dcf.store.index import STATUS_LISTS, UNLIST, lists_of
@@ -22,7 +24,7 @@ from dcf.store.people_keys import asked_in
 from dcf.store.quotas import forget_run
 from dcf.store.run_lists import in_shard, shard_of
 from dcf.values.instants import SECOND
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, load
 
 _PAGE: Final = 500
 _AT_ONCE: Final = 30
@@ -51,7 +53,8 @@ class Deletion:
         run = RunKeys(workflow_id)
         found = [key for key in run.every(states, scopes, branches) if key != run.meta]
         own, inside = _parted(run, found)
-        commands: list[Command] = [("DEL", *page) for page in _pages(inside)]
+        commands: list[Command] = [*self._uploads_unlisted(run)]
+        commands += [("DEL", *page) for page in _pages(inside)]
         commands.append(("DEL", *own))
         if self._connections.shards > 1:
             commands += self._told_of(workflow_id, meta)
@@ -69,6 +72,14 @@ class Deletion:
         lists = (in_shard(index, shard) for index in (keys.RUNS, keys.LIVE, keys.STUCK, keys.HELD, *STATUS_LISTS))
         indexes = (*lists, keys.due(workflow_id))
         self._connections.send(*(("EVAL", UNLIST, 1, index, workflow_id, before) for index in indexes))
+
+    def _uploads_unlisted(self, run: RunKeys) -> Iterator[Command]:
+        """Yield what takes the uploads of a run off their index, before the run no longer tells which these are."""
+        (records,) = self._connections.send(("HVALS", run.of("uploads")))
+        uploads = [read_upload(load(record)) for record in records]
+        entries = [upload_entry(run.workflow_id, upload.artifact_id, upload.upload_id) for upload in uploads]
+        if entries:
+            yield ("ZREM", UPLOADS, *entries)
 
     def _unlisted(self, workflow_id: str, meta: Mapping[str, Json]) -> Iterator[Command]:
         shard = shard_of(workflow_id, self._connections.shards)

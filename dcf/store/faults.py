@@ -22,7 +22,7 @@ _LATER: Final = "Wait a few seconds"
 _PASSING: Final[Mapping[str, tuple[str, str]]] = {
     "OOM": (
         "Redis refuses writes: its memory is full (OOM).",
-        "Free memory or raise its maxmemory",
+        "Delete runs that are over (dcf prune --older-than 7d), cancel others (dcf cancel RUN), or raise its maxmemory",
     ),
     "MISCONF": (
         "Redis refuses writes: its disk is full or it cannot save (MISCONF).",
@@ -78,6 +78,10 @@ _WITHOUT_CODE: Final[Mapping[str, str]] = {
 _UNKNOWN: Final = re.compile(r"unknown (?:sub)?command '?([a-z.|]{1,40})", re.IGNORECASE)
 
 
+_REJECTED: Final[Mapping[str, str]] = {"OOM": "memory", "MISCONF": "disk", "NOREPLICAS": "replicas"}
+"""Why Redis rejects writes, as a metric shows it, by the code of the error reply."""
+
+
 class PassingError(redis.ConnectionError):
     """An error reply after which to retry over a new connection, as if this one had broken."""
 
@@ -130,7 +134,9 @@ def refusal(error: redis.ResponseError, place: str | None = None) -> StoreUnavai
 
 def _passing(code: str, place: str | None = None) -> StoreUnavailable:
     message, remedy = _PASSING[code]
-    return StoreUnavailable(message, f"{remedy}, then repeat the call.", place=place, remedy=f"{remedy}.")
+    error = StoreUnavailable(message, f"{remedy}, then repeat the call.", place=place, remedy=f"{remedy}.")
+    error.is_full = code == "OOM"
+    return error
 
 
 def connection_error(error: Exception, place: str | None) -> StoreUnavailable:
@@ -150,6 +156,11 @@ def connection_error(error: Exception, place: str | None) -> StoreUnavailable:
         return StoreUnavailable("Redis did not answer in time.", place=place)
     reason = _reason(error)
     return StoreUnavailable(f"Redis cannot be reached{'' if reason is None else f': {reason}'}.", place=place)
+
+
+def rejection(error: redis.ResponseError) -> str | None:
+    """Return why Redis rejects writes, if this reply says so."""
+    return _REJECTED.get(_code(error))
 
 
 def is_refused(error: redis.ResponseError) -> bool:

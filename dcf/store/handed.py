@@ -1,7 +1,8 @@
 """Which state a call of an agent was given, so that a repetition of the call gets the same lease again.
 
-An agent that waits learns the lease token by the answer alone, and the answer may be lost. What is noted here is found
-only with the request id that the call had: another process of the agent, which has other ids, never gets the token.
+An agent that asks for work learns the lease token by the answer alone, and the answer may be lost. What is noted here
+is found with the request id that the call had. Of a call without one the caller is noted, an API key or the local
+user: a caller that asks for the same agent with another key never gets the token.
 """
 
 from typing import Final
@@ -17,12 +18,36 @@ _KEPT_S: Final = 3600
 
 
 @record(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """By what a repetition of an agent's call is known: its request id, or else its caller and the run it asks about.
+
+    `workflow_id` is empty for a call that asks for work of any run.
+    """
+
+    agent_id: str
+    request_id: str | None = None
+    caller: str = ""
+    workflow_id: str = ""
+
+    @property
+    def key(self) -> str:
+        """Key of what is noted. No fingerprint has a colon, so that no request id is taken for a caller."""
+        if self.request_id is not None:
+            return keys.handed(self.agent_id, fingerprint(self.request_id))
+        return keys.handed(self.agent_id, f"to:{fingerprint(dump([self.caller, self.workflow_id]))}")
+
+
+@record(frozen=True, slots=True, kw_only=True)
 class Handed:
-    """A state of a run, and the token with which it was, or is about to be, leased."""
+    """A state of a run, and the token with which it was, or is about to be, leased.
+
+    `message_id` is that of its event. `state` is empty for a claim, which may lease any.
+    """
 
     workflow_id: str
     state: str
     token: str
+    message_id: str | None = None
 
 
 class HandedOut:
@@ -31,15 +56,15 @@ class HandedOut:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    def find(self, agent_id: str, request_id: str) -> Handed | None:
-        """Return what an earlier call with this request id was given."""
-        (found,) = self._connections.send(("GET", keys.handed(agent_id, fingerprint(request_id))))
-        if found is None:
+    def find(self, asker: Asker) -> Handed | None:
+        """Return what an earlier call of the same was given."""
+        (text,) = self._connections.send(("GET", asker.key))
+        if text is None:
             return None
-        workflow_id, state, token = load(found)
-        return Handed(workflow_id=workflow_id, state=state, token=token)
+        workflow_id, state, token, *more = load(text)
+        return Handed(workflow_id=workflow_id, state=state, token=token, message_id=more[0] if more else None)
 
-    def note(self, agent_id: str, request_id: str, given: Handed) -> None:
+    def note(self, asker: Asker, given: Handed) -> None:
         """Note what a call is about to be given."""
-        told = dump([given.workflow_id, given.state, given.token])
-        self._connections.send(("SET", keys.handed(agent_id, fingerprint(request_id)), told, "EX", _KEPT_S))
+        text = dump([given.workflow_id, given.state, given.token, given.message_id])
+        self._connections.send(("SET", asker.key, text, "EX", _KEPT_S))

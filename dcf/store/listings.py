@@ -23,6 +23,7 @@ from dcf.store.index import UNLIST
 from dcf.store.keys import RunKeys
 from dcf.store.looks import ask
 from dcf.store.people_keys import ASKED, open_questions, read_member
+from dcf.store.project_keys import project
 from dcf.store.quotas import NEVER, forget_document, forget_run
 from dcf.store.run_documents import document_of
 from dcf.store.run_lists import in_shard, place_of, plain_list, shard_of
@@ -42,12 +43,12 @@ Flaws: TypeAlias = tuple[ListFlaw, ...]
 
 
 class Listings:
-    """The indexes of one Redis. Of documents only those with one of the `prefixes` are checked: it sees no others."""
+    """The indexes of one Redis. Of documents only projects and those with one of the `prefixes` are checked."""
 
     def __init__(self, connections: Connections, *, page: int = _PAGE, prefixes: tuple[str, ...] = ("doc:",)) -> None:
         self._connections = connections
         self._page = page
-        self._prefixes = prefixes
+        self._prefixes = (*prefixes, project(""))
 
     def pages(self, *, repair: bool) -> Iterator[Flaws]:
         """Go through all keys of dcf. Yield what is wrong, page by page, and repair it if `repair`.
@@ -132,7 +133,8 @@ def _remedies(flaw: ListFlaw, shards: int) -> Iterator[Command]:
 
 def _removal(flaw: ListFlaw, shards: int) -> Command:
     if flaw.kind is ListKind.DOCUMENTS:
-        forgotten = forget_document if shards == 1 else forget_counted
+        is_registered = shards == 1 and not flaw.name.startswith(project(""))
+        forgotten = forget_document if is_registered else forget_counted
         return forgotten(flaw.index.removeprefix(keys.quota("", "docs")), flaw.name)
     if flaw.kind is ListKind.CHARGES:
         return forget_run(flaw.index.removeprefix(keys.quota("", "runs")), flaw.name)

@@ -1,19 +1,24 @@
 """Projects in Redis: a document each, written together with the indexes that name it, by compare-and-set.
 
 The first packet has WATCH, TIME and the reads, the second MULTI, the document, the index entries and EXEC. Which
-project a run belongs to stands in the run's meta document, and never changes. Decides nothing.
+project a run belongs to stands in the run's meta document, and never changes. A project counts for the key that created
+it: before it is written as the larger of the old and the new document, and afterwards as it is. Decides nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from dcf.core.access import KEY_CALLER, LOCAL
 from dcf.core.catalog import Facet, agents_in
 from dcf.core.model import RunStatus
 from dcf.core.projects import Project, ProjectFound, ProjectPlace, ProjectPut, read_project, write_project
 from dcf.store import companion_keys, keys
 from dcf.store.attempts import Attempts, commit
+from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.counting import CountedDocument, forget_counted, hold, new_mark, settle
 from dcf.store.documents import micros
 from dcf.store.keys import RunKeys
+from dcf.store.looks import ask
 from dcf.store.project_keys import PROJECTS, project, projects_at, projects_of
 from dcf.store.run_lists import in_every_shard, newest, newest_commands
 from dcf.values.json_text import Json, dump, load
@@ -60,14 +65,26 @@ class ProjectStore:
         def once(connection: Connection) -> ProjectPut | Refusal:
             found = _read(connection, project_id, places, author)
             answer = self._attempts.result_of(connection, barrier, lambda: decide(found))
-            if isinstance(answer, ProjectPut) and answer.changed:
-                commit(connection, list(_commands(found, answer.project)))
-                self._attempts.confirm(connection, barrier)
-            else:
+            if not isinstance(answer, ProjectPut) or not answer.changed:
                 self._attempts.let_go(connection, barrier)
+                return answer
+            counted, mark = _counted(answer.project), new_mark()
+            refusal = self._hold(counted, mark)
+            if refusal is not None:
+                self._attempts.let_go(connection, barrier)
+                return refusal
+            commit(connection, list(_commands(found, answer.project)))
+            self._attempts.confirm(connection, barrier)
+            settle(self._connections, counted.key, counted.owner, counted.size, mark)
             return answer
 
         return self._attempts.until_done(once)
+
+    def _hold(self, counted: CountedDocument, mark: str) -> Refusal | None:
+        """Count a project for its owner; refuse it beyond the quotas of the caller, if it is the owner."""
+        account = current_account()
+        is_own = account is not None and account.key_id == counted.owner
+        return hold(self._connections, counted, account if is_own else None, mark)
 
     def read(self, project_ids: Sequence[str]) -> list[Project]:
         """Return those of these projects that there are."""
@@ -139,6 +156,9 @@ class ProjectStore:
                 gone += [("HDEL", projects_at(one.path), one.machine) for one in found.paths]
             commit(connection, gone)
             self._attempts.confirm(connection, barrier)
+            if found is not None:
+                counted = _counted(found)
+                ask(self._connections, forget_counted(counted.owner, counted.key))
             return found is not None
 
         return self._attempts.until_done(once)
@@ -147,6 +167,14 @@ class ProjectStore:
 def used_command(project_id: str, at: int) -> Command:
     """Return the command that notes that a project was used; one that nobody put is not listed."""
     return ("ZADD", PROJECTS, "XX", "GT", at, project_id)
+
+
+def _counted(wanted: Project) -> CountedDocument:
+    """Return what a project counts as, and for which key; what the local user created is counted for that one."""
+    by = wanted.created_by
+    owner = by.removeprefix(KEY_CALLER) if by.startswith(KEY_CALLER) else LOCAL
+    size = len(dump(write_project(wanted)).encode())
+    return CountedDocument(key=project(wanted.project_id), owner=owner, size=size, life_s=0)
 
 
 def _read(connection: Connection, project_id: str, places: Sequence[ProjectPlace], author: str) -> ProjectFound:

@@ -167,10 +167,11 @@ local is_there = look(ARGV[1], 'EXISTS', ARGV[3]) == 1
 if unseen() then return unseen() end
 if is_there then return 0 end
 free_run(KEYS[1], KEYS[2], ARGV[2], ARGV[1])
+redis.call('ZREM', KEYS[3], ARGV[1])
 return 1
 """
 )
-"""Gives back what is held of a run that is gone."""
+"""Gives back what is held of a run that is gone, its place among the live ones too."""
 
 RESERVE_RUN: Final = (
     LOOK
@@ -179,20 +180,17 @@ RESERVE_RUN: Final = (
     + """
 local quota, runs, live, parts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local run, size, most_live, most_bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local before, after, all_live, over = ARGV[6], ARGV[7], ARGV[8], {}
+local before, after, over = ARGV[6], ARGV[7], {}
 local is_there = look(run, 'EXISTS', before .. run .. after) == 1
 if unseen() then return unseen() end
 if is_there then return {} end
 local now = tonumber(redis.call('TIME')[1])
 if not redis.call('ZSCORE', live, run) and redis.call('ZCARD', live) >= most_live then
-  for _, one in ipairs(redis.call('ZRANGE', live, '-inf', now - 60, 'BYSCORE')) do
-    local is_live
-    if all_live ~= '' then
-      is_live = look(one, 'ZSCORE', all_live, one)
-    else
-      is_live = look(one, 'JSON.GET', before .. one .. after, '$.status') == '["running"]'
-    end
-    if not is_live then over[#over + 1] = one end
+  local entered = redis.call('ZRANGE', live, 0, -1, 'WITHSCORES')
+  for at = 1, #entered, 2 do
+    local status = look(entered[at], 'JSON.GET', before .. entered[at] .. after, '$.status')
+    local may_come = not status and tonumber(entered[at + 1]) > now - 60
+    if status ~= '["running"]' and not may_come then over[#over + 1] = entered[at] end
   end
   if unseen() then return unseen() end
   for _, one in ipairs(over) do redis.call('ZREM', live, one) end
@@ -215,8 +213,8 @@ return {}
 )
 """Enters a run that is to be created, if the quotas of the key allow it. A run that is there costs nothing more.
 
-Runs that are not live any more are those that the list of live ones lacks; on a Redis Cluster, where that list is in
-shards and none is named, those whose documents do not say that they run.
+Before it refuses, it takes off the runs whose documents do not say that they run: the list of live ones has a run until
+the clock has retired it. A run that was entered in the last minute and has no document may be about to be created.
 """
 
 CHARGE_RUN: Final = (

@@ -74,21 +74,22 @@ def forget_document(owner: str, name: str) -> Command:
 
 def forget_run(owner: str, workflow_id: str) -> Command:
     """Return the command that gives back what is held of a run, if it is gone."""
-    script = ("EVAL", quota_scripts.FORGET_RUN, 2, keys.quota(owner), keys.quota(owner, "runs"))
+    keyed = (keys.quota(owner), keys.quota(owner, "runs"), keys.quota(owner, "live"))
+    script = ("EVAL", quota_scripts.FORGET_RUN, 3, *keyed)
     return (*script, workflow_id, KeyText(keys.quota(owner, "part")), RunKeys(workflow_id).meta)
 
 
-def reservation(run: RunKeys, size: int, account: Account, shards: int) -> Command:
+def reservation(run: RunKeys, size: int, account: Account) -> Command:
     """Return the script that enters a run to be created, if the quotas allow it. Send it by `looks`.
 
-    Read its reply with `refusal_in`. `shards` is how many parts the list of live runs is in.
+    Read its reply with `refusal_in`.
     """
     own = account.key_id
     return (
         *("EVAL", quota_scripts.RESERVE_RUN, 5, keys.quota(own), keys.quota(own, "runs"), keys.quota(own, "live")),
         *(keys.quota_parts(own, run.workflow_id), keys.quota(own, "receipts")),
         *(run.workflow_id, size, account.quotas.live_runs, account.quotas.stored_bytes),
-        *(KeyText(keys.quota(own, "part")), _META_BEFORE, _META_AFTER, keys.LIVE if shards == 1 else ""),
+        *(KeyText(keys.quota(own, "part")), _META_BEFORE, _META_AFTER),
     )
 
 

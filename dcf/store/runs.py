@@ -138,7 +138,7 @@ class RunStore:
         if account is None:
             return self.commit(workflow_id, reads, decide)
         work = _Transaction(reading=Reading(self.keys(workflow_id), reads), decide=decide)
-        reserve = reservation(work.reading.run, size(), account, self._connections.shards)
+        reserve = reservation(work.reading.run, size(), account)
         return self._attempts.until_done(partial(self._reserved, work, reserve))
 
     def read(self, workflow_id: str, reads: Reads) -> Snapshot:

@@ -168,6 +168,12 @@ class VitalSigns:
         )
 
 
+def rejected_write(connections: Connections) -> Trouble | None:
+    """Return why a small write is rejected, on a cluster by one of its nodes; None if it is accepted."""
+    probed = (server.ask(write_probe(server.own_key(keys.PROBE)))[0] for server in connections.servers())
+    return next((trouble for trouble in map(refusal_of, probed) if trouble is not None), None)
+
+
 def checked_sign(reply: Reply) -> Reply:
     """Return the reply; raise dcf's error for an error reply."""
     if _is_error(reply):

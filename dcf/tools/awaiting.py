@@ -19,8 +19,9 @@ from dcf.application import Application
 from dcf.asl.state_paths import name_of
 from dcf.core import lease
 from dcf.core.access import Scope
+from dcf.core.first_terms import first_term_of
 from dcf.errors import DcfError, InvalidArgument, NotFound
-from dcf.store.handed import Handed
+from dcf.store.handed import Asker, Handed
 from dcf.store.inbox import Message
 from dcf.tools.callers import current_caller
 from dcf.tools.leases import new_token
@@ -43,7 +44,8 @@ _AT_LIMIT: Final = "at_limit"
 class AwaitWorkflowEvent(Arguments):
     """Wait for your next piece of work, which comes leased, with its input and `next` calls; on 'timeout' call again.
 
-    Other events (a run ended, a lease was lost) have no `work`; acknowledge them, or they come again.
+    Renew within `sign_within_s` what takes longer. Other events (a run ended, a lease was lost) have no `work`;
+    acknowledge them, or they come again.
     """
 
     agent_id: AgentId
@@ -83,7 +85,8 @@ class AwaitWorkflowEvent(Arguments):
 class WorkflowEvent(Answer):
     """The event and its work, or a timeout. `acknowledged`: whether the event of ack_message_id was still there.
 
-    `repeated`: the work is what an earlier call with this request_id was given.
+    `repeated`: the work is what an earlier call with this request_id was given; without one, an earlier call of the
+    same caller, until a call has the lease_token: its answer may have been lost.
     """
 
     agent_id: str | None = None
@@ -126,7 +129,7 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
             continue
         if not _is_to_lease(args, message):
             return _event(args, message, was_there)
-        work = await _leased(app, args, message.event)
+        work = await _leased(app, args, message)
         if work is not None and _AT_LIMIT in work:
             if all(await anyio.to_thread.run_sync(_are_current, app, [message])):
                 more = {"hint": str(work[_AT_LIMIT]), "next": [wait_again(args.agent_id)]}
@@ -181,11 +184,13 @@ def _nobody(_: bool) -> None:
 
 async def _given_before(app: Application, args: AwaitWorkflowEvent, acknowledged: str | None) -> WorkflowEvent | None:
     """Return the work that an earlier call with the same id was given, if it is still held with the token of then."""
-    key = _key(args)
-    given = None if key is None else await anyio.to_thread.run_sync(app.work.handed.find, args.agent_id, key)
-    if given is None or await _is_elsewhere(app, {"workflow_id": given.workflow_id}):
+    asker = _asker(args)
+    given = None if asker is None else await anyio.to_thread.run_sync(app.work.handed.find, asker)
+    if given is None or _has_arrived(given, acknowledged):
         return None
-    work = await _take(app, args, given)
+    if await _is_elsewhere(app, {"workflow_id": given.workflow_id}):
+        return None
+    work = await _take(app, args, given, unless_signed=args.request_id is None)
     if work is None or _AT_LIMIT in work:
         return None
     was_there = None
@@ -202,12 +207,22 @@ async def _given_before(app: Application, args: AwaitWorkflowEvent, acknowledged
     )
 
 
-async def _leased(app: Application, args: AwaitWorkflowEvent, event: dict[str, Json]) -> dict[str, Json] | None:
+def _has_arrived(given: Handed, acknowledged: str | None) -> bool:
+    """Return True if the caller acknowledges the very event by which it was given work: it has the answer."""
+    return acknowledged is not None and given.message_id == acknowledged
+
+
+async def _leased(app: Application, args: AwaitWorkflowEvent, message: Message) -> dict[str, Json] | None:
     """Lease the state of an event and return its work; None if somebody else has it, or it is not ready any more."""
-    key = _key(args)
-    given = Handed(workflow_id=event["workflow_id"], state=event["target_state"], token=args.lease_token or new_token())
-    if key is not None:
-        await anyio.to_thread.run_sync(app.work.handed.note, args.agent_id, key, given)
+    asker, event = _asker(args), message.event
+    given = Handed(
+        workflow_id=event["workflow_id"],
+        state=event["target_state"],
+        token=args.lease_token or new_token(),
+        message_id=message.message_id,
+    )
+    if asker is not None:
+        await anyio.to_thread.run_sync(app.work.handed.note, asker, given)
     try:
         found = await _take(app, args, given)
         await anyio.lowlevel.checkpoint_if_cancelled()
@@ -218,18 +233,26 @@ async def _leased(app: Application, args: AwaitWorkflowEvent, event: dict[str, J
     return found
 
 
-async def _take(app: Application, args: AwaitWorkflowEvent, given: Handed) -> dict[str, Json] | None:
-    """Lease a state with the token that was noted for it, which also finds a lease that was granted before."""
-    return await anyio.to_thread.run_sync(_work_of, app, args, given)
+async def _take(
+    app: Application, args: AwaitWorkflowEvent, given: Handed, *, unless_signed: bool = False
+) -> dict[str, Json] | None:
+    """Lease a state with the token that was noted for it, which also finds a lease that was granted before.
+
+    `unless_signed`: return None if there was a sign of its holder, which now asks for more.
+    """
+    return await anyio.to_thread.run_sync(partial(_work_of, app, args, given, unless_signed=unless_signed))
 
 
-def _work_of(app: Application, args: AwaitWorkflowEvent, given: Handed) -> dict[str, Json] | None:
+def _work_of(
+    app: Application, args: AwaitWorkflowEvent, given: Handed, *, unless_signed: bool
+) -> dict[str, Json] | None:
     """Lease a state and return its work, which may have to be read: not on the event loop."""
     request = lease.Acquire(
         state=given.state,
         owner=args.agent_id,
         token=given.token,
         ttl_s=args.lease_ttl_s,
+        first_term_s=first_term_of(args.lease_ttl_s),
         takes_back=False,  # the event may be one from before, and another process of this agent may be mending it
     )
     try:
@@ -238,6 +261,8 @@ def _work_of(app: Application, args: AwaitWorkflowEvent, given: Handed) -> dict[
         return None
     if isinstance(found, Refusal):
         return {_AT_LIMIT: found.message} if found.code == "work_limit_reached" else None
+    if unless_signed and not found.doc.lease.awaits_sign:
+        return None
     return work_shown(app, given.workflow_id, found, whole_input=args.whole_input)
 
 
@@ -248,9 +273,11 @@ def _give_back(app: Application, given: Handed) -> None:
         app.control_plane.hasten(given.workflow_id, given.state)
 
 
-def _key(args: AwaitWorkflowEvent) -> str | None:
-    """Return what a repetition of this call alone has too: its id. Several processes may acknowledge the same event."""
-    return args.request_id if args.lease else None
+def _asker(args: AwaitWorkflowEvent) -> Asker | None:
+    """Return by what a repetition of this call is known; None if it leases nothing, or finds its lease by a token."""
+    if not args.lease or (args.request_id is None and args.lease_token is not None):
+        return None
+    return Asker(agent_id=args.agent_id, request_id=args.request_id, caller=current_caller().name)
 
 
 async def _timeout(app: Application, args: AwaitWorkflowEvent, acknowledged: bool | None) -> WorkflowEvent:

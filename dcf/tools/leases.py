@@ -16,7 +16,8 @@ from dcf.core.operations import LONGEST_REASON
 from dcf.core.refusals import nothing_ready
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import known
-from dcf.tools.callers import require
+from dcf.store.handed import Asker, Handed
+from dcf.tools.callers import current_caller, require
 from dcf.tools.registry import (
     AgentId,
     Answer,
@@ -137,7 +138,10 @@ class ClaimReadyState(Arguments):
 
 
 class ReadyClaimed(LeaseGranted):
-    """The lease and the state as they are now, and `work`. With claim_next, `more_work` has the others."""
+    """The lease and the state as they are now, and `work`. With claim_next, `more_work` has the others.
+
+    Until a call has its lease_token, the same caller gets the same work again: the answer may have been lost.
+    """
 
     more_work: list[dict[str, Any]] = Field(default_factory=list)
 
@@ -159,7 +163,7 @@ def claim_ready_state(app: Application, args: ClaimReadyState) -> ReadyClaimed:
         ttl_s=args.lease_ttl_s,
         most=args.claim_next,
     )
-    answer = app.control_plane.claim(args.workflow_id, wish)
+    answer = _claim(app, args, wish)
     if isinstance(answer, NothingReady):
         answer = nothing_ready(answer.examined)
     if isinstance(answer, Refusal):
@@ -168,6 +172,22 @@ def claim_ready_state(app: Application, args: ClaimReadyState) -> ReadyClaimed:
     more = [work_shown(app, args.workflow_id, one, whole_input=args.whole_input) for one in others]
     found = _granted(app, first, args.workflow_id, args.owner_agent_id, whole_input=args.whole_input)
     return ReadyClaimed(**found.model_dump(), more_work=more)
+
+
+def _claim(app: Application, args: ClaimReadyState, wish: lease.Acquire) -> Leased | NothingReady | Refusal:
+    """Claim; a call without a token gets again what its caller was given before, until there is a sign of that."""
+    if args.lease_token is not None:
+        return app.control_plane.claim(args.workflow_id, wish)
+    app.control_plane.run(args.workflow_id)  # raises where there is none: of that nothing is noted
+    wish = replace(wish, first_term_s=args.lease_ttl_s)
+    asker = Asker(agent_id=args.owner_agent_id, caller=current_caller().name, workflow_id=args.workflow_id)
+    before = app.work.handed.find(asker)
+    if before is not None:
+        again = app.control_plane.claim(args.workflow_id, replace(wish, token=before.token, only_held=True))
+        if isinstance(again, Leased):
+            return again
+    app.work.handed.note(asker, Handed(workflow_id=args.workflow_id, state="", token=wish.token))
+    return app.control_plane.claim(args.workflow_id, wish)
 
 
 def _with_input(app: Application, workflow_id: str, claimed: Leased) -> Leased:

@@ -11,6 +11,8 @@ from dcf.application import Application
 from dcf.core.answers import Leased, Updated
 from dcf.core.briefs import brief_of
 from dcf.core.definition import Definition
+from dcf.core.first_terms import FIRST_TERM_S, is_short
+from dcf.core.model import StateDoc
 from dcf.core.provenance import mark_of_input
 from dcf.core.scopes import entry_epoch_of, with_scopes
 from dcf.telemetry import tracing
@@ -33,12 +35,7 @@ def work_shown(app: Application, workflow_id: str, leased: Leased, *, whole_inpu
     """Return the work of a lease that was granted; a long input is left out, unless it is wanted whole."""
     state, doc, lease = leased.state, leased.doc, leased.doc.lease
     found: dict[str, Json] = {"workflow_id": workflow_id, "state": state, "lease_token": lease.token}
-    if lease.expires_at is not None:
-        found["lease_expires_at"] = to_text(lease.expires_at)
-    if doc.deadline is not None:
-        found["deadline"] = to_text(doc.deadline)
-    if doc.heartbeat_s is not None:
-        found["heartbeat_s"] = doc.heartbeat_s
+    found |= _times(doc)
     found["attempt"], found["epoch"], found["entry_epoch"] = doc.attempts, lease.epoch, leased.entry_epoch
     found |= tracing.of_attempt(workflow_id, state, lease.epoch)
     if doc.visit is not None:
@@ -61,6 +58,19 @@ def work_shown(app: Application, workflow_id: str, leased: Leased, *, whole_inpu
         found["input_left_out"] = _LEFT_OUT.format(size=size, key=app.runs.input_key(workflow_id, state))
     else:
         found["input"] = leased.given
+    return found
+
+
+def _times(doc: StateDoc) -> dict[str, Json]:
+    """Return until when the holder must do what."""
+    lease = doc.lease
+    found: dict[str, Json] = {} if lease.expires_at is None else {"lease_expires_at": to_text(lease.expires_at)}
+    if is_short(lease):
+        found["sign_within_s"] = FIRST_TERM_S
+    if doc.deadline is not None:
+        found["deadline"] = to_text(doc.deadline)
+    if doc.heartbeat_s is not None:
+        found["heartbeat_s"] = doc.heartbeat_s
     return found
 
 

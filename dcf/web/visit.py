@@ -12,6 +12,7 @@ from typing import Any
 import dcf.tools.profiles  # noqa: F401 - it registers every tool
 from dcf.application import Application
 from dcf.core.access import Caller, Scope
+from dcf.core.vitals import Trouble
 from dcf.errors import Forbidden, UnknownRun
 from dcf.tools.envelope import call_here
 from dcf.tools.registry import TOOLS, is_served
@@ -79,6 +80,11 @@ class Visit:
         action = ACTIONS.get(tool)
         allowed = action is not None and (not action.scopes or bool(action.scopes & self.caller.scopes))
         return allowed and self.may_act and not settings.read_only
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """Why Redis rejects writes just now, for every page to say so."""
+        return self.application.writes.trouble()
 
     def offers(self, screen: str) -> bool:
         """Return whether the menu leads to a screen: not a key that may not see System, which would only refuse it.

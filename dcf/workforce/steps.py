@@ -42,13 +42,21 @@ def to_complete(work: Mapping[str, Json], agent_id: str | None, why: str | None 
     arguments: dict[str, Json] = {name: work[name] for name in ("workflow_id", "state", "lease_token")}
     arguments |= {"new_status": "succeeded", "output_json": RESULT, "claim_next": True}
     if why is None:
-        until = f" Renew (renew_state_lease) before {work['lease_expires_at']}." if "lease_expires_at" in work else ""
-        why = f"When the work is done; if you cannot do it: new_status failed, error_name and error_message.{until}"
+        why = "When the work is done; if you cannot do it: new_status failed, error_name and error_message."
+        why += _until(work)
     return Step(
         tool="update_workflow_control_plane",
         arguments=arguments | ({} if agent_id is None else {"owner_agent_id": agent_id}),
         why=why,
     )
+
+
+def _until(work: Mapping[str, Json]) -> str:
+    """Return until when the lease must be renewed."""
+    if "sign_within_s" in work:
+        within = f"If the work takes more than {work['sign_within_s']} s, first renew the lease (renew_state_lease)"
+        return f" {within}: that shows that you have it."
+    return f" Renew (renew_state_lease) before {work['lease_expires_at']}." if "lease_expires_at" in work else ""
 
 
 def read_input(work: Mapping[str, Json], agent_id: str | None) -> Step:

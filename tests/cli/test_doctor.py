@@ -66,7 +66,7 @@ def test_a_full_memory_of_the_embedded_server_is_four(dcf_alone: Dcf, tmp_path: 
         assert result.exit_code == 4
         said = " ".join(result.stdout.split())
         assert "writes ✘ failing Redis refuses writes: its memory is full (OOM)." in said
-        assert "→ Free memory or raise its maxmemory." in said
+        assert "→ Delete runs that are over (dcf prune --older-than 7d), cancel others (dcf cancel RUN)" in said
         found = json.loads(dcf_alone("doctor", "--json").stdout)
         assert (found["ok"], found["level"], found["failing"]) == (False, "failing", 1)
         admin.config_set("maxmemory", 0)

@@ -3,6 +3,7 @@
 import pytest
 
 from dcf.core.findings import Cause, RunFinding
+from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus
 from dcf.core.resolving import Resolve
 from dcf.core.stuck import STUCK_REMINDERS
@@ -10,6 +11,7 @@ from dcf.errors import UnknownRun, UnknownState
 from dcf.store import key_parts, keys
 from dcf.store.agents import AgentRecord
 from dcf.values.instants import from_text, to_text
+from dcf.values.records import replace
 from tests.support.ahead import now
 from tests.support.machines import Document, chain, workflow
 from tests.support.scopes import each, parallel, task
@@ -195,6 +197,21 @@ def test_a_state_that_an_agent_works_on(world: World) -> None:
     assert token not in str(finding)
     world.release(run, "A", None, force=True)
     only(world, run, Cause.NOT_NOTIFIED)
+
+
+def test_a_lease_of_which_its_holder_may_not_know(world: World) -> None:
+    run = started(world, chain("A"), agents={"A": "a-1"})
+    wish = Acquire(state="A", owner="a-1", token="token-1", ttl_s=300, first_term_s=15)
+    world.plane.acquire(run, wish)
+    finding = only(world, run, Cause.LEASE_HELD)
+    assert "no call came with its lease token yet" in finding.sentence
+    assert (finding.evidence["awaits_sign"], finding.remedy.tool, finding.stuck) == (True, "read_run_events", False)
+    world.renew(run, "A", "token-1")
+    assert "awaits_sign" not in only(world, run, Cause.LEASE_HELD).evidence
+    world.release(run, "A", None, force=True)
+    world.plane.acquire(run, replace(wish, token="token-2"))
+    world.expire_lease(run, "A")
+    assert "a-1, which never used its token, on state 'A' ended" in only(world, run, Cause.LEASE_EXPIRED).sentence
 
 
 def test_a_lease_that_is_renewed_for_hours_without_a_result_counts_as_stuck(world: World) -> None:

@@ -377,7 +377,34 @@ async def test_an_upload_that_nobody_finishes_is_dropped(
     _clean(shelf)
     assert below(home, run) == []
     assert (await shelved.ok("list_artifacts", workflow_id=run))["total_bytes"] == 0
-    assert not [one for one in raw_redis.zrange(UPLOADS, 0, -1) if one.startswith(f"{run}/".encode())]
+    assert _uploads_of(raw_redis, run) == []
+
+
+async def test_a_deleted_run_leaves_no_upload_in_the_index(shelved: Tools, run: str, raw_redis: Any) -> None:
+    parts = {"workflow_id": run, "name": "p", "of": 2, "part": 1, "content": "x" * 5000}
+    for name in ("p", "q"):
+        await shelved.ok("put_artifact", **parts, artifact_id=name)
+    assert len(_uploads_of(raw_redis, run)) == 2
+    await shelved.ok("cancel_run", workflow_id=run)
+    await shelved.ok("delete_run", workflow_id=run)
+    assert _uploads_of(raw_redis, run) == []
+
+
+async def test_the_clock_takes_uploads_of_an_expired_run_off_the_index(
+    shelf: Application, shelved: Tools, run: str, raw_redis: Any
+) -> None:
+    other = await new_run(shelved, f"{run}-2")
+    for one in (run, other):
+        await shelved.ok("put_artifact", workflow_id=one, name="p", artifact_id="p", of=2, part=1, content="x" * 5000)
+    for key in raw_redis.keys(f"*wf:{run}:*"):
+        raw_redis.delete(key)
+    _clean(shelf)
+    assert (len(_uploads_of(raw_redis, run)), len(_uploads_of(raw_redis, other))) == (0, 1)
+
+
+def _uploads_of(raw_redis: Any, run: str) -> list[bytes]:
+    """The entries of a run in the index of uploads."""
+    return [one for one in raw_redis.zrange(UPLOADS, 0, -1) if one.startswith(f"{run}/".encode())]
 
 
 async def test_an_upload_that_goes_on_is_not_dropped(

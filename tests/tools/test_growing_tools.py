@@ -1,5 +1,6 @@
 """Runs that grow, through an MCP client: open, add, take, complete, close."""
 
+import secrets
 import uuid
 from typing import Any
 
@@ -28,7 +29,8 @@ async def opened(tools: Tools, *units: dict[str, Any], **arguments: Any) -> str:
 
 
 async def take(tools: Tools, run: str, agent: str = "ann") -> dict[str, Any]:
-    answer = await tools.ok("claim_ready_state", workflow_id=run, owner_agent_id=agent)
+    token = secrets.token_hex(8)  # each call is another process of the agent
+    answer = await tools.ok("claim_ready_state", workflow_id=run, owner_agent_id=agent, lease_token=token)
     work: dict[str, Any] = answer["work"]
     return work
 

@@ -15,8 +15,11 @@ import redis
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.listings import ListKind
-from dcf.core.quotas import Amount
+from dcf.core.quotas import Account, Amount, Quotas
 from dcf.store import keys
+from dcf.store.keys import keys_of
+from dcf.store.looks import ask
+from dcf.store.quotas import refusal_in, reservation
 from dcf.tools.server import build_http_app
 from tests.support.tables import rows
 from tests.support.waiting import wait_until
@@ -227,18 +230,40 @@ def test_live_runs_are_counted_once_over_three_servers(sites: list[Application],
     assert _created(urls[1], key, runs[0]) == "ok", "a repeated request finds its run"
 
 
-def test_a_run_that_is_over_is_no_longer_a_live_one(
-    sites: list[Application], urls: list[str], raw_redis: redis.Redis
+@rows("ends", ["finalize_workflow", "cancel_run", "delete_run"])
+def test_a_run_that_is_over_is_no_longer_a_live_one_at_once(
+    sites: list[Application], urls: list[str], ends: str
 ) -> None:
-    key = _key(sites, *PLANNER, live_runs=1)
-    first, second = (f"quota-{secrets.token_hex(6)}" for _ in range(2))
+    """Although the clock has not looked at it, and it was created a moment ago."""
+    key = _key(sites, *PLANNER, Scope.OPERATE, live_runs=1)
+    first, second, third = (f"quota-{secrets.token_hex(6)}" for _ in range(3))
     assert _created(urls[0], key, first) == "ok"
     assert _created(urls[1], key, second) == "quota_exceeded"
-    _tool(urls[0], key, "finalize_workflow", workflow_id=first)
-    raw_redis.zadd(keys.quota(_id(key), "live"), {first: 1})  # it was created more than a minute ago
-    for site in sites:
-        site.clock.pulse()
+    calls = ["cancel_run", ends] if ends == "delete_run" else [ends]
+    for call in calls:
+        assert _tool(urls[0], key, call, workflow_id=first)["code"] == "ok"
     assert _created(urls[2], key, second) == "ok"
+    assert _created(urls[2], key, third) == "quota_exceeded", "it took the place"
+
+
+def test_runs_that_end_when_they_begin_take_no_place(sites: list[Application], urls: list[str]) -> None:
+    key = _key(sites, *PLANNER, live_runs=20)
+    wish = {"workflow_json": {"asl": {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}}}}
+    runs = [f"quota-{secrets.token_hex(6)}" for _ in range(40)]
+    answers = [_tool(urls[0], key, "create_workflow_control_plane", workflow_id=run, **wish) for run in runs]
+    assert Counter(answer["code"] for answer in answers) == {"ok": 40}
+    assert _tool(urls[0], key, "read_workflow_control_plane", workflow_id=runs[-1])["meta"]["status"] == "succeeded"
+
+
+def test_a_run_that_is_about_to_be_created_takes_a_place(sites: list[Application], urls: list[str]) -> None:
+    """Its key asked for the place, and died or has not yet written the run."""
+    key, run = _key(sites, *PLANNER, live_runs=1), f"quota-{secrets.token_hex(6)}"
+    account = Account(key_id=_id(key), quotas=Quotas(live_runs=1))
+    connections = sites[0].history._connections
+    assert refusal_in(ask(connections, reservation(keys_of(run), 10, account))[0]) is None
+    assert _created(urls[0], key, f"{run}-2") == "quota_exceeded"
+    connections.send(("ZADD", keys.quota(_id(key), "live"), 1, run))  # a minute passes
+    assert _created(urls[0], key, f"{run}-2") == "ok"
 
 
 def test_a_workflow_and_its_data_count_as_stored_bytes_until_the_run_is_gone(

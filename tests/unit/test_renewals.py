@@ -4,8 +4,10 @@ import threading
 
 import pytest
 
+from dcf.errors import StoreUnavailable
 from dcf.renewals import Renewals
 from dcf.task_calls import Work
+from dcf.values.records import replace
 from tests.support.waiting import wait_until
 
 LONG = 60.0
@@ -36,6 +38,24 @@ def test_a_renewal_that_breaks_keeps_no_other_lease_from_being_renewed(caplog: p
     assert "the client was closed" in caplog.text
     for token in ("broken", "whole"):
         renewals.let_go(work(token))
+
+
+def test_a_lease_that_awaits_a_sign_is_renewed_soon_until_a_renewal_succeeds() -> None:
+    """A third of its short term is left when two renewals failed."""
+    renewed, failures = threading.Semaphore(0), ["no answer", "no answer"]
+
+    def renew(_: Work) -> str | None:
+        renewed.release()
+        if failures:
+            raise StoreUnavailable(failures.pop())
+        return None
+
+    renewals = Renewals(renew, LONG)
+    short = replace(work("token"), sign_within_s=3 * QUICK)
+    renewals.hold(short, lambda _: None)
+    assert all(renewed.acquire(timeout=LONG / 2) for _ in range(3))
+    assert renewals._held["token"].soon_s is None
+    renewals.let_go(short)
 
 
 def test_the_thread_ends_when_there_is_no_lease_and_comes_back_with_the_next_one() -> None:

@@ -18,7 +18,7 @@ from dcf.web.settings_shown import settings_shown
 from dcf.web.site import build_site
 from dcf.web.system_page import TABS, system_page
 from dcf.web.visit import ToolRefused, Visit
-from tests.support.restricted import restricted_redis
+from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.support.tables import rows
 from tests.web.browsing import HOSTILE, Browser, check_harmless, text_of
 
@@ -28,13 +28,18 @@ PASSWORD = "hunter2-hunter2"
 
 
 @pytest.fixture(scope="module")
-def here(short_directory: Path) -> Iterator[Application]:
-    """A control plane with an audit trail of its own, and with secrets in its settings."""
+def system_redis(short_directory: Path) -> Iterator[RestrictedRedis]:
     with restricted_redis(short_directory / "system") as redis:
-        given = {"redis_url": redis.url, "auth": "off", "allow_operator": True, "api_key": PASSWORD}
-        given["public_url"] = f"https://me:{PASSWORD}@dcf.example/mcp"
-        with open_application(Settings.model_validate(given)) as opened:
-            yield opened
+        yield redis
+
+
+@pytest.fixture(scope="module")
+def here(system_redis: RestrictedRedis) -> Iterator[Application]:
+    """A control plane with an audit trail of its own, and with secrets in its settings."""
+    given = {"redis_url": system_redis.url, "auth": "off", "allow_operator": True, "api_key": PASSWORD}
+    given["public_url"] = f"https://me:{PASSWORD}@dcf.example/mcp"
+    with open_application(Settings.model_validate(given)) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -148,3 +153,17 @@ async def test_a_server_whose_user_is_no_operator_answers_with_a_page_that_says_
 def test_what_means_nothing_is_refused(here: Application, query: str) -> None:
     with pytest.raises(InvalidArgument):
         system_page(visit_of(here), dict(parse_qsl(query)))
+
+
+async def test_every_page_says_that_redis_rejects_writes(
+    here: Application, browser: Browser, system_redis: RestrictedRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with system_redis.admin() as admin:
+        admin.config_set("maxmemory", 1)
+        monkeypatch.setattr(here.writes, "_good_until", 0.0)
+        told = [text_of(await browser.get(path)) for path in ("/ui/runs", "/ui/inbox", "/ui/system")]
+        admin.config_set("maxmemory", 0)
+    assert all("Redis refuses writes: its memory is full (OOM)." in page for page in told)
+    assert all("dcf prune --older-than 7d" in page for page in told)
+    monkeypatch.setattr(here.writes, "_good_until", 0.0)
+    assert "Redis refuses writes" not in await browser.get("/ui/runs")

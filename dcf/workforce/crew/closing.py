@@ -3,12 +3,14 @@
 It decides nothing: `core/finalization.py` closes the run, `workers.py` deletes the agents.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dcf.core.finalization import Finalize
 from dcf.errors import DcfError
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.views import RunViews
+from dcf.store.reserve import with_reserve
 from dcf.values.records import record
 from dcf.workforce.crew.workers import Dismissed, Workers
 
@@ -37,7 +39,7 @@ class Closing:
 
     def close(self, request: Finalize, *, delete_agents: bool = True, preserve_planner: bool = True) -> RunClosed:
         """Finalize a run and delete its own agents. A second call returns the first result and deletes what is left."""
-        answer = self._plane.finalize(request.workflow_id, request)
+        answer = with_reserve(partial(self._plane.finalize, request.workflow_id, request))
         warnings = ["The run was finalized before; this is the first result."] if answer.repeated else []
         agents: tuple[Dismissed, ...] = ()
         if delete_agents:

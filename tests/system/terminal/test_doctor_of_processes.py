@@ -29,7 +29,10 @@ def test_serve_tells_at_its_start_what_is_not_as_asked(own: World, transport: st
     assert said[1].endswith("Set maxmemory-policy noeviction in its configuration.\n")
 
 
-WAITING = "dcf: waiting: Redis refuses writes: its memory is full (OOM). Free memory or raise its maxmemory.\n"
+WAITING = (
+    "dcf: waiting: Redis refuses writes: its memory is full (OOM). Delete runs that are over"
+    " (dcf prune --older-than 7d), cancel others (dcf cancel RUN), or raise its maxmemory.\n"
+)
 GREET = """
 import pathlib, time
 from dcf.worker import task

@@ -191,6 +191,22 @@ def test_a_document_that_an_earlier_version_wrote_reads_the_same(doc: StateDoc) 
     assert read_state(load(dump(show_state(doc) | {"last": dump(last)}))) == doc
 
 
+@rows(
+    ("last", "operation"),
+    [
+        ({"release": {"req": "r0"}, "complete": {"req": "r1", "next": ["B"]}}, Operation.COMPLETE),
+        ({"release": {"req": "r1"}, "claim": "c"}, Operation.RELEASE),
+        ({"update": {"req": "r1"}}, Operation.UPDATE),
+    ],
+)
+def test_a_receipt_that_the_first_versions_wrote_is_read(last: dict[str, Any], operation: Operation) -> None:
+    """They had one for each operation, and none of them said what was written."""
+    found = read_state({"status": "succeeded", "finished_at": to_text(NOW), "last": dump(last)}).receipt
+    assert found is not None
+    assert (found.request, found.operation, found.at, found.content) == ("r1", operation, NOW, "")
+    assert found.next_states == tuple(last.get("complete", {}).get("next", ()))
+
+
 # Tolerantly
 
 

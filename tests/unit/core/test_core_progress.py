@@ -6,13 +6,15 @@ from typing import Any
 import pytest
 
 from dcf.core.answers import AlreadyCompleted, Leased
+from dcf.core.codec import read_state, show_state
 from dcf.core.decision import More
 from dcf.core.lease import Release, Renew
 from dcf.core.model import Operation, RunStatus, StateDoc, Status
 from dcf.core.progress import update
 from dcf.core.updates import Update
-from dcf.values.digest import next_token
+from dcf.values.digest import fingerprint, next_token
 from dcf.values.instants import SECOND
+from dcf.values.json_text import dump
 from tests.support.tables import rows
 from tests.unit.core.build import A_THEN_B, LOOP, TTL, MemoryRun, code, leased, run, updated
 
@@ -280,6 +282,18 @@ def test_a_repeated_completion_is_told_whether_the_first_one_wrote_an_output() -
     made = started()
     made.update("A", "t1", status=Status.SUCCEEDED)
     assert not updated(made.update("A", "t1", status=Status.SUCCEEDED)).output_written
+
+
+def test_a_completion_that_the_first_versions_acknowledged_is_answered_as_a_repetition() -> None:
+    made = started()
+    made.complete("A", "t1", {"n": 1})
+    receipt = {"req": fingerprint("t1"), "next": ["B"]}
+    made.states["A"] = read_state(show_state(made.states["A"]) | {"last": dump({"complete": receipt})})
+    again = updated(made.complete("A", "t1", {"n": 1}))
+    assert (again.repeated, again.status, again.output_written) == (True, Status.SUCCEEDED, True)
+    assert again.next_states == ("B",)
+    assert code(made.update("A", "t1", status=Status.FAILED, error="E")) == "already_completed"
+    assert code(made.complete("A", "t2", 1)) == "terminal"
 
 
 def test_a_failure_is_repeated_after_its_retry_was_completed_by_another_holder() -> None:

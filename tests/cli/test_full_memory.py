@@ -1,0 +1,50 @@
+"""On a Redis whose memory is full an operator frees some with the commands that `dcf doctor` names."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dcf.core.catalog import Facet
+from dcf.store import keys
+from dcf.store.connection import Connections, open_pool
+from dcf.store.keys import RunKeys
+from tests.cli.conftest import Dcf
+from tests.support.machines import chain
+from tests.support.servers import redis_server
+from tests.support.world import World
+
+LONG_AGO = "2001-01-01T00:00:00.000000Z"
+
+
+@pytest.fixture
+def crowded(tmp_path: Path) -> Iterator[tuple[World, str]]:
+    """dcf on a Redis of this test alone, and its URL."""
+    with redis_server(tmp_path) as port:
+        url = f"redis://127.0.0.1:{port}"
+        world = World(connections=Connections(open_pool(url)))
+        yield world, url
+        world.connections.close()
+
+
+def test_runs_are_cancelled_finalized_deleted_and_pruned(dcf: Dcf, crowded: tuple[World, str]) -> None:
+    world, url = crowded
+    first, second, old = (world.create(chain("A"), agents={"A": "a-1"}) for _ in range(3))
+    world.lifecycle.cancel(old)
+    world.ask("JSON.SET", RunKeys(old).meta, "$.finished_at", f'"{LONG_AGO}"')
+    for listed in (keys.RUNS, keys.runs_by(Facet.STATUS, "cancelled")):
+        world.ask("ZADD", listed, 1, old)  # it was created long ago, too
+    world.ask("CONFIG", "SET", "maxmemory", "1")
+    commands: list[tuple[str, ...]] = [
+        ("cancel", first, "--yes"),
+        ("cancel", second, "--yes"),
+        ("finalize", first, "--yes"),
+    ]
+    commands += [("delete", second, "--yes"), ("prune", "--older-than", "30d", "--yes")]
+    for command in commands:
+        done = dcf(*command, REDIS_URL=url)
+        assert done.exit_code == 0, (command, done.stderr)
+    left = [bool(world.ask("EXISTS", RunKeys(run).meta)) for run in (first, second, old)]
+    assert left == [True, False, False]
+    told = " ".join(dcf("doctor", REDIS_URL=url).stdout.split())
+    assert "dcf prune --older-than 7d" in told

@@ -1,0 +1,123 @@
+"""A lost answer to a call that asks for work locks nobody out: the same caller gets the same work again."""
+
+import secrets
+from typing import Any
+
+import pytest
+import redis
+
+from dcf.application import Application
+from dcf.core.access import Caller
+from dcf.core.first_terms import FIRST_TERM_S
+from dcf.values.instants import SECOND, from_text
+from tests.support.tables import rows
+from tests.tools.access import PLANNER, ask, key_of
+from tests.tools.calls import Answer, Tools, new_run
+from tests.tools.test_work_in_events import ready
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def agent(run_id: str) -> str:
+    return f"agent-{run_id}"
+
+
+async def awaited(tools: Tools, agent: str, **more: object) -> Answer:
+    return await tools.ok("await_workflow_event", **{"agent_id": agent, "timeout_s": 0} | more)
+
+
+def held(answer: Answer) -> dict[str, Any]:
+    """The arguments that name the lease of an answer."""
+    return {name: answer["work"][name] for name in ("workflow_id", "state", "lease_token")}
+
+
+def server_time(raw_redis: redis.Redis) -> int:
+    seconds, micros = raw_redis.time()
+    return int(seconds) * SECOND + int(micros)
+
+
+async def test_who_waits_again_without_an_id_gets_the_same_work_until_it_used_the_token(
+    tools: Tools, run_id: str, agent: str
+) -> None:
+    await ready(tools, run_id, agent)
+    first = await awaited(tools, agent)
+    again = await awaited(tools, agent)
+    assert (held(again), again["repeated"], again["work"]["attempt"]) == (held(first), True, 1)
+    await tools.ok("renew_state_lease", **held(again))
+    assert (await awaited(tools, agent))["status"] == "timeout"
+
+
+async def test_who_claims_again_without_a_token_gets_the_same_work_until_it_used_the_token(
+    tools: Tools, run_id: str, agent: str
+) -> None:
+    await new_run(tools, run_id, agents_map_json={"A": agent})
+    wish = {"workflow_id": run_id, "owner_agent_id": agent}
+    first = await tools.ok("claim_ready_state", **wish)
+    again = await tools.ok("claim_ready_state", **wish)
+    assert (held(again), again["work"]["attempt"]) == (held(first), 1)
+    assert again["work"]["input"] == first["work"]["input"]
+    assert "sign_within_s" not in first["work"], "who claims is there: its lease is no shorter"
+    await tools.ok("renew_state_lease", **held(again))
+    await tools.refused("nothing_ready", "claim_ready_state", **wish)
+
+
+@rows("asks", ["await_workflow_event", "claim_ready_state"])
+async def test_another_key_gets_no_lease_that_was_granted_to_this_one(
+    application: Application, tools: Tools, asks: str
+) -> None:
+    """Although it speaks for the same agent."""
+    run = f"run-{secrets.token_hex(5)}"
+    agent = f"agent-{run}"
+    await ready(tools, run, agent)
+    ours, theirs = key_of(*PLANNER), key_of(*PLANNER, name="key:ba9876543210")
+    wish = {"await_workflow_event": {"agent_id": agent, "timeout_s": 0}}.get(
+        asks, {"workflow_id": run, "owner_agent_id": agent}
+    )
+
+    async def asked(caller: Caller) -> Answer:
+        return await ask(application, caller, asks, **wish)
+
+    first = await asked(ours)
+    assert "work" not in (await asked(theirs)).payload
+    assert held(await asked(ours)) == held(first)
+
+
+async def test_who_acknowledges_the_event_that_brought_work_has_its_answer_and_asks_for_more(
+    tools: Tools, run_id: str, agent: str
+) -> None:
+    await ready(tools, run_id, agent)
+    first = await awaited(tools, agent)
+    await ready(tools, f"{run_id}-2", agent)
+    second = await awaited(tools, agent, ack_message_id=first["message_id"])
+    assert (second["work"]["workflow_id"], second["acknowledged"]) == (f"{run_id}-2", True)
+    again = await awaited(tools, agent, ack_message_id=first["message_id"])
+    assert (held(again), again["repeated"]) == (held(second), True)
+
+
+async def test_a_frozen_wait_holds_its_state_for_a_first_term_only(
+    tools: Tools, run_id: str, agent: str, raw_redis: redis.Redis
+) -> None:
+    await ready(tools, run_id, agent)
+    work = (await awaited(tools, agent, request_id="frozen"))["work"]
+    ends_at = from_text(work["lease_expires_at"])
+    assert ends_at is not None
+    assert ends_at - server_time(raw_redis) <= FIRST_TERM_S * SECOND
+    assert work["sign_within_s"] == FIRST_TERM_S
+    (finding,) = (await tools.ok("explain_run", workflow_id=run_id))["findings"]
+    assert "no call came with its lease token yet" in finding["sentence"]
+    raw_redis.json().set(f"cp:wf:{run_id}:state:A", "$.lease.expires_at", "2001-01-01T00:00:00.000000Z")
+    other = await tools.ok("acquire_state_lease", workflow_id=run_id, state="A", owner_agent_id=agent)
+    assert other["work"]["attempt"] == 2, "another process of this agent goes on"
+
+
+async def test_the_first_sign_makes_the_lease_as_long_as_it_was_asked_for(
+    tools: Tools, run_id: str, agent: str, raw_redis: redis.Redis
+) -> None:
+    await ready(tools, run_id, agent)
+    answer = await awaited(tools, agent, lease_ttl_s=300)
+    kept = await tools.ok("renew_state_lease", **held(answer))
+    ends_at = from_text(kept["lease"]["expires_at"])
+    assert ends_at is not None
+    assert ends_at - server_time(raw_redis) > 200 * SECOND
+    assert "awaits_sign" not in kept["lease"]
