@@ -221,19 +221,25 @@ class RunStore:
     def _created(
         self, work: "_Transaction[Answer]", ground: Ground | None, reserve: Command | None, connection: Connection
     ) -> Committed[Answer | Refusal]:
-        refusal, opening = None if ground is None else ground(connection), work.reading.opening()
-        if refusal is None and reserve is None:
-            return self._decided(work, exchange(connection, opening), connection)
-        if refusal is None and reserve is not None:
-            if self._connections.shards == 1:
-                reply, *replies = exchange(connection, [reserve, *opening])
-            else:  # what is counted for the key is not where the run is
-                (reply,), replies = ask(self._connections, reserve), exchange(connection, opening)
-            refusal = refusal_in(reply)
+        refusal = None if ground is None else ground(connection)
+        if refusal is None:
+            refusal, replies = self._reserved(reserve, work.reading.opening(), connection)
             if refusal is None:
                 return self._decided(work, replies, connection)
         self._attempts.let_go(connection, work.reading.run.barrier)
         return Committed(answer=refusal)
+
+    def _reserved(
+        self, reserve: Command | None, opening: list[Command], connection: Connection
+    ) -> tuple[Refusal | None, list[Reply]]:
+        """Enter the run for its key, if there is one, and open the transaction."""
+        if reserve is None:
+            return None, exchange(connection, opening)
+        if self._connections.shards == 1:
+            reply, *replies = exchange(connection, [reserve, *opening])
+        else:  # what is counted for the key is not where the run is
+            (reply,), replies = ask(self._connections, reserve), exchange(connection, opening)
+        return refusal_in(reply), replies
 
     def _once(self, work: "_Transaction[Answer]", found: list[Prefetched], connection: Connection) -> Committed[Answer]:
         if found:
