@@ -86,10 +86,10 @@ class Listings:
         return taken is not None
 
     def _started(self) -> str:
-        """Return what is another text once a server has started anew; where Redis does not tell, always the same."""
-        told = [server.ask(("INFO", "server"))[0] for server in self._connections.servers()]
-        ids = [_RUN_ID.search(one) for one in told if isinstance(one, bytes)]
-        return ",".join(sorted(one[1].decode() for one in ids if one is not None)) or "1"
+        """Return a text that changes when a server has started again. Where Redis refuses INFO, it never changes."""
+        sections = [server.ask(("INFO", "server"))[0] for server in self._connections.servers()]
+        ids = [_RUN_ID.search(section) for section in sections if isinstance(section, bytes)]
+        return ",".join(sorted(run_id[1].decode() for run_id in ids if run_id is not None)) or "1"
 
     def keep_turn(self, seconds: int) -> None:
         """Let no other process begin a sweep for so long: the one under way goes on."""

@@ -1,6 +1,6 @@
-"""Finds open states of running runs that have no timer, among keys that a sweep has listed. Decides and writes nothing.
+"""Finds open states of running runs that have no timer, among keys that a sweep has listed. Does not write or decide.
 
-One packet asks which of the runs go on, a second one for the documents and timers of their states.
+The first packet asks which of the runs are running, the second for the documents and timers of their states.
 """
 
 from collections.abc import Sequence
@@ -16,27 +16,27 @@ from dcf.store.run_documents import RunDocument, document_of
 from dcf.values.json_text import load
 
 
-def without_timers(found: Sequence[str], connection: Connection) -> tuple[ListFlaw, ...]:
+def without_timers(names: Sequence[str], connection: Connection) -> tuple[ListFlaw, ...]:
     """Return a flaw for each of these keys that is the document of an open state without a timer."""
-    states = [one for key in found if (one := document_of(key)) is not None and one.kind == "state"]
-    metas = list(dict.fromkeys(one.run.meta for one in states))
+    states = [state for key in names if (state := document_of(key)) is not None and state.kind == "state"]
+    metas = list(dict.fromkeys(state.run.meta for state in states))
     statuses = exchange(connection, [("JSON.GET", meta, "$.status") for meta in metas]) if metas else []
-    going = {meta for meta, status in zip(metas, statuses, strict=True) if _is_running(status)}
-    asked = [one for one in states if one.run.meta in going]
+    running = {meta for meta, status in zip(metas, statuses, strict=True) if _is_running(status)}
+    live = [state for state in states if state.run.meta in running]
     # A timer is looked for before and after the document is read: a state that is entered or ends meanwhile has it in
     # one of the two.
-    commands = [command for one in asked for command in _commands(one)]
+    commands = [command for state in live for command in _commands(state)]
     replies = iter(exchange(connection, commands) if commands else [])
-    read = [(one, next(replies), next(replies), next(replies)) for one in asked]
+    read = [(state, next(replies), next(replies), next(replies)) for state in live]
     return tuple(
         ListFlaw(
             kind=ListKind.TIMERS,
-            index=one.run.timers,
-            name=member(one.run.workflow_id, one.state or ""),
+            index=state.run.timers,
+            name=member(state.run.workflow_id, state.state or ""),
             score=0,
             is_missing=True,
         )
-        for one, before, text, after in read
+        for state, before, text, after in read
         if before is None and after is None and _must_be_listed(text)
     )
 
@@ -52,7 +52,7 @@ def _is_running(status: Reply) -> bool:
 
 
 def _must_be_listed(text: Reply) -> bool:
-    """Return True if the document is of an open state; one that was damaged by hand is none."""
+    """Return True if the document is of an open state. A document that was damaged by hand is not."""
     values = load(text) if isinstance(text, bytes) else []
     try:
         return bool(values) and is_listed(read_state(values[0]))

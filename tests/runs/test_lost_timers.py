@@ -1,4 +1,4 @@
-"""Open states whose timer Redis has lost: found and mended by the sweep, named by `why` until then."""
+"""Open states whose timer Redis has lost: found and corrected by the sweep, named by `why` until then."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
