@@ -5,6 +5,7 @@ Each part is made, and its module imported, when it is first requested: most pro
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dcf.application_roots import ApplicationRoots
@@ -123,12 +124,13 @@ class Application(ApplicationRoots):
     @part
     def sweep(self) -> "Sweep":
         """Repairs the indexes across runs."""
+        from dcf.runs.lost_timers import set_timer
         from dcf.runs.sweep import Sweep
         from dcf.store.expiring import Expiring
         from dcf.store.listings import Listings
 
         listings = Listings(self._connections, prefixes=self.settings.json_prefixes)
-        return Sweep(listings, Expiring(self._connections), self.artifacts)
+        return Sweep(listings, Expiring(self._connections), self.artifacts, partial(set_timer, self.control_plane))
 
     @part
     def health(self) -> "Health":

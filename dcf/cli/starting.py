@@ -100,7 +100,8 @@ def start(
     document = document_of(workflow)
     with opening.application() as found, by_the_local_user():
         belongs_to = None if project is None else check_id(project, "--project")
-        definition = document or found.starting.definition(workflow, belongs_to)
+        wanted = found.starting.wanted(workflow, belongs_to, document)
+        definition = wanted.definition
         wish = Create(
             workflow_id=check_id(run_id or id_for(definition, request_id, None), "--id"),
             definition=definition,
@@ -115,8 +116,8 @@ def start(
             definition_ref=found.catalogue.pin(definition_ref, belongs_to),
         )
         request = None if request_id is None else request_to_start(wish, request_id)
-        kept = None if document is None or not keep else found.starting.keep(definition, belongs_to)
-        answer = kept or found.starting.start(Start(wish=wish, request=request, reason=reason))
+        asked = Start(wish=wish, request=request, reason=reason)
+        answer = found.starting.start(asked, kept=wanted if document is None or keep else None)
         tell(found, wish.workflow_id, accepted(answer, wish.workflow_id), definition, as_json=as_json)
 
 

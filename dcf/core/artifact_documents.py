@@ -1,6 +1,6 @@
 """Reads and writes the stored records of artifacts and uploads. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -16,7 +16,7 @@ def write_artifact(found: Artifact) -> dict[str, Json]:
         "size": found.size,
         "sha256": found.sha256,
         "upload": found.upload_id,
-        "parts": [_write_part(one) for one in found.parts],
+        **_write_parts(found.parts),
         "at": found.created_at,
     }
 
@@ -29,7 +29,7 @@ def read_artifact(document: Mapping[str, Json]) -> Artifact:
         size=document["size"],
         sha256=document["sha256"],
         upload_id=document["upload"],
-        parts=tuple(_read_part(one) for one in document["parts"]),
+        parts=tuple(_read_parts(document)),
         created_at=document["at"],
     )
 
@@ -41,14 +41,14 @@ def write_upload(found: Upload) -> dict[str, Json]:
         **_write_kind(found.kind),
         "upload": found.upload_id,
         "of": found.of,
-        "parts": [_write_part(one) for one in found.parts.values()],
+        **_write_parts(found.parts.values()),
         "at": found.touched_at,
     }
 
 
 def read_upload(document: Mapping[str, Json]) -> Upload:
     """Read what `write_upload` wrote."""
-    parts = [_read_part(one) for one in document["parts"]]
+    parts = _read_parts(document)
     return Upload(
         artifact_id=document["id"],
         kind=_read_kind(document),
@@ -68,10 +68,19 @@ def _read_kind(document: Mapping[str, Json]) -> ArtifactKind:
     return ArtifactKind(**known)
 
 
-def _write_part(part: ArtifactPart) -> list[Json]:
-    return [part.number, part.size, part.sha256, str(part.where)]
+def _write_parts(parts: Iterable[ArtifactPart]) -> dict[str, Json]:
+    """Write parts, and their senders beside them: an older version reads the parts and passes over the senders."""
+    written = list(parts)
+    return {
+        "parts": [[one.number, one.size, one.sha256, str(one.where)] for one in written],
+        "by": [one.sender for one in written],
+    }
 
 
-def _read_part(found: list[Any]) -> ArtifactPart:
-    number, size, sha256, where = found
-    return ArtifactPart(number=number, size=size, sha256=sha256, where=Where(where))
+def _read_parts(document: Mapping[str, Json]) -> list[ArtifactPart]:
+    parts = document["parts"]
+    senders = document.get("by") or [""] * len(parts)
+    return [
+        ArtifactPart(number=number, size=size, sha256=sha256, where=Where(where), sender=sender)
+        for (number, size, sha256, where), sender in zip(parts, senders, strict=True)
+    ]

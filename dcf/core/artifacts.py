@@ -46,12 +46,16 @@ class Where(StrEnum):
 
 @record(frozen=True, slots=True, kw_only=True)
 class ArtifactPart:
-    """One part of an artifact's bytes; an artifact that was put whole has one."""
+    """One part of an artifact's bytes; an artifact that was put whole has one.
+
+    `sender` is drawn by the call that sent the part: a call whose answer was lost knows its own part by it.
+    """
 
     number: int
     size: int
     sha256: str
     where: Where
+    sender: str = ""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -168,7 +172,8 @@ class ArtifactFound:
 class ArtifactPut:
     """Request to keep one part of an artifact: the only one, or number `number` of `of`.
 
-    `drawn` is the id of the upload that this may begin, `whole` the SHA-256 of all bytes if the caller gave it.
+    `drawn` is the id of the upload that this may begin, and the part's sender; `whole` is the SHA-256 of all bytes, if
+    the caller gave it.
     """
 
     artifact_id: str
@@ -182,7 +187,7 @@ class ArtifactPut:
 
 @record(frozen=True, slots=True, kw_only=True)
 class ArtifactStands:
-    """How an artifact stands after a call: kept, or still being uploaded. `existed`: nothing was written."""
+    """How an artifact stands after a call: kept, or still being uploaded. `existed`: no try of this call wrote it."""
 
     artifact: Artifact | None = None
     upload: Upload | None = None
@@ -251,7 +256,7 @@ def begin(found: ArtifactFound, wish: ArtifactPut, limits: ArtifactLimits) -> Ar
     if upload.of != wish.of or not upload.kind.is_like(wish.kind) or (there is not None and _differ(there, wish.part)):
         return ArtifactChange(answer=refusals.other_upload(wish.artifact_id))
     if there is not None:
-        return ArtifactChange(answer=ArtifactStands(upload=upload, existed=True))
+        return ArtifactChange(answer=ArtifactStands(upload=upload, existed=there.sender != wish.drawn))
     refusal = _unless_admitted(found, wish) or _unless_room(found, wish.part, upload.size + wish.part.size, limits)
     return ArtifactChange(answer=ArtifactStands(upload=upload) if refusal is None else refusal)
 
@@ -260,7 +265,8 @@ def add_part(found: ArtifactFound, wish: ArtifactPut, limits: ArtifactLimits, up
     """Note that a part is kept, in the upload under whose id it was; refuse where that is not under way any more."""
     begun = begin(found, wish, limits)
     upload = found.upload
-    if isinstance(begun.answer, Refusal) or begun.answer.existed or begun.answer.artifact is not None:
+    is_noted = upload is not None and wish.part.number in upload.parts
+    if isinstance(begun.answer, Refusal) or begun.answer.artifact is not None or is_noted:
         return replace(begun, upload=None, counts=0)
     if upload is None or upload.upload_id != upload_id:
         return ArtifactChange(answer=refusals.other_upload(wish.artifact_id))
@@ -279,7 +285,9 @@ def finish(found: ArtifactFound, upload_id: str, sha256: str, expected: str | No
     if upload is None or upload.upload_id != upload_id or not upload.is_complete:
         kept = found.artifact
         if kept is not None and kept.sha256 == sha256:
-            return ArtifactChange(answer=ArtifactStands(artifact=kept, existed=True))
+            return ArtifactChange(answer=ArtifactStands(artifact=kept, existed=kept.upload_id != upload_id))
+        if expected not in (None, sha256):  # an earlier try has dropped the upload
+            return ArtifactChange(answer=refusals.sha256_differs(str(expected), sha256))
         return ArtifactChange(answer=refusals.other_upload("" if upload is None else upload.artifact_id))
     if expected not in (None, sha256):
         refusal = refusals.sha256_differs(str(expected), sha256)
@@ -307,7 +315,10 @@ def _known(found: ArtifactFound, wish: ArtifactPut, sha256: str | None) -> Artif
     if wish.of > 1 or sha256 is None:
         part = next((one for one in kept.parts if one.number == wish.part.number), None)
         is_same = is_same and len(kept.parts) == wish.of and part is not None and not _differ(part, wish.part)
-    return ArtifactStands(artifact=kept, existed=True) if is_same else refusals.other_content(wish.artifact_id)
+    if not is_same:
+        return refusals.other_content(wish.artifact_id)
+    is_own = any(one.sender == wish.drawn for one in kept.parts)
+    return ArtifactStands(artifact=kept, existed=not is_own)
 
 
 def _unless_admitted(found: ArtifactFound, wish: ArtifactPut) -> Refusal | None:

@@ -84,7 +84,7 @@ def hasten(snapshot: Snapshot, state: str) -> Decision[Owed]:
     doc, meta, now = snapshot.states[state], snapshot.meta, snapshot.now
     if meta is None or meta.status is not RunStatus.RUNNING or meta.is_halted or not doc.is_claimable(now):
         return Decision(answer=Owed())
-    if not meta.is_started and (meta.has_planner or _awaits_start(doc, meta)):
+    if not meta.is_started and (meta.has_planner or awaits_start(doc, meta)):
         return Decision(answer=Owed())  # starting the run will announce it
     return Decision(answer=Owed(states=(state,)), changes=Changes(timers={state: now}))
 
@@ -101,7 +101,7 @@ def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:
         return next_look(doc, now)
     if meta.is_halted:
         return doc.attention(now + PAUSED_DELAY)
-    waits = _awaits_start(doc, meta)
+    waits = awaits_start(doc, meta)
     return doc.attention(now + (_start_delay(doc.start_reminders) if waits else _delay(doc.reminders)))
 
 
@@ -109,7 +109,7 @@ def _announce(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]
     """Tell whom it concerns that a ready state waits; nobody while no leases are given: what ends that tells them."""
     if meta.is_halted:
         return Decision(answer=Owed(fired="paused"), changes=Changes(timers={state: doc.attention(now + PAUSED_DELAY)}))
-    if _awaits_start(doc, meta):
+    if awaits_start(doc, meta):
         return _remind_of_start(state, doc, meta, now)
     return _remind(state, doc, meta, now)
 
@@ -152,7 +152,7 @@ def _remind_of_start(state: str, doc: StateDoc, meta: Meta, now: int) -> Decisio
     )
 
 
-def _awaits_start(doc: StateDoc, meta: Meta) -> bool:
+def awaits_start(doc: StateDoc, meta: Meta) -> bool:
     """Return True if the run was not started and no agent has leased the state.
 
     Without a planner, agents may work on the run that find its states by themselves: then only its first states wait.

@@ -24,6 +24,7 @@ class Cause(StrEnum):
     NOT_STARTED = "not_started"
     CLOCK_ABSENT = "clock_absent"
     CLOCK_LATE = "clock_late"
+    TIMER_LOST = "timer_lost"
     NOBODY_ASSIGNED = "nobody_assigned"
     NOT_NOTIFIED = "not_notified"
     DELIVERY_FAILED = "delivery_failed"

@@ -24,6 +24,7 @@ class ListKind(StrEnum):
     CATALOG = "catalog"
     HUMAN_TASKS = "human_tasks"
     GATES = "gates"
+    TIMERS = "timers"
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,8 @@ class ListFlaw:
     """A wrong entry of an index: a missing one (`is_missing`), or a dangling one, which names nothing.
 
     `score` is the score that the entry should have, or was found with. `is_due`: what it named has expired as it
-    should, so that the entry is taken off and nobody is told.
+    should, so that the entry is taken off and nobody is told. A missing timer of a state is set by a decision on it
+    (`core/rearming.py`), which knows for when.
     """
 
     kind: ListKind

@@ -44,6 +44,17 @@ def notify(run: str, state: str) -> Remedy:
     )
 
 
+def set_timer(run: str, state: str) -> Remedy:
+    """Have the timer of a state set again that Redis has lost."""
+    return Remedy(
+        sentence="Tell its agents: this sets the timer too. dcf doctor --repair does so in all runs, as a clock does"
+        " once an hour. Have the log of Redis checked: docs/deployment.md says how.",
+        command=command("notify", run, state),
+        tool="notify_if_ready",
+        arguments={"workflow_id": run, "state": state},
+    )
+
+
 def run_worker(run: str, state: str, agent_id: str) -> Remedy:
     """Start the agent that was told; tell it again."""
     return Remedy(

@@ -49,7 +49,8 @@ class Facts:
     `unread` counts further open ones. `due` is when the clock must look at a state. `seen` says when agents last called
     a tool. `looked_at` is when any clock looked last, `patience` how long a clock may take. `refusal` says why a small
     write was refused, `unreadable` what is wrong with the stored workflow. `platforms` are the kinds of agents'
-    platforms, and `troubled` those that do not answer. `awaited` names the signals that states wait for.
+    platforms, and `troubled` those that do not answer. `awaited` names the signals that states wait for. `untimed` are
+    open states that must have a timer and have none.
     """
 
     workflow_id: str
@@ -69,6 +70,7 @@ class Facts:
     unreadable: str | None = None
     awaited: Mapping[str, str] = field(default_factory=dict)
     unread: int = 0
+    untimed: frozenset[str] = frozenset()
 
     @property
     def is_clock_silent(self) -> bool:

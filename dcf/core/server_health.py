@@ -112,7 +112,7 @@ def _durability(found: Durability | None, asked: str | None) -> Iterator[HealthF
         sentence = "Whether Redis keeps its data on disk is not known: it refuses INFO."
         yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, _LOOK_UP)
         return
-    problems = [*_failed_saves(found), *_lossy(found, asked)]
+    problems = [*_failed_saves(found), *_lossy(found, asked), *_unchecked(found, asked)]
     yield from problems
     if not problems:
         sentence = f"appendonly is yes and appendfsync is {found.fsync}: nothing acknowledged is lost."
@@ -154,6 +154,19 @@ def _lossy(found: Durability, asked: str | None) -> Iterator[HealthFinding]:
         where = "End every dcf process of this data directory and start them with DCF_APPENDFSYNC=always"
     remedy = f"{where} to lose nothing."
     yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, remedy, as_asked=asked == found.fsync)
+
+
+def _unchecked(found: Durability, asked: str | None) -> Iterator[HealthFinding]:
+    """Warn of a Redis that dcf does not start itself, and that starts with a torn log."""
+    if asked is None and found.log and found.loads_torn:
+        sentence = (
+            "Redis does not have its log checked (aof-load-truncated is yes): after a power loss it starts with a torn"
+            " transaction in it, and the next start may lose or half apply what was written since."
+        )
+        remedy = (
+            "Run redis-check-aof --fix before each start, and set aof-load-truncated no; docs/deployment.md says how."
+        )
+        yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, remedy)
 
 
 def _replicas(found: ServerVitals, wanted: int) -> Iterator[HealthFinding]:

@@ -23,6 +23,8 @@ NOT_TAKEN_FOR: Final = 60 * SECOND
 def about_state(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:  # noqa: PLR0911 - a line for each case
     """Return why this open state, which waits for no other, is where it is; None if it is about to go on."""
     now = facts.now
+    if path in facts.untimed:
+        return _untimed(path, doc, facts)
     is_later = doc.not_before is not None and doc.not_before > now
     if doc.is_judged and doc.gated is not None:
         return about_gates(path, doc, doc.gated, facts)
@@ -42,6 +44,20 @@ def about_state(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:  #
     if doc.lease.token is not None:
         return _expired(path, doc, facts)
     return _untaken(path, doc, facts)
+
+
+def _untimed(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
+    since = ready_since(doc)
+    return RunFinding(
+        cause=Cause.TIMER_LOST,
+        sentence=f"State '{path}' is open since {moment(since)}, and Redis has lost its timer, as it may have lost what"
+        " its agents were to be told: no clock looks at it, and no claim finds it.",
+        remedy=remedies.set_timer(facts.workflow_id, path),
+        stuck=True,
+        state=path,
+        since=since,
+        evidence={"epoch": doc.lease.epoch, "told_times": facts.told(path).times},
+    )
 
 
 def _held(path: str, doc: StateDoc, facts: Facts) -> RunFinding:

@@ -43,7 +43,8 @@ class MemoryUse:
 class Durability:
     """What of its data Redis keeps on disk, and whether the last tries succeeded.
 
-    `fsync` and `snapshots` (appendfsync and save) are None if this user may not read settings.
+    `fsync`, `snapshots` and `loads_torn` (appendfsync, save and aof-load-truncated) are None if this user may not read
+    settings. `loads_torn`: Redis starts with a log whose end a power loss has torn, and writes on behind it.
     """
 
     log: bool
@@ -52,6 +53,7 @@ class Durability:
     log_written: bool
     log_rewritten: bool
     snapshot_written: bool
+    loads_torn: bool | None = None
 
 
 @record(frozen=True, slots=True, kw_only=True)

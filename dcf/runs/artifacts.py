@@ -103,13 +103,14 @@ class Artifacts:
             return refusals.sha256_differs(str(given.whole), sha256)
         is_short = len(given.data) <= self.limits.inline and given.of == 1
         where = Where.STORE if self.limits.has_store and not is_short else Where.REDIS
-        part = ArtifactPart(number=given.number, size=len(given.data), sha256=sha256, where=where)
+        drawn = secrets.token_hex(8)
+        part = ArtifactPart(number=given.number, size=len(given.data), sha256=sha256, where=where, sender=drawn)
         wish = ArtifactPut(
             artifact_id=given.artifact_id,
             kind=given.kind,
             part=part,
             of=given.of,
-            drawn=secrets.token_hex(8),
+            drawn=drawn,
             whole=given.whole,
             agent_bound=given.agent_bound,
         )
@@ -273,12 +274,12 @@ class Artifacts:
         prefix = self._store.blobs_of_run(given.workflow_id)
         if prefix is None:
             raise UnknownRun(given.workflow_id)
-        full = self._store.reserve(prefix, wish.part.size)
+        full = self._store.reserve(prefix, wish)
         if full is not None:
             return full
         answer = self._on(given, wish, made, content)
         if isinstance(answer, Refusal) or answer.existed:
-            self._store.give_back(prefix, wish.part.size)
+            self._store.give_back(prefix, wish)
         return answer
 
     def _on(

@@ -124,10 +124,10 @@ class Children:
         try:
             if not isinstance(account, Refusal):
                 asked = read_child_input(given)
-                definition = self._starting.definition(asked.reference, document.get("project"))
-                wish = children.wish_for(document, asked, definition, link)
+                wanted = self._starting.wanted(asked.reference, document.get("project"))
+                wish = children.wish_for(document, asked, wanted.definition, link)
                 with authored_by(creator, account):
-                    answer = self._starting.start(Start(wish=wish), children.is_awaited(link))
+                    answer = self._starting.start(Start(wish=wish), children.is_awaited(link), kept=wanted)
         except StateError as error:
             self._conclude(link, document, children.failed(link, error.error, error.cause))
         except (UnknownDefinition, InvalidDefinition) as error:

@@ -5,11 +5,13 @@ trips to Redis, however many states a run has; one more where states wait for si
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TypeAlias
 
 from dcf.asl.machine import Machine
-from dcf.asl.state_paths import ancestors, join
+from dcf.asl.places import machine_of
+from dcf.asl.state_paths import ancestors, join, open_scope
 from dcf.core import needs
 from dcf.core.blockers import word_of
 from dcf.core.decision import Reads
@@ -18,11 +20,12 @@ from dcf.core.diagnosis import diagnose, explain_state
 from dcf.core.findings import Cause, RunFinding
 from dcf.core.model import RunStatus, StateDoc
 from dcf.core.outside_findings import with_child
+from dcf.core.rearming import is_listed
 from dcf.core.run_facts import PATIENCE, Facts, Telling
 from dcf.core.scopes import fenced, with_scopes
 from dcf.errors import InvalidDefinition, NotFound, StoreUnsuitable, UnknownRun
 from dcf.runs.control_plane import ControlPlane
-from dcf.store.run_signs import RunSigns, RunSignsReader
+from dcf.store.run_signs import MOST, RunSigns, RunSignsReader
 from dcf.store.told import Told
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
@@ -90,7 +93,7 @@ class Diagnosis:
         if facts.unreadable is None:
             path = None if state is None else self._plane.path(workflow_id, state)
             if meta.status is RunStatus.RUNNING and facts.refusal is None:
-                facts = self._with_states(workflow_id, facts, path)
+                facts = self._with_states(workflow_id, facts, path, signs.scopes)
         found = diagnose(facts) if path is None else explain_state(facts, path, self._before(workflow_id, path))
         found = tuple(self._with_child(one) if one is _first_child(found) else one for one in found)
         return Explanation(
@@ -145,15 +148,26 @@ class Diagnosis:
         except (NotFound, InvalidDefinition, StoreUnsuitable) as error:
             return error.message
 
-    def _with_states(self, workflow_id: str, facts: Facts, asked: str | None) -> Facts:
-        """Return the facts with what is open, and the state that was asked for if it has ended."""
+    def _with_states(self, workflow_id: str, facts: Facts, asked: str | None, scopes: Mapping[str, int]) -> Facts:
+        """Return the facts with what is open, and the state that was asked for if it has ended.
+
+        Of the states that have no timer, so many are looked at for one that must have it.
+        """
         assigned = [*dict.fromkeys(agent for path in facts.due for agent in facts.meta.assigned(path))]
         wanted = with_scopes(facts.due if asked is None else (*facts.due, asked))
-        found = self._signs.states(workflow_id, wanted, assigned)
+        definition = self._plane.transactions.run(workflow_id).definition
+        others = tuple(islice(_without(facts.due, definition, scopes), max(0, MOST - len(facts.due))))
+        found = self._signs.states(workflow_id, wanted, assigned, others)
+        snapshot, listed = fenced(found.snapshot), frozenset(wanted)
+        untimed = frozenset(
+            path
+            for path in others
+            if path not in snapshot.timers and path in snapshot.states and is_listed(snapshot.states[path])
+        )
         states = {
             path: doc
-            for path, doc in fenced(found.snapshot).states.items()
-            if path != asked or path in facts.due or doc.status.is_terminal
+            for path, doc in snapshot.states.items()
+            if path in untimed or (path in listed and (path != asked or path in facts.due or doc.status.is_terminal))
         }
         still_open = [path for path, doc in states.items() if not doc.status.is_terminal]
         told = {path: _telling(one, states[path].lease.epoch) for path, one in found.told.items() if path in states}
@@ -167,6 +181,7 @@ class Diagnosis:
             seen=found.seen,
             platforms=self._kinds_of(assigned),
             awaited=self._awaited(workflow_id, states),
+            untimed=untimed,
         )
 
     def _awaited(self, workflow_id: str, states: Mapping[str, StateDoc]) -> dict[str, str]:
@@ -196,6 +211,17 @@ def _first_child(findings: tuple[RunFinding, ...]) -> RunFinding | None:
 def _known(due: Mapping[str, int], definition: Definition) -> dict[str, int]:
     """Return the states that there are in the workflow; a list may have others by mistake."""
     return {path: at for path, at in due.items() if needs.place_of(definition, path) is not None}
+
+
+def _without(due: Mapping[str, int], definition: Definition, scopes: Mapping[str, int]) -> Iterator[str]:
+    """Yield the states of a run that no timer names: those of the workflow first, then those in its scopes."""
+    yield from (path for path in definition.paths if path not in due)
+    for owner, size in scopes.items():
+        if needs.place_of(definition, owner) is None:
+            continue  # a list may have others by mistake
+        for branch in (open_scope(owner, index) for index in range(size)):
+            names = machine_of(definition.machine, branch).states
+            yield from (path for path in (join(branch, name) for name in names) if path not in due)
 
 
 def _leading(machine: Machine, name: str) -> Mapping[str, None]:

@@ -137,6 +137,7 @@ def _durability(found: Durability) -> Json:
     return {
         "appendonly": found.log,
         "appendfsync": found.fsync,
+        "aof_load_truncated": found.loads_torn,
         "save": found.snapshots,
         "log_written": found.log_written,
         "log_rewritten": found.log_rewritten,

@@ -22,6 +22,7 @@ from dcf.runs import waiting_events
 from dcf.runs.announcements import event_of, is_outdated, recipients
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.lanes import Lanes
+from dcf.runs.lost_timers import set_timer
 from dcf.runs.prompt_delivery import PromptDelivery
 from dcf.runs.telling import Target, outcome_name, outcome_of, target_of
 from dcf.store.authors import current_author
@@ -112,7 +113,8 @@ class Notifications:
         ] + others
 
     def notify(self, workflow_id: str, state: str, *, reason: str, payload: Json = None) -> Target:
-        """Notify the agent of one state again, whether or not it was told before."""
+        """Notify the agent of one state again, told before or not; set its timer, if Redis has lost it."""
+        set_timer(self._plane, workflow_id, self._plane.path(workflow_id, state))
         snapshot = self._read(workflow_id, (state,))
         doc = snapshot.states.get(state)
         if doc is None:  # its Parallel or Map has not opened it yet

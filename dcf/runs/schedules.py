@@ -77,16 +77,16 @@ class Schedules:
     def create(self, wish: ScheduleWish, agents: Json, definition: Definition | None = None) -> ScheduleMade | Refusal:
         """Create a schedule of a kept definition, or of this one, which is kept. The same one again finds it."""
         generation = secrets.token_hex(16)
-        refusal = None if definition is None else self._starting.keep(definition, wish.project)
-        if refusal is not None:
-            return refusal
-        started = definition or self._starting.definition(wish.workflow, wish.project)
+        wanted = self._starting.wanted(wish.workflow, wish.project, definition)
+        started = wanted.definition
         asked = replace(wish, agents=check_agents(agents, set(started.skills)))
         unassigned = tuple(
             state for state in started.skills if not asked.agents.get(state) and state not in started.bound
         )
 
         def decide(found: ScheduleFound) -> ScheduleChange[ScheduleMade | Refusal]:
+            if found.refusal is not None:
+                return ScheduleChange(answer=found.refusal, is_changed=False)
             made, there = new_schedule(asked, found.now, generation), found.schedule
             if there is not None:
                 existed = there.generation != generation  # otherwise the reply to an earlier try was lost
@@ -99,7 +99,11 @@ class Schedules:
             fresh = ScheduleMade(schedule=made, existed=False, unassigned=unassigned)
             return ScheduleChange(answer=fresh, schedule=made)
 
-        return self._schedules.transact(check_schedule_name(wish.name), decide, author=asked.created_by)
+        name, keep = check_schedule_name(wish.name), partial(self._starting.keep_in, wanted)
+        answer = self._schedules.transact(name, decide, author=asked.created_by, ground=keep)
+        if isinstance(answer, ScheduleMade):
+            self._starting.tell(wanted)
+        return answer
 
     def all(self) -> list[Schedule]:
         """Return all schedules by name."""
@@ -139,7 +143,9 @@ class Schedules:
         run = schedule.run_for(request_id or secrets.token_hex(16), 0)
         told = _told(reason)
         why = f"Schedule {name}, triggered{'.' if told is None else f': {told}'}"
-        answer = self._starting.start(Start(wish=self._wish(schedule, run, by), reason=why))
+        wanted = self._starting.wanted(schedule.workflow, schedule.project)
+        asked = Start(wish=_wish(schedule, wanted.definition, run, by), reason=why)
+        answer = self._starting.start(asked, kept=wanted)
         if isinstance(answer, Refusal):
             return answer
         noted = self._change(name, lambda found, now: scheduling.triggered(found, now, run, told))
@@ -203,9 +209,10 @@ class Schedules:
         if account is not None and account.over:
             return PutOff(why=schedule_waits(account), for_s=max(1.0, account.wait_s))
         with authored_by(schedule.created_by, account):
-            wish = self._wish(schedule, schedule.run_at(intent.tick), schedule.created_by)
+            wanted = self._starting.wanted(schedule.workflow, schedule.project)
+            wish = _wish(schedule, wanted.definition, schedule.run_at(intent.tick), schedule.created_by)
             asked = Start(wish=wish, reason=reason_of(schedule, intent.tick), within=(intent.at, intent.until))
-            answer = self._starting.start(asked)
+            answer = self._starting.start(asked, kept=wanted)
         match answer:
             case Created():
                 return Begun(exists=True)
@@ -215,28 +222,28 @@ class Schedules:
                 return Begun(exists=True)
         return NotBegun(why=answer)
 
-    def _wish(self, schedule: Schedule, run: str, by: str) -> Create:
-        definition = self._starting.definition(schedule.workflow, schedule.project)
-        agents = {state: list(pool) for state, pool in schedule.agents.items()}
-        return Create(
-            workflow_id=run,
-            definition=definition,
-            run_input=schedule.run_input,
-            agents=check_agents(agents, set(definition.skills), name="The schedule's assignment"),
-            planner_agent_id=schedule.planner_agent_id,
-            retention_s=schedule.retention_s,
-            max_attempts=DEFAULT_MAX_ATTEMPTS,
-            created_by=by,
-            tags=(*schedule.tags, schedule.tag),
-            project=schedule.project,
-        )
-
     def _keep_definition(self, schedule: Schedule) -> None:
         """Have the definition kept as long anew; that none is there is said at the next tick."""
         try:
             self._starting.definition(schedule.workflow, schedule.project)
         except UnknownDefinition:
             _log.warning("schedule %s: its definition %s is not kept any more", schedule.name, schedule.workflow)
+
+
+def _wish(schedule: Schedule, definition: Definition, run: str, by: str) -> Create:
+    agents = {state: list(pool) for state, pool in schedule.agents.items()}
+    return Create(
+        workflow_id=run,
+        definition=definition,
+        run_input=schedule.run_input,
+        agents=check_agents(agents, set(definition.skills), name="The schedule's assignment"),
+        planner_agent_id=schedule.planner_agent_id,
+        retention_s=schedule.retention_s,
+        max_attempts=DEFAULT_MAX_ATTEMPTS,
+        created_by=by,
+        tags=(*schedule.tags, schedule.tag),
+        project=schedule.project,
+    )
 
 
 def _looking(

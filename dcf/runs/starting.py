@@ -16,7 +16,8 @@ from dcf.core.starting import Start, new_id, read_reference, start
 from dcf.errors import UnknownDefinition, UnknownRun
 from dcf.runs.follow_ups import FollowUps
 from dcf.runs.transactions import Transactions, with_secret
-from dcf.store.definitions import KeptDefinitions
+from dcf.store.connection import Connection
+from dcf.store.definitions import KeptDefinitions, WantedDefinition
 from dcf.values.refusal import Refusal
 
 _ALL = 1_000_000
@@ -35,21 +36,38 @@ class Starting:
 
         Raise UnknownDefinition if there is none; one of another project is not there.
         """
+        return self.wanted(reference, project).definition
+
+    def wanted(self, reference: str, project: str | None, document: Definition | None = None) -> WantedDefinition:
+        """Return this document, or else a kept definition as `definition` does, and where it is to be kept."""
+        if document is not None:
+            return WantedDefinition(definition=document, project=project, version=document.version)
         read = read_reference(reference)
         for kept_in in dict.fromkeys((project, None)):
-            document = self._definitions.find(read, kept_in)
-            if document is not None:
-                return read_definition(document)
+            found = self._definitions.find(read, kept_in)
+            if found is not None:
+                return WantedDefinition(definition=read_definition(found), project=kept_in, version=read.version)
         raise UnknownDefinition
 
     def keep(self, definition: Definition, project: str | None = None) -> Refusal | None:
         """Keep a definition that runs of a project are to be started from; refuse another of its name and version."""
         return self._definitions.keep(definition, project)
 
-    def start(self, asked: Start, premise: Premise | None = None) -> Created | Refusal:
+    def keep_in(self, wanted: WantedDefinition, connection: Connection) -> Refusal | None:
+        """Keep a definition in an attempt of a transaction that depends on it."""
+        return self._definitions.keep_in(wanted, connection)
+
+    def tell(self, wanted: WantedDefinition) -> None:
+        """Have a definition listed that was kept in an attempt."""
+        self._definitions.tell(wanted)
+
+    def start(
+        self, asked: Start, premise: Premise | None = None, *, kept: WantedDefinition | None = None
+    ) -> Created | Refusal:
         """Create a run and kick it off. Repeating the same request returns the run that exists.
 
-        If there is a premise and it does not hold, nothing is written.
+        If there is a premise and it does not hold, nothing is written. `kept` is its definition, if that is to be kept
+        with it, so that runs are started from it later.
         """
         wish = with_secret(asked.wish)
         asked = replace(asked, wish=wish)
@@ -59,7 +77,10 @@ class Starting:
         def decide(snapshot: Snapshot) -> Decision[Created | Refusal]:
             return resting_on(premise, snapshot, lambda: start(snapshot, asked))
 
-        committed = self._transactions.store.create(wish.workflow_id, reads, decide, wish.size)
+        ground = None if kept is None else partial(self.keep_in, kept)
+        committed = self._transactions.store.create(wish.workflow_id, reads, decide, wish.size, ground)
+        if kept is not None and not isinstance(committed.answer, Refusal):
+            self.tell(kept)
         return self._follow_ups.after_creation(wish, committed)
 
     def rerun(self, workflow_id: str, asked: Rerun, request_id: str | None = None) -> Created | Refusal:

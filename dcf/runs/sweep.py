@@ -7,20 +7,24 @@ manual changes and restored backups left. It works page by page, so that it does
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
-from typing import Final
+from typing import Final, TypeAlias
 
 from dcf.core.listings import ListFlaw, ListKind
 from dcf.core.vitals import Trouble
-from dcf.errors import StoreUnavailable, StoreUnsuitable
+from dcf.errors import DcfError, StoreUnavailable, StoreUnsuitable
 from dcf.runs.artifacts import Artifacts
 from dcf.store.expiring import Expiring
 from dcf.store.listings import Flaws, Listings
+from dcf.store.people_keys import read_member
 from dcf.values.records import record
 
 _log = logging.getLogger(__name__)
+
+Rearm: TypeAlias = Callable[[str, str], object]
+"""Sets the timer of a state, by run and path, if it has none."""
 
 EVERY_S: Final = 3600
 """Seconds from the end of a sweep to the next one, for all servers together. One of millions of runs takes longer."""
@@ -49,8 +53,14 @@ class Sweep:
     """Sweeps the indexes of one Redis."""
 
     def __init__(
-        self, listings: Listings, expiring: Expiring | None = None, artifacts: Artifacts | None = None
+        self,
+        listings: Listings,
+        expiring: Expiring | None = None,
+        artifacts: Artifacts | None = None,
+        rearm: Rearm | None = None,
     ) -> None:
+        """Sweep these; `rearm` sets the timer of a state of a run that has lost it."""
+        self._rearm = rearm
         self._listings = listings
         self._expiring = expiring
         self._artifacts = artifacts
@@ -64,7 +74,7 @@ class Sweep:
         Raise StoreUnsuitable if this Redis user may not SCAN.
         """
         with self._told_if_refused():
-            report = _report(flaw for page in self._listings.pages(repair=repair) for flaw in page)
+            report = _report(flaw for page in self._checked(repair=repair) for flaw in page)
         self._record(report, repaired=repair)
         return report
 
@@ -100,7 +110,24 @@ class Sweep:
         if not self._listings.take_turn(EVERY_S):
             return None
         self._found = []
-        return self._listings.pages(repair=True)
+        return self._checked(repair=True)
+
+    def _checked(self, *, repair: bool) -> Iterator[Flaws]:
+        """Check page by page, and have the timers set that are missing, if `repair`."""
+        for page in self._listings.pages(repair=repair):
+            for flaw in page if repair else ():
+                if flaw.kind is ListKind.TIMERS and self._rearm is not None:
+                    self._set(*read_member(flaw.name), self._rearm)
+            yield page
+
+    def _set(self, workflow_id: str, path: str, rearm: Rearm) -> None:
+        """Have a timer set. What is wrong with one run keeps no other from it."""
+        try:
+            rearm(workflow_id, path)
+        except StoreUnavailable:
+            raise
+        except DcfError as error:
+            _log.warning("sweep: state %s of run %s: %s: %s", path, workflow_id, error.code, error.message)
 
     def _record(self, report: SweepReport, *, repaired: bool) -> None:
         missing, dangling = _by_name(report.missing), _by_name(report.dangling)

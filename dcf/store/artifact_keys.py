@@ -9,6 +9,7 @@
 | `cp:idx:blobs` | sorted set | before bytes go to the artifact store: what they are kept under (run, creation time), by the latest write | until the run and then the bytes are gone |
 | `cp:idx:uploads` | sorted set | before an upload begins: uploads by when they are dropped | until they are whole or dropped |
 | `cp:idx:quota:artifacts:<owner>` | hash | putting an artifact: bytes of an API key by run; under "" all of them | while it holds anything |
+| `cp:idx:quota:arriving:<owner>` | sorted set | the same: what was counted a moment ago, with its sender and size, by when | until a later put finds whether it was kept |
 """
 
 from typing import Final
@@ -25,3 +26,8 @@ def artifact_quota(owner: str) -> str:
 def upload_entry(workflow_id: str, artifact_id: str, upload_id: str) -> str:
     """Return the entry of an upload in the index of uploads."""
     return f"{workflow_id}/{artifact_id}/{upload_id}"
+
+
+def arriving(owner: str) -> str:
+    """Return the key of the bytes that were counted for an owner, and whose record may not stand yet."""
+    return f"cp:idx:quota:arriving:{owner}"

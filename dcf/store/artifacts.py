@@ -6,6 +6,7 @@ what is deleted is nobody else's. `cp:idx:blobs` names a run before the first of
 is gone. Decides nothing.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dcf.core.artifact_documents import read_artifact, read_upload, write_artifact, write_upload
@@ -15,24 +16,27 @@ from dcf.core.artifacts import (
     ArtifactChange,
     ArtifactFound,
     ArtifactPart,
+    ArtifactPut,
     ArtifactStands,
     Upload,
 )
 from dcf.core.codec import read_meta, read_state
-from dcf.store import quota_scripts
-from dcf.store.artifact_keys import BLOBS, UPLOADS, artifact_quota, upload_entry
+from dcf.errors import StoreUnavailable
+from dcf.store import artifact_quotas
+from dcf.store.artifact_keys import BLOBS, UPLOADS, upload_entry
 from dcf.store.attempts import Attempts, commit
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.documents import micros
 from dcf.store.keys import RunKeys, keys_of
-from dcf.store.looks import ask
-from dcf.store.quotas import charge, refusal_in
+from dcf.store.quotas import charge
 from dcf.store.writing import event_commands
 from dcf.values.instants import SECOND, from_text
 from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
+
+_log = logging.getLogger(__name__)
 
 _TOTALS = ""
 _META = (
@@ -46,8 +50,6 @@ _META = (
 )
 _SETTLED_S = 600
 """Seconds after the latest write below a name until it is deleted for being of no run: a run may be just being made."""
-
-_META_BEFORE, _META_AFTER = RunKeys("\0").meta.split("\0")
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -210,22 +212,20 @@ class ArtifactStore:
             due = max(upload.touched_at + UPLOAD_LIFE_S * SECOND, micros(clock) + SECOND)
             self._connections.send(("ZADD", UPLOADS, due, stale.member))
 
-    def reserve(self, prefix: str, size: int) -> Refusal | None:
-        """Count bytes for the caller's key, or refuse them; nothing where there are no quotas."""
+    def reserve(self, prefix: str, wish: ArtifactPut) -> Refusal | None:
+        """Count the bytes of a put for the caller's key, or refuse them; nothing where there are no quotas."""
+        account = current_account()
+        return None if account is None else artifact_quotas.reserve(self._connections, prefix, wish, account)
+
+    def give_back(self, prefix: str, wish: ArtifactPut) -> None:
+        """Give back the bytes of a put that kept none; what is not given back now, a later put of the key finds."""
         account = current_account()
         if account is None:
-            return None
-        held = artifact_quota(account.key_id)
-        given = (prefix, size, account.quotas.artifact_bytes, _META_BEFORE, _META_AFTER)
-        (reply,) = ask(self._connections, ("EVAL", quota_scripts.RESERVE_ARTIFACT, 1, held, *given))
-        return refusal_in(reply)
-
-    def give_back(self, prefix: str, size: int) -> None:
-        """Give back bytes that were counted and not kept."""
-        account = current_account()
-        if account is not None:
-            held = artifact_quota(account.key_id)
-            self._connections.send(("HINCRBY", held, prefix, -size), ("HINCRBY", held, _TOTALS, -size))
+            return
+        try:
+            artifact_quotas.give_back(self._connections, prefix, wish, account)
+        except StoreUnavailable as error:
+            _log.debug("quota: %s", error.message)
 
 
 _SAME_TIME = 50

@@ -6,7 +6,7 @@ it. It is retried too, since decisions recognise what they wrote. At the deadlin
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from dcf import metrics
 from dcf.errors import Conflict, DcfError, StoreUnavailable, StoreUnsuitable, UnknownOutcome
@@ -25,8 +25,12 @@ from dcf.store.connection import (
 from dcf.store.faults import is_refused_login
 from dcf.store.guards import Unchanged
 from dcf.values.records import record
+from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")
+
+Ground: TypeAlias = Callable[[Connection], Refusal | None]
+"""Makes sure of what a transaction depends on, over the connection of an attempt at it, or refuses the transaction."""
 
 _WAIT_MS: Final = 1000
 _BARRIER_LIFE_S: Final = 60

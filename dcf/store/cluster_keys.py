@@ -49,7 +49,7 @@ _OF_AGENT: Final = (
 )
 _OF_OWNER: Final = (
     *("keys:", "rate:"),
-    *(f"quota:{of}:" for of in ("docs", "sizes", "runs", "live", "inbox", "artifacts", "receipts", "part")),
+    *(f"quota:{of}:" for of in ("docs", "sizes", "runs", "live", "inbox", "artifacts", "arriving", "receipts", "part")),
     "quota:",
 )
 _OF_RUN: Final = ("workers:", "traced:", "asked:run:", "areas:run:")

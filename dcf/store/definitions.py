@@ -7,6 +7,9 @@ A document is kept for a while after it was last started, counted as a document 
 version is, the document says itself (`version`); a version that is kept stands for one document. A document without a
 version is found by its hash, and by its name as long as it is the newest.
 
+What depends on a kept document has it kept in each of its attempts, over the connection that commits (`keep_in`): no
+process knows from earlier that it is there, since a power loss or a failover may have taken it.
+
 Each script is atomic. Decides nothing about runs.
 """
 
@@ -21,23 +24,25 @@ from dcf.core.starting import Reference
 from dcf.store import companion_keys, keys
 from dcf.store.attempts import Attempts
 from dcf.store.authors import current_account
-from dcf.store.connection import Command, Connections, Reply
+from dcf.store.connection import Command, Connection, Connections, Reply, all_checked, exchange
 from dcf.store.counting import CountedDocument, hold, new_mark, owned, settle
 from dcf.store.key_parts import KeyText
 from dcf.store.quota_scripts import GIVE_BACK, RECEIPTS
 from dcf.store.quotas import NO_QUOTA
 from dcf.values.json_text import Json, dump, load
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 KEPT_S: Final = 90 * 24 * 3600
 """Seconds that a definition is kept after it was last started."""
 
-_FRESH_S: Final = 3600.0
-"""Seconds for which a process does not keep once more what it has kept."""
+_LISTED_S: Final = 3600.0
+"""Seconds for which a process does not list once more what it has listed, unless it was written anew."""
 
-_MOST_FRESH: Final = 256
+_MOST_LISTED: Final = 256
 _NEWEST: Final = "newest"
 _OTHER: Final = b"other"
+_ABSENT: Final = b"absent"
 
 _KEEP: Final = (
     GIVE_BACK
@@ -54,6 +59,7 @@ if version ~= '' then
   if other and other ~= sha and redis.call('EXISTS', prefix .. other) == 1 then return {'other', other} end
 end
 if redis.call('EXISTS', kept) == 0 then
+  if text == '' then return {'absent'} end
   for _, name in ipairs(redis.call('ZRANGE', mine, '-inf', now, 'BYSCORE', 'LIMIT', 0, 100)) do
     if redis.call('EXISTS', name) == 0 then give_back(register, quota, docs, name) end
   end
@@ -71,12 +77,16 @@ end
 local its_owner = string.match(redis.call('HGET', register, kept) or owner, '^(%S+)')
 redis.call('ZADD', docs .. its_owner, now + life, kept)
 redis.call('EXPIRE', kept, life)
+if not redis.call('HGET', names, 'newest') then redis.call('HSET', names, 'newest', sha) end
 if version ~= '' then redis.call('HSET', names, 'v:' .. version, sha) end
 redis.call('EXPIRE', names, life)
 return {}
 """
 )
-"""Keeps a document, unless its name and version stand for another one or the key holds too much."""
+"""Keeps a document, unless its name and version stand for another one or the key holds too much.
+
+Without its text it is kept as long anew, if it is there.
+"""
 
 _KEEP_HELD: Final = """
 local kept, names, register = KEYS[1], KEYS[2], KEYS[3]
@@ -86,12 +96,14 @@ if version ~= '' then
   if other and other ~= sha and redis.call('EXISTS', ARGV[7] .. other) == 1 then return {'other', other} end
 end
 if redis.call('EXISTS', kept) == 0 then
+  if text == '' then return {'absent'} end
   redis.call('SET', kept, text)
   redis.call('HSET', names, 'newest', sha)
 end
-redis.call('HSET', register, ARGV[8], owner .. ' ' .. #text .. ' ' .. life .. ' ' .. mark)
+if text ~= '' then redis.call('HSET', register, ARGV[8], owner .. ' ' .. #text .. ' ' .. life .. ' ' .. mark) end
 redis.call('EXPIRE', register, life)
 redis.call('EXPIRE', kept, life)
+if not redis.call('HGET', names, 'newest') then redis.call('HSET', names, 'newest', sha) end
 if version ~= '' then redis.call('HSET', names, 'v:' .. version, sha) end
 redis.call('EXPIRE', names, life)
 return {}
@@ -110,6 +122,25 @@ return {text}
 """Finds a document by its hash, or by a field of its name's hash; it is kept as long anew."""
 
 
+@record(frozen=True, slots=True, kw_only=True)
+class WantedDefinition:
+    """A definition that something depends on: in which project it is to be kept, and which version stands for it."""
+
+    definition: Definition
+    project: str | None
+    version: str | None
+
+    @property
+    def key(self) -> str:
+        """The key of its document."""
+        return keys.definition(self.definition.sha256, self.project)
+
+    @property
+    def names(self) -> str:
+        """The key of what its name stands for."""
+        return keys.definitions_named(self.definition.name, self.project)
+
+
 Listing: TypeAlias = Callable[[Definition, str | None], None]
 """What is called with a definition that was kept, and its project."""
 
@@ -120,26 +151,47 @@ class KeptDefinitions:
     def __init__(self, connections: Connections, *, wait_replicas: int = 0) -> None:
         self._connections = connections
         self._attempts = Attempts(connections=connections, wait_replicas=wait_replicas)
-        self._fresh: dict[str, float] = {}
+        self._listed: dict[str, float] = {}
         self._after_keeping: Listing = _nothing
 
     def after_keeping(self, tell: Listing) -> None:
-        """Call this with each definition that was kept, at most once an hour: who lists them, lists them again."""
+        """Call this with definitions that are kept: each that was written, others at most once an hour."""
         self._after_keeping = tell
 
     def keep(self, definition: Definition, project: str | None = None) -> Refusal | None:
         """Keep a definition; refuse another document of the same name and version, or one document too many."""
-        kept, now = keys.definition(definition.sha256, project), time.monotonic()
-        if self._fresh.get(kept, 0.0) > now:
-            return None
-        refusal = self._kept(definition, project, kept)
-        if refusal is not None:
+        wanted = WantedDefinition(definition=definition, project=project, version=definition.version)
+
+        def once(connection: Connection) -> Refusal | None:
+            refusal = self.keep_in(wanted, connection)
+            self._attempts.confirm(connection, companion_keys.barrier(wanted.key))
             return refusal
-        if len(self._fresh) >= _MOST_FRESH:
-            self._fresh.clear()
-        self._after_keeping(definition, project)
-        self._fresh[kept] = now + _FRESH_S
-        return None
+
+        refusal = self._attempts.until_done(once)
+        if refusal is None:
+            self.tell(wanted)
+        return refusal
+
+    def keep_in(self, wanted: WantedDefinition, connection: Connection) -> Refusal | None:
+        """Keep a definition in an attempt of a transaction that depends on it; refuse as `keep` does.
+
+        Its text is only sent if it is not there. On a single server the attempt confirms what was written.
+        """
+        reply = self._sent(wanted, self._keeping(wanted), connection)
+        if reply and reply[0] == _ABSENT:
+            self._listed.pop(wanted.key, None)
+            reply = self._written(wanted, connection)
+        return reply if isinstance(reply, Refusal) else _refusal(wanted.definition, reply)
+
+    def tell(self, wanted: WantedDefinition) -> None:
+        """Have a definition listed that is kept now."""
+        now = time.monotonic()
+        if self._listed.get(wanted.key, 0.0) > now:
+            return
+        if len(self._listed) >= _MOST_LISTED:
+            self._listed.clear()
+        self._after_keeping(wanted.definition, wanted.project)
+        self._listed[wanted.key] = now + _LISTED_S
 
     def find(self, reference: Reference, project: str | None = None) -> Json | None:
         """Return the document that is kept in this project, or None if none is."""
@@ -151,50 +203,53 @@ class KeptDefinitions:
         (reply,) = self._attempts.surely(((*command, beginning, KEPT_S),), companion_keys.barrier(beginning))
         return load(reply[0]) if reply else None
 
-    def _kept(self, definition: Definition, project: str | None, kept: str) -> Refusal | None:
-        if self._connections.shards > 1:
-            return self._kept_on_cluster(definition, project, kept)
-        (reply,) = self._attempts.surely((_keeping(definition, project),), companion_keys.barrier(kept))
-        return _refusal(definition, reply) if reply else None
-
-    def _kept_on_cluster(self, definition: Definition, project: str | None, kept: str) -> Refusal | None:
-        """Count the document, keep it, and count what became of it: three steps, since each is in a slot of its own."""
+    def _written(self, wanted: WantedDefinition, connection: Connection) -> Reply | Refusal:
+        """Write a document that is not there. On a cluster it is counted before, and what became of it after."""
+        text, kept = dump(wanted.definition.identity), wanted.key
+        if self._connections.shards == 1:
+            return self._sent(wanted, self._keeping(wanted, text), connection)
         was, account, mark = owned(self._connections, kept), current_account(), new_mark()
-        owner = was.owner if was is not None else LOCAL if account is None else account.key_id
-        text = dump(definition.identity)
-        wanted = CountedDocument(key=kept, owner=owner, size=len(text.encode()), life_s=KEPT_S)
-        refusal = hold(self._connections, wanted, account if was is None else None, mark)
+        owner = _owner() if was is None else was.owner
+        counted = CountedDocument(key=kept, owner=owner, size=len(text.encode()), life_s=KEPT_S)
+        refusal = hold(self._connections, counted, account if was is None else None, mark)
         if refusal is not None:
             return refusal
-        names = keys.definitions_named(definition.name, project)
-        command: Command = (
-            *("EVAL", _KEEP_HELD, 3, kept, names, companion_keys.register(kept, self._connections.shards)),
-            *(definition.sha256, definition.version or "", text, KEPT_S, owner, mark),
-            *(KeyText(keys.definition("", project)), kept),
-        )
-        (reply,) = self._attempts.surely((command,), companion_keys.barrier(kept))
-        settle(self._connections, kept, owner, None if reply and was is None else wanted.size, mark)
-        return _refusal(definition, reply) if reply else None
+        reply = self._sent(wanted, self._keeping(wanted, text, owner, mark), connection)
+        settle(self._connections, kept, owner, None if reply and was is None else counted.size, mark)
+        return reply
+
+    def _sent(self, wanted: WantedDefinition, command: Command, connection: Connection) -> Reply:
+        """Send a script over the attempt's connection; on a cluster to the server of the definitions, and confirmed."""
+        if self._connections.shards == 1:
+            (reply,) = all_checked(exchange(connection, [command]))
+        else:
+            (reply,) = self._attempts.surely((command,), companion_keys.barrier(wanted.key))
+        return reply
+
+    def _keeping(self, wanted: WantedDefinition, text: str = "", owner: str | None = None, mark: str = "") -> Command:
+        """Return the script that keeps a document; without its text, one that is there."""
+        kept, account, shards = wanted.key, current_account(), self._connections.shards
+        keyed = (3, kept, wanted.names, companion_keys.register(kept, shards))
+        said = (wanted.definition.sha256, wanted.version or "", text, KEPT_S, owner or _owner())
+        beginning = KeyText(keys.definition("", wanted.project))
+        if shards > 1:
+            return ("EVAL", _KEEP_HELD, *keyed, *said, mark, beginning, kept)
+        most = (NO_QUOTA, NO_QUOTA) if account is None else (account.quotas.documents, account.quotas.stored_bytes)
+        return ("EVAL", _KEEP, *keyed, *said, *most, beginning, keys.quota(""), keys.quota("", "docs"))
+
+
+def _owner() -> str:
+    account = current_account()
+    return LOCAL if account is None else account.key_id
 
 
 def _nothing(_: Definition, __: str | None) -> None:
     """Do nothing with a definition that was kept."""
 
 
-def _keeping(definition: Definition, project: str | None) -> Command:
-    account = current_account()
-    owner = LOCAL if account is None else account.key_id
-    most = (NO_QUOTA, NO_QUOTA) if account is None else (account.quotas.documents, account.quotas.stored_bytes)
-    names = keys.definitions_named(definition.name, project)
-    keyed = (keys.definition(definition.sha256, project), names, keys.DOCUMENTS)
-    text = dump(definition.identity)
-    return (
-        *("EVAL", _KEEP, 3, *keyed, definition.sha256, definition.version or "", text, KEPT_S, owner, *most),
-        *(KeyText(keys.definition("", project)), keys.quota(""), keys.quota("", "docs")),
-    )
-
-
-def _refusal(definition: Definition, reply: Reply) -> Refusal:
+def _refusal(definition: Definition, reply: Reply) -> Refusal | None:
+    if not reply:
+        return None
     if reply[0] == _OTHER:
         return definition_differs(definition.name, definition.version or "", reply[1].decode(), definition.sha256)
     quota, used, limit = reply

@@ -4,6 +4,7 @@ A page is checked and repaired over one connection, so that both reach the same 
 wrong.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeAlias
@@ -22,6 +23,7 @@ from dcf.store.gate_lists import WAITING
 from dcf.store.index import UNLIST
 from dcf.store.keys import RunKeys
 from dcf.store.looks import ask
+from dcf.store.lost_timers import without_timers
 from dcf.store.people_keys import ASKED, open_questions, read_member
 from dcf.store.project_keys import project
 from dcf.store.quotas import NEVER, forget_document, forget_run
@@ -36,6 +38,7 @@ _GRACE: Final = 60 * SECOND
 _ASSIGNED_GRACE_S: Final = 24 * 3600
 """Seconds that an entry may wait for its run: agents may be created long before it."""
 
+_RUN_ID: Final = re.compile(rb"^run_id:(\w+)", re.MULTILINE)
 _BY_STATUS: Final = keys.runs_by(Facet.STATUS, "")
 _NONE: Final[Mapping[str, int]] = {}
 
@@ -51,12 +54,13 @@ class Listings:
         self._prefixes = (*prefixes, project(""))
 
     def pages(self, *, repair: bool) -> Iterator[Flaws]:
-        """Go through all keys of dcf. Yield what is wrong, page by page, and repair it if `repair`.
+        """Go through all keys of dcf. Yield what is wrong, page by page, and repair it if `repair`, but for timers.
 
         Raise StoreUnsuitable if this Redis user may not list keys.
         """
         for names in self._names():
             yield self._mended(partial(_lacking, names, self._connections.shards), repair=repair)
+            yield self._connections.over_one(partial(without_timers, names))
             for index in names:
                 listed = _list(index)
                 if listed is not None:
@@ -72,9 +76,21 @@ class Listings:
                 yield [self._connections.named(key) for key in found]
 
     def take_turn(self, seconds: int) -> bool:
-        """Claim the next sweep. Return False if another process claimed one less than `seconds` ago."""
-        (taken,) = self._connections.send(("SET", keys.SWEEP, "1", "NX", "EX", seconds))
+        """Claim the next sweep. Return False if another process claimed one less than `seconds` ago.
+
+        After a server of Redis has started, or another took its place, a sweep is due at once: it may have lost writes.
+        """
+        servers = self._started()
+        taken, claimed = self._connections.send(("SET", keys.SWEEP, servers, "NX", "EX", seconds), ("GET", keys.SWEEP))
+        if taken is None and claimed.decode() != servers:
+            (taken,) = self._connections.send(("SET", keys.SWEEP, servers, "EX", seconds))
         return taken is not None
+
+    def _started(self) -> str:
+        """Return a text that changes when a server has started again. Where Redis refuses INFO, it never changes."""
+        sections = [server.ask(("INFO", "server"))[0] for server in self._connections.servers()]
+        ids = [_RUN_ID.search(section) for section in sections if isinstance(section, bytes)]
+        return ",".join(sorted(run_id[1].decode() for run_id in ids if run_id is not None)) or "1"
 
     def keep_turn(self, seconds: int) -> None:
         """Let no other process begin a sweep for so long: the one under way goes on."""

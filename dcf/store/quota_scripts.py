@@ -262,33 +262,3 @@ return {'inbox_entries', count, most}
 """
 )
 """Says whether a key may notify. Before it refuses, it drops what was acknowledged of some entries, drawn by lot."""
-
-RESERVE_ARTIFACT: Final = (
-    LOOK
-    + """
-local held, name, size, most = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local total = tonumber(redis.call('HGET', held, '')) or 0
-if total + size > most then
-  local all, gone = redis.call('HGETALL', held), {}
-  total = 0
-  for at = 1, #all, 2 do
-    if all[at] ~= '' then
-      local run = string.match(all[at], '^([^/]+)/')
-      if run and look(run, 'EXISTS', ARGV[4] .. run .. ARGV[5]) == 1 then
-        total = total + tonumber(all[at + 1])
-      else
-        gone[#gone + 1] = all[at]
-      end
-    end
-  end
-  if unseen() then return unseen() end
-  for _, one in ipairs(gone) do redis.call('HDEL', held, one) end
-  redis.call('HSET', held, '', total)
-  if total + size > most then return {'artifact_bytes', total, most} end
-end
-redis.call('HINCRBY', held, name, size)
-redis.call('HINCRBY', held, '', size)
-return {}
-"""
-)
-"""Counts bytes of artifacts of a run, if the key may hold them. Runs that are gone are given back before a refusal."""

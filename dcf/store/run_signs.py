@@ -10,7 +10,7 @@ from typing import Final
 from dcf.core.decision import Reads, Snapshot
 from dcf.core.vitals import PlatformTrouble, Trouble
 from dcf.store import keys
-from dcf.store.connection import Connections
+from dcf.store.connection import Connections, Reply
 from dcf.store.documents import micros
 from dcf.store.key_parts import decode_state
 from dcf.store.keys import keys_of
@@ -25,7 +25,10 @@ MOST: Final = 1_000
 
 @record(frozen=True, slots=True, kw_only=True)
 class RunSigns:
-    """The run as a whole: its meta document, its open states by when the clock must look at them, and how many more."""
+    """The run as a whole: its meta document, its open states by when the clock must look at them, and how many more.
+
+    `scopes` are the Parallel and Map states that were ever opened, with how many branches or iterations they had.
+    """
 
     snapshot: Snapshot
     due: Mapping[str, int]
@@ -34,6 +37,7 @@ class RunSigns:
     looked_at: int | None
     refusal: Trouble | None
     troubled: tuple[PlatformTrouble, ...]
+    scopes: Mapping[str, int]
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -64,25 +68,28 @@ class RunSignsReader:
             ("GET", keys.SERVER_TIME),
             ("TIME",),
             ("HVALS", keys.PLATFORMS),
+            ("ZRANGE", run.scopes, 0, MOST - 1, "WITHSCORES"),
         )
         for reply in replies:
             checked_sign(reply)
-        listed, count, defined, looked_at, time, platforms = replies[len(asked) :]
+        listed, count, defined, looked_at, time, platforms, scopes = replies[len(asked) :]
         return RunSigns(
             snapshot=reading.snapshot(replies[: len(asked)]),
-            due={
-                decode_state(part.decode()): int(float(at)) for part, at in zip(listed[::2], listed[1::2], strict=True)
-            },
+            due=_scored(listed),
             unread=count - len(listed) // 2,
             has_definition=bool(defined),
             looked_at=None if looked_at is None else int(looked_at),
             refusal=refusal_of(written),
             troubled=platform_troubles(platforms, micros(time)),
+            scopes=_scored(scopes),
         )
 
-    def states(self, workflow_id: str, paths: tuple[str, ...], agents: Iterable[str]) -> StateSigns:
-        """Return the signs of these states and agents."""
-        run, reading = keys_of(workflow_id), Reading(keys_of(workflow_id), Reads(states=paths))
+    def states(
+        self, workflow_id: str, paths: tuple[str, ...], agents: Iterable[str], others: tuple[str, ...] = ()
+    ) -> StateSigns:
+        """Return the signs of these states and agents, and the documents and timers of `others`."""
+        reads = Reads(states=tuple(dict.fromkeys((*paths, *others))), timers=others)
+        run, reading = keys_of(workflow_id), Reading(keys_of(workflow_id), reads)
         asked, named = reading.commands(), list(dict.fromkeys(agents))
         told = [("HMGET", run.told, *told_fields(paths))] if paths else []
         seen = [("ZMSCORE", keys.SEEN, *named)] if named else []
@@ -95,6 +102,11 @@ class RunSignsReader:
             if seen
             else {},
         )
+
+
+def _scored(reply: Reply) -> dict[str, int]:
+    """Return paths with their scores."""
+    return {decode_state(part.decode()): int(float(at)) for part, at in zip(reply[::2], reply[1::2], strict=True)}
 
 
 def _probe(workflow_id: str, shards: int) -> str:

@@ -16,7 +16,7 @@ from dcf.core import codec
 from dcf.core.decision import Decision, Notice, Reads, Remaining, Snapshot, Tally
 from dcf.core.units import Unit, read_unit
 from dcf.errors import DcfError, StoreUnavailable
-from dcf.store.attempts import Attempts, Overtaken, commit, commit_if, watch_if
+from dcf.store.attempts import Attempts, Ground, Overtaken, commit, commit_if, watch_if
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, all_checked, exchange
 from dcf.store.evaluations import EvaluationMarks
@@ -128,18 +128,24 @@ class RunStore:
             _log.debug("lists: %s", error.message)
 
     def create(
-        self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]], size: Callable[[], int]
+        self,
+        workflow_id: str,
+        reads: Reads,
+        decide: Callable[[Snapshot], Decision[Answer]],
+        size: Callable[[], int],
+        ground: Ground | None = None,
     ) -> Committed[Answer | Refusal]:
         """Like `commit`, for a run that is to be created; `size` is asked for the bytes of its workflow and its input.
 
-        Refuse a run beyond the quotas of the caller's key, in the packet that reads whether the run is there.
+        Refuse a run beyond the quotas of the caller's key, in the packet that reads whether the run is there. What its
+        `ground` refuses is the answer too.
         """
         account = current_account()
-        if account is None:
+        if account is None and ground is None:
             return self.commit(workflow_id, reads, decide)
         work = _Transaction(reading=Reading(self.keys(workflow_id), reads), decide=decide)
-        reserve = reservation(work.reading.run, size(), account)
-        return self._attempts.until_done(partial(self._reserved, work, reserve))
+        reserve = None if account is None else reservation(work.reading.run, size(), account)
+        return self._attempts.until_done(partial(self._created, work, ground, reserve))
 
     def read(self, workflow_id: str, reads: Reads) -> Snapshot:
         """Return the snapshot that a decision would get, without WATCH."""
@@ -214,18 +220,28 @@ class RunStore:
         """Return the snapshot with the time that a test may have set."""
         return snapshot if self._clock is None else replace(snapshot, now=self._clock(snapshot.now))
 
-    def _reserved(
-        self, work: "_Transaction[Answer]", reserve: Command, connection: Connection
+    def _created(
+        self, work: "_Transaction[Answer]", ground: Ground | None, reserve: Command | None, connection: Connection
     ) -> Committed[Answer | Refusal]:
-        if self._connections.shards == 1:
-            reply, *replies = exchange(connection, [reserve, *work.reading.opening()])
-        else:  # what is counted for the key is not where the run is
-            (reply,), replies = ask(self._connections, reserve), exchange(connection, work.reading.opening())
-        refusal = refusal_in(reply)
+        refusal = None if ground is None else ground(connection)
         if refusal is None:
-            return self._decided(work, replies, connection)
+            refusal, replies = self._reserved(reserve, work.reading.opening(), connection)
+            if refusal is None:
+                return self._decided(work, replies, connection)
         self._attempts.let_go(connection, work.reading.run.barrier)
         return Committed(answer=refusal)
+
+    def _reserved(
+        self, reserve: Command | None, opening: list[Command], connection: Connection
+    ) -> tuple[Refusal | None, list[Reply]]:
+        """Enter the run for its key, if there is one, and open the transaction."""
+        if reserve is None:
+            return None, exchange(connection, opening)
+        if self._connections.shards == 1:
+            reply, *replies = exchange(connection, [reserve, *opening])
+        else:  # what is counted for the key is not where the run is
+            (reply,), replies = ask(self._connections, reserve), exchange(connection, opening)
+        return refusal_in(reply), replies
 
     def _once(self, work: "_Transaction[Answer]", found: list[Prefetched], connection: Connection) -> Committed[Answer]:
         if found:

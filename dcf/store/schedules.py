@@ -14,12 +14,13 @@ from dcf.core.schedules import Schedule
 from dcf.core.scheduling import Running, looked_at
 from dcf.errors import StoreUnsuitable
 from dcf.store import companion_keys, schedule_keys
-from dcf.store.attempts import Attempts, commit
+from dcf.store.attempts import Attempts, Ground, commit
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.documents import micros
 from dcf.store.keys import RunKeys
 from dcf.values.json_text import dump, load
 from dcf.values.records import record
+from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")
 
@@ -28,7 +29,8 @@ Answer = TypeVar("Answer")
 class ScheduleFound:
     """What was read: the schedule (None: there is none), the server's time, and which of its runs go on.
 
-    `count` is how many schedules there are, `own_count` how many of the author that was asked about.
+    `count` is how many schedules there are, `own_count` how many of the author that was asked about. `refusal` says why
+    what it depends on could not be written.
     """
 
     now: int
@@ -36,6 +38,7 @@ class ScheduleFound:
     running: Running
     count: int
     own_count: int
+    refusal: Refusal | None = None
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -86,16 +89,19 @@ class ScheduleStore:
         *,
         runs: Sequence[str] | None = (),
         author: str | None = None,
+        ground: Ground | None = None,
     ) -> Answer:
         """Read, decide, commit; retry after a lost race. Raise UnknownOutcome if the outcome stays unknown.
 
         `runs` are those whose status is read; None: all that the schedule names. `author` is who creates the schedule:
-        then the indexes are watched too, so that no two pass a limit at once.
+        then the indexes are watched too, so that no two pass a limit at once. `ground` is made sure of in
+        each attempt.
         """
         barrier = companion_keys.barrier(schedule_keys.schedule(name))
 
         def once(connection: Connection) -> Answer:
-            found = _read(connection, name, runs, author)
+            refusal = None if ground is None else ground(connection)
+            found = replace(_read(connection, name, runs, author), refusal=refusal)
             found = found if self._clock is None else replace(found, now=self._clock(found.now))
             change = self._attempts.result_of(connection, barrier, lambda: decide(found))
             if change.is_changed:

@@ -59,6 +59,7 @@ _ABOUT: Final[tuple[Command, ...]] = (
     ("INFO", "replication"),
     ("CONFIG", "GET", "appendfsync"),
     ("CONFIG", "GET", "save"),
+    ("CONFIG", "GET", "aof-load-truncated"),
 )
 """Asks a server for its figures and its settings."""
 
@@ -121,7 +122,8 @@ class VitalSigns:
                 raise
             said = f"Node {server.node} of the cluster: {error.message}"
             raise StoreUnavailable(said, error.hint, place=error.place, remedy=error.remedy) from None
-        written, *infos, fsync, save = replies[: 1 + len(_ABOUT)]
+        written, *infos, fsync, save, truncated = replies[: 1 + len(_ABOUT)]
+        settings = map(_setting, (fsync, save, truncated))
         confirmed = replies[-1] if waiting else None
         if server.node is not None and isinstance(written, AskError | TryAgainError):
             written, confirmed = b"OK", self._wait_replicas  # the slot of this key moves away: that is no refusal
@@ -131,7 +133,7 @@ class VitalSigns:
             redis_version=(info or {}).get("redis_version", "unknown"),
             refusal=refusal_of(written),
             memory=None if info is None else _memory(info),
-            durability=None if info is None else _durability(info, _setting(fsync), _setting(save)),
+            durability=None if info is None else _durability(info, *settings),
             is_replica=(info or {}).get("role") == "slave",
             replicas=None if info is None else tuple(_replicas(info)),
             confirmed=_number(confirmed) if waiting else None,
@@ -230,7 +232,7 @@ def _memory(info: Mapping[str, str]) -> MemoryUse:
     )
 
 
-def _durability(info: Mapping[str, str], fsync: str | None, save: str | None) -> Durability:
+def _durability(info: Mapping[str, str], fsync: str | None, save: str | None, truncated: str | None) -> Durability:
     return Durability(
         log=info.get("aof_enabled") == "1",
         fsync=fsync,
@@ -238,6 +240,7 @@ def _durability(info: Mapping[str, str], fsync: str | None, save: str | None) ->
         log_written=info.get("aof_last_write_status", "ok") == "ok",
         log_rewritten=info.get("aof_last_bgrewrite_status", "ok") == "ok",
         snapshot_written=info.get("rdb_last_bgsave_status", "ok") == "ok",
+        loads_torn=None if truncated is None else truncated == "yes",
     )
 
 

@@ -99,12 +99,14 @@ def start_run(app: Application, args: StartRun) -> RunStarted:
     """Start a run of a document or of a kept definition."""
     wish_for = _reader(app, args)
     given = _given(app, args)
-    definition = app.starting.definition(str(args.definition), args.project) if given is None else read_given(given)
+    document = None if given is None else read_given(given)
+    wanted = app.starting.wanted(str(args.definition), args.project, document)
+    definition = wanted.definition
     workflow_id = args.workflow_id or id_for(definition, args.request_id, whose_requests())
     wish = wish_for(definition, workflow_id)
     request = None if args.request_id is None else request_to_start(wish, args.request_id)
-    refusal = app.starting.keep(definition, args.project) if given is not None and args.keep else None
-    answer = refusal or app.starting.start(Start(wish=wish, request=request, reason=args.reason, bound_to=bound_to()))
+    asked = Start(wish=wish, request=request, reason=args.reason, bound_to=bound_to())
+    answer = app.starting.start(asked, kept=wanted if document is None or args.keep else None)
     if isinstance(answer, Refusal):
         return refused(RunStarted, answer, workflow_id=workflow_id)
     if answer.existed:

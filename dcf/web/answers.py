@@ -23,9 +23,12 @@ _REFUSED: Final = {
     "forbidden": 403,
     "unknown_run": 404,
     "unknown_state": 404,
+    "conflict": 409,
     "rate_limited": 429,
     "internal_error": 500,
+    "store_unsuitable": 500,
     "store_unavailable": 503,
+    "unknown_outcome": 503,
 }
 _STATUSES: Final = (
     (NotFound, 404),

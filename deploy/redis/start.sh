@@ -1,7 +1,8 @@
 #!/bin/sh
 # Starts Redis with the users of users.acl: an ACL file cannot read the environment, so it is rendered first, with
 # digests, so that no password is written anywhere. The image's own entry point then loads the modules. Before that, a
-# transaction that a power loss tore is cut off the log: see docs/decisions/durability.md.
+# transaction that a power loss tore is cut off the log: see docs/decisions/durability.md. Redis is told not to start with
+# a torn log, which tells dcf's health report that logs are checked here.
 set -eu
 : "${REDIS_PASSWORD:?set it to the password of the user dcf}"
 : "${REDIS_OPERATOR_PASSWORD:?set it to the password of the user operator}"
@@ -21,4 +22,4 @@ for manifest in appendonlydir/*.manifest; do
 	# A log that is broken otherwise is left to Redis, which says so and does not start.
 	echo y | redis-check-aof --fix "$manifest" >&2 || echo "the log could not be checked: $manifest" >&2
 done
-exec docker-entrypoint.sh "$@" --aclfile "$acl"
+exec docker-entrypoint.sh "$@" --aof-load-truncated no --aclfile "$acl"

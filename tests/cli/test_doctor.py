@@ -18,7 +18,7 @@ from tests.support.servers import redis_server
 from tests.support.tables import rows
 from tests.support.world import World
 
-DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
+DURABLE = ("--appendonly", "yes", "--appendfsync", "always", "--aof-load-truncated", "no")
 
 
 @pytest.fixture

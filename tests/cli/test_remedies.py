@@ -91,9 +91,15 @@ def paused(world: World) -> str:
     return run
 
 
-def nothing_open(world: World) -> str:
+def timer_lost(world: World) -> str:
     run = worker_missing(world)
     world.ask("ZREM", world.store.keys(run).timers, "A")
+    return run
+
+
+def nothing_open(world: World) -> str:
+    run = timer_lost(world)
+    world.ask("JSON.SET", world.store.keys(run).state("A"), "$.status", '"succeeded"')
     return run
 
 
@@ -105,6 +111,7 @@ CLEARED: dict[Callable[[World], str], tuple[str, str | None]] = {
     clock_is_late: ("clock_late", "not_finalized"),
     paused: ("paused", "not_taken"),
     blocked: ("blocked", "not_taken"),
+    timer_lost: ("timer_lost", "not_taken"),
     nothing_open: ("nothing_open", "not_finalized"),
 }
 """Runs by what happened to them: the cause, and what is found once the advised command was run."""

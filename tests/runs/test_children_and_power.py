@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -96,7 +96,7 @@ def started_too_late(world: World, run: str) -> None:
     """Whoever starts the child is slow: when it has read that the parent waits, that is given up, and all are told."""
     start = world.starting.start
 
-    def late(asked: Start, premise: Premise | None = None) -> Created | Refusal:
+    def late(asked: Start, premise: Premise | None = None, **_: Any) -> Created | Refusal:
         assert premise is not None, "it held before"
         given_up(world, run)
         settled(world, run)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.store import keys, project_keys, schedule_keys, text_keys, webhook_keys
-from dcf.store.artifact_keys import artifact_quota
+from dcf.store.artifact_keys import arriving, artifact_quota
 from dcf.store.cluster_keys import barrier_beside, cluster_key, key_places, on_cluster, plain_key, slot_of
 from dcf.store.companion_keys import barrier, edit, register
 from dcf.store.guards import Unchanged, guarded
@@ -41,7 +41,7 @@ def keys_of_agent(agent: str) -> list[str]:
 
 def keys_of_owner(owner: str) -> list[str]:
     return [
-        *(keys.access_key(owner), keys.rate(owner), keys.quota(owner), artifact_quota(owner)),
+        *(keys.access_key(owner), keys.rate(owner), keys.quota(owner), artifact_quota(owner), arriving(owner)),
         *(keys.quota(owner, "docs"), keys.quota(owner, "sizes"), keys.quota(owner, "runs"), keys.quota(owner, "live")),
         *(keys.quota(owner, "inbox"), keys.quota(owner, "receipts"), keys.quota(owner, "part")),
         keys.quota_parts(owner, "r1"),

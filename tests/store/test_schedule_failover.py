@@ -21,8 +21,8 @@ from tests.support.servers import listens, redis_server
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
-PACKETS = 7
-"""Of a start: two for the intent, one for the definition, two for the run, two for the outcome."""
+PACKETS = 8
+"""Of a start: two for the intent, two for the definition, two for the run, two for the outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -165,9 +165,15 @@ def waiting_for_answer(world: World) -> str:
     return run_stories.asking(world)
 
 
-def nothing_open(world: World) -> str:
+def timer_lost(world: World) -> str:
     run = not_taken(world)
     world.ask("ZREM", world.store.keys(run).timers, "A")
+    return run
+
+
+def nothing_open(world: World) -> str:
+    run = timer_lost(world)
+    world.ask("JSON.SET", world.store.keys(run).state("A"), "$.status", '"succeeded"')
     return run
 
 
@@ -182,5 +188,5 @@ CAUSES: tuple[Callable[[World], str], ...] = (
     *(not_started, nobody_assigned, not_notified, not_taken, delivery_failed, lease_held, lease_expired),
     *(keeps_failing, timer_due, paused, clock_late, clock_absent, waiting_for_person, definition_unknown, blocked),
     *(retry_due, waiting_for_callback, waiting_for_signal, waiting_for_child, waiting_for_verdict, waiting_for_answer),
-    *(nothing_open, not_finalized, killed_process),
+    *(timer_lost, nothing_open, not_finalized, killed_process),
 )

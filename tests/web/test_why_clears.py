@@ -90,6 +90,7 @@ BY_BUTTON: Final[dict[Callable[[World], str], Pressed]] = {
     stuck_runs.delivery_failed: Pressed(
         tool="resolve_state", filled={"assign_json": '["a-1"]'}, then=("not_notified", "not_taken")
     ),
+    stuck_runs.timer_lost: Pressed(tool="notify_if_ready", then=("not_taken",)),
     stuck_runs.nothing_open: Pressed(tool="cancel_run", then=("not_finalized",)),
     stuck_runs.killed_process: Pressed(tool="retry_run", then=("not_taken",)),
     stuck_runs.not_finalized: Pressed(tool="finalize_workflow"),

@@ -92,7 +92,9 @@ class Site:
 @pytest.fixture(scope="module")
 def site(short_directory: Path) -> Iterator[Site]:
     with (
-        redis_server(short_directory, "--appendonly", "yes", "--appendfsync", "always") as port,
+        redis_server(
+            short_directory, "--appendonly", "yes", "--appendfsync", "always", "--aof-load-truncated", "no"
+        ) as port,
         redis.Redis(port=port, protocol=2) as admin,
     ):
         yield Site(admin, port)

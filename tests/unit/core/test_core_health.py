@@ -49,6 +49,24 @@ def of_cluster(topic: Topic, *servers: ServerVitals, **expected: Any) -> list[He
     return about(topic, replace(WELL, servers=named), **expected)
 
 
+@rows(
+    ("change", "asked", "warned"),
+    [
+        ({"loads_torn": True}, None, True),
+        ({"loads_torn": False}, None, False),
+        ({"loads_torn": None}, None, False),
+        ({"loads_torn": True}, "always", False),
+        ({"loads_torn": True, "log": False}, None, False),
+    ],
+)
+def test_a_redis_of_others_that_starts_with_a_torn_log_is_warned_of(
+    change: dict[str, Any], asked: str | None, warned: bool
+) -> None:
+    found = about(Topic.DURABILITY, replace(SERVER, durability=replace(DURABLE, **change)), fsync=asked)
+    told = [one for one in found if "redis-check-aof --fix" in (one.remedy or "")]
+    assert [one.level for one in told] == [Level.WARNING] * warned
+
+
 def test_a_well_kept_redis_gives_one_finding_on_each_topic_and_none_of_them_is_bad() -> None:
     found = judge(WELL, EXPECTED)
     assert [one.topic for one in found] == list(Topic)

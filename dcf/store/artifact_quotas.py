@@ -1,0 +1,121 @@
+"""Bytes of artifacts that API keys hold: counted before they are kept, and given back if they are not.
+
+What is counted is noted as arriving, under the name that its sender drew, in the same script. So a packet that is sent
+again counts or gives back once. What a process leaves when it dies before its record stands is found by the next put
+of the key: after a minute the records of the run say whether they name that sender. Decides nothing.
+"""
+
+from typing import Final
+
+from dcf.core.artifacts import ArtifactPut
+from dcf.core.quotas import Account
+from dcf.store.artifact_keys import arriving, artifact_quota
+from dcf.store.connection import Command, Connections
+from dcf.store.keys import RunKeys
+from dcf.store.looks import LOOK, ask
+from dcf.store.quotas import refusal_in
+from dcf.values.refusal import Refusal
+
+_ARRIVES_WITHIN_S: Final = 60
+"""Seconds after which a put that was counted has ended: its transaction is given up after ten."""
+
+_META_BEFORE, _META_AFTER = RunKeys("\0").meta.split("\0")
+_DATA_BEFORE, _DATA_AFTER = RunKeys("\0").of("artifacts").removesuffix("artifacts").split("\0")
+
+_TAKE_BACK: Final = """
+local function take_back(held, run, size)
+  for _, name in ipairs({run, ''}) do
+    if redis.call('HINCRBY', held, name, -size) <= 0 then redis.call('HDEL', held, name) end
+  end
+end
+"""
+
+_SETTLE: Final = (
+    LOOK
+    + _TAKE_BACK
+    + """
+local held, arriving, before, after = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
+local ended, found = tonumber(redis.call('TIME')[1]) - tonumber(ARGV[3]), {}
+for _, one in ipairs(redis.call('ZRANGE', arriving, '-inf', ended, 'BYSCORE', 'LIMIT', 0, 20)) do
+  local run, created, artifact, sender, size = string.match(one, '^([^/]+)/([^/]+)/([^/]+)/(%S+) (%d+)$')
+  local is_kept = false
+  for _, kind in ipairs({'artifacts', 'uploads'}) do
+    local record = look(one, 'HGET', before .. run .. after .. kind, artifact)
+    for _, by in ipairs(record and cjson.decode(record).by or {}) do is_kept = is_kept or by == sender end
+  end
+  found[#found + 1] = {one, run .. '/' .. created, tonumber(size), is_kept}
+end
+if unseen() then return unseen() end
+for _, one in ipairs(found) do
+  redis.call('ZREM', arriving, one[1])
+  if not one[4] then take_back(held, one[2], one[3]) end
+end
+return #found
+"""
+)
+"""Gives back what did not arrive: neither an artifact nor an upload of the run names its sender."""
+
+_RESERVE: Final = (
+    LOOK
+    + """
+local held, arriving, run, name = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
+local size, most = tonumber(ARGV[3]), tonumber(ARGV[4])
+if redis.call('ZSCORE', arriving, name) then return {} end
+local total = tonumber(redis.call('HGET', held, '')) or 0
+if total + size > most then
+  local all, gone = redis.call('HGETALL', held), {}
+  total = 0
+  for at = 1, #all, 2 do
+    if all[at] ~= '' then
+      local its_run = string.match(all[at], '^([^/]+)/')
+      if its_run and look(its_run, 'EXISTS', ARGV[5] .. its_run .. ARGV[6]) == 1 then
+        total = total + tonumber(all[at + 1])
+      else
+        gone[#gone + 1] = all[at]
+      end
+    end
+  end
+  if unseen() then return unseen() end
+  for _, one in ipairs(gone) do redis.call('HDEL', held, one) end
+  redis.call('HSET', held, '', total)
+  if total + size > most then return {'artifact_bytes', total, most} end
+end
+redis.call('ZADD', arriving, redis.call('TIME')[1], name)
+redis.call('HINCRBY', held, run, size)
+redis.call('HINCRBY', held, '', size)
+return {}
+"""
+)
+"""Counts bytes of artifacts of a run, if the key may hold them. Runs that are gone are given back before a refusal."""
+
+_GIVE_BACK: Final = (
+    _TAKE_BACK
+    + """
+if redis.call('ZREM', KEYS[2], ARGV[2]) == 1 then take_back(KEYS[1], ARGV[1], tonumber(ARGV[3])) end
+return 1
+"""
+)
+"""Gives back bytes that were counted and not kept."""
+
+
+def reserve(connections: Connections, prefix: str, wish: ArtifactPut, account: Account) -> Refusal | None:
+    """Count the bytes of a put for a key, or refuse them. `prefix` is what the run's bytes are kept under."""
+    keyed = _keys_of(account)
+    settled: Command = ("EVAL", _SETTLE, *keyed, _DATA_BEFORE, _DATA_AFTER, _ARRIVES_WITHIN_S)
+    most = account.quotas.artifact_bytes
+    given = (prefix, _name(prefix, wish), wish.part.size, most, _META_BEFORE, _META_AFTER)
+    _, reply = ask(connections, settled, ("EVAL", _RESERVE, *keyed, *given))
+    return refusal_in(reply)
+
+
+def give_back(connections: Connections, prefix: str, wish: ArtifactPut, account: Account) -> None:
+    """Give back the bytes of a put that kept none."""
+    connections.send(("EVAL", _GIVE_BACK, *_keys_of(account), prefix, _name(prefix, wish), wish.part.size))
+
+
+def _keys_of(account: Account) -> tuple[int, str, str]:
+    return 2, artifact_quota(account.key_id), arriving(account.key_id)
+
+
+def _name(prefix: str, wish: ArtifactPut) -> str:
+    return f"{prefix}/{wish.artifact_id}/{wish.drawn} {wish.part.size}"

@@ -1,0 +1,183 @@
+"""Open states whose timer Redis has lost: found and corrected by the sweep, named by `why` until then."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from dcf.core.findings import Cause
+from dcf.core.listings import ListKind
+from dcf.core.model import RunStatus
+from dcf.runs.lost_timers import set_timer
+from dcf.runs.sweep import Sweep
+from dcf.store import key_parts, keys
+from dcf.store.connection import Connections, open_pool
+from dcf.store.listings import Listings
+from tests.support.ahead import now
+from tests.support.machines import Document, chain, workflow
+from tests.support.scopes import each, parallel, task
+from tests.support.servers import redis_server
+from tests.support.tables import rows
+from tests.support.world import World
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[World]:
+    """dcf on a Redis where there is nothing else."""
+    with redis_server(tmp_path) as port:
+        world = World(connections=Connections(open_pool(f"redis://127.0.0.1:{port}")))
+        yield world
+        world.connections.close()
+
+
+def sweep(world: World) -> Sweep:
+    return Sweep(Listings(world.connections), rearm=partial(set_timer, world.plane))
+
+
+def begun(world: World, document: Document, **options: object) -> str:
+    """A run that was started, and whose agents were told; a clock has looked."""
+    world.ask("SET", keys.SERVER_TIME, now(world))
+    run = world.create(document, **options)
+    world.plane.kick_off(run, "initial")
+    world.notifications.deliver_all(run)
+    return run
+
+
+def tear(world: World, run: str, *states: str) -> None:
+    """Take away what a torn transaction has not written: the timers of these states, and what is owed."""
+    own = keys.RunKeys(run)
+    world.ask("ZREM", own.timers, *map(key_parts.encode_state, states))
+    world.ask("DEL", own.outbox)
+
+
+def torn(world: World) -> str:
+    """A run in which B was entered, and neither its timer nor its notification was written."""
+    run = begun(world, chain("A", "B"), agents={"A": "ann", "B": "bob"})
+    world.do(run, "A", "ann")
+    tear(world, run, "B")
+    return run
+
+
+def is_timed(world: World, run: str, state: str) -> bool:
+    found = world.ask("ZSCORE", keys.RunKeys(run).timers, key_parts.encode_state(state))
+    return found is not None
+
+
+def test_a_ready_state_without_timer_and_outbox_entry_is_taken_up_after_a_sweep(site: World) -> None:
+    run = torn(site)
+    site.notifications.pulse()
+    assert site.messages("bob") == [], "no clock looks at it"
+    assert sweep(site).look(repair=False).missing == {ListKind.TIMERS: 1}
+    assert not is_timed(site, run, "B"), "looking changes nothing"
+    assert sweep(site).look(repair=True).missing == {ListKind.TIMERS: 1}
+    assert is_timed(site, run, "B")
+    site.notifications.pulse()
+    assert [(one["target_state"], one["reason"]) for one in site.messages("bob")] == [("B", "timer_lost")]
+    assert sweep(site).look(repair=True).missing == {}
+    site.do(run, "B", "bob")
+    assert site.run_status(run) is RunStatus.SUCCEEDED
+
+
+def test_the_sweep_beside_the_clock_does_so_by_itself(site: World) -> None:
+    run = torn(site)
+    assert sweep(site).step() == 1
+    assert is_timed(site, run, "B")
+
+
+def test_a_sweep_is_due_once_redis_has_started_anew(tmp_path: Path) -> None:
+    found: list[int] = []
+    for _ in range(2):
+        with redis_server(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as port:
+            world = World(connections=Connections(open_pool(f"redis://127.0.0.1:{port}")))
+            found += [sweep(world).step(), sweep(world).step()]
+            torn(world)
+            world.connections.close()
+    assert found == [0, 0, 1, 0]
+
+
+def held(world: World) -> tuple[str, str]:
+    run = begun(world, chain("A"), agents={"A": "ann"})
+    world.acquire(run, "A", "ann")
+    return run, "A"
+
+
+def waiting(world: World) -> tuple[str, str]:
+    wait = {"Type": "Wait", "Seconds": 3600, "Next": "A"}
+    return begun(world, workflow({"W": wait, "A": task()}), agents={"A": "ann"}), "W"
+
+
+def mapped(world: World) -> tuple[str, str]:
+    return begun(world, workflow({"Each": each({"S": task()})}), run_input=[1, 2], agents={"S": "ann"}), "Each"
+
+
+def iteration(world: World) -> tuple[str, str]:
+    return mapped(world)[0], "Each/1/S"
+
+
+def unstarted(world: World) -> tuple[str, str]:
+    return world.create(chain("A"), agents={"A": "ann"}, planner="boss"), "A"
+
+
+def paused(world: World) -> tuple[str, str]:
+    run = begun(world, chain("A"), agents={"A": "ann"})
+    world.lifecycle.pause(run)
+    return run, "A"
+
+
+OPEN = [held, waiting, mapped, iteration, unstarted, paused]
+
+
+@rows("made", OPEN)
+def test_any_open_state_gets_its_timer_again_and_agents_are_told_only_what_they_may_take(
+    site: World, made: Callable[[World], tuple[str, str]]
+) -> None:
+    run, state = made(site)
+    before = len(site.messages("ann"))
+    tear(site, run, state)
+    assert sweep(site).look(repair=True).missing[ListKind.TIMERS] == 1
+    assert is_timed(site, run, state)
+    site.notifications.deliver_all(run)
+    assert len(site.messages("ann")) == before, "who was told before is not told again"
+
+
+def test_an_ended_lease_without_timer_is_reminded_of(site: World) -> None:
+    run, state = held(site)
+    site.expire_lease(run, state)
+    tear(site, run, state)
+    sweep(site).look(repair=True)
+    site.notifications.pulse()
+    assert "lease_expired" in [one["reason"] for one in site.messages("ann")]
+
+
+def test_states_that_need_no_timer_get_none(site: World) -> None:
+    both = {"Pair": parallel({"L": task()}, {"R": task()}, following="Z"), "Z": task()}
+    run = begun(site, workflow(both), agents={"L": "ann", "R": "ann", "Z": "ann"})
+    over = begun(site, chain("A"))
+    site.do(run, "Pair/0/L", "ann")
+    site.do(over, "A")
+    assert sweep(site).look(repair=False).missing == {}
+
+
+@rows("torn_at", [("B",), ("Each/1/S",)])
+def test_why_names_the_lost_timer_and_what_helps(world: World, torn_at: tuple[str]) -> None:
+    (state,) = torn_at
+    run = torn(world) if state == "B" else mapped(world)[0]
+    if state != "B":
+        tear(world, run, state)
+    (first, *_) = world.diagnosis.explain(run).findings
+    assert (first.cause, first.state, first.stuck) == (Cause.TIMER_LOST, state, True)
+    assert first.remedy.tool == "notify_if_ready"
+    assert world.diagnosis.explain(run).is_stuck
+    (about,) = world.diagnosis.explain(run, state).findings
+    assert about.cause is Cause.TIMER_LOST
+    world.notifications.notify(run, state, reason="why")
+    assert is_timed(world, run, state)
+    assert Cause.TIMER_LOST not in [one.cause for one in world.diagnosis.explain(run).findings]
+
+
+def test_the_nudge_of_an_operator_sets_the_timer_too(world: World) -> None:
+    run = torn(world)
+    assert world.notifications.notify(run, "B", reason="by hand").sent
+    assert is_timed(world, run, "B")
+    assert world.is_live(run)

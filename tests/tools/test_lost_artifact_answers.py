@@ -1,0 +1,177 @@
+"""Puts of artifacts whose answers are lost: each is applied once, its bytes are whole, and its key is charged once."""
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from dcf.application import Application
+from dcf.core.access import Scope
+from dcf.core.artifacts import ArtifactKind, ArtifactStands
+from dcf.core.creation import Create
+from dcf.core.definition import read_definition
+from dcf.core.quotas import Account, Quotas
+from dcf.errors import StoreUnavailable, UnknownOutcome
+from dcf.runs.artifacts import ArtifactRead, PartGiven
+from dcf.store import artifact_quotas
+from dcf.store.artifact_keys import artifact_quota
+from dcf.store.authors import authored_by
+from dcf.tools.server import build_http_app
+from dcf.values.refusal import Refusal
+from tests.support.proxy import Fault, Proxy
+from tests.support.restricted import RestrictedRedis
+from tests.support.tables import rows
+from tests.tools.calls import ONE_TASK, serving
+
+INLINE = 1024
+SHAPES = {"short": [b"a" * 10], "long": [b"b" * 5000], "parts": [b"c" * 3000, b"d" * 3000]}
+
+
+@pytest.fixture
+def way(own_redis: RestrictedRedis) -> Iterator[Proxy]:
+    with Proxy(own_redis.socket, own_redis.login()) as found:
+        yield found
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "artifacts"
+
+
+@pytest.fixture
+def shelf(replica: Callable[..., Application], home: Path) -> Application:
+    return replica(artifact_store=f"dir:{home}", artifact_inline_bytes=INLINE)
+
+
+@pytest.fixture
+def remote(replica: Callable[..., Application], home: Path, way: Proxy) -> Application:
+    """The same, where requests and answers can be lost on their way."""
+    return replica(artifact_store=f"dir:{home}", artifact_inline_bytes=INLINE, redis_url=way.url)
+
+
+def new_run(shelf: Application) -> str:
+    wish = Create(
+        workflow_id=f"r-{secrets.token_hex(5)}", definition=read_definition(ONE_TASK), run_input={}, agents={},
+        planner_agent_id=None, retention_s=None, max_attempts=10,
+    )  # fmt: skip
+    shelf.control_plane.create(wish)
+    return wish.workflow_id
+
+
+def new_account() -> Account:
+    return Account(key_id=secrets.token_hex(6), quotas=Quotas())
+
+
+def parts_of(run: str, pieces: list[bytes], name: str = "a") -> list[PartGiven]:
+    kind, whole = ArtifactKind(name=name, content_type="binary", metadata={}), hashlib.sha256(b"".join(pieces))
+    return [
+        PartGiven(
+            workflow_id=run, artifact_id=name, kind=kind, data=data, number=number, of=len(pieces),
+            whole=whole.hexdigest(),
+        )
+        for number, data in enumerate(pieces, 1)
+    ]  # fmt: skip
+
+
+def put(remote: Application, account: Account, parts: list[PartGiven]) -> list[ArtifactStands | Refusal]:
+    """Put an artifact. A call that Redis did not answer is repeated, as its error advises."""
+    answers = []
+    with authored_by(f"key:{account.key_id}", account):
+        for part in parts:
+            try:
+                answers.append(remote.artifacts.put(part))
+            except (StoreUnavailable, UnknownOutcome):
+                answers.append(remote.artifacts.put(part))
+    return answers
+
+
+def assert_is_whole(shelf: Application, run: str, home: Path, pieces: list[bytes]) -> None:
+    """Assert that the artifact is there with its bytes, counted once for its run, and that nothing else is kept."""
+    found = shelf.artifacts.read(run, "a", 0, None)
+    assert isinstance(found, ArtifactRead), found
+    assert found.data == b"".join(pieces)
+    page = shelf.artifacts.page(run, None, 10)
+    assert (page.count, page.bytes, len(page.uploads)) == (1, found.artifact.size, 0)
+    kept = sorted(path.stat().st_size for path in (home / run).rglob("*") if path.is_file())
+    assert kept == [len(one) for one in pieces if len(one) > INLINE]
+
+
+@rows("shape", SHAPES)
+@rows("fault", [Fault.LOSE_REPLY, Fault.CUT_BEFORE])
+def test_a_put_of_which_any_packet_meets_a_fault_keeps_its_bytes_once_and_charges_them_once(
+    shelf: Application,
+    remote: Application,
+    way: Proxy,
+    home: Path,
+    raw_redis: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    shape: str,
+    fault: Fault,
+) -> None:
+    monkeypatch.setattr(artifact_quotas, "_ARRIVES_WITHIN_S", 0)
+    pieces = SHAPES[shape]
+    for before in count():
+        run, account = new_run(shelf), new_account()
+        way.plan(fault, None, before=before)
+        answers = put(remote, account, parts_of(run, pieces))
+        assert all(isinstance(one, ArtifactStands) for one in answers), (before, answers)
+        assert_is_whole(shelf, run, home, pieces)
+        put(shelf, account, parts_of(run, [b"x"], "next"))
+        held = raw_redis.hgetall(artifact_quota(account.key_id))
+        assert int(held[b""]) == sum(map(len, pieces)) + 1, before
+        assert sum(map(int, held.values())) == 2 * int(held[b""]), before
+        if not way.is_spent:
+            break
+    assert before > len(pieces)
+    way._plans.clear()
+
+
+@rows("shape", SHAPES)
+def test_a_put_whose_commit_was_applied_and_not_answered_says_that_it_kept_the_artifact(
+    shelf: Application, remote: Application, way: Proxy, home: Path, shape: str
+) -> None:
+    pieces, run = SHAPES[shape], new_run(shelf)
+    for part in parts_of(run, pieces):
+        way.plan(Fault.LOSE_REPLY)
+        (answer,) = put(remote, new_account(), [part])
+        assert isinstance(answer, ArtifactStands)
+        assert (answer.existed, way.is_spent) == (False, True)
+    assert_is_whole(shelf, run, home, pieces)
+
+
+def test_an_upload_with_other_bytes_than_meant_is_refused_as_such_when_the_answer_is_lost(
+    shelf: Application, remote: Application, way: Proxy, home: Path
+) -> None:
+    run = new_run(shelf)
+    first, last = parts_of(run, [b"e" * 3000, b"f" * 3000])
+    (wrong, _) = parts_of(run, [b"g" * 3000, b"f" * 3000])
+    put(shelf, new_account(), [wrong])
+    way.plan(Fault.LOSE_REPLY, before=1)
+    (refused,) = put(remote, new_account(), [last])
+    assert way.is_spent
+    assert isinstance(refused, Refusal)
+    assert refused.code == "sha256_differs"
+    assert not [path for path in (home / run).rglob("*") if path.is_file()]
+    put(shelf, new_account(), [first, last])
+    assert_is_whole(shelf, run, home, [first.data, last.data])
+
+
+def test_a_body_put_over_http_is_whole_when_the_answer_of_redis_is_lost(
+    shelf: Application, replica: Callable[..., Application], way: Proxy, home: Path
+) -> None:
+    run, data = new_run(shelf), secrets.token_bytes(200_000)
+    site = replica(artifact_store=f"dir:{home}", redis_url=way.url, auth="keys")
+    text = site.keys.create((Scope.READ, Scope.WORK), agent_id=None, label=None, life_s=600).text
+    with serving(build_http_app(site)) as url:
+        way.plan(Fault.LOSE_REPLY)
+        named, headers = {"name": "a", "artifact_id": "a"}, {"Authorization": f"Bearer {text}"}
+        answers = [httpx2.put(f"{url}/artifacts/{run}", params=named, content=data, headers=headers) for _ in range(2)]
+        assert [one.status_code for one in answers] == [201, 200]
+        assert way.is_spent
+        assert httpx2.get(f"{url}/artifacts/{run}/a", headers=headers).content == data
+    assert_is_whole(shelf, run, home, [data])
