@@ -1,7 +1,8 @@
-"""Refusals of leases in a run that goes on, but in which nobody gets one now.
+"""Refusals about a run that is paused, or that issues block: of leases, and of an end that it must not have.
 
 run_paused           run_paused                    no new leases until the run is resumed
 run_blocked          run_blocked                   no new leases until the issues that block the run are resolved
+issues_open          issues_open                   a run does not succeed until the issues that block it are resolved
 """
 
 from collections.abc import Sequence
@@ -42,5 +43,19 @@ def run_blocked(blockers: Sequence[Blocker]) -> Refusal:
         hint=(
             "Finish or release what you hold, then wait for the workflow event. A person, the planner of the run or "
             "an operator ends it with resolve_issue (dcf journal resolve)."
+        ),
+    )
+
+
+def issues_open(blockers: Sequence[Blocker]) -> Refusal:
+    """Refuse that a run succeeds while issues that ask for a person are open."""
+    first, more = blockers[0], len(blockers) - 1
+    told = f" and {more} more" if more else ""
+    return Refusal(
+        code="issues_open",
+        message=f"A run does not succeed while issue '{first.issue}'{told} blocks it: {clip(escaped(first.text), _SHOWN)}",
+        hint=(
+            "A person, the planner of the run or an operator resolves it first with resolve_issue (dcf journal "
+            "resolve). The run can be ended as failed."
         ),
     )
