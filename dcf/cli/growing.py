@@ -204,7 +204,9 @@ def close(
 ) -> None:
     """End a run that grows, with a summary. It is refused while units have not ended well, unless forced.
 
-    It never succeeds while a unit, a group or a blocking issue is open; --status failed ends it all the same. It asks before; --yes skips the question.
+    It never succeeds while a unit, a group or a blocking issue is open; --status failed ends it all the same.
+
+    It asks before; --yes skips the question.
     """
     from dcf.cli.documents import read_object
     from dcf.core.model import RunStatus

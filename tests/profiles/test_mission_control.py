@@ -274,7 +274,7 @@ async def test_a_workflow_is_not_completed_over_a_blocker_or_an_open_phase(clien
     second = await client.ok("start_phase", workflow_id=workflow, number=2, name="Second")
     for _ in range(2):
         assert (await client.failed("complete_workflow", **closing)).json["error"]
-    read = await context(client, workflow)
+    read = await context(client, workflow, "blockers")
     assert (read["workflow_status"], read["has_blockers"]) == ("BLOCKED", True)
     failed = await client.ok("complete_workflow", **{**closing, "status": "failed"})
     assert (failed["status"], second["status"]) == ("FAILED", "IN_PROGRESS")

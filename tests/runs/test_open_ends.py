@@ -1,5 +1,6 @@
 """A run does not end `succeeded` over an issue that asks for a person, nor over an open group or unit."""
 
+from dcf.core.finalization import Finalize
 from dcf.core.journal import EntryKind
 from dcf.core.journaling import AddEntry, ResolveIssue
 from dcf.core.model import RunStatus
@@ -103,3 +104,17 @@ def test_a_run_that_is_held_at_its_end_can_be_cancelled(real: World) -> None:
     real.complete(run, "A", token, {})
     assert isinstance(real.lifecycle.cancel(run), RunAnswer)
     assert real.run_status(run) is RunStatus.CANCELLED
+
+
+def test_a_run_is_not_finalized_as_succeeded_over_what_is_open(real: World) -> None:
+    run = real.create(chain("A", "B"))
+    refused = real.plane.finalize(run, Finalize(workflow_id=run, status=RunStatus.SUCCEEDED))
+    assert isinstance(refused, Refusal)
+    assert (refused.code, "'A'" in refused.message, "'B'" in refused.message) == ("states_open", True, False)
+    issue = raised(real, run)
+    for status in (RunStatus.RUNNING, RunStatus.CANCELLED):
+        refused = real.plane.finalize(run, Finalize(workflow_id=run, status=RunStatus.SUCCEEDED))
+        assert isinstance(refused, Refusal), status
+        assert (refused.code, issue in refused.message) == ("issues_open", True)
+        real.lifecycle.cancel(run)
+    assert real.finalize(run, status=RunStatus.FAILED).audit["final_status"] == "failed"
