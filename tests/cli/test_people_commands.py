@@ -51,7 +51,7 @@ def test_on_a_terminal_the_task_is_shown_before_the_answer_is_asked_for(
     assert ("Look at the total." in refused.stderr, '"total": 7' in refused.stderr) == (True, True)
     assert (refused.exit_code, world.run_status(run)) == (1, RunStatus.RUNNING)
     done = dcf("approve", run, "Ask", "--as", "alice", "--json", stdin="y\n")
-    assert json.loads(done.stdout)["choice"] == "approve"
+    assert json.loads(done.stdout.partition("\n")[2])["choice"] == "approve"
 
 
 def test_the_inbox_lists_what_waits_for_somebody(dcf: Dcf, world: World) -> None:
