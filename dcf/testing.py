@@ -23,7 +23,7 @@ from dcf.asl.parsing import parse_machine
 from dcf.asl.states import Task
 from dcf.core.context import context_of
 from dcf.errors import InvalidArgument
-from dcf.simulation.due import SentSignal
+from dcf.simulation.due import SimulatedSignal
 from dcf.simulation.given import Answer, AskedTask, refuse_misfit
 from dcf.simulation.loop import AGENT
 from dcf.simulation.run import play
@@ -132,7 +132,7 @@ def run(
     *,
     answers: Mapping[str, Any] | None = None,
     files: Mapping[str, str] | None = None,
-    signals: Iterable[SentSignal] = (),
+    signals: Iterable[SimulatedSignal] = (),
     workflow_id: str = RUN_ID,
 ) -> Story:
     """Run a workflow to its end and return its story.

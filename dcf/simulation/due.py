@@ -41,7 +41,7 @@ _UNSTARTED: Final = frozenset({children.REFUSED, children.LOST, children.NOT_THE
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class SentSignal:
+class SimulatedSignal:
     """A signal that is sent into a simulated run, so many seconds after its beginning."""
 
     name: str
@@ -61,7 +61,7 @@ class Due:
     path: str = ""
     task: OpenTask | None = None
     answer: Answer | None = None
-    signal: SentSignal | None = None
+    signal: SimulatedSignal | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class _Waiting:
 
 
 @dataclass(slots=True, kw_only=True)
-class Outside:
+class OutsideTasks:
     """What a simulated run waits for, the signals that were sent to it, and who completed its states."""
 
     run: str
@@ -122,7 +122,7 @@ class Outside:
             return self._answered(path, waiting, now)
         return self._next_look(waiting)
 
-    def receive(self, sent: SentSignal, now: int) -> Conclusion | None:
+    def receive(self, sent: SimulatedSignal, now: int) -> Conclusion | None:
         """End the Task that has waited for the signal for longest, or keep the signal if none waits."""
         if not is_signal_name(sent.name):
             raise InvalidArgument(f"'{sent.name[:80]}' is no name of a signal.", NAME_RULE)

@@ -40,7 +40,7 @@ from dcf.asl.steps import (
 from dcf.asl.surroundings import SECOND, Clock
 from dcf.core.outside import Conclusion
 from dcf.errors import InvalidArgument, StateError
-from dcf.simulation.due import Due, Outside, SentSignal
+from dcf.simulation.due import Due, OutsideTasks, SimulatedSignal
 from dcf.simulation.given import Answer, AskedTask, GivenFiles
 from dcf.simulation.trace import Trace
 from dcf.values.json_text import Json
@@ -82,10 +82,10 @@ class Simulation:
 
     machine: Machine
     context: Mapping[str, Json]
-    outside: Outside
+    outside: OutsideTasks
     answer: Callable[[AskedTask], Answer]
     hand_out: Callable[[AskedTask], Answer | None] | None
-    sent: tuple[SentSignal, ...]
+    sent: tuple[SimulatedSignal, ...]
     files: Mapping[str, str]
     schedule: random.Random | None
     seed: str

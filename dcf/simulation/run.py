@@ -9,7 +9,7 @@ from dcf.asl.machine import Machine
 from dcf.asl.parsing import parse_machine
 from dcf.core.stored_values import object_of
 from dcf.errors import InvalidDefinition
-from dcf.simulation.due import Outside, SentSignal
+from dcf.simulation.due import OutsideTasks, SimulatedSignal
 from dcf.simulation.given import Answer, Answers, AskedTask, Mocks, context_of
 from dcf.simulation.loop import START, Played, Simulation, text_of
 from dcf.values.json_text import Json, check, dump, load, parse_workflow
@@ -25,7 +25,7 @@ def simulate(
     schedule: random.Random | None = None,
     context: Mapping[str, Json] | None = None,
     files: Mapping[str, str] | None = None,
-    signals: Sequence[SentSignal] = (),
+    signals: Sequence[SimulatedSignal] = (),
     seed: str = "simulation",
 ) -> dict[str, Any]:
     """Run a machine, or the `asl` of a workflow document, to its end.
@@ -48,7 +48,7 @@ def play(
     schedule: random.Random | None = None,
     context: Mapping[str, Json] | None = None,
     files: Mapping[str, str] | None = None,
-    signals: Sequence[SentSignal] = (),
+    signals: Sequence[SimulatedSignal] = (),
     hand_out: Callable[[AskedTask], Answer | None] | None = None,
     seed: str = "simulation",
 ) -> Played:
@@ -62,7 +62,7 @@ def play(
     simulation = Simulation(
         machine=machine,
         context=around,
-        outside=Outside(run=str(object_of(around.get("Execution")).get("Name")), machine=machine),
+        outside=OutsideTasks(run=str(object_of(around.get("Execution")).get("Name")), machine=machine),
         answer=answer,
         hand_out=hand_out,
         sent=tuple(signals),

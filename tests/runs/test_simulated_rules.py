@@ -8,7 +8,7 @@ import pytest
 
 from dcf import testing
 from dcf.errors import InvalidArgument
-from dcf.simulation import SentSignal, simulate
+from dcf.simulation import SimulatedSignal, simulate
 from dcf.testing import NEVER, After, Story
 from dcf.values.refusal import Refusal
 from dcf.worker import TaskFailed
@@ -25,6 +25,7 @@ INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 FAIL: Final = {"on_reject": "fail"}
 PAY: Final = {"type": "object", "required": ["amount"], "properties": {"amount": {"type": "integer"}}}
 ESCALATE: Final = {"escalate": {"after_s": 60, "to": ["boss", {"group": "managers"}]}}
+WITH_COMMENT: Final = {"choices": ["a", {"name": "b", "comment": "required"}]}
 EXCLUDED: Final = {"to": ["alice", "bob"], "not_by": ["bob"]}
 CAUGHT: Final = {"Catch": [{"ErrorEquals": ["DCF.Rejected"], "Next": "Done"}]}
 AGAIN: Final = [{"ErrorEquals": ["States.Timeout", "DCF.Rejected"], "IntervalSeconds": 1, "MaxAttempts": 1}]
@@ -58,7 +59,7 @@ def compared(world: World, run: str, story: Story) -> None:
         pytest.param(FAIL, {}, {"choice": "reject", "comment": "dear"}, id="rejected, which is a failure"),
         pytest.param(FAIL, CAUGHT, {"choice": "reject"}, id="a rejection that is caught"),
         pytest.param(FAIL, {}, {"choice": "approve"}, id="approved where a rejection would fail"),
-        pytest.param({"choices": ["a", {"name": "b", "comment": "required"}]}, {}, {"choice": "b", "comment": "x"}, id="b"),
+        pytest.param(WITH_COMMENT, {}, {"choice": "b", "comment": "x"}, id="a choice of its own with a comment"),
         pytest.param({"schema": PAY}, {}, {"choice": "approve", "answer": {"amount": 7}}, id="an answer that fits"),
         pytest.param({"schema": PAY}, {}, {"choice": "reject"}, id="whoever rejects need not fill in the form"),
         pytest.param({"to": {"group": "g"}}, {}, {"choice": "approve", "answered_by": "eve", "group": "g"}, id="group"),
@@ -78,7 +79,7 @@ def test_an_answer_that_is_taken(world: World, parameters: Document, state: Docu
     ("parameters", "code", "reply"),
     [
         pytest.param({}, "invalid_answer", {"choice": "maybe"}, id="no such choice"),
-        pytest.param({"choices": [{"name": "a", "comment": "required"}]}, "invalid_answer", {"choice": "a"}, id="comment"),
+        pytest.param(WITH_COMMENT, "invalid_answer", {"choice": "b"}, id="no comment"),
         pytest.param({"schema": PAY}, "invalid_answer", {"choice": "approve"}, id="no answer"),
         pytest.param({"schema": PAY}, "invalid_answer", {"choice": "approve", "answer": {"amount": "7"}}, id="schema"),
         pytest.param({}, "not_asked", {"choice": "approve", "answered_by": "eve"}, id="not asked"),
@@ -179,7 +180,7 @@ def test_signals_that_come_early_are_kept_and_taken_in_order(world: World) -> No
     for payload in (1, 2):
         world.signals.send(run, "paid", payload)
     world.do(run, "Work", output={})
-    signals = [SentSignal(name="paid", payload=payload) for payload in (1, 2)]
+    signals = [SimulatedSignal(name="paid", payload=payload) for payload in (1, 2)]
     functions = {"Work": lambda _: {}}
     late = {"Work": After(5, {})}
     compared(world, run, testing.run(two_signals(), {}, functions, answers=late, signals=signals))
@@ -187,10 +188,10 @@ def test_signals_that_come_early_are_kept_and_taken_in_order(world: World) -> No
 
 
 def test_a_signal_ends_the_state_that_waits_for_it(world: World) -> None:
-    document = workflow({"Paid": waits(OutputSchema={"type": "string"})})
+    document = workflow({"Paid": waits()})
     run = world.create(document, run_input={})
     world.signals.send(run, "paid", 7)
-    compared(world, run, testing.run(document, {}, {}, signals=[SentSignal(name="paid", payload=7, after=5)]))
+    compared(world, run, testing.run(document, {}, {}, signals=[SimulatedSignal(name="paid", payload=7, after=5)]))
     compared(world, run, testing.run(document, {}, {}, answers={"Paid": 7}))
 
 
@@ -200,23 +201,21 @@ def test_of_two_states_the_one_that_waits_for_longest_gets_the_signal(world: Wor
     run = world.create(document, run_input={})
     world.signals.send(run, "paid", 1)
     world.signals.send(run, "paid", 2)
-    signals = [SentSignal(name="paid", payload=number, after=number) for number in (1, 2)]
+    signals = [SimulatedSignal(name="paid", payload=number, after=number) for number in (1, 2)]
     compared(world, run, testing.run(document, {}, {}, signals=signals))
 
 
 @rows(
     ("names", "code"),
-    [(["unknown"], "no_such_signal"), (["paid"] * 101, "signals_full")],
+    [(["unknown"], "unknown_signal"), (["paid"] * 101, "signals_full")],
 )
 def test_a_signal_that_is_refused(world: World, names: list[str], code: str) -> None:
     run = world.create(two_signals(), run_input={})
     last = [world.signals.send(run, name, None) for name in names][-1]
     assert isinstance(last, Refusal)
-    sent = [SentSignal(name=name) for name in names]
+    sent = [SimulatedSignal(name=name) for name in names]
     with pytest.raises(InvalidArgument, match=re.escape(f"({last.code}): {last.message}")):
-        testing.run(
-            two_signals(), {}, {}, answers={"Work": After(9, {})}, signals=[SentSignal(name=one) for one in names]
-        )
+        testing.run(two_signals(), {}, {}, answers={"Work": After(9, {})}, signals=sent)
     assert last.code == code
 
 
@@ -226,7 +225,7 @@ def test_a_state_that_times_out_leaves_the_signal_to_the_next(timely: World) -> 
     run = timely.create(workflow(states), run_input={})
     ahead.look(timely, run)
     timely.signals.send(run, "paid", 7)
-    story = testing.run(workflow(states), {}, {}, signals=[SentSignal(name="paid", payload=7, after=61)])
+    story = testing.run(workflow(states), {}, {}, signals=[SimulatedSignal(name="paid", payload=7, after=61)])
     compared(timely, run, story)
     assert story.visited == ["Paid", "Late"]
 
@@ -237,7 +236,7 @@ def test_a_retry_waits_anew_and_takes_what_was_kept_meanwhile(timely: World) -> 
     ahead.look(timely, run)
     timely.signals.send(run, "paid", 7)
     ahead.look(timely, run)
-    compared(timely, run, testing.run(document, {}, {}, signals=[SentSignal(name="paid", payload=7, after=61)]))
+    compared(timely, run, testing.run(document, {}, {}, signals=[SimulatedSignal(name="paid", payload=7, after=61)]))
 
 
 # Callbacks
