@@ -27,7 +27,7 @@ from dcf.core.signalling import Signal
 from dcf.core.signals import NO_SIGNALS, Signals
 from dcf.core.waiting import begun, limited
 from dcf.errors import InvalidArgument
-from dcf.simulation.given import Answer, AskedTask, refuse_misfit
+from dcf.simulation.given import Answer, AskedTask, is_time, refuse_misfit
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -36,6 +36,9 @@ from dcf.values.refusal import Refusal
 _RUNNING: Final = Meta(status=RunStatus.RUNNING, definition_sha256="", is_started=True)
 _REPLY: Final = frozenset({"choice", "comment", "answer", "answered_by", "group", "at"})
 _CLOCK: Final = "clock"
+_NO_SIGNALS: Final = InvalidArgument(
+    "The signals are no list of signals.", 'Write [{"name": "paid", "payload": {"amount": 7}, "after": 5}].'
+)
 _NEVER: Final = 2**62
 _UNSTARTED: Final = frozenset({children.REFUSED, children.LOST, children.NOT_THERE})
 
@@ -209,6 +212,17 @@ class OutsideTasks:
             "finished_at": to_text(now),
         }
         return children.over(link, child, meta) if link.awaits_end else children.started(link, child, meta)
+
+
+def read_signals(listed: Json) -> tuple[SimulatedSignal, ...]:
+    """Read signals that are to be sent; raise InvalidArgument for anything else."""
+    if not isinstance(listed, list) or not all(isinstance(signal, dict) for signal in listed):
+        raise _NO_SIGNALS
+    if any(signal.keys() - {"name", "payload", "after"} for signal in listed):
+        raise _NO_SIGNALS
+    if not all(is_signal_name(signal.get("name")) and is_time(signal.get("after", 0)) for signal in listed):
+        raise _NO_SIGNALS
+    return tuple(SimulatedSignal(**signal) for signal in listed)
 
 
 def _timed_out(path: str, doc: StateDoc, now: int) -> Conclusion:

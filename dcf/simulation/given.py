@@ -97,7 +97,7 @@ def _read(mocks: Mocks) -> dict[str, list[Answer]]:
                 raise _wrong(f"An answer of the Task '{name[:80]}' is none.")
             if not (_is_words(answer.get("error")) and _is_words(answer.get("cause"))):
                 raise _wrong(f"The error and the cause of the Task '{name[:80]}' must be strings.")
-            if not (_is_time(answer.get("after", 0))):
+            if not (is_time(answer.get("after", 0))):
                 raise _wrong(f"`after` of the Task '{name[:80]}' must be a number of seconds.")
     return found
 
@@ -106,7 +106,8 @@ def _is_words(value: Json) -> bool:
     return value is None or isinstance(value, str)
 
 
-def _is_time(value: Json) -> bool:
+def is_time(value: Json) -> bool:
+    """Return True for a number of seconds that a simulation can let pass."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LONGEST_S
 
 

@@ -150,9 +150,15 @@ def test_a_description_that_cannot_be_followed_is_no_valid_workflow(dcf: Dcf, fi
     assert "a human task has no field 'titel'" in told.output
 
 
-def test_a_simulation_answers_a_human_task_like_any_task(dcf: Dcf, tmp_path: Any) -> None:
-    ask = {"Type": "Task", "Resource": "dcf:human", "Parameters": GIVEN, "End": True}
-    (tmp_path / "w.json").write_text(json.dumps({"StartAt": "Ask", "States": {"Ask": ask}}))
-    (tmp_path / "m.json").write_text(json.dumps({"Ask": {"output": {"choice": "approve"}}}))
-    done = dcf("simulate", tmp_path / "w.json", "--mocks", tmp_path / "m.json", "--json")
-    assert '"approve"' in done.stdout
+def test_a_simulation_answers_a_human_task_by_the_rules_of_a_run(dcf: Dcf, tmp_path: Any) -> None:
+    ask = {"Type": "Task", "Resource": "dcf:human", "Parameters": GIVEN, "Next": "Paid"}
+    paid = {"Type": "Task", "Resource": "dcf:signal", "Parameters": {"name": "paid"}, "End": True}
+    paid["ResultPath"] = "$.paid"
+    (tmp_path / "w.json").write_text(json.dumps({"StartAt": "Ask", "States": {"Ask": ask, "Paid": paid}}))
+    told = ("simulate", tmp_path / "w.json", "--signals", '[{"name": "paid", "payload": 7}]', "--mocks")
+    done = json.loads(dcf(*told, '{"Ask": {"output": {"choice": "approve"}}}', "--json").stdout)
+    assert (done["output"]["choice"], done["output"]["answered_by"], done["output"]["paid"]) == ("approve", "alice", 7)
+    refused = dcf(*told, '{"Ask": {"output": {"choice": "defer"}}}')
+    assert (refused.exit_code, "A run would refuse" in refused.stderr) == (2, True)
+    wrong = dcf("simulate", tmp_path / "w.json", "--signals", '[{"name": "paid", "at": 7}]')
+    assert (wrong.exit_code, "no list of signals" in wrong.stderr) == (2, True)
