@@ -20,10 +20,10 @@ def ask(question: str, *, yes: bool) -> None:
 def ask_if_read(show: Callable[[], None], question: str, *, otherwise: str) -> None:
     """Show on a terminal what is answered, ask, and end the command where the answer is no.
 
-    Without a terminal nobody reads it: the command must name what was read, as `otherwise` says.
+    Without a terminal the command must name what was read: `otherwise` says how.
     """
     if not can_ask():
-        raise InvalidArgument("The command does not say what was read, and nobody can be asked here.", otherwise)
+        raise InvalidArgument("The command does not say what was read, and there is no terminal to ask on.", otherwise)
     show()
     typer.confirm(question, abort=True, err=True)
 

@@ -50,7 +50,7 @@ def _notice(blocker: Blocker, content: dict[str, Json]) -> Notice:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Unblocked:
-    """What comes of it that an issue was resolved: the agents of so many states are told, or the run ends."""
+    """The effect of resolving an issue: the agents of `announced` states are notified, or the run has ended."""
 
     announced: int = 0
     run_status: RunStatus = RunStatus.RUNNING

@@ -1,4 +1,4 @@
-"""What became of the agents that were made for a run, when the run was finalized: counted in its audit record. Pure.
+"""Counts in the audit record of a run the agents that were made for it, and were deleted or not. Pure.
 
 The record is written before they are deleted, since a run is closed even where no agent can be. Until they are counted
 its counts are null. Each call of finalize counts what it deleted; an agent that is deleted stays so.
@@ -38,23 +38,24 @@ UNCOUNTED: Final[Mapping[str, Json]] = dict.fromkeys(NOBODY)
 def read_dismissed(audit: Mapping[str, Json]) -> tuple[Dismissed, ...]:
     """Return the agents that an audit record names."""
     listed: Any = object_of(audit.get("agents")).get("each")
-    return tuple(_read(one) for one in listed or ())
+    return tuple(_read(agent) for agent in listed or ())
 
 
 def is_counted(audit: Mapping[str, Json]) -> bool:
     """Return True if the agents were counted, and all of them are deleted."""
-    return "each" in object_of(audit.get("agents")) and all(one.deleted for one in read_dismissed(audit))
+    return "each" in object_of(audit.get("agents")) and all(agent.deleted for agent in read_dismissed(audit))
 
 
-def count(snapshot: Snapshot, found: Sequence[Dismissed], error: str | None) -> Decision[Mapping[str, Json]]:
-    """Count in the audit record what became of agents, with what it says already. The answer is the record.
+def count(snapshot: Snapshot, dismissed: Sequence[Dismissed], error: str | None) -> Decision[Mapping[str, Json]]:
+    """Count these agents in the audit record, beside those that it counts already. The answer is the record.
 
-    `error` says why nothing could be asked about them. The audit record must have been read.
+    `error` says why the platform could not delete agents at all. The audit record must have been read.
     """
     audit = snapshot.audit
     assert audit is not None, "agents are counted once the run is finalized"
-    each = {one.agent_id: one for one in read_dismissed(audit)}
-    each |= {one.agent_id: one for one in found if not (one.agent_id in each and each[one.agent_id].deleted)}
+    each = {agent.agent_id: agent for agent in read_dismissed(audit)}
+    gone = {name for name, agent in each.items() if agent.deleted}
+    each |= {agent.agent_id: agent for agent in dismissed if agent.agent_id not in gone}
     counted = {**audit, "agents": _counts(tuple(each.values())) if error is None else _uncounted(audit, error)}
     if counted == audit:
         return Decision(answer=audit)
@@ -67,16 +68,16 @@ def count(snapshot: Snapshot, found: Sequence[Dismissed], error: str | None) -> 
 
 
 def _counts(each: Sequence[Dismissed]) -> dict[str, Json]:
-    deleted = sum(one.deleted for one in each)
+    deleted = sum(agent.deleted for agent in each)
     counts: dict[str, Json] = {"to_delete": len(each), "deleted": deleted, "delete_errors": len(each) - deleted}
-    return {**counts, "each": [one.as_json() for one in each]}
+    return {**counts, "each": [agent.as_json() for agent in each]}
 
 
 def _uncounted(audit: Mapping[str, Json], error: str) -> dict[str, Json]:
     return {**object_of(audit.get("agents")), "error": error}
 
 
-def _read(found: Mapping[str, Any]) -> Dismissed:
+def _read(agent: Mapping[str, Any]) -> Dismissed:
     return Dismissed(
-        state=found["state"], agent_id=found["agent_id"], deleted=found["deleted"], error=found.get("error")
+        state=agent["state"], agent_id=agent["agent_id"], deleted=agent["deleted"], error=agent.get("error")
     )

@@ -85,7 +85,7 @@ async def resume_execution(native: Native, args: calls.ResumeExecutionCall) -> J
 
 @_BOX.tool(calls.CompleteExecutionCall, Scope.PLAN, Scope.WORK)
 async def complete_execution(native: Native, args: calls.CompleteExecutionCall) -> Json:
-    """Close the run with its output, in one call: a close that is refused keeps nothing of it."""
+    """Close the run with its output, in one call: a refused close does not keep the output."""
     run, meta = args.execution_id, await _meta(native, args.execution_id)
     wanted = "completed" if args.error is None else "failed"
     if args.output is not None and args.error is None:

@@ -312,10 +312,10 @@ class ControlPlane:
         def decide(_: Run, snapshot: Snapshot) -> Decision[Finalized | Refusal]:
             return finalization.finalize(snapshot, request)
 
-        answer = self.transactions.by_definition(workflow_id, reads, decide).answer
-        if request.close_open_states and isinstance(answer, Finalized):
+        done: Committed[Finalized | Refusal] = self.transactions.by_definition(workflow_id, reads, decide)
+        if request.close_open_states and isinstance(done.answer, Finalized):
             self.skip_unreached(workflow_id)  # open states in scopes: `meta` fences them
-        return answer
+        return done.answer
 
     def skip_unreached(self, workflow_id: str) -> None:
         """Mark as skipped the states that an ended run never reached. Safe to repeat, by any process."""

@@ -1,8 +1,8 @@
 """Decides about the Tasks of a simulated run that wait for something outside.
 
-When does the clock look at them, what is due then, and what comes of an answer, a signal, a callback, a child run?
-The rules are those of a run, called where a run calls them (`dcf.core`); only the time and who answers are made up. An
-answer that a run would refuse is a mistake of whoever wrote it, and raises InvalidArgument.
+It decides when the timer loop looks at a Task, what is due then, and what result an answer, a signal, a callback or a
+child run gives the Task. The rules are those of a run: this module calls the functions of `dcf.core` that a run calls.
+Only the time and the persons are made up. An answer that a run would refuse raises InvalidArgument.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ _UNSTARTED: Final = frozenset({children.REFUSED, children.LOST, children.NOT_THE
 
 @record(frozen=True, slots=True, kw_only=True)
 class SimulatedSignal:
-    """A signal that is sent into a simulated run, so many seconds after its beginning."""
+    """A signal that is sent into a simulated run, `after` seconds after its beginning."""
 
     name: str
     payload: Json = None
@@ -56,7 +56,7 @@ class SimulatedSignal:
 class Due:
     """Something due at a time: the answer of a task or its timeout, the continuation of a state, a signal.
 
-    "look": the clock looks at a task that waits for something outside.
+    "look": the timer loop looks at a task that waits for something outside.
     """
 
     at: int
@@ -81,7 +81,7 @@ class _Waiting:
 
 @dataclass(slots=True, kw_only=True)
 class OutsideTasks:
-    """What a simulated run waits for, the signals that were sent to it, and who completed its states."""
+    """The Tasks of a simulated run that wait, the signals that were sent to it, and the history of its completions."""
 
     run: str
     machine: Machine
@@ -96,7 +96,7 @@ class OutsideTasks:
         return state
 
     def begin(self, task: OpenTask, now: int) -> None:
-        """Let a Task wait that was entered. One that an agent works on first waits all the same: that takes no time."""
+        """Let a Task wait that was entered. If an agent hands its token out first, that takes no time."""
         if task.waits_as is None and not task.gets_token:
             return
         resource = self.task(task.path).served_by
@@ -105,7 +105,7 @@ class OutsideTasks:
             self.waiting[task.path] = _Waiting(task=task, doc=doc, resource=resource)
 
     def expect(self, asked: AskedTask, answer: Answer, now: int) -> int | None:
-        """Note what the Task will be answered; return when the clock looks at it, None if nothing is ever due."""
+        """Note what the Task will be answered; return the time of the next look, None if nothing is ever due."""
         waiting = self.waiting[asked.path]
         waiting.asked, waiting.answer = asked, answer
         is_answered = not (answer.get("never") or answer.get("timed_out"))
@@ -113,7 +113,7 @@ class OutsideTasks:
         return self._next_look(waiting)
 
     def look(self, path: str, now: int) -> Conclusion | int | None:
-        """Do what is due about a Task; return its end, or when the clock looks again, None if nothing is ever due."""
+        """Do what is due about a Task; return its end, or the time of the next look, None if nothing is ever due."""
         waiting = self.waiting[path]
         seen = Snapshot(now=now, meta=_RUNNING, states={path: waiting.doc}, timers={path: now})
         due = attention.look(seen, path)
@@ -188,7 +188,7 @@ class OutsideTasks:
         return producers.found
 
     def _child_over(self, path: str, waiting: _Waiting, now: int) -> Conclusion:
-        """Return the end of a Task whose child run was started, or is over, or could not be started.
+        """Return the end of a Task whose child run was started, has ended, or could not be started.
 
         An output with an ExecutionArn is what AWS answers, and is taken as it is.
         """
@@ -259,25 +259,25 @@ def _called_back(path: str, waiting: _Waiting) -> Conclusion:
 
 
 def _reply(path: str, waiting: _Waiting) -> HumanAnswer:
-    """Read the answer to a human task: a choice, with what belongs to it, of whoever is asked if nobody is named."""
-    said = waiting.answer.get("output")
-    if not isinstance(said, dict) or not isinstance(said.get("choice"), str) or said.keys() - _REPLY:
+    """Read the answer to a human task: a choice, and what belongs to it. By default the first person asked answers."""
+    reply = waiting.answer.get("output")
+    if not isinstance(reply, dict) or not isinstance(reply.get("choice"), str) or reply.keys() - _REPLY:
         raise InvalidArgument(
             f"The answer to the human task '{path[:80]}' is none.",
             'Answer {"choice": "approve"}, with comment, answer, answered_by and group where they matter.',
         )
-    who, group = said.get("answered_by"), said.get("group")
+    person, group = reply.get("answered_by"), reply.get("group")
     return HumanAnswer(
         state=path,
-        choice=said["choice"],
-        by=_somebody(waiting) if who is None else Answerer(name=str(who), groups=_groups(group)),
-        comment=said.get("comment"),
-        answer=said.get("answer"),
+        choice=reply["choice"],
+        by=_first_asked(waiting) if person is None else Answerer(name=str(person), groups=_groups(group)),
+        comment=reply.get("comment"),
+        answer=reply.get("answer"),
     )
 
 
-def _somebody(waiting: _Waiting) -> Answerer:
-    """Return somebody who is asked now: the first person who may answer, or one of the first group."""
+def _first_asked(waiting: _Waiting) -> Answerer:
+    """Return the first person that the task asks now and that may answer, or a member of the first group."""
     asked, task = waiting.doc.asked, waiting.task.human
     assert asked is not None, "it waits for a person"
     assert task is not None, "the engine read what is asked"

@@ -153,8 +153,8 @@ def test_a_retry_asks_anew(timely: World) -> None:
 
 def test_whoever_answered_before_may_not_answer_where_producers_may_not(world: World) -> None:
     first = {"Type": "Task", "Resource": "dcf:human", "Parameters": {"to": ["ann", "bob"], "title": "Draft"}}
-    second = {**first, "Parameters": {**first["Parameters"], "not_by": [{"producers": True}]}, "End": True}
-    document = workflow({"Draft": {**first, "Next": "Check"}, "Check": second})
+    second = {**first, "Parameters": {"to": ["ann", "bob"], "title": "Check", "not_by": [{"producers": True}]}}
+    document = workflow({"Draft": {**first, "Next": "Check"}, "Check": {**second, "End": True}})
     run = world.create(document, run_input={})
     answer(world, run, by="ann", state="Draft")
     refused = answer(world, run, by="ann", state="Check")
@@ -181,9 +181,8 @@ def test_signals_that_come_early_are_kept_and_taken_in_order(world: World) -> No
         world.signals.send(run, "paid", payload)
     world.do(run, "Work", output={})
     signals = [SimulatedSignal(name="paid", payload=payload) for payload in (1, 2)]
-    functions = {"Work": lambda _: {}}
     late = {"Work": After(5, {})}
-    compared(world, run, testing.run(two_signals(), {}, functions, answers=late, signals=signals))
+    compared(world, run, testing.run(two_signals(), {}, {}, answers=late, signals=signals))
     assert world.meta(run)["output"] == {"a": 1, "b": 2}
 
 

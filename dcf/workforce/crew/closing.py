@@ -61,9 +61,9 @@ class Closing:
         return RunClosed(audit=audit, agents=read_dismissed(audit), warnings=tuple(warnings))
 
     def _counted(
-        self, workflow_id: str, found: "Sequence[Dismissed]", error: str | None = None
+        self, workflow_id: str, dismissed: "Sequence[Dismissed]", error: str | None = None
     ) -> "Mapping[str, Json]":
-        decide = partial(count, found=found, error=error)
+        decide = partial(count, dismissed=dismissed, error=error)
         return self._plane.transactions.on_run(workflow_id, Reads(audit=True), decide).answer
 
     def _dismissed(self, workflow_id: str, *, preserve_planner: bool) -> tuple[Dismissed, ...]:
