@@ -109,9 +109,9 @@ def simulate(
     """Run a workflow here with mocked Tasks and virtual time, and show every state that was entered and left.
 
     An answer is {"output": …}, {"error": …, "cause": …}, {"timed_out": true} or {"never": true}; with "after" it comes
-    that many seconds later. An agent's Task without an answer returns its input. The rules of people, signals, callbacks
-    and child runs are those of a run: of a human task the output is {"choice": …, "comment": …, "answer": …,
-    "answered_by": …, "group": …}, and without an answer it waits for its deadline. The exit code is 0 only if the run
+    that many seconds later. An agent's Task without an answer returns its input. People, signals, callbacks and child
+    runs follow the rules of a run: of a human task the output is {"choice": …, "comment": …, "answer": …,
+    "answered_by": …, "group": …}; without an answer it waits for its deadline. The exit code is 0 only if the run
     succeeded.
     """
     from dcf.simulation import read_signals
