@@ -1,7 +1,8 @@
 """Runs a workflow with its Python functions in a test: in memory, with virtual time, and tells the story of the run.
 
-The engine is that of a run (`dcf.asl`), the functions are called as a worker calls them, and no Redis is needed. Waits,
-retries and timeouts pass in virtual time: a test of a workflow that takes a week takes a moment.
+The engine is that of a run (`dcf.asl`), so are the rules of people, signals, callbacks and child runs (`dcf.core`), the
+functions are called as a worker calls them, and no Redis is needed. Waits, retries and timeouts pass in virtual time: a
+test of a workflow that takes a week takes a moment.
 
     from dcf import testing
 
@@ -22,7 +23,9 @@ from dcf.asl.parsing import parse_machine
 from dcf.asl.states import Task
 from dcf.core.context import context_of
 from dcf.errors import InvalidArgument
+from dcf.simulation.due import SimulatedSignal
 from dcf.simulation.given import Answer, AskedTask, refuse_misfit
+from dcf.simulation.loop import AGENT
 from dcf.simulation.run import play
 from dcf.task_calls import TaskCall, Work
 from dcf.task_context import TaskContext, idempotency_key_of
@@ -129,17 +132,23 @@ def run(
     *,
     answers: Mapping[str, Any] | None = None,
     files: Mapping[str, str] | None = None,
+    signals: Iterable[SimulatedSignal] = (),
     workflow_id: str = RUN_ID,
 ) -> Story:
     """Run a workflow to its end and return its story.
 
     `workflow` is a document, its JSON text, or the path of its file. `functions` are by state; default: all that are
-    registered with `@task`. `answers` are by state too and stand in for functions, and for what no function does: an
-    approval, a signal, a callback, a child run. An answer is the output of the Task; or an exception, which is raised;
-    or a function; or `After(seconds, answer)`; or `NEVER`. As in a run, an output must match its Task's OutputSchema.
-    `files` maps `bucket/key` to the text that a Map reads.
+    registered with `@task`. `answers` are by state too and stand in for functions, and for what no function does. An
+    answer is the output of the Task; or an exception, which is raised; or a function; or `After(seconds, answer)`; or
+    `NEVER`. As in a run, an output must match its Task's OutputSchema.
 
-    Raises InvalidDefinition for a workflow with problems, and InvalidArgument for a Task that nobody answers.
+    Of a Task that waits for something outside, the answer is what comes, and the rules of a run make the output of it:
+    of a person `{"choice", "comment", "answer", "answered_by", "group"}`, of a signal its payload, of a callback its
+    output or failure (a function hands the token out), of a child run its output or failure. `signals` are sent into
+    the run, whatever waits for them. `files` maps `bucket/key` to the text that a Map reads.
+
+    Raises InvalidDefinition for a workflow with problems, and InvalidArgument for a Task that nobody answers, or an
+    answer that a run would refuse.
     """
     document = Path(workflow).read_text("utf-8") if isinstance(workflow, Path) else workflow
     document = load(document) if isinstance(document, str) else document
@@ -148,7 +157,8 @@ def run(
     cast = _Cast(workflow_id, FUNCTIONS if functions is None else functions, answers or {})
     name = document.get("workflow_name", "test") if isinstance(document, dict) else "test"
     context = context_of(workflow_id, str(name), run_input, _BEGAN, secret=workflow_id)
-    played = play(machine, run_input, cast.answer, context=context, files=files)
+    cast.is_signalled = bool(sent := tuple(signals))
+    played = play(machine, run_input, cast.answer, context=context, files=files, signals=sent, hand_out=cast.hand_out)
     events = tuple({**event, "at": at} for event, at in zip(played.trace, played.times, strict=True))
     end = played.end
     status = {"SUCCEEDED": "succeeded", "RUNNING": "running"}.get(end["status"], "failed")
@@ -183,18 +193,30 @@ class _Cast:
     lines: list[LogLine] = field(default_factory=list)
     plans: dict[str, TaskPlan] = field(default_factory=dict)
     epoch: int = 0
-    agent_id: str = "test"
+    agent_id: str = AGENT
+    is_signalled: bool = False
 
     def answer(self, task: AskedTask) -> Answer:
         """Return the answer of a Task: what was given for it, or what its function returns."""
         if task.name in self.answers:
             return self._given(task, self.answers[task.name])
+        if task.kind == "signal" and self.is_signalled:
+            return {"never": True}
+        if task.name in self.functions and task.kind == "callback":
+            return {"never": True}  # the function handed the token out, and nobody shows it
         if task.name not in self.functions:
             raise InvalidArgument(
                 f"The Task '{task.name}' has neither a function nor an answer.",
                 f"Register one with @task, or pass answers={{'{task.name}': its output}}.",
             )
         return self._called(task, self.functions[task.name])
+
+    def hand_out(self, task: AskedTask) -> Answer | None:
+        """Let the function of a Task hand its task token out; return its failure, if it has one."""
+        if task.name not in self.functions:
+            return None
+        result = self._called(task, self.functions[task.name])
+        return result if "error" in result else None
 
     def _given(self, task: AskedTask, answer: Any) -> Answer:
         match answer:
@@ -206,7 +228,8 @@ class _Cast:
                 return self._called(task, partial(_raise, answer))
         if callable(answer):
             return self._called(task, answer)
-        refuse_misfit(task, answer)
+        if task.kind == "work":
+            refuse_misfit(task, answer)
         return {"output": answer}
 
     def _called(self, task: AskedTask, function: TaskFunction) -> Answer:
@@ -215,7 +238,8 @@ class _Cast:
         result = TaskCall(self._work(task), plan, self).run()
         assert result is not None, "nobody cancels a call in a test"
         answer = _answer_of(result)
-        found = task.brief.misfits(answer["output"]) if task.brief is not None and "output" in answer else ()
+        is_checked = task.kind == "work" and task.brief is not None and "output" in answer
+        found = task.brief.misfits(answer["output"]) if task.brief is not None and is_checked else ()
         return _answer_of(mismatched([one.as_json() for one in found], result)) if found else answer
 
     def _work(self, task: AskedTask) -> Work:

@@ -251,7 +251,8 @@ class Planner:
     def close(self, *, force: bool) -> Heard:
         """Close the run."""
         asked = f"{self.run} close"
-        wish = Close(summary="It is over.", force=force)
+        status = RunStatus.PARTIAL if force else RunStatus.SUCCEEDED
+        wish = Close(status=status, summary="It is over.", force=force)
         return self.noted(
             "close",
             "",

@@ -7,8 +7,8 @@ from dcf.core.journal import entry_id_of
 from lab.evidence import Story
 
 
-def nobody_gets_a_lease_in_a_blocked_run(story: Story) -> Iterator[str]:
-    """From the first issue that blocks a run to the resolution of the last one nothing is leased."""
+def a_blocked_run_neither_leases_nor_succeeds(story: Story) -> Iterator[str]:
+    """While an issue blocks a run, nothing of it is leased, and it does not succeed."""
     blocked: set[str] = set()
     for found in story.happenings:
         issue = str(found.data.get("issue"))
@@ -20,6 +20,8 @@ def nobody_gets_a_lease_in_a_blocked_run(story: Story) -> Iterator[str]:
                 yield f"{len(blocked)} issues block it after {found.told()}"
         elif found.type == "LeaseAcquired" and blocked:
             yield f"leased while {sorted(blocked)} block it: {found.told()}"
+        elif blocked and (found.type == "RunSucceeded" or found.data.get("status") == "succeeded"):
+            yield f"succeeded while {sorted(blocked)} block it: {found.told()}"
 
 
 def each_issue_is_opened_and_resolved_once(story: Story) -> Iterator[str]:

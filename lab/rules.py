@@ -11,7 +11,7 @@ from lab.evidence import BY_THE_CLOCK, ENDINGS, Happening, Story, is_task
 from lab.expectation import plain
 from lab.gate_rules import GATE_RULES
 from lab.grown_rules import GROWN_RULES
-from lab.journal_rules import each_issue_is_opened_and_resolved_once, nobody_gets_a_lease_in_a_blocked_run
+from lab.journal_rules import a_blocked_run_neither_leases_nor_succeeds, each_issue_is_opened_and_resolved_once
 from lab.recording import HELD_UP, Call
 from lab.talk_rules import a_corrected_result_is_what_the_follower_saw, each_question_is_answered_once
 
@@ -470,7 +470,7 @@ RULES: tuple[Rule, ...] = (
     a_logged_line_stands_once,
     each_question_is_answered_once,
     a_corrected_result_is_what_the_follower_saw,
-    nobody_gets_a_lease_in_a_blocked_run,
+    a_blocked_run_neither_leases_nor_succeeds,
     each_issue_is_opened_and_resolved_once,
 )
 

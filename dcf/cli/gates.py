@@ -1,14 +1,16 @@
 """The commands about gates: what waits for a verdict, the verdict, an override. They call and print."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, RunArgument
+from dcf.cli.asking import ask_if_read
 from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.lifecycle import BEFORE, RequestId
-from dcf.cli.people import As, Group, State, answerer
+from dcf.cli.people import As, Group, State, answerer, verdict_command
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import say
 
@@ -60,13 +62,20 @@ def decide(
         list[str] | None, typer.Option("--failed", help="A criterion that is not met; may be repeated. Others are met.")
     ] = None,
     comment: Annotated[str | None, typer.Option("--comment", "-m", help="What to mend, for the worker.")] = None,
+    content_sha256: Annotated[
+        str | None,
+        typer.Option(help="Of the output that you read, as `dcf gates` shows it; on a terminal it may be left out."),
+    ] = None,
     exit_code: Annotated[int | None, typer.Option("--exit-code", help="Of a command that was run by hand.")] = None,
     person: As = None,
     group: Group = None,
     request_id: RequestId = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Judge the output that waits at a gate now. Whoever made it does not judge it.
+    """Judge the output that waits at a gate. Whoever made it does not judge it.
+
+    The verdict is about the output that you read: name it by its hash. Without the hash the command shows the output
+    on a terminal, and asks. If another output waits by then, the verdict is refused (content_changed).
 
     Example:  dcf decide order-42 Write review fail --failed "Every claim has a source." -m "The second has none."
     """
@@ -80,7 +89,7 @@ def decide(
             state=path,
             gate=gate,
             verdict=verdict,
-            sha256="" if case is None else case.kept.sha256,
+            sha256=content_sha256 or _shown(run, path, gate, case, verdict),
             by=Judge(name=who.name, groups=who.groups, may_work=True, is_person=True),
             criteria=_judged(case, gate, verdict, failed or [], comment),
             comment=comment,
@@ -112,6 +121,22 @@ def override(
     _print(run, done, as_json=as_json)
 
 
+def _shown(run: str, path: str, gate: str, case: "Submission | None", verdict: str) -> str:
+    """Show what waits at the gate and ask for the verdict; return the hash of what was shown."""
+    rows = [] if case is None else [row for row in _rows(run, case) if row["name"] == gate]
+
+    def show() -> None:
+        for row in rows:
+            _print_row(run, row, whole=True, to_stderr=True)
+
+    ask_if_read(
+        show,
+        f"Judge this output: {clean(verdict)}?" if rows else f"Nothing waits at {clean(gate)}. Try it all the same?",
+        otherwise=f"Read it with `dcf gates {clean(run)} {clean(path)}`, and give its --content-sha256.",
+    )
+    return "" if case is None else case.kept.sha256
+
+
 def _judged(
     case: "Submission | None", gate: str, verdict: str, failed: list[str], comment: str | None
 ) -> "tuple[Judged, ...]":
@@ -137,15 +162,18 @@ def _rows(run: str, case: "Submission") -> "list[dict[str, Json]]":
     return rows_of(run, case, whole=True)
 
 
-def _print_row(run: str, row: "dict[str, Json]", *, whole: bool) -> None:
-    typer.echo(f"{clean(row['state'])}  {clean(row['name'])}  ({clean(row['kind'])}, by {clean(row['asked'])})")
+def _print_row(run: str, row: "dict[str, Json]", *, whole: bool, to_stderr: bool = False) -> None:
+    show = partial(typer.echo, err=to_stderr)
+    show(f"{clean(row['state'])}  {clean(row['name'])}  ({clean(row['kind'])}, by {clean(row['asked'])})")
     for text in row.get("criteria", ()):
-        typer.echo(f"  - {clean(text, _LONGEST)}")
+        show(f"  - {clean(text, _LONGEST)}")
     if "command" in row:
-        typer.echo(f"  $ {clean(row['command'], _LONGEST)}")
+        show(f"  $ {clean(row['command'], _LONGEST)}")
     output = json_text(row["output"], indent=2 if whole else None)
-    typer.echo(f"  {output if whole else clean(output, 200)}")
-    typer.echo(f"  dcf decide {clean(run)} {clean(row['state'])} {clean(row['name'])} pass")
+    show(f"  {output if whole else clean(output, 200)}")
+    show(f"  content sha256: {clean(row['content_sha256'], _LONGEST)}")
+    if not to_stderr:
+        show(f"  {verdict_command(run, row['state'], row['name'], 'pass', row['content_sha256'])}")
 
 
 def _print(run: str, done: "RunAnswer", *, as_json: bool) -> None:

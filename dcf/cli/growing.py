@@ -190,7 +190,13 @@ def close(
     metrics: Annotated[
         str | None, typer.Option("--metrics", help="Any numbers: '{\"tests\": 12}', a JSON file, or -.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Although units are open: they are cancelled.")] = False,
+    output: Annotated[
+        str | None, typer.Option("--output", help="The run's output: a JSON object, a JSON file, or -.")
+    ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Although units failed or, unless it succeeds, are open: those are cancelled."),
+    ] = False,
     reason: Reason = None,
     request_id: RequestId = None,
     yes: Yes = False,
@@ -198,11 +204,13 @@ def close(
 ) -> None:
     """End a run that grows, with a summary. It is refused while units have not ended well, unless forced.
 
+    It never succeeds while a unit, a group or a blocking issue is open; --status failed ends it all the same.
+
     It asks before; --yes skips the question.
     """
     from dcf.cli.documents import read_object
     from dcf.core.model import RunStatus
-    from dcf.core.run_closing import LONGEST_SUMMARY, Close, read_metrics, read_points
+    from dcf.core.run_closing import LONGEST_SUMMARY, Close, read_metrics, read_points, read_run_output
 
     if status not in _ENDS:
         raise InvalidArgument(f"'{status[:20]}' is no final status.", f"Use: {', '.join(_ENDS)}.")
@@ -214,6 +222,7 @@ def close(
         achievements=read_points(achievement, name="--achievement"),
         limitations=read_points(limitation, name="--limitation"),
         metrics=read_metrics(read_object(metrics, "--metrics"), name="--metrics"),
+        output=read_run_output(read_object(output, "--output"), name="--output"),
         force=force,
     )
     ask(f"Close run {clean(run)}?", yes=yes)

@@ -100,20 +100,29 @@ def simulate(
         str | None,
         typer.Option("--mocks", help='What each Task answers, call by call: {"Task": [{"output": …}, {"error": …}]}.'),
     ] = None,
+    signals: Annotated[
+        str | None,
+        typer.Option("--signals", help='Signals that are sent: [{"name": …, "payload": …, "after": SECONDS}].'),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Run a workflow here with mocked Tasks and virtual time, and show every state that was entered and left.
 
-    A Task without an answer returns its input. An answer is {"output": …}, {"error": …, "cause": …},
-    {"timed_out": true} or {"never": true}. The exit code is 0 only if the run succeeded.
+    An answer is {"output": …}, {"error": …, "cause": …}, {"timed_out": true} or {"never": true}; with "after" it comes
+    that many seconds later. An agent's Task without an answer returns its input. People, signals, callbacks and child
+    runs follow the rules of a run: of a human task the output is {"choice": …, "comment": …, "answer": …,
+    "answered_by": …, "group": …}; without an answer it waits for its deadline. The exit code is 0 only if the run
+    succeeded.
     """
+    from dcf.simulation import read_signals
     from dcf.simulation import simulate as run_simulation
 
     document = read_workflow(file)
     given = {} if run_input is None else read_given(run_input, "--input")
     answers = {} if mocks is None else read_given(mocks, "--mocks")
+    sent = () if signals is None else read_signals(read_given(signals, "--signals"))
     with patience("simulating the run"):
-        result = run_simulation(document, given, answers)
+        result = run_simulation(document, given, answers, signals=sent)
     if as_json:
         typer.echo(json_text(result, indent=2))
     else:

@@ -1,6 +1,5 @@
 """The commands that operate a run: cancel, pause, resume, resolve, release, notify, finalize. They call and print."""
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -203,9 +202,9 @@ def finalize(
     request = Finalize(workflow_id=run, close_open_states=not keep_open, status=final, note=check_reason(reason))
     about, doing = {"workflow_id": run}, "closing the run"
     with opening.application() as found, recorded(found, "finalize_workflow", about), patience(doing):
-        closed = found.closing.close(request, delete_agents=not keep_agents)
+        closed = accepted(found.closing.close(request, delete_agents=not keep_agents), run)
     if as_json:
-        shown = {"workflow_id": run, "audit": dict(closed.audit), "agents": [asdict(one) for one in closed.agents]}
+        shown = {"workflow_id": run, "audit": dict(closed.audit), "agents": [one.as_json() for one in closed.agents]}
         typer.echo(json_text(shown | {"warnings": list(closed.warnings)}, indent=2))
         return
     deleted = sum(one.deleted for one in closed.agents)

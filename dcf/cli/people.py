@@ -11,6 +11,7 @@ from rich.text import Text
 
 from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, OptionalRun, RunArgument
+from dcf.cli.asking import ask_if_read
 from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.lifecycle import BEFORE, RequestId
 from dcf.cli.text import clean, json_text
@@ -19,6 +20,7 @@ from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
+    from dcf.application import Application
     from dcf.core.human_tasks import Answerer
 
 _LONGEST: Final = 10_000
@@ -32,7 +34,11 @@ Given = Annotated[
 As = Annotated[str | None, typer.Option("--as", help="Who answers; your user name on this machine if left out.")]
 Group = Annotated[str | None, typer.Option("--group", help="The group that you answer for.")]
 Epoch = Annotated[
-    int | None, typer.Option("--epoch", help="Only if the state still has this epoch, as `dcf inbox --json` tells it.")
+    int | None,
+    typer.Option(
+        "--epoch",
+        help="Of the visit that you read, as `dcf inbox RUN STATE` shows it; on a terminal it may be left out.",
+    ),
 ]
 
 
@@ -99,6 +105,9 @@ def approve(
 ) -> None:
     """Answer a task of a run with approve. The first answer counts; who answered stands in the run's history.
 
+    The answer is about the task that you read: name its visit with --epoch. Without it the command shows the task on a
+    terminal, and asks. If the state was entered again by then, the answer is refused (conflict).
+
     Example:  dcf approve order-42 Approve --as alice --comment "the total is right"
     """
     _answer(run, state, "approve", comment, given, person, group, epoch, request_id, as_json=as_json)
@@ -155,10 +164,15 @@ def _answer(
     from dcf.values.refusal import Refusal
 
     value = None if given is None else read_given(given, "--answer")
-    reply = HumanAnswer(
-        state=state, choice=choice, by=answerer(person, group), comment=comment, answer=value, epoch=epoch
-    )
     with opening.application() as found, by_the_local_user():
+        reply = HumanAnswer(
+            state=state,
+            choice=choice,
+            by=answerer(person, group),
+            comment=comment,
+            answer=value,
+            epoch=_epoch_shown(found, run, state, choice) if epoch is None else epoch,
+        )
         done = found.people.answer_human_task(run, reply, request_id=request_id)
     if isinstance(done, Refusal) and done.code == "not_asked":
         done = replace(
@@ -174,6 +188,26 @@ def _answer(
         f"{clean(told['answered_by'])} answered {clean(told['state'])} of {clean(run)}: {clean(told['choice'])}{again}."
         f" The run is {clean(told['run_status'])}; `dcf show {clean(run)}` shows it."
     )
+
+
+def _epoch_shown(found: "Application", run: str, state: str, choice: str) -> int | None:
+    """Show the task and ask for the answer; return the epoch of the visit that was shown, None if no task waits."""
+    from dcf.core.human_list import HumanTaskQuery
+
+    path = found.control_plane.place(run, state).path
+    page = found.people.list_human_tasks(HumanTaskQuery(limit=1000, run=run, state=path))
+    tasks = [row for row in page.rows if row.task is not None]
+
+    def show() -> None:
+        for row in tasks:
+            _print_task(row.as_json(), to_stderr=True)
+
+    ask_if_read(
+        show,
+        f"Answer this: {clean(choice)}?" if tasks else f"Nothing waits at {clean(state)}. Try it all the same?",
+        otherwise=f"Read it with `dcf inbox {clean(run)} {clean(path)}`, and give its --epoch.",
+    )
+    return tasks[0].doc.lease.epoch if tasks else None
 
 
 def answerer(person: str | None, group: str | None) -> "Answerer":
@@ -204,8 +238,8 @@ def _print_tasks(rows: Sequence[Mapping[str, Json]]) -> None:
     console().print(table)
 
 
-def _print_task(row: Mapping[str, Json]) -> None:
-    out, run, state = console(), clean(row["workflow_id"]), clean(row["state"])
+def _print_task(row: Mapping[str, Json], *, to_stderr: bool = False) -> None:
+    out, run, state = console(stderr=to_stderr), clean(row["workflow_id"]), clean(row["state"])
     out.print(Text(clean(row["title"], _LONGEST), style="bold"), soft_wrap=True)
     until = f", until {_minute(row['deadline'])}" if row.get("deadline") else ""
     who = f" ({clean(row['asked_by'])} asks)" if "question_id" in row else ""
@@ -217,9 +251,12 @@ def _print_task(row: Mapping[str, Json]) -> None:
     for name in ("details", "schema", "default", "not_by"):
         if name in row:
             out.print(Text(f"{name}: {json_text(row[name], indent=2)}"), soft_wrap=True)
+    if to_stderr:
+        return
     if "gate" in row:
         for verdict in row["choices"]:
-            out.print(Text(f"  {_decide(run, state, row['gate'], verdict)} --as NAME"), soft_wrap=True)
+            line = verdict_command(run, state, row["gate"], verdict, row.get("content_sha256"))
+            out.print(Text(f"  {line}"), soft_wrap=True)
         return
     if "question_id" in row:
         for named in row.get("choices") or ["ANSWER"]:
@@ -229,7 +266,9 @@ def _print_task(row: Mapping[str, Json]) -> None:
         named = choice if isinstance(choice, str) else choice["name"]
         comment = "" if isinstance(choice, str) else " --comment WHY"
         given = " --answer JSON" if "schema" in row else ""
-        out.print(Text(f"  {_command(named, run, state)}{comment}{given} --as NAME"), soft_wrap=True)
+        out.print(
+            Text(f"  {_command(named, run, state)}{comment}{given} --as NAME --epoch {row['epoch']}"), soft_wrap=True
+        )
 
 
 def _command(choice: str, run: str, state: str) -> str:
@@ -245,10 +284,12 @@ def _reply(run: str, question_id: Json, answer: Json) -> str:
     return clean(command("reply", run, str(question_id), str(answer)), _LONGEST)
 
 
-def _decide(run: str, state: str, gate: Json, verdict: Json) -> str:
+def verdict_command(run: str, state: Json, gate: Json, verdict: Json, sha256: Json) -> str:
+    """Return the command that gives this verdict about the output with this hash."""
     from dcf.core.findings import command
 
-    return clean(command("decide", run, state, str(gate), str(verdict)), _LONGEST)
+    words = ("decide", run, str(state), str(gate), str(verdict), "--as", "NAME", "--content-sha256", str(sha256))
+    return clean(command(*words), _LONGEST)
 
 
 def _whom(row: Mapping[str, Json]) -> str:

@@ -121,11 +121,12 @@ def close_run(
     achievements: Sequence[str] = (),
     limitations: Sequence[str] = (),
     metrics: Mapping[str, Any] | None = None,
+    output: Mapping[str, Any] | None = None,
     force: bool = False,
     reason: str | None = None,
     request_id: str | None = None,
 ) -> Conversation[ClosedRun]:
-    """End a run that grows, with what is to be kept of it."""
+    """End a run that grows, with what is to be kept of it. It never succeeds over what is open."""
     return call(
         ClosedRun,
         "close_run",
@@ -135,6 +136,7 @@ def close_run(
         achievements=listed(achievements),
         limitations=listed(limitations),
         metrics_json=None if metrics is None else json_text(dict(metrics), "metrics"),
+        output_json=None if output is None else json_text(dict(output), "output"),
         force=force,
         reason=reason,
         request_id=request_id_for(request_id),

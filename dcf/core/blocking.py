@@ -1,18 +1,22 @@
 """Blocks a run by an issue, and lets it go on once the issue is resolved. Pure.
 
 Both add to the changes of another decision, so that a gate or a budget blocks the run in the transaction in which it
-finds the reason. They need meta, which every transaction reads and watches; unblocking also needs the open states.
+finds the reason. They need meta, which every transaction reads and watches; unblocking also needs the open states and
+the whole meta document. A run whose work is done while it is blocked does not succeed: `Transition.succeed_run` keeps
+its output in the field `held_end`, and the end comes when the last issue is resolved.
 """
 
 from typing import Final
 
 from dcf.core.blockers import MOST_BLOCKERS, Blocker, write_blockers
-from dcf.core.decision import Changes, Event, Notice, Snapshot
+from dcf.core.decision import Changes, Event, Notice, Remaining, Snapshot
 from dcf.core.halting import announce_ready
 from dcf.core.model import Meta, RunStatus
 from dcf.core.notices import NoticeKind
+from dcf.core.stored_values import object_of
+from dcf.core.transition import Transition
 from dcf.values.json_text import Json
-from dcf.values.records import replace
+from dcf.values.records import record, replace
 
 UNBLOCKED: Final = "unblocked"
 """Reason of the notices of a run whose last blocking issue was resolved."""
@@ -44,19 +48,48 @@ def _notice(blocker: Blocker, content: dict[str, Json]) -> Notice:
     return Notice(type=f"{kind}.{blocker.issue}", state=None, epoch=blocker.since, reason=kind, content=content)
 
 
-def unblock(writes: Changes, snapshot: Snapshot, meta: Meta, issue: str, **told: Json) -> int:
-    """End that this issue blocks the run. If no other does, tell the agents of what can be taken; return of how many.
+@record(frozen=True, slots=True, kw_only=True)
+class Unblocked:
+    """The effect of resolving an issue: the agents of `announced` states are notified, or the run has ended."""
 
-    The open states must have been read.
+    announced: int = 0
+    run_status: RunStatus = RunStatus.RUNNING
+    has_ended: bool = False
+
+    @property
+    def remaining(self) -> Remaining:
+        """The work that is left after the commit."""
+        return Remaining(run_over=self.has_ended)
+
+
+def unblock(writes: Changes, snapshot: Snapshot, meta: Meta, issue: str, **told: Json) -> Unblocked:
+    """End that this issue blocks the run. If no other does, tell the agents of what can be taken, or end the run.
+
+    The open states and the whole meta document must have been read.
     """
     left = tuple(one for one in meta.blocked_by if one.issue != issue)
     if left == meta.blocked_by:
-        return 0
+        return Unblocked(run_status=meta.status)
     writes.meta["blocked_by"] = write_blockers(left)
     writes.events.append(Event(type="RunUnblocked", data={"issue": issue, "still_blocked": bool(left), **told}))
     after = replace(meta, blocked_by=left)
-    return (
-        0
-        if after.is_halted or meta.status is not RunStatus.RUNNING
-        else announce_ready(writes, snapshot, after, UNBLOCKED)
+    if left or meta.status is not RunStatus.RUNNING:
+        return Unblocked(run_status=meta.status)
+    if _is_held(snapshot):
+        return _end(writes, snapshot, after)
+    return Unblocked(announced=0 if after.is_halted else announce_ready(writes, snapshot, after, UNBLOCKED))
+
+
+def _is_held(snapshot: Snapshot) -> bool:
+    """Return True if the work of the run is done: a unit that was taken back since is open again."""
+    assert snapshot.meta_document is not None, "whoever unblocks a run reads its whole meta document"
+    return snapshot.meta_document.get("held_end") is not None and not any(
+        not doc.status.is_terminal for doc in snapshot.states.values()
     )
+
+
+def _end(writes: Changes, snapshot: Snapshot, meta: Meta) -> Unblocked:
+    step = Transition(now=snapshot.now, epoch=snapshot.now, meta=meta, writes=writes)
+    writes.meta["held_end"] = None
+    step.succeed_run(object_of((snapshot.meta_document or {}).get("held_end")).get("output"))
+    return Unblocked(run_status=step.run_status, has_ended=True)

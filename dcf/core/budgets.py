@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from dcf.core.blocking import unblock
+from dcf.core.blocking import Unblocked, unblock
 from dcf.core.decision import Changes, Decision, Event, Snapshot
 from dcf.core.journal import UNSEEN, Resolution
 from dcf.core.model import Meta, RunStatus
@@ -20,7 +20,7 @@ _HOW: Final = "Another budget was set."
 def set_budget(snapshot: Snapshot, request: RunRequest, change: Mapping[str, Json], by: str) -> RunDecision:
     """Change the run's budget (`usage.changed_budget`).
 
-    The sums must have been read, the open states, and the issue of the budget that the run has.
+    The sums must have been read, the open states, the whole meta document, and the issue of the run's budget.
     """
     return once(snapshot, request, lambda: _set(snapshot, request, change, by))
 
@@ -35,43 +35,45 @@ def _set(snapshot: Snapshot, request: RunRequest, change: Mapping[str, Json], by
     reached = None if budget is None else budget.reached(snapshot.usage or {})
     issue = None if meta.budget is None else meta.budget.issue
     writes = Changes(meta={"budget": written}, events=[Event(type="BudgetSet", data=request.told(budget=written))])
-    announced = 0
+    after = Unblocked()
     if issue is not None and reached is None:
-        announced = _let_go(writes, snapshot, meta, issue, Resolution(how=request.reason or _HOW, by=by, at=now))
+        after = _let_go(writes, snapshot, meta, issue, Resolution(how=request.reason or _HOW, by=by, at=now))
     elif issue is not None and written is not None:
         writes.meta["budget"] = {**written, "issue": issue}
     return Decision(
-        answer=RunAnswer(answer=_told(written, reached, announced, meta.status), at=now),
+        answer=RunAnswer(answer=_told(written, reached, after), at=now),
         changes=writes,
+        remaining=after.remaining,
     )
 
 
-def unblock_for_project(snapshot: Snapshot, issues: Collection[str], how: str | None, by: str) -> Changes | None:
-    """Resolve those of these issues of its project that block the run; None if none does.
+def unblock_for_project(snapshot: Snapshot, issues: Collection[str], how: str | None, by: str) -> Decision[None]:
+    """Resolve those of these issues of its project that block the run.
 
-    The issues must have been read, and the open states.
+    The issues must have been read, the open states and the whole meta document.
     """
-    meta, writes = snapshot.meta, Changes()
+    meta, writes, after = snapshot.meta, Changes(), Unblocked()
     assert meta is not None, "the control plane checks that the run exists before it decides"
     blocking = [one.issue for one in meta.blocked_by if one.issue in issues]
     for issue in blocking:
-        _let_go(writes, snapshot, meta, issue, Resolution(how=how or _HOW, by=by, at=snapshot.now))
+        after = _let_go(writes, snapshot, meta, issue, Resolution(how=how or _HOW, by=by, at=snapshot.now))
         meta = replace(meta, blocked_by=tuple(one for one in meta.blocked_by if one.issue != issue))
-    return writes if blocking else None
+    return Decision(answer=None, changes=writes if blocking else None, remaining=after.remaining)
 
 
-def _let_go(writes: Changes, snapshot: Snapshot, meta: Meta, issue: str, done: Resolution) -> int:
-    """Resolve the issue of a budget, and end that it blocks the run; return how many agents are told."""
+def _let_go(writes: Changes, snapshot: Snapshot, meta: Meta, issue: str, done: Resolution) -> Unblocked:
+    """Resolve the issue of a budget, and end that it blocks the run."""
     entry = (snapshot.journal or UNSEEN).entries.get(issue)
     if entry is not None and entry.is_open:
         writes.journal.append(replace(entry, resolution=done))
     return unblock(writes, snapshot, meta, issue)
 
 
-def _told(budget: Json, reached: str | None, announced: int, status: RunStatus) -> Mapping[str, Json]:
+def _told(budget: Json, reached: str | None, after: Unblocked) -> Mapping[str, Json]:
     hint = (
         "The agents of what can be taken are told; read_usage shows what is used up."
         if reached is None
         else f"The budget is used up: {reached}. It takes effect with the next completion that reports usage."
     )
-    return {"run_status": status.value, "budget": budget, "used_up": reached, "announced": announced, "hint": hint}
+    told: dict[str, Json] = {"run_status": after.run_status.value, "announced": after.announced}
+    return {**told, "budget": budget, "used_up": reached, "hint": hint}

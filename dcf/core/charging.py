@@ -65,9 +65,20 @@ def decide_charged(
     if isinstance(charged, More):
         return Decision(answer=charged)
     decision = decide(charged.snapshot)
+    if _holds_end(decision) and not _is_blocked(snapshot):
+        decision = decide(replace(charged.snapshot, meta=snapshot.meta))  # what the end itself uses up holds up nothing
     if decision.changes is None:
         return Decision(answer=decision.answer)
     return Decision(answer=decision.answer, changes=with_charge(_noted(decision.changes, state, usage), charged))
+
+
+def _holds_end(decision: Decision[Answer]) -> bool:
+    """Return True if the run would end with this write, were it not blocked."""
+    return decision.changes is not None and "held_end" in decision.changes.meta
+
+
+def _is_blocked(snapshot: Snapshot) -> bool:
+    return snapshot.meta is not None and bool(snapshot.meta.blocked_by)
 
 
 def _noted(changes: Changes, state: str, usage: UsageReport) -> Changes:

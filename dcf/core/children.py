@@ -35,6 +35,9 @@ REFUSED: Final = "DCF.ChildRefused"
 LOST: Final = "DCF.ChildLost"
 """Error of a state whose child was deleted before it was over."""
 
+NOT_THERE: Final = "StepFunctions.StateMachineDoesNotExistException"
+"""Error of a state whose definition is not kept, as on AWS."""
+
 FAILED: Final = "States.TaskFailed"
 
 _LONGEST_CAUSE: Final = 32 * 1024

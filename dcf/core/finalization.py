@@ -8,8 +8,11 @@ from collections.abc import Iterable, Mapping
 
 from dcf.core import receipts
 from dcf.core.answers import Finalized
+from dcf.core.blockers import read_blockers
 from dcf.core.decision import Changes, Decision, Event, Notice, Packed, Snapshot
 from dcf.core.definition import Definition
+from dcf.core.dismissals import NOBODY, UNCOUNTED
+from dcf.core.halt_refusals import issues_open, states_open
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, Receipt, RunStatus, StateDoc, Status
 from dcf.core.notices import stop_notices, tell_parent
@@ -18,25 +21,33 @@ from dcf.core.usage import sums_shown
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
+from dcf.values.refusal import Refusal
 
 CLOSED_BY_FINALIZE = "finalized: state closed by finalize_workflow"
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Finalize:
-    """Request to close a run. `status` overrides the status that follows from the states."""
+    """Request to close a run. `status` overrides the status that follows from the states.
+
+    `deletes_agents`: the agents that were made for the run are deleted and counted just after.
+    """
 
     workflow_id: str
     close_open_states: bool = True
     status: RunStatus | None = None
     note: str | None = None
+    deletes_agents: bool = False
 
 
-def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
+def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized | Refusal]:
     """Close the run. A repeated call returns the audit record of the first one."""
     if snapshot.audit is not None:
         return Decision(answer=Finalized(audit=snapshot.audit, repeated=True))
     assert snapshot.meta is not None and snapshot.meta_document is not None  # noqa: PT018 - both come together
+    refusal = _unless_done(snapshot, snapshot.meta_document) if request.status is RunStatus.SUCCEEDED else None
+    if refusal is not None:
+        return Decision(answer=refusal)
     was_running = snapshot.meta.status is RunStatus.RUNNING
     closed = _closing(snapshot, request.close_open_states, run_over=not was_running)
     final = request.status or _final_status(snapshot, closed, request)
@@ -66,6 +77,16 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
             listed=True,  # for the clock, which lets its keys expire
         ),
     )
+
+
+def _unless_done(snapshot: Snapshot, document: Mapping[str, Json]) -> Refusal | None:
+    """Refuse that a run counts as succeeded while an issue blocks it or a state is open."""
+    blockers, is_over = read_blockers(document.get("blocked_by")), document.get("status") != RunStatus.RUNNING
+    if blockers:
+        return issues_open(blockers)
+    grows = document.get("grown") is True
+    left = [path for path, doc in snapshot.states.items() if not doc.status.is_terminal and (grows or doc.is_ready)]
+    return states_open(left) if left and not is_over else None
 
 
 def _finalized_event(status: RunStatus, request: Finalize) -> Event:
@@ -160,7 +181,7 @@ def _audit(snapshot: Snapshot, request: Finalize, final: RunStatus, states: Mapp
         "final_status": final.value,
         "definition_sha256": document.get("definition_sha256"),
         "counts": {"total": len(states), "done": found[Status.SUCCEEDED], **counts},
-        "agents": {"to_delete": 0, "deleted": 0, "delete_errors": 0},
+        "agents": dict(UNCOUNTED if request.deletes_agents else NOBODY),
         "output": document.get("output"),
         "error": document.get("error"),
         "cause": document.get("cause"),

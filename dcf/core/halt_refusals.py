@@ -1,8 +1,10 @@
-"""Refusals of leases in a run that goes on, but in which nobody gets one now.
+"""Refusals about a run that is paused, or that issues block: of leases, and of an end that it must not have.
 
 run_paused           run_paused                    no new leases until the run is resumed
 run_blocked          run_blocked                   no new leases until the issues that block the run are resolved
 only_operators_release  run_held                   the run is on hold, and the caller is no operator
+issues_open          issues_open                   a run does not succeed until the issues that block it are resolved
+states_open          states_open                   a run does not succeed until its states have ended
 """
 
 from collections.abc import Sequence
@@ -15,6 +17,7 @@ from dcf.values.refusal import Refusal
 from dcf.values.text_pieces import clip
 
 _SHOWN: Final = 200
+_NAMED: Final = 5
 
 WAITS_FOR_OPERATOR: Final = (
     "Finish or release what you hold, then wait for the workflow event. An operator lets the run go on with retry_run "
@@ -61,4 +64,30 @@ def run_blocked(blockers: Sequence[Blocker]) -> Refusal:
             "Finish or release what you hold, then wait for the workflow event. A person, the planner of the run or "
             "an operator ends it with resolve_issue (dcf journal resolve)."
         ),
+    )
+
+
+def issues_open(blockers: Sequence[Blocker]) -> Refusal:
+    """Refuse that a run succeeds while issues that ask for a person are open."""
+    first, more = blockers[0], len(blockers) - 1
+    told = f" and {more} more" if more else ""
+    return Refusal(
+        code="issues_open",
+        message=(
+            f"A run does not succeed while issue '{first.issue}'{told} blocks it: {clip(escaped(first.text), _SHOWN)}"
+        ),
+        hint=(
+            "A person, the planner of the run or an operator resolves it first with resolve_issue (dcf journal "
+            "resolve). The run can be ended as failed."
+        ),
+    )
+
+
+def states_open(paths: Sequence[str]) -> Refusal:
+    """Refuse that a run counts as succeeded while states of it are open."""
+    shown = ", ".join(f"'{clip(path)}'" for path in paths[:_NAMED])
+    return Refusal(
+        code="states_open",
+        message=f"A run does not succeed while states of it are open: {shown}{', ...' if paths[_NAMED:] else ''}.",
+        hint="Let them end, or finalize the run with another status: failed, partial or cancelled.",
     )

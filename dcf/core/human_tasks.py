@@ -103,18 +103,30 @@ def _answer(
         task = described(snapshot, state)
     except StateError as error:
         raise InvalidArgument(f"The description of '{state}' cannot be read: {error.cause}") from None
-    refusal = _why_not_by(reply, doc, asked, task) or _why_not_this(reply, task)
+    refusal = refusal_of(reply, doc, asked, task)
     if refusal is not None:
         return Decision(answer=refusal)
-    told = output_of(reply.choice, snapshot.now, by=reply.by.name, comment=reply.comment, given=reply.answer)
-    fails = task.reject_fails and reply.choice == REJECT
-    if not fails and definition.output_schemas:
-        refusal = output_refusal(definition, state, told, doc, TO_PERSON)
+    wish = conclusion_of(reply, task, doc.lease.epoch, snapshot.now)
+    if not wish.failed and definition.output_schemas:
+        refusal = output_refusal(definition, state, wish.output, doc, TO_PERSON)
         if refusal is not None:
             return Decision(answer=refusal)
-    wish = Conclusion(
-        state=state,
-        epoch=doc.lease.epoch,
+    done = conclude(snapshot, request, wish, definition, context)
+    return _noted(done, state, asked, reply) if isinstance(done.answer, RunAnswer) else done
+
+
+def refusal_of(reply: HumanAnswer, doc: StateDoc, asked: Asking, task: HumanTask) -> Refusal | None:
+    """Return why a task that waits does not take this answer: it is not theirs to give, or it is not what is asked."""
+    return _why_not_by(reply, doc, asked, task) or _why_not_this(reply, task)
+
+
+def conclusion_of(reply: HumanAnswer, task: HumanTask, epoch: int, now: int) -> Conclusion:
+    """Return the end of the state that this answer gives it, in the visit that has this epoch."""
+    fails = task.reject_fails and reply.choice == REJECT
+    told = output_of(reply.choice, now, by=reply.by.name, comment=reply.comment, given=reply.answer)
+    return Conclusion(
+        state=reply.state,
+        epoch=epoch,
         by="person",
         failed=fails,
         output=None if fails else told,
@@ -122,8 +134,6 @@ def _answer(
         cause=_cause(reply) if fails else None,
         told={"answered_by": reply.by.name, "choice": reply.choice},
     )
-    done = conclude(snapshot, request, wish, definition, context)
-    return _noted(done, state, asked, reply) if isinstance(done.answer, RunAnswer) else done
 
 
 def _why_not(snapshot: Snapshot, reply: HumanAnswer) -> Refusal | None:
@@ -209,23 +219,20 @@ def time_out(
 ) -> Decision[RunStatus | More | None]:
     """End a state whose time has passed: a human task by its default choice, all else by a failure."""
     doc = snapshot.states[state]
-    is_asked = doc.asked is not None and doc.asked.default is not None and waits_for_person(doc)
     is_running = snapshot.meta is not None and snapshot.meta.status is RunStatus.RUNNING
-    if is_asked and is_running and doc.timed_out(snapshot.now) == TIMEOUT:
-        return take_default(snapshot, state, definition, context)
-    return progress.time_out(snapshot, state, definition, context)
+    wish = default_of(state, doc, snapshot.now) if is_running else None
+    if wish is None:
+        return progress.time_out(snapshot, state, definition, context)
+    return _take_default(snapshot, wish, definition, context)
 
 
-def take_default(
-    snapshot: Snapshot, state: str, definition: Definition, context: Mapping[str, Json]
-) -> Decision[RunStatus | More | None]:
-    """End the state with its default choice, since its deadline has passed and nobody answered."""
-    doc, now = snapshot.states[state], snapshot.now
+def default_of(state: str, doc: StateDoc, now: int) -> End | None:
+    """Return how a human task ends by its default choice, if it has one and its deadline has passed."""
     asked = doc.asked
-    assert asked is not None, "the caller looked"
-    assert asked.default is not None, "the caller looked"
+    if asked is None or asked.default is None or not waits_for_person(doc) or doc.timed_out(now) != TIMEOUT:
+        return None
     fails, epoch = asked.reject_fails and asked.default == REJECT, doc.lease.next_epoch(now)
-    wish = End(
+    return End(
         state=state,
         how="error" if fails else "output",
         event=Event(type="HumanTaskDefaulted", state=state, data={"epoch": epoch, "choice": asked.default}),
@@ -234,10 +241,18 @@ def take_default(
         cause="Nobody answered until the deadline." if fails else None,
         handled=True,
     )
-    step = end(snapshot, wish, epoch, definition, context)
+
+
+def _take_default(
+    snapshot: Snapshot, wish: End, definition: Definition, context: Mapping[str, Json]
+) -> Decision[RunStatus | More | None]:
+    """End the state with its default choice."""
+    state, doc = wish.state, snapshot.states[wish.state]
+    step = end(snapshot, wish, doc.lease.next_epoch(snapshot.now), definition, context)
     if isinstance(step, More):
         return Decision(answer=step)
-    left = step.writes.states[state]
+    left, asked = step.writes.states[state], doc.asked
+    assert asked is not None, "it has a default"
     if not left.waits_outside:
         step.writes.states[state] = replace(left, asked=replace(asked, escalates_at=None, choice=asked.default))
     return step.decision(step.run_status)

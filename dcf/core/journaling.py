@@ -201,17 +201,17 @@ def _resolve(snapshot: Snapshot, request: RunRequest, wish: ResolveIssue) -> Run
     writes = Changes(journal=[replace(entry, resolution=done)])
     told = request.told(issue=wish.issue, how=wish.how, agent=wish.by)
     writes.events.append(Event(type="IssueResolved", state=entry.state, data=told))
-    announced = unblock(writes, snapshot, meta, wish.issue)
+    after = unblock(writes, snapshot, meta, wish.issue)
     left = [one for one in meta.blocked_by if one.issue != wish.issue]
     answer: dict[str, Json] = {
         "issue": wish.issue,
         "resolved_by": wish.by,
-        "run_status": meta.status.value,
+        "run_status": after.run_status.value,
         "blocked_by": [one.as_json() for one in left],
-        "announced": announced,
-        "hint": _STILL_BLOCKED if left else _RESOLVED,
+        "announced": after.announced,
+        "hint": _STILL_BLOCKED if left else _ENDED if after.has_ended else _RESOLVED,
     }
-    return Decision(answer=RunAnswer(answer=answer, at=snapshot.now), changes=writes)
+    return Decision(answer=RunAnswer(answer=answer, at=snapshot.now), changes=writes, remaining=after.remaining)
 
 
 def _again(snapshot: Snapshot, known: JournalEntry, content: str, meta: Meta) -> Decision[EntryAdded | Refusal]:
@@ -277,4 +277,5 @@ def shown_added(added: EntryAdded) -> dict[str, Json]:
 
 
 _RESOLVED: Final = "The agents of what can be taken are told; explain_run says what else the run waits for."
+_ENDED: Final = "The work of the run was done: it has ended. finalize_workflow writes its audit record."
 _STILL_BLOCKED: Final = "Other issues still block the run: blocked_by names them."

@@ -61,7 +61,7 @@ def _about_people(path: str, doc: StateDoc, asked: Asking, facts: Facts) -> RunF
     return RunFinding(
         cause=Cause.WAITING_FOR_PERSON,
         sentence=f"State '{path}' waits for {whom(asked)} since {moment(asked.since)}{until}{then}: '{asked.title}'.",
-        remedy=remedies.answer(facts.workflow_id, path, asked),
+        remedy=remedies.answer(facts.workflow_id, path, doc.lease.epoch, asked),
         stuck=False,
         state=path,
         since=asked.since,

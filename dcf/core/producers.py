@@ -11,7 +11,6 @@ from typing import Final
 from dcf.asl.machine import Machine
 from dcf.asl.places import resolve
 from dcf.asl.state_paths import join, name_of, within
-from dcf.core.definition import Definition
 from dcf.values.json_text import Json
 
 CONCLUDED: Final = "StateConcluded"
@@ -19,10 +18,10 @@ CREATED: Final = "RunCreated"
 _KEY: Final = "key:"
 
 
-def led_here(definition: Definition, path: str) -> tuple[str, ...]:
+def led_here(machine: Machine, path: str) -> tuple[str, ...]:
     """Return the paths of the states from which control may come to this one, at each level around it."""
-    here = resolve(definition.machine, path)
-    places = [resolve(definition.machine, owner) for owner in here.parents]
+    here = resolve(machine, path)
+    places = [resolve(machine, owner) for owner in here.parents]
     return tuple(join(place.scope, name) for place in (here, *places) for name in _before(place.machine, place.name))
 
 

@@ -1,24 +1,27 @@
 """Seals groups and runs that grow, and closes runs: no more is added, what is done is told. Pure.
 
 A group ends by itself once it is sealed and all that is in it has ended well; so does the run. Closing is strict: what
-is open must be skipped first, or the close forced.
+is open must be skipped first, or the close forced. Not even by force does a run end `succeeded` while a unit, a group
+or an issue that blocks it is open.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dcf.core import receipts
 from dcf.core.decision import Changes, Decision, Event, More, Notice, Remaining, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.growth import Growth
+from dcf.core.halt_refusals import issues_open
 from dcf.core.lease import forgotten_claim
-from dcf.core.model import Lease, RunStatus, StateDoc, Status
+from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
 from dcf.core.notices import NoticeKind, stop_notices, tell_parent
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.refusals import run_over
 from dcf.core.run_timeouts import NOT_PAUSED
 from dcf.core.transition import Transition
 from dcf.core.unit_progress import WELL, close_group, end_if_done, settle
-from dcf.core.unit_refusals import not_growing, units_open, unknown_unit
+from dcf.core.unit_refusals import not_growing, still_open, units_open, unknown_unit
 from dcf.core.units import Units
 from dcf.errors import InvalidArgument
 from dcf.values.digest import content_fingerprint
@@ -32,6 +35,9 @@ MOST_POINTS: Final = 50
 LONGEST_POINT: Final = 1_000
 MAX_METRICS: Final = 8_000
 """Most bytes of the metrics of a close."""
+
+MAX_OUTPUT: Final = 256 * 1024
+"""Most bytes of the output of a close, as of the output of a state."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -52,18 +58,23 @@ class Seal:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Close:
-    """Request to end a run, with what is to be kept of it. `force`: although units are open."""
+    """Request to end a run, with what is to be kept of it. `force`: although units have failed or, if it did, are open.
+
+    The run has `output` from then on, if there is one.
+    """
 
     status: RunStatus = RunStatus.SUCCEEDED
     summary: str | None = None
     achievements: tuple[str, ...] = ()
     limitations: tuple[str, ...] = ()
     metrics: Json = None
+    output: Mapping[str, Json] | None = None
     force: bool = False
 
     def arguments(self) -> dict[str, Json]:
         """Return what is asked for, for its fingerprint."""
-        return {"status": self.status.value, **self.told(), "force": self.force}
+        output = {} if self.output is None else {"output": dict(self.output)}
+        return {"status": self.status.value, **self.told(), **output, "force": self.force}
 
     def told(self) -> dict[str, Json]:
         """Return what the run keeps of it."""
@@ -93,6 +104,14 @@ def read_metrics(given: Json, *, name: str = "metrics_json") -> dict[str, Json] 
     found = None if given is None else parse(given, name=name, max_bytes=MAX_METRICS)
     if given is not None and not isinstance(found, dict):
         raise InvalidArgument(f"{name} is not an object.", 'Send {"tests": 12}.')
+    return found
+
+
+def read_run_output(given: Json, *, name: str = "output_json") -> dict[str, Json] | None:
+    """Read the output of a close, as text or native, if there is any; raise InvalidArgument for no object."""
+    found = None if given is None else parse(given, name=name, max_bytes=MAX_OUTPUT)
+    if given is not None and not isinstance(found, dict):
+        raise InvalidArgument(f"{name} is not an object.", 'Send {"summary": "All of it is done."}.')
     return found
 
 
@@ -205,12 +224,14 @@ def _close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Def
     if meta.status is not RunStatus.RUNNING:
         return _closed_before(snapshot, wish, meta.status)
     left = [name for name, doc in snapshot.states.items() if _is_left(name, doc, wish, units)]
-    if left and not wish.force:
-        return Decision(answer=units_open(left, len(left)))
+    refusal = _unless_closable(snapshot, meta, wish, units, growth, left)
+    if refusal is not None:
+        return Decision(answer=refusal)
     now, status = snapshot.now, wish.status.value
     closing = {**wish.told(), "of": content_fingerprint(wish.arguments()), "at": to_text(now)}
     patch: dict[str, Json] = {"status": status, "finished_at": to_text(now), "closing": closing}
     patch |= {"cause": wish.summary} if wish.status is RunStatus.FAILED else {}
+    patch |= {} if wish.output is None else {"output": wish.output}
     patch |= NOT_PAUSED if meta.is_paused else {}
     told = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=now, reason=status)
     event = Event(type="RunClosed", data=request.told(status=status, left=len(left)))
@@ -224,6 +245,27 @@ def _close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Def
         ),
         remaining=Remaining(run_over=True),
     )
+
+
+def _unless_closable(
+    snapshot: Snapshot, meta: Meta, wish: Close, units: Units, growth: Growth, left: Sequence[str]
+) -> Refusal | None:
+    """Refuse a close while units have not ended as it needs it, and a success over anything that is open."""
+    if left and not wish.force:
+        return units_open(left, len(left))
+    if wish.status is not RunStatus.SUCCEEDED:
+        return None
+    if meta.blocked_by:
+        return issues_open(meta.blocked_by)
+    still = [name for name, doc in snapshot.states.items() if _is_open(name, doc, units, growth)]
+    return still_open(still, len(still)) if still else None
+
+
+def _is_open(name: str, doc: StateDoc, units: Units, growth: Growth) -> bool:
+    """Return True for a unit that has not ended, and for a group to which units may still be added."""
+    if units.by_name[name].is_group:
+        return doc.status not in WELL and not growth.is_sealed(name)
+    return not doc.status.is_terminal
 
 
 def _closed_before(snapshot: Snapshot, wish: Close, status: RunStatus) -> RunDecision:

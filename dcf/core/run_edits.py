@@ -24,8 +24,8 @@ _META_FIXED: Final = frozenset(
     {
         "workflow_id", "workflow_name", "schema_version", "definition_sha256", "created_at", "created_by", "start_at",
         "terminal_states", "states", "deps", "status", "input", "deadline", "started_at", "finished_at", "clock_due_at",
-        "paused_at", "blocked_by", "finalized_at", "output", "error", "cause", "tags", "rerun_of", "reruns", "retried",
-        "project", "for_anybody", "paused_because", "definition_ref",
+        "paused_at", "blocked_by", "held_end", "finalized_at", "output", "error", "cause", "tags", "rerun_of", "reruns",
+        "retried", "project", "for_anybody", "paused_because", "definition_ref", "agents_counted_at",
     }
 )  # fmt: skip
 _STATE_FREE: Final = frozenset({"attempts", "last_error", "not_before", "deadline", "heartbeat_s"})

@@ -14,7 +14,7 @@ from dcf.asl.states import Task
 from dcf.asl.surroundings import KeptSignal
 from dcf.core.decision import Changes, Decision, Event, Snapshot
 from dcf.core.definition import Definition
-from dcf.core.model import RunStatus
+from dcf.core.model import RunStatus, StateDoc
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.outside import Conclusion, concluded, why_not
 from dcf.core.outside_refusals import no_such_signal, signals_full, states_moved, too_large_signal
@@ -95,11 +95,10 @@ def _keep(snapshot: Snapshot, request: RunRequest, signal: Signal, seen: int, de
         return Decision(answer=run_over(_status(snapshot)))
     if signals.waits != seen:
         return Decision(answer=MOVED)
-    refusal = _unless_awaited(definition, signal.name) or _unless_full(signals, signal)
-    if refusal is not None:
-        return Decision(answer=refusal)
-    number = signals.received + 1
-    kept = KeptSignal(number=number, name=signal.name, payload=signal.payload, at=now)
+    after = with_kept(signals, signal, now, definition.machine)
+    if isinstance(after, Refusal):
+        return Decision(answer=after)
+    number = after.received
     answer: dict[str, Json] = {
         "run_status": RunStatus.RUNNING.value,
         "signal": signal.name,
@@ -110,10 +109,34 @@ def _keep(snapshot: Snapshot, request: RunRequest, signal: Signal, seen: int, de
     return Decision(
         answer=RunAnswer(answer=answer, at=now),
         changes=Changes(
-            signals=[replace(signals, received=number, kept=(*signals.kept, kept))],
+            signals=[after],
             events=[_received(request, signal, number, kept=True)],
         ),
     )
+
+
+def with_kept(signals: Signals, signal: Signal, now: int, machine: Machine) -> Signals | Refusal:
+    """Return the signals of the run with this one among those that are kept; refuse one that no state can ever take."""
+    refusal = _unless_awaited(machine, signal.name) or _unless_full(signals, signal)
+    if refusal is not None:
+        return refusal
+    number = signals.received + 1
+    new = KeptSignal(number=number, name=signal.name, payload=signal.payload, at=now)
+    return replace(signals, received=number, kept=(*signals.kept, new))
+
+
+def longest_waiting(docs: Mapping[str, StateDoc], inputs: Mapping[str, Json], name: str) -> tuple[str, int] | None:
+    """Return the state that has waited for the signal for longest, with its epoch; None if none of these waits."""
+    found = [
+        (doc.started_at or 0, path, doc.lease.epoch)
+        for path, doc in docs.items()
+        if doc.waits_outside and doc.kind == "Signal" and _name_in(inputs.get(path)) == name
+    ]
+    return min(found)[1:] if found else None
+
+
+def _name_in(given: Json) -> Json:
+    return given.get("name") if isinstance(given, dict) else None
 
 
 def awaited_names(machine: Machine) -> Iterator[str | None]:
@@ -123,8 +146,8 @@ def awaited_names(machine: Machine) -> Iterator[str | None]:
             yield literal_name(state.flow.parameters)
 
 
-def _unless_awaited(definition: Definition, name: str) -> Refusal | None:
-    names = set(awaited_names(definition.machine))
+def _unless_awaited(machine: Machine, name: str) -> Refusal | None:
+    names = set(awaited_names(machine))
     if None in names or name in names:
         return None
     return no_such_signal(name, sorted(known for known in names if known is not None))

@@ -105,8 +105,13 @@ class Transition:
                 self.fail_run(failure.error, failure.cause, failure.state)
 
     def succeed_run(self, output: Json) -> None:
-        """Record that the run succeeded."""
-        self._end(RunStatus.SUCCEEDED, {"output": output}, Event(type="RunSucceeded"))
+        """Record that the run succeeded; while an issue blocks it, that it will once the last one is resolved."""
+        if not self.meta.blocked_by:
+            self._end(RunStatus.SUCCEEDED, {"output": output}, Event(type="RunSucceeded"))
+            return
+        self.writes.meta["held_end"] = {"output": output}
+        issues: list[Json] = [one.issue for one in self.meta.blocked_by]
+        self.writes.events.append(Event(type="RunEndHeld", data={"issues": issues}))
 
     def fail_run(self, error: str | None, cause: str | None, state: str | None = None) -> None:
         """Record that the run failed, and in which state, if it was one."""

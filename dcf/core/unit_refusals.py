@@ -6,7 +6,7 @@ dependency_cycle      units that would wait for each other for ever
 sealed                a group, or a run, to which nothing may be added any more
 too_many_units        more than a run, a group or a dependency may have
 parent_ended          a unit below one that has ended
-units_open            not everything has ended well
+units_open            not everything has ended well, or a run would succeed over what is open
 not_growing           a run with a closed graph
 grows                 what is not done with a run that grows
 invalid_transition    what cannot be done to a unit that stands like this
@@ -154,12 +154,25 @@ def children_open(name: str, left: int) -> Refusal:
 
 def units_open(names: Sequence[str], total: int) -> Refusal:
     """Refuse because not everything has ended well."""
-    shown = ", ".join(f"'{clip(name)}'" for name in names[:_NAMED])
     return Refusal(
         code="units_open",
-        message=f"{total} of its units have not ended well: {shown}{', ...' if total > len(names[:_NAMED]) else ''}.",
-        hint="Let them end, try failed ones again (retry_unit), skip what is not needed (resolve_state); or force.",
+        message=f"{total} of its units have not ended well: {_first(names, total)}.",
+        hint="Let them end, try failed ones again (retry_unit), or skip what is not needed (resolve_state).",
     )
+
+
+def still_open(names: Sequence[str], total: int) -> Refusal:
+    """Refuse that a run succeeds over units that have not ended, or over groups that more may be added to."""
+    return Refusal(
+        code="units_open",
+        message=f"A run does not succeed while units or groups of it are open: {_first(names, total)}.",
+        hint="Let units end or skip them (resolve_state), and seal groups (seal_group); or close the run as failed.",
+    )
+
+
+def _first(names: Sequence[str], total: int) -> str:
+    shown = ", ".join(f"'{clip(name)}'" for name in names[:_NAMED])
+    return f"{shown}{', ...' if total > len(names[:_NAMED]) else ''}"
 
 
 def cannot(name: str, doc: StateDoc, wanted: str, hint: str) -> Refusal:

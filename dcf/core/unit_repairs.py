@@ -118,6 +118,8 @@ def _rewind(snapshot: Snapshot, request: RunRequest, name: str, definition: Defi
         told = request.told(epoch=step.epoch, was=one.status.value, unit=name, **_output(snapshot, path))
         step.writes.events.append(Event(type="UnitRewound", state=path, data=told))
     step.writes.growth.append(growth)
+    if (snapshot.meta_document or {}).get("held_end") is not None:
+        step.writes.meta["held_end"] = None
     for path in undone:  # a parent does not wait for what is below it, to begin
         if step.writes.states[path].is_ready and not units.by_name[path].is_group:
             open_unit(step, path, step.writes.states[path], None)

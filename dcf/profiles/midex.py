@@ -28,7 +28,7 @@ from dcf.profiles.midex_words import (
     step,
 )
 from dcf.profiles.profile import Failure, Native, NotDone, Profile, Toolbox, refuse
-from dcf.values.json_text import Json, dump
+from dcf.values.json_text import Json
 
 _BOX: Final = Toolbox()
 _TAG: Final = "midex"
@@ -85,18 +85,22 @@ async def resume_execution(native: Native, args: calls.ResumeExecutionCall) -> J
 
 @_BOX.tool(calls.CompleteExecutionCall, Scope.PLAN, Scope.WORK)
 async def complete_execution(native: Native, args: calls.CompleteExecutionCall) -> Json:
-    """Close the run; an output must fulfil its contract, and is kept in the journal."""
+    """Close the run with its output, in one call: a refused close does not keep the output."""
     run, meta = args.execution_id, await _meta(native, args.execution_id)
     wanted = "completed" if args.error is None else "failed"
     if args.output is not None and args.error is None:
         await _check(native, meta, "WorkflowOutput", args.output)
-    if check_move(meta, wanted):
-        if args.output is not None:
-            await _keep_output(native, run, args.output)
-        summary = args.error or str((args.output or {}).get("summary") or "Completed.")
-        await native.call(
-            "close_run", workflow_id=run, status=_ENDED[wanted], summary=summary, force=wanted == "failed"
-        )
+    if not check_move(meta, wanted):
+        _check_same(meta, args.output)
+        return {"success": True}
+    await native.call(
+        "close_run",
+        workflow_id=run,
+        status=_ENDED[wanted],
+        summary=args.error or str((args.output or {}).get("summary") or "Completed."),
+        output_json=args.output,
+        force=wanted == "failed",
+    )
     return {"success": True}
 
 
@@ -249,15 +253,15 @@ async def _check(native: Native, meta: Mapping[str, Json], name: str, value: Jso
     check_contract(name, await contract_of(native, name, meta.get("project")), value, "output")
 
 
-async def _keep_output(native: Native, run: str, output: Mapping[str, Json]) -> None:
-    await native.call(
-        "put_artifact",
-        workflow_id=run,
-        name="output",
-        content_type="json",
-        content=dump(dict(output)),
-        artifact_id="workflow-output",
-    )
+def _check_same(meta: Mapping[str, Json], output: Mapping[str, Json] | None) -> None:
+    """Raise NotDone if an execution that is over has another output than this one."""
+    if output is not None and dict(output) != meta.get("output"):
+        raise refuse(
+            "conflict",
+            f"The execution is {execution_state(meta)} with another output, which stays.",
+            "Send the same output again, or none; nothing was changed.",
+            "output",
+        )
 
 
 async def _unit(native: Native, run: Grown, name: str, args: calls.StartStepCall) -> dict[str, Json]:

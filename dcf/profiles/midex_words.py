@@ -84,6 +84,7 @@ def execution(meta: Mapping[str, Json]) -> dict[str, Json]:
         "createdAt": meta.get("created_at"),
         "updatedAt": ended or meta.get("paused_at") or meta.get("started_at") or meta.get("created_at"),
         **({"timeoutAt": meta["deadline"]} if meta.get("deadline") else {}),
+        **({"output": meta["output"]} if meta.get("output") is not None else {}),
     }
 
 

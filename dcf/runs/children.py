@@ -8,7 +8,7 @@ started in the name of who created its parent, whoever let the parent come that 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from dcf.asl.child_input import read_child_input
 from dcf.asl.resources import FOR_CALLBACK
@@ -36,9 +36,6 @@ from dcf.store.authors import authored_by
 from dcf.store.outbox import NOTHING_TOLD, Outbox, OutboxEntry
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
-
-NOT_THERE: Final = "StepFunctions.StateMachineDoesNotExistException"
-"""Error of a state whose definition is not kept, as on AWS."""
 
 AccountOf: TypeAlias = Callable[[str], Account | Refusal | None]
 """Returns the account of who created a run; a refusal if that key may start no runs, None where there are no quotas."""
@@ -131,7 +128,8 @@ class Children:
         except StateError as error:
             self._conclude(link, document, children.failed(link, error.error, error.cause))
         except (UnknownDefinition, InvalidDefinition) as error:
-            self._conclude(link, document, children.failed(link, NOT_THERE, f"{asked.reference}: {error.message}"))
+            cause = f"{asked.reference}: {error.message}"
+            self._conclude(link, document, children.failed(link, children.NOT_THERE, cause))
         except InvalidArgument as error:
             self._conclude(link, document, children.failed(link, children.REFUSED, f"{error.message} {error.hint}"))
         if isinstance(answer, Refusal) and answer != run_moved(link.run):  # it does not wait any more, if it is that

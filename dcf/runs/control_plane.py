@@ -303,19 +303,19 @@ class ControlPlane:
         committed = self.transactions.by_definition(workflow_id, lambda _: Reads(whole_meta=True), decide)
         self.follow_ups.after(workflow_id, committed)
 
-    def finalize(self, workflow_id: str, request: finalization.Finalize) -> Finalized:
+    def finalize(self, workflow_id: str, request: finalization.Finalize) -> Finalized | Refusal:
         """Close the run and write its audit record, once. A repetition closes what a crashed server left open."""
 
         def reads(run: Run) -> Reads:
             return Reads(states=run.definition.paths, whole_meta=True, audit=True, usage=True)
 
-        def decide(_: Run, snapshot: Snapshot) -> Decision[Finalized]:
+        def decide(_: Run, snapshot: Snapshot) -> Decision[Finalized | Refusal]:
             return finalization.finalize(snapshot, request)
 
-        answer = self.transactions.by_definition(workflow_id, reads, decide).answer
-        if request.close_open_states:
+        done: Committed[Finalized | Refusal] = self.transactions.by_definition(workflow_id, reads, decide)
+        if request.close_open_states and isinstance(done.answer, Finalized):
             self.skip_unreached(workflow_id)  # open states in scopes: `meta` fences them
-        return answer
+        return done.answer
 
     def skip_unreached(self, workflow_id: str) -> None:
         """Mark as skipped the states that an ended run never reached. Safe to repeat, by any process."""

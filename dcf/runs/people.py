@@ -92,7 +92,7 @@ class People:
         except StateError:
             return None  # the decision says what is wrong with it
         found, run = dict[str, str](), workflow_id
-        led = led_here(self._plane.run(workflow_id).definition, path)
+        led = led_here(self._plane.run(workflow_id).definition.machine, path)
         for _ in range(_MOST_RERUNS):
             producers = self._read(run, Producers(path, led))
             found = {**producers.found, **found}

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from dcf.asl.signals import NAME_RULE, is_signal_name
 from dcf.core import needs, signalling
 from dcf.core.decision import Decision, Reads, Snapshot
+from dcf.core.model import StateDoc
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.refusals import unless_full
 from dcf.core.scopes import fenced, with_scopes
@@ -91,20 +92,11 @@ class SignalSending:
 
     def _waiting(self, workflow_id: str, name: str) -> tuple[str, int] | None:
         """Return the state that has waited for the signal for longest, with its epoch; None if none waits."""
-        paths, found = self._store.open_states(workflow_id), list[tuple[int, str, int]]()
+        paths, waiting, inputs = self._store.open_states(workflow_id), dict[str, StateDoc](), dict[str, Json]()
         for start in range(0, len(paths), _AT_ONCE):
             page = paths[start : start + _AT_ONCE]
             states = fenced(self._store.read(workflow_id, Reads(states=with_scopes(page)))).states
-            waiting = {path: doc for path in page if (doc := states.get(path)) and doc.kind == "Signal"}
-            waiting = {path: doc for path, doc in waiting.items() if doc.waits_outside}
-            given = self._store.read(workflow_id, Reads(inputs=tuple(waiting))).inputs if waiting else {}
-            found += [
-                (doc.started_at or 0, path, doc.lease.epoch)
-                for path, doc in waiting.items()
-                if _name_in(given.get(path)) == name
-            ]
-        return min(found)[1:] if found else None
-
-
-def _name_in(given: Json) -> Json:
-    return given.get("name") if isinstance(given, dict) else None
+            found = {path: doc for path in page if (doc := states.get(path)) and doc.kind == "Signal"}
+            waiting |= found
+            inputs |= self._store.read(workflow_id, Reads(inputs=tuple(found))).inputs if found else {}
+        return signalling.longest_waiting(waiting, inputs, name)

@@ -116,7 +116,9 @@ class Usages:
         issue = _issue_of(self._plane.read(workflow_id, (), whole_meta=False))
         while True:
             journal = () if issue is None else (issue,)
-            reads = Reads(run_receipts=(request.key,), open_states=(0, _ALL), usage=True, journal=journal)
+            reads = Reads(
+                run_receipts=(request.key,), open_states=(0, _ALL), usage=True, journal=journal, whole_meta=True
+            )
             decide = partial(_decide, request=request, change=change, issue=issue)
             committed: Committed[RunAnswer | Refusal | More | _OtherIssue]
             committed = self._plane.transactions.on_run(workflow_id, reads, decide)
@@ -163,9 +165,9 @@ class Usages:
 
         def decide(snapshot: Snapshot) -> Decision[None]:
             by = current_author() or AUTHOR
-            return Decision(answer=None, changes=budgets.unblock_for_project(snapshot, issues, reason, by))
+            return budgets.unblock_for_project(snapshot, issues, reason, by)
 
-        reads = Reads(open_states=(0, _ALL), journal=issues)
+        reads = Reads(open_states=(0, _ALL), journal=issues, whole_meta=True)
         self._plane.follow_ups.after(workflow_id, self._plane.transactions.on_run(workflow_id, reads, decide))
 
 

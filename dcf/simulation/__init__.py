@@ -4,7 +4,8 @@ For trying out workflows and for tests: nothing is stored and no agent is called
 may be random, and must never change the result.
 """
 
+from dcf.simulation.due import SimulatedSignal, read_signals
 from dcf.simulation.given import GivenFiles, Mocks
 from dcf.simulation.run import simulate
 
-__all__ = ["GivenFiles", "Mocks", "simulate"]
+__all__ = ["GivenFiles", "Mocks", "SimulatedSignal", "read_signals", "simulate"]

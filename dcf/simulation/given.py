@@ -12,9 +12,7 @@ from typing import Final, TextIO, TypeAlias
 
 from dcf.asl.briefs import TaskBrief
 from dcf.asl.item_sources import Listed, missing, name_of
-from dcf.asl.machine import Machine
-from dcf.asl.places import resolve
-from dcf.asl.states import Task
+from dcf.asl.resources import Kind
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import MAX_BYTES, Json, check
 from dcf.values.records import record
@@ -38,7 +36,7 @@ class AskedTask:
     """A Task that is to be answered: its name and path, its input, and which attempt of which visit this is.
 
     `visit` is a number that grows with each visit; `at` is the virtual time in microseconds. `brief`
-    is what the Task tells its worker.
+    is what the Task tells its worker. `kind` says who ends it (`asl/resources.py`): an agent ("work"), or others.
     """
 
     name: str
@@ -50,6 +48,7 @@ class AskedTask:
     timeout_s: int | None = None
     heartbeat_s: int | None = None
     brief: TaskBrief | None = None
+    kind: Kind = "work"
 
 
 class Answers:
@@ -59,15 +58,18 @@ class Answers:
         self._left = {name: list(answers) for name, answers in _read(mocks).items()}
 
     def take(self, task: AskedTask) -> Answer:
-        """Return the next answer of a Task to its input; a Task without answers returns its input."""
+        """Return the next answer of a Task to its input.
+
+        Without answers, an agent's Task returns its input, and one that waits for something outside waits.
+        """
         name, given = task.name, task.given
         answers = self._left.get(name, [])
         exact = next((answer for answer in answers if "input" in answer and answer["input"] == given), None)
         answer = exact or (answers[0] if answers else None)
         if answer is None:
-            return {"output": given}
+            return {"output": given} if task.kind == "work" else {"never": True}
         answers.remove(answer)
-        if "output" in answer:
+        if "output" in answer and task.kind == "work":
             refuse_misfit(task, answer["output"])
         return answer
 
@@ -83,12 +85,6 @@ def refuse_misfit(task: AskedTask, output: Json) -> None:
         )
 
 
-def brief_at(machine: Machine, path: str) -> TaskBrief | None:
-    """Return what the Task at a path tells its worker; None if it says nothing."""
-    state = resolve(machine, path).state
-    return state.brief if isinstance(state, Task) else None
-
-
 def _read(mocks: Mocks) -> dict[str, list[Answer]]:
     """Check the answers and return them as arrays; a single answer need not be in one."""
     given = check(mocks, name="mocks", max_bytes=_ALL_MOCKS_BYTES)
@@ -101,7 +97,7 @@ def _read(mocks: Mocks) -> dict[str, list[Answer]]:
                 raise _wrong(f"An answer of the Task '{name[:80]}' is none.")
             if not (_is_words(answer.get("error")) and _is_words(answer.get("cause"))):
                 raise _wrong(f"The error and the cause of the Task '{name[:80]}' must be strings.")
-            if not (_is_time(answer.get("after", 0))):
+            if not (is_time(answer.get("after", 0))):
                 raise _wrong(f"`after` of the Task '{name[:80]}' must be a number of seconds.")
     return found
 
@@ -110,7 +106,8 @@ def _is_words(value: Json) -> bool:
     return value is None or isinstance(value, str)
 
 
-def _is_time(value: Json) -> bool:
+def is_time(value: Json) -> bool:
+    """Return True for a number of seconds that a simulation can let pass."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LONGEST_S
 
 

@@ -19,6 +19,7 @@ from dcf.asl.steps import (
     Paused,
     Retried,
     Step,
+    TakenSignal,
 )
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
@@ -42,7 +43,7 @@ class Trace:
             case Passed():
                 self._enter(step.path, step.input, visited)
                 self._tell("exited", step.path, output=step.output)
-            case OpenTask() | OpenWait() | OpenScope() | NeedItems() | Entered():
+            case OpenTask() | OpenWait() | OpenScope() | NeedItems() | Entered() | TakenSignal():
                 self._enter(step.path, step.entry.raw, visited)
             case Paused():
                 self.paused.add(step.path)

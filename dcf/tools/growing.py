@@ -14,7 +14,7 @@ from dcf.core.grown import grown_definition
 from dcf.core.model import RunStatus
 from dcf.core.opening import LONGEST_TITLE, OpenRequest
 from dcf.core.operations import RunAnswer
-from dcf.core.run_closing import LONGEST_SUMMARY, Close, Seal, read_metrics, read_points
+from dcf.core.run_closing import LONGEST_SUMMARY, Close, Seal, read_metrics, read_points, read_run_output
 from dcf.core.starting import check_tags
 from dcf.core.unit_syntax import read_units
 from dcf.errors import Forbidden, InvalidArgument
@@ -312,7 +312,10 @@ def _reopened(args: _OnUnit, answer: RunAnswer | Refusal) -> UnitReopened:
 
 
 class CloseRun(Arguments):
-    """End a run that grows, with a summary. Refused while units have not ended well, unless forced."""
+    """End a run that grows, with a summary. Refused while units have not ended well, unless forced.
+
+    It never succeeds while a unit, a group or a blocking issue is open; it can be closed as failed.
+    """
 
     workflow_id: WorkflowId
     status: Literal["succeeded", "failed", "partial", "cancelled"] = Field(
@@ -322,7 +325,12 @@ class CloseRun(Arguments):
     achievements: Texts | None = Field(default=None, description="List of texts.", json_schema_extra=UNLISTED)
     limitations: Texts | None = Field(default=None, description="List of texts.", json_schema_extra=UNLISTED)
     metrics_json: JsonObject | None = Field(default=None, description="Any numbers.", json_schema_extra=UNLISTED)
-    force: bool = Field(default=False, description="Although units are open: they are cancelled.")
+    output_json: JsonObject | None = Field(
+        default=None, description="The output of the run.", json_schema_extra=UNLISTED
+    )
+    force: bool = Field(
+        default=False, description="Although units failed or, unless it succeeds, are open: those are cancelled."
+    )
     request_id: RequestId = None
     reason: Reason = None
 
@@ -354,6 +362,7 @@ def close_run(app: Application, args: CloseRun) -> RunWasClosed:
         achievements=read_points(args.achievements, name="achievements"),
         limitations=read_points(args.limitations, name="limitations"),
         metrics=read_metrics(args.metrics_json),
+        output=read_run_output(args.output_json),
         force=args.force,
     )
     answer = app.growing.close_run(args.workflow_id, wish, reason=args.reason, request_id=args.request_id)

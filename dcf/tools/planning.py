@@ -1,6 +1,5 @@
 """Tools of the planner: create a run and finalize it. They only parse arguments, call, and format the answer."""
 
-from dataclasses import asdict
 from typing import Any, Literal
 
 from pydantic import Field
@@ -11,8 +10,10 @@ from dcf.core.answers import Created
 from dcf.core.codec import read_meta
 from dcf.core.creation import Create
 from dcf.core.definition import Definition, read_given
+from dcf.core.dismissals import NOBODY
 from dcf.core.finalization import Finalize
 from dcf.core.model import Meta, RunStatus
+from dcf.core.stored_values import object_of
 from dcf.runs.starting import id_for
 from dcf.tools.beginnings import AGENTS_MAP, WORKFLOW, WORKFLOW_FORMS, defaulted, next_calls, warnings_of
 from dcf.tools.callers import current_caller, require_planner
@@ -196,22 +197,24 @@ def finalize_workflow(app: Application, args: FinalizeWorkflow) -> WorkflowFinal
         note=args.finalize_note,
     )
     closed = app.closing.close(request, delete_agents=args.delete_worker_agents, preserve_planner=args.preserve_planner)
-    audit, agents = dict(closed.audit), [asdict(one) for one in closed.agents]
+    if isinstance(closed, Refusal):
+        return refused(WorkflowFinalized, closed, workflow_id=args.workflow_id)
+    audit = dict(closed.audit)
     return WorkflowFinalized(
         status="finalized",
         workflow_id=args.workflow_id,
-        summary=_summary(audit, agents),
-        agents=agents,
+        summary=_summary(audit),
+        agents=[one.as_json() for one in closed.agents],
         warnings=list(closed.warnings),
         audit=audit,
     )
 
 
-def _summary(audit: dict[str, Json], agents: list[dict[str, Json]]) -> dict[str, Json]:
-    deleted = sum(bool(one["deleted"]) for one in agents)
+def _summary(audit: dict[str, Json]) -> dict[str, Json]:
+    agents = object_of(audit.get("agents"))
     return {
         "states": audit.get("counts"),
-        "agents": {"to_delete": len(agents), "deleted": deleted, "delete_errors": len(agents) - deleted},
+        "agents": {name: agents.get(name) for name in NOBODY},
         "final_status": audit.get("final_status"),
         "amsp": None,
     }

@@ -89,7 +89,7 @@ def of_task(row: Mapping[str, Json], now: str) -> InboxItem:
         return _gate(row, shared)
     known = {"workflow_id": run, "state": state, "epoch": row["epoch"]}
     words = ("approve", run, state) if "approve" in shared["choices"] else ("answer", run, state, "CHOICE")
-    line = command(*words, "--as", "NAME")
+    line = command(*words, "--as", "NAME", "--epoch", str(row["epoch"]))
     schema = row.get("schema")
     return InboxItem(
         kind="task", tool="answer_human_task", known=known, chosen="choice", schema=schema, command=line, **shared
@@ -120,7 +120,7 @@ def _gate(row: Mapping[str, Json], shared: dict[str, Any]) -> InboxItem:
         tool="decide_gate",
         known=known,
         chosen="verdict",
-        command=command("decide", run, state, gate, "pass"),
+        command=command("decide", run, state, gate, "pass", "--content-sha256", str(row["content_sha256"])),
         form_name=CRITERIA,
         **shared,
     )

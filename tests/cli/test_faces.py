@@ -122,7 +122,6 @@ SAID_AS: Final[Mapping[str, tuple[str, ...]]] = {
 
 _WHOLE: Final = "a command reads or writes the whole, with no parts that a model's answer needs"
 _AGENTS: Final = "only an agent at work has it to say"
-_DRAWN: Final = "the command reads what it decides on itself"
 _GAP: Final = "not offered yet"
 
 WITHOUT: Final[Mapping[str, Mapping[str, str]]] = {
@@ -131,7 +130,7 @@ WITHOUT: Final[Mapping[str, Mapping[str, str]]] = {
     "inbox": {"project": _GAP},
     "add": dict.fromkeys(("agent_id", "lease_token", "lease_ttl_s"), _AGENTS),
     "gates": dict.fromkeys(("agent_id", "cursor", "group", "limit", "project"), _GAP),
-    "decide": {"content_sha256": _DRAWN, "duration_s": _AGENTS, "output_tail": _AGENTS},
+    "decide": {"duration_s": _AGENTS, "output_tail": _AGENTS},
     "schedule list": {"cursor": _WHOLE, "limit": _WHOLE},
     "schedule trigger": {"action": "each action is a command"},
     "agents add": {"new_key": "`dcf agents rotate` makes it", "platform": "it has one value"},

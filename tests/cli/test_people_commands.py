@@ -3,6 +3,9 @@
 import json
 from typing import Any
 
+import pytest
+
+from dcf.cli import asking as asking_first
 from dcf.core.model import RunStatus
 from tests.cli.conftest import Dcf
 from tests.support.tables import rows
@@ -22,6 +25,35 @@ def asking(world: World, **more: Any) -> str:
     return world.create({"workflow_name": "asking", "asl": {"StartAt": "Ask", "States": {"Ask": ask}}})
 
 
+def epoch_of(dcf: Dcf, run: str) -> str:
+    return str(json.loads(dcf("inbox", run, "Ask", "--json").stdout)[0]["epoch"])
+
+
+@rows("words", [("approve",), ("reject",), ("answer", "approve")])
+def test_an_answer_is_about_the_visit_that_was_read(dcf: Dcf, world: World, words: tuple[str, ...]) -> None:
+    run = asking(world)
+    answered = (words[0], run, "Ask", *words[1:], "--as", "alice")
+    unread = dcf(*answered)
+    assert (unread.exit_code, "--epoch" in unread.stderr) == (2, True)
+    another = dcf(*answered, "--epoch", int(epoch_of(dcf, run)) - 1)
+    assert (another.exit_code, "moved on" in another.stderr) == (1, True)
+    assert world.run_status(run) is RunStatus.RUNNING
+    assert dcf(*answered, "--epoch", epoch_of(dcf, run)).exit_code == 0
+    assert world.run_status(run) is RunStatus.SUCCEEDED
+
+
+def test_on_a_terminal_the_task_is_shown_before_the_answer_is_asked_for(
+    dcf: Dcf, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking_first, "can_ask", lambda: True)
+    run = asking(world)
+    refused = dcf("approve", run, "Ask", "--as", "alice", stdin="n\n")
+    assert ("Look at the total." in refused.stderr, '"total": 7' in refused.stderr) == (True, True)
+    assert (refused.exit_code, world.run_status(run)) == (1, RunStatus.RUNNING)
+    done = dcf("approve", run, "Ask", "--as", "alice", "--json", stdin="y\n")
+    assert json.loads(done.stdout.partition("\n")[2])["choice"] == "approve"
+
+
 def test_the_inbox_lists_what_waits_for_somebody(dcf: Dcf, world: World) -> None:
     run = asking(world, to=["anna", {"group": "painters"}])
     line = next(line for line in dcf("inbox", "--for", "anna").stdout.splitlines() if line.startswith(run))
@@ -39,18 +71,19 @@ def test_one_task_is_shown_whole_with_the_commands_that_answer_it(dcf: Dcf, worl
     shown = dcf("inbox", run, "Ask").stdout
     for told in ("Approve the order", "Look at the total.", "It is in euros.", '"total": 7'):
         assert told in shown
-    assert f"dcf approve {run} Ask --as NAME" in shown
-    assert f"dcf answer {run} Ask defer --comment WHY --as NAME" in shown
+    assert f"dcf approve {run} Ask --as NAME --epoch {epoch_of(dcf, run)}" in shown
+    assert f"dcf answer {run} Ask defer --comment WHY --as NAME --epoch {epoch_of(dcf, run)}" in shown
 
 
 def test_a_person_approves_and_the_next_is_told_who_did(dcf: Dcf, world: World) -> None:
     run = asking(world)
-    done = dcf("approve", run, "Ask", "--as", "alice", "-m", "right", "--answer", '{"paid": true}')
+    read = ("--epoch", epoch_of(dcf, run))
+    done = dcf("approve", run, "Ask", "--as", "alice", "-m", "right", "--answer", '{"paid": true}', *read)
     assert done.stdout.startswith(f"alice answered Ask of {run}: approve. The run is succeeded")
     output = world.meta(run)["output"]
     assert (output["comment"], output["answer"], output["answered_by"]) == ("right", {"paid": True}, "alice")
     assert "approve, by alice" in dcf("show", run).stdout
-    late = dcf("reject", run, "Ask", "--as", "bob", "--group", "finance")
+    late = dcf("reject", run, "Ask", "--as", "bob", "--group", "finance", *read)
     assert late.exit_code == 1
     assert "already_answered: State 'Ask' was answered by 'alice' with 'approve'" in late.stderr
     assert "nothing waits" in dcf("inbox", run).stdout.lower()
@@ -61,25 +94,18 @@ def test_a_person_approves_and_the_next_is_told_who_did(dcf: Dcf, world: World) 
 
 def test_a_person_of_a_group_takes_another_choice(dcf: Dcf, world: World) -> None:
     run = asking(world)
-    refused = dcf("answer", run, "Ask", "defer", "--as", "carol", "--group", "finance")
+    words = ("answer", run, "Ask", "defer", "--as", "carol", "--group", "finance", "--epoch", epoch_of(dcf, run))
+    refused = dcf(*words)
     assert "invalid_answer" in refused.stderr
-    told = json.loads(
-        dcf(
-            *("answer", run, "Ask", "defer", "--as", "carol", "--group", "finance", "--comment", "later", "--json"),
-            *("--request-id", "r1"),
-        ).stdout
-    )
+    told = json.loads(dcf(*words, "--comment", "later", "--json", "--request-id", "r1").stdout)
     assert (told["choice"], told["answered_by"], told["repeated"]) == ("defer", "carol", False)
-    again = dcf(
-        *("answer", run, "Ask", "defer", "--as", "carol", "--group", "finance", "--comment", "later"),
-        *("--request-id", "r1"),
-    )
+    again = dcf(*words, "--comment", "later", "--request-id", "r1")
     assert "by an earlier command with this --request-id" in again.stdout
 
 
 def test_somebody_else_is_told_whom_it_is_for(dcf: Dcf, world: World) -> None:
     run = asking(world)
-    refused = dcf("approve", run, "Ask", "--as", "mallory")
+    refused = dcf("approve", run, "Ask", "--as", "mallory", "--epoch", epoch_of(dcf, run))
     assert refused.exit_code == 1
     assert "not_asked: State 'Ask' waits for alice or the group finance, not for 'mallory'." in refused.stderr
     assert world.run_status(run) is RunStatus.RUNNING
@@ -124,9 +150,15 @@ def test_a_description_that_cannot_be_followed_is_no_valid_workflow(dcf: Dcf, fi
     assert "a human task has no field 'titel'" in told.output
 
 
-def test_a_simulation_answers_a_human_task_like_any_task(dcf: Dcf, tmp_path: Any) -> None:
-    ask = {"Type": "Task", "Resource": "dcf:human", "Parameters": GIVEN, "End": True}
-    (tmp_path / "w.json").write_text(json.dumps({"StartAt": "Ask", "States": {"Ask": ask}}))
-    (tmp_path / "m.json").write_text(json.dumps({"Ask": {"output": {"choice": "approve"}}}))
-    done = dcf("simulate", tmp_path / "w.json", "--mocks", tmp_path / "m.json", "--json")
-    assert '"approve"' in done.stdout
+def test_a_simulation_answers_a_human_task_by_the_rules_of_a_run(dcf: Dcf, tmp_path: Any) -> None:
+    ask = {"Type": "Task", "Resource": "dcf:human", "Parameters": GIVEN, "Next": "Paid"}
+    paid = {"Type": "Task", "Resource": "dcf:signal", "Parameters": {"name": "paid"}, "End": True}
+    paid["ResultPath"] = "$.paid"
+    (tmp_path / "w.json").write_text(json.dumps({"StartAt": "Ask", "States": {"Ask": ask, "Paid": paid}}))
+    told = ("simulate", tmp_path / "w.json", "--signals", '[{"name": "paid", "payload": 7}]', "--mocks")
+    done = json.loads(dcf(*told, '{"Ask": {"output": {"choice": "approve"}}}', "--json").stdout)
+    assert (done["output"]["choice"], done["output"]["answered_by"], done["output"]["paid"]) == ("approve", "alice", 7)
+    refused = dcf(*told, '{"Ask": {"output": {"choice": "defer"}}}')
+    assert (refused.exit_code, "A run would refuse" in refused.stderr) == (2, True)
+    wrong = dcf("simulate", tmp_path / "w.json", "--signals", '[{"name": "paid", "at": 7}]')
+    assert (wrong.exit_code, "no list of signals" in wrong.stderr) == (2, True)

@@ -286,12 +286,17 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
         with_happening(happening("RunCancelled"), before="StateSucceeded"),
     ),
     (
-        journal_rules.nobody_gets_a_lease_in_a_blocked_run,
+        journal_rules.a_blocked_run_neither_leases_nor_succeeds,
         "a lease in a blocked run",
         with_happening(happening("RunBlocked", issue="j1"), before="LeaseAcquired"),
     ),
     (
-        journal_rules.nobody_gets_a_lease_in_a_blocked_run,
+        journal_rules.a_blocked_run_neither_leases_nor_succeeds,
+        "a blocked run succeeds",
+        with_happening(happening("RunBlocked", issue="j1"), before="RunSucceeded"),
+    ),
+    (
+        journal_rules.a_blocked_run_neither_leases_nor_succeeds,
         "a run goes on that another issue blocks",
         with_happening(
             happening("RunBlocked", issue="j1"),

@@ -251,6 +251,24 @@ async def test_an_aborted_workflow_gives_way_to_the_one_around_it(worker: Profil
     assert (last["resumed_workflow"], last["stack"]) == (None, [])
 
 
+async def test_a_workflow_is_not_complete_while_an_issue_waits_for_a_person(
+    site: Application, connect: Connect
+) -> None:
+    agent = f"agent-{secrets.token_hex(4)}"
+    async with connect(key(site, agent=agent), "deepwork") as client, connect(key(site, agent=agent)) as native:
+        await register(client)
+        await start(client, "small_job", "only")
+        await client.ok("finished_step", outputs=["a.md"])
+        (run,) = (await native.ok("list_runs", tag="deepwork", agent=agent))["runs"]
+        here = {"workflow_id": run["workflow_id"], "agent_id": agent}
+        issue = await native.ok("add_journal_entry", **here, kind="issue", text="Which year?", key="q", blocks=True)
+        for _ in range(2):
+            refused = await client.failed("finished_step", outputs=["b.md"])
+            assert ("Every step of" in refused.text, "Which year?" in refused.text) == (True, True)
+        await native.ok("resolve_issue", **here, issue=issue["entry"], how="This one.")
+        assert (await client.ok("finished_step", outputs=["b.md"]))["status"] == "workflow_complete"
+
+
 async def test_a_workflow_is_started_again_however_often_it_was_before(worker: ProfileClient) -> None:
     for _ in range(6):
         begun = await start(worker, "small_job", "only")

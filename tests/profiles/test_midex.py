@@ -185,6 +185,44 @@ async def test_an_execution_is_completed_with_an_output_that_fulfils_its_contrac
     assert (read["state"], read["error"]) == ("failed", "No way.")
 
 
+async def test_a_refused_completion_keeps_no_output_and_the_last_right_one_stays(client: ProfileClient) -> None:
+    run = await started(client)
+    step = await client.ok("start_step", executionId=run, stepName="analysis")
+    first, last = ({**WORKFLOW_OUTPUT, "summary": text} for text in ("v1", "v2"))
+    refused = await client.failed("complete_execution", executionId=run, output=first)
+    assert "(units_open)" in refused.text
+    details = {"executionId": run, "includeArtifacts": True}
+    read = await client.ok("get_execution_details", **details)
+    assert ("output" in read["execution"], read["artifacts"]) == (False, [])
+    await client.ok("complete_step", stepId=step["id"], output=STEP_OUTPUT)
+    assert await client.twice("complete_execution", executionId=run, output=last) == {"success": True}
+    refused = await client.failed("complete_execution", executionId=run, output=first)
+    assert "(conflict)" in refused.text
+    assert (await client.ok("get_execution_details", **details))["execution"]["output"] == last
+    assert await client.ok("complete_execution", executionId=run) == {"success": True}
+
+
+async def test_an_output_after_an_end_without_one_is_refused(client: ProfileClient) -> None:
+    run = await started(client)
+    await client.twice("complete_execution", executionId=run)
+    refused = await client.failed("complete_execution", executionId=run, output=WORKFLOW_OUTPUT)
+    assert "(conflict)" in refused.text
+
+
+@pytest.mark.parametrize("call", ["complete_execution", "transition_workflow_state"])
+async def test_an_escalated_execution_is_not_completed_before_it_is_resumed(client: ProfileClient, call: str) -> None:
+    run = await started(client)
+    await moved(client, run, "escalated", error="Which currency?")
+    more = {} if call == "complete_execution" else {"newState": "completed"}
+    refused = await client.failed(call, executionId=run, **more)
+    assert "(issues_open)" in refused.text
+    assert "Which currency?" in refused.text
+    assert await state_of(client, run) == "escalated"
+    await client.ok("resume_execution", executionId=run)
+    assert await client.twice(call, executionId=run, **more) == {"success": True}
+    assert await state_of(client, run) == "completed"
+
+
 async def test_offset_without_limit(client: ProfileClient) -> None:
     name = "offsets"
     runs = [await started(client, name) for _ in range(3)]

@@ -260,6 +260,35 @@ async def test_an_open_phase_keeps_the_workflow_open(client: ProfileClient) -> N
     assert refused.json["reason"] == "phase_over"
 
 
+async def test_a_workflow_is_not_completed_over_a_blocker_or_an_open_phase(client: ProfileClient) -> None:
+    workflow, phase = await phase_of(client)
+    task = await task_of(client, phase)
+    raised = {"type": "unclear_requirement", "description": "Which currency?", "resolution": "Asked."}
+    issue = (await client.ok("log_issue", task_id=task, **raised, requires_human_review=True))["issue_id"]
+    await done(client, task)
+    await client.ok("complete_phase", phase_id=phase, status="completed")
+    closing = {"workflow_id": workflow, "status": "completed", "summary": "All."}
+    refused = await client.failed("complete_workflow", **closing)
+    assert refused.json["reason"] == "issues_open"
+    assert issue in refused.json["message"]
+    second = await client.ok("start_phase", workflow_id=workflow, number=2, name="Second")
+    for _ in range(2):
+        assert (await client.failed("complete_workflow", **closing)).json["error"]
+    read = await context(client, workflow, "blockers")
+    assert (read["workflow_status"], read["has_blockers"]) == ("BLOCKED", True)
+    failed = await client.ok("complete_workflow", **{**closing, "status": "failed"})
+    assert (failed["status"], second["status"]) == ("FAILED", "IN_PROGRESS")
+
+
+async def test_a_phase_without_tasks_keeps_the_workflow_open_until_it_is_completed(client: ProfileClient) -> None:
+    workflow, phase = await phase_of(client)
+    closing = {"workflow_id": workflow, "status": "completed", "summary": "All."}
+    refused = await client.failed("complete_workflow", **closing)
+    assert (refused.json["reason"], phase.partition(":")[2] in refused.json["message"]) == ("units_open", True)
+    await client.ok("complete_phase", phase_id=phase, status="completed")
+    assert (await client.ok("complete_workflow", **closing))["status"] == "COMPLETED"
+
+
 async def test_the_context_can_be_filtered_by_agent_and_phase(client: ProfileClient) -> None:
     workflow, phase = await phase_of(client)
     second = (await client.ok("start_phase", workflow_id=workflow, number=2, name="Second"))["phase_id"]

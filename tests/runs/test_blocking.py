@@ -15,7 +15,7 @@ from tests.support.machines import chain, workflow
 from tests.support.scopes import parallel, task
 from tests.support.world import World, new_token
 
-EVERY = Reads(open_states=(0, 1000))
+EVERY = Reads(open_states=(0, 1000), whole_meta=True)
 
 
 def blocked(world: World, run: str, issue: str = "i-1", text: str = "The key is missing.") -> None:
@@ -32,7 +32,8 @@ def unblocked(world: World, run: str, issue: str = "i-1") -> int:
     def decide(snapshot: Snapshot) -> Decision[int]:
         assert snapshot.meta is not None
         writes = Changes()
-        return Decision(answer=unblock(writes, snapshot, snapshot.meta, issue), changes=writes)
+        after = unblock(writes, snapshot, snapshot.meta, issue)
+        return Decision(answer=after.announced, changes=writes, remaining=after.remaining)
 
     committed = world.plane.transactions.on_run(run, EVERY, decide)
     world.plane.follow_ups.after(run, committed)

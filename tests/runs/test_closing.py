@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from dcf.core.answers import Finalized, Updated
-from dcf.core.finalization import Finalize
 from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus, Status
 from dcf.runs.control_plane import ControlPlane
@@ -314,6 +313,6 @@ def test_a_terminal_state_is_not_written_again_by_closing(world: World) -> None:
 
 def test_the_status_that_the_planner_gives_is_the_one_that_counts(world: World) -> None:
     run = world.create(chain("A"))
-    answer = world.plane.finalize(run, Finalize(workflow_id=run, status=RunStatus.FAILED, note="given up"))
+    answer = world.finalize(run, status=RunStatus.FAILED, note="given up")
     assert answer.audit["final_status"] == "failed"
     assert world.run_status(run) == "failed"

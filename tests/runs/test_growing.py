@@ -177,7 +177,7 @@ def test_a_run_that_is_opened_again_under_its_name_is_another(real: World) -> No
     one, other = Server(real), Server(World(connections=real.connections, onlooker=real.onlooker))
     run = one.open({"name": "Old"})
     assert other.world.statuses(run) == {"Old": "pending"}
-    one.close(run, force=True)
+    one.close(run, status=RunStatus.FAILED, force=True)
     assert isinstance(real.retention.delete(run), Deleted)
     one.open({"name": "New"}, run=run)
     assert other.world.statuses(run) == {"New": "pending"}
@@ -270,7 +270,7 @@ def test_a_run_is_opened_within_a_unit_of_another(real: World) -> None:
     assert real.event_types(outer).count("RunNested") == 1
     with pytest.raises(UnknownState):
         server.try_open(real.name(), nested_in=(outer, "Nobody"))
-    server.close(outer, force=True)
+    server.close(outer, status=RunStatus.FAILED, force=True)
     assert code(server.try_open(real.name(), nested_in=(outer, "A"))) == "run_over"
     assert isinstance(server.try_open(inner, nested_in=(outer, "A")), Created), "one that exists is found"
 

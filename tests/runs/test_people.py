@@ -565,6 +565,6 @@ def test_why_says_who_is_waited_for_and_since_when(world: World) -> None:
     assert finding.cause is Cause.WAITING_FOR_PERSON
     assert "waits for alice or the group finance since" in finding.sentence
     assert "Approve the order" in finding.sentence
-    assert finding.remedy.command == f"dcf approve {run} Ask --as alice"
+    assert finding.remedy.command == f"dcf approve {run} Ask --as alice --epoch {world.doc(run, 'Ask').lease.epoch}"
     assert finding.remedy.tool == "answer_human_task"
     assert not finding.stuck

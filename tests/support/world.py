@@ -295,7 +295,9 @@ class World:
         return self.plane.claim(run, Acquire(state="", owner=owner, token=token or new_token(), ttl_s=ttl_s))
 
     def finalize(self, run: str, **options: Any) -> Finalized:
-        return self.plane.finalize(run, Finalize(workflow_id=run, **options))
+        answer = self.plane.finalize(run, Finalize(workflow_id=run, **options))
+        assert isinstance(answer, Finalized), answer
+        return answer
 
     # What is there
 

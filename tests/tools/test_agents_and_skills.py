@@ -9,8 +9,10 @@ import pytest
 from mcp.client import Client
 
 from dcf.application import Application, open_application
+from dcf.errors import PlatformUnavailable
 from dcf.settings import Settings
 from dcf.tools.server import build_server
+from dcf.workforce.crew.workers import Workers
 from tests.support.skill_manifests import REGISTRY, manifest, source, tool
 from tests.support.tables import rows
 from tests.tools.calls import WORKFLOWS, Answer, Tools
@@ -138,9 +140,35 @@ async def test_a_planner_and_two_agents_carry_out_a_run_with_what_the_tools_tell
     final = await tools.ok("finalize_workflow", workflow_id=run_id)
     assert final["summary"]["agents"] == {"to_delete": 2, "deleted": 2, "delete_errors": 0}
     assert {one["agent_id"] for one in final["agents"]} == set(crew["agents_map"].values())
+    counts = {name: final["audit"]["agents"][name] for name in final["summary"]["agents"]}
+    assert counts == final["summary"]["agents"], "the stored record says the same"
     again = await tools.ok("finalize_workflow", workflow_id=run_id)
-    assert again["agents"] == []
+    assert again["warnings"] == ["The run was finalized before; this is the first result."]
+    assert [again[name] for name in ("summary", "agents", "audit")] == [
+        final[name] for name in ("summary", "agents", "audit")
+    ]
     await tools.refused("unknown_agent", "remove_tool_return_limits", agent_id=crew["agents_map"]["A"])
+
+
+async def test_the_audit_record_counts_agents_that_could_not_be_deleted(
+    tools: Tools, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stays, deleting = (await staffed(tools, run_id))["agents_map"]["A"], Workers.delete_agent
+
+    def failing(workers: Workers, agent_id: str) -> bool:
+        if agent_id == stays:
+            raise PlatformUnavailable("The platform does not answer.")
+        return deleting(workers, agent_id)
+
+    monkeypatch.setattr(Workers, "delete_agent", failing)
+    for _ in range(2):
+        final = await tools.ok("finalize_workflow", workflow_id=run_id)
+        assert final["summary"]["agents"] == {"to_delete": 2, "deleted": 1, "delete_errors": 1}
+        assert [one["agent_id"] for one in final["audit"]["agents"]["each"] if not one["deleted"]] == [stays]
+    monkeypatch.undo()
+    last = await tools.ok("finalize_workflow", workflow_id=run_id)
+    assert last["summary"]["agents"] == {"to_delete": 2, "deleted": 2, "delete_errors": 0}
+    assert (await tools.ok("finalize_workflow", workflow_id=run_id))["audit"] == last["audit"]
 
 
 async def test_an_assignment_has_input_skills_directives_and_what_the_record_holds(tools: Tools, run_id: str) -> None:

@@ -1,21 +1,25 @@
 """Closes a run together with the agents that were made for it. The run is closed even if its agents cannot be deleted.
 
-It decides nothing: `core/finalization.py` closes the run, `workers.py` deletes the agents.
+It decides nothing: `core/finalization.py` closes the run, `workers.py` deletes the agents, `core/dismissals.py` counts
+them in the run's audit record.
 """
 
 from functools import partial
 from typing import TYPE_CHECKING
 
+from dcf.core.decision import Reads
+from dcf.core.dismissals import Dismissed, count, is_counted, read_dismissed
 from dcf.core.finalization import Finalize
 from dcf.errors import DcfError
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.views import RunViews
 from dcf.store.reserve import with_reserve
-from dcf.values.records import record
-from dcf.workforce.crew.workers import Dismissed, Workers
+from dcf.values.records import record, replace
+from dcf.values.refusal import Refusal
+from dcf.workforce.crew.workers import Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dcf.values.json_text import Json
 
@@ -37,18 +41,32 @@ class Closing:
         self._views = views
         self._workers = workers
 
-    def close(self, request: Finalize, *, delete_agents: bool = True, preserve_planner: bool = True) -> RunClosed:
+    def close(
+        self, request: Finalize, *, delete_agents: bool = True, preserve_planner: bool = True
+    ) -> RunClosed | Refusal:
         """Finalize a run and delete its own agents. A second call returns the first result and deletes what is left."""
-        answer = with_reserve(partial(self._plane.finalize, request.workflow_id, request))
-        warnings = ["The run was finalized before; this is the first result."] if answer.repeated else []
-        agents: tuple[Dismissed, ...] = ()
-        if delete_agents:
+        run = request.workflow_id
+        answer = with_reserve(partial(self._plane.finalize, run, replace(request, deletes_agents=delete_agents)))
+        if isinstance(answer, Refusal):
+            return answer
+        audit, warnings = answer.audit, []
+        if answer.repeated:
+            warnings.append("The run was finalized before; this is the first result.")
+        if delete_agents and not (answer.repeated and is_counted(audit)):
             try:
-                agents = self._dismissed(request.workflow_id, preserve_planner=preserve_planner)
+                audit = self._counted(run, self._dismissed(run, preserve_planner=preserve_planner))
             except DcfError as error:  # the run is closed, and this can be repeated
+                audit = self._counted(run, (), f"{error.code}: {error.message}")
                 again = "Repeat the call to delete them."
                 warnings.append(f"The run's agents could not be deleted: {error.message} {again}")
-        return RunClosed(audit=answer.audit, agents=agents, warnings=tuple(warnings))
+        return RunClosed(audit=audit, agents=read_dismissed(audit), warnings=tuple(warnings))
+
+    def _counted(
+        self, workflow_id: str, dismissed: "Sequence[Dismissed]", error: str | None = None
+    ) -> "Mapping[str, Json]":
+        decide = partial(count, dismissed=dismissed, error=error)
+        counted = with_reserve(partial(self._plane.transactions.on_run, workflow_id, Reads(audit=True), decide))
+        return counted.answer
 
     def _dismissed(self, workflow_id: str, *, preserve_planner: bool) -> tuple[Dismissed, ...]:
         planner = self._views.read(workflow_id).planner_agent_id

@@ -6,6 +6,7 @@ from dataclasses import field
 from functools import partial
 
 from dcf.adapters.platforms import Platforms
+from dcf.core.dismissals import Dismissed
 from dcf.core.model import RunStatus
 from dcf.errors import AgentUnknown, DcfError, InvalidArgument, PlatformUnavailable
 from dcf.ports import AgentFound
@@ -56,16 +57,6 @@ class MadeWorkers:
     assigned: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     failure: DcfError | None = None
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class Dismissed:
-    """An agent that was created for a run, and whether it is deleted now."""
-
-    state: str
-    agent_id: str
-    deleted: bool
-    error: str | None = None
 
 
 class Workers:

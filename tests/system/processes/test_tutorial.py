@@ -45,7 +45,8 @@ def test_its_run_waits_for_a_person_and_pays_once(site: Site) -> None:
     bank = site.start(str(site.folder / "bank.py"), "0")
     run = site.dcf(*words("run", site.folder), "--json", BANK_URL=first_line(bank).strip())
     wait_until(lambda: "Pay these refunds?" in inbox(site), LONG)
-    approved, code = finish(site.dcf(*words("approve", site.folder), "--json"))
+    (task,) = json.loads(finish(site.dcf(*words("inbox", site.folder), "--json"))[0])
+    approved, code = finish(site.dcf(*words("approve", site.folder), "--epoch", str(task["epoch"]), "--json"))
     assert code == 0, approved
     output, code = finish(run)
     assert (code, json.loads(output)["output"]) == (0, "alice approved 42 for Ada, Grace")

@@ -205,7 +205,10 @@ class MemoryRun:
         return self.commit(kickoff.kick_off(replace(found, states={n: found.states[n] for n in starts}), reason))
 
     def finalize(self, **more: Any) -> Finalized:
-        return self.commit(finalization.finalize(self.snapshot(), finalization.Finalize(workflow_id="w1", **more)))
+        request = finalization.Finalize(workflow_id="w1", **more)
+        answer = self.commit(finalization.finalize(self.snapshot(), request))
+        assert isinstance(answer, Finalized)
+        return answer
 
     def skip_unreached(self) -> int:
         return self.commit(finalization.skip_unreached(self.snapshot()))
