@@ -12,7 +12,8 @@ import anyio
 
 from dcf.errors import ToolCallFailed
 from dcf.local.calls import ServerCalls
-from dcf.local.commands import Allowed, Outcome, run
+from dcf.local.command_templates import Allowed
+from dcf.local.commands import Outcome, run
 from dcf.values.json_text import Json
 
 

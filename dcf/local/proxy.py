@@ -37,7 +37,7 @@ from dcf.errors import DcfError, InvalidArgument
 from dcf.local.answers import as_result, failed, refused
 from dcf.local.broken_connections import FAILED
 from dcf.local.calls import ServerCalls
-from dcf.local.commands import Allowed
+from dcf.local.command_templates import Allowed
 from dcf.local.deepwork import DeepWorkCall, is_one
 from dcf.local.gate_runs import run_gates
 from dcf.local.git import GitRefused
@@ -148,27 +148,28 @@ class LocalServer:
             raise InvalidArgument(f"{name} has no argument '{unknown[0][:80]}'.", told)
         root = await self.working_root.of(ctx, given)
         answer = await tool.run(LocalCall(arguments, root, server, self.allowed))
-        return as_result({**answer, "root": str(root)})
+        return as_result({**answer, "root": str(root.path)})
 
     async def _at_server(self, ctx: Context, name: str, params: dict[str, Any], server: ServerCalls) -> dict[str, Any]:
         if is_one(self.upstream.profile, name):
             return await self._deepwork(ctx, name, params, server)
-        arguments, given = params["arguments"], None
+        arguments, given, root = params["arguments"], None, None
         if name == COMPLETION:
             given, upload = arguments.pop("root", None), arguments.pop(UPLOAD, self.upload)
             if names_files(name, arguments):
                 root = await self.working_root.of(ctx, given)
-                params = {**params, "arguments": await described(arguments, root, server, upload=upload is True)}
-                given = str(root)
+                told = await described(arguments, root.path, server, upload=upload is True)
+                params = {**params, "arguments": told}
         once = partial(server.passed_on, on_progress=_progress(ctx))
         result = await _answered(ctx, once, params)
         ran: list[dict[str, Json]] = []
-        if name == COMPLETION and self.allowed.patterns and _code(result) == "review_running":
-            root = await self.working_root.of(ctx, given)
-            given, run, state = str(root), str(arguments.get("workflow_id")), str(arguments.get("state"))
-            ran = await run_gates(server, root, self.allowed, run, state)
+        if name == COMPLETION and self.allowed.templates and _code(result) == "review_running":
+            root = root or await self.working_root.of(ctx, given)
+            run, state = str(arguments.get("workflow_id")), str(arguments.get("state"))
+            ran = await run_gates(server, root.path, self.allowed, run, state)
             result = await once(params) if ran else result
-        return _told(result, {**({} if given is None else {"root": given}), **({"gates_run": ran} if ran else {})})
+        shown = given if root is None else str(root.path)
+        return _told(result, {**({} if shown is None else {"root": shown}), **({"gates_run": ran} if ran else {})})
 
     async def _deepwork(self, ctx: Context, name: str, params: dict[str, Any], server: ServerCalls) -> dict[str, Any]:
         given = params["arguments"].pop("root", None)
@@ -233,7 +234,7 @@ async def looked_at(server: LocalServer) -> dict[str, Json]:
         "server_error": failure,
         "server_tools": tools,
         "root": None if root is None else str(root.resolve()),
-        "allowed_commands": [" ".join(words) for words in server.allowed.patterns],
+        "allowed_commands": [" ".join(words) for words in server.allowed.templates],
     }
 
 

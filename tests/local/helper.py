@@ -9,7 +9,7 @@ from typing import Any
 from mcp.client import Client
 from mcp.client._memory import InMemoryTransport
 
-from dcf.local.commands import allowed_by
+from dcf.local.command_templates import allowed_by
 from dcf.local.proxy import LocalServer
 from dcf.local.upstream import Upstream
 from dcf.local.working_root import WorkingRoot

@@ -9,7 +9,7 @@ from tests.local.helper import Agent, Connecting, Json
 pytestmark = pytest.mark.anyio
 
 CHECK = {"name": "tests", "kind": "command", "command": "./check.sh --all", "max_attempts": 5}
-ALLOW = ("./check.sh *",)
+ALLOW = ("./check.sh --all",)
 
 
 def gated(*gates: dict[str, Json]) -> dict[str, Json]:
