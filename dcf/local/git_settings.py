@@ -23,24 +23,17 @@ _OFF: Final[Mapping[str, str]] = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
     "core.pager": "cat",
-    "core.editor": ":",
-    "core.askPass": "",
     "core.sshCommand": "false",
-    "core.gitProxy": "",
-    "core.alternateRefsCommand": "false",
     "core.quotePath": "false",
-    "sequence.editor": ":",
     "credential.helper": "",
-    "protocol.allow": "never",
     "submodule.recurse": "false",
-    "status.submoduleSummary": "false",
-    "log.showSignature": "false",
-    "commit.gpgSign": "false",
     "gpg.program": "false",
     "gpg.ssh.program": "false",
     "gpg.x509.program": "false",
     "safe.bareRepository": "explicit",
 }
+"""Settings of commands that nobody runs here (editors, merge drivers, aliases, ...) are not among them."""
+
 _ENVIRONMENT: Final[Mapping[str, str]] = {
     "LC_ALL": "C.UTF-8",
     "GIT_TERMINAL_PROMPT": "0",
