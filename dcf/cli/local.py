@@ -49,6 +49,7 @@ def local(
     It runs on standard input and output, started by Claude Code, Cursor or any MCP client. Beside the server's tools it
     has local_worktree, local_changes, local_branch, local_files and local_gates; files that a result names are hashed.
     No command of a gate runs here unless a person allowed it: every caller that may plan then executes code here.
+    That one passed is reported with DCF_HELPER_KEY, a key with the scope attest that the agent does not have.
     docs/local.md says more.
     """
     import anyio
@@ -63,7 +64,9 @@ def local(
     kept = None if settings.api_key is None else settings.api_key.get_secret_value()
     allowed = allowed_by(allow_command or (), allow_file)
     upstream = Upstream(server or settings.server_url, key or kept, deadline, profile)
-    found = LocalServer(upstream, WorkingRoot(root), allowed, upload=upload_files)
+    own = settings.helper_key
+    helper = None if own is None else Upstream(upstream.url, own.get_secret_value(), deadline)
+    found = LocalServer(upstream, WorkingRoot(root), allowed, upload=upload_files, helper=helper)
     if check or as_json:
         told = anyio.run(looked_at, found)
         typer.echo(json_text(told) if as_json else "\n".join(f"{name}: {value}" for name, value in told.items()))

@@ -55,7 +55,7 @@ _MOST_NAMED: Final = 20
 class Judge:
     """Who gives a verdict: by name, with which key (None without keys), for which groups, and as what.
 
-    A helper that runs commands where their author works needs no name: it is the author's.
+    Without a name it is the author of the output. `may_attest`: a helper that runs commands where agents work.
     """
 
     name: str | None
@@ -63,6 +63,7 @@ class Judge:
     groups: frozenset[str] = frozenset()
     may_work: bool = False
     may_plan: bool = False
+    may_attest: bool = False
     is_person: bool = False
 
 
@@ -121,11 +122,15 @@ def _decide(snapshot: Snapshot, ruling: Ruling, definition: Definition, context:
     if isinstance(found, Refusal):
         return Decision(answer=found)
     case, gate, one = found
+    is_own = _runs_own(gate, one)
     if ruling.by.name is None:
-        if not _runs_own(gate, one):
+        if not is_own:
             return Decision(answer=refusals.not_a_reviewer(one, "nobody"))
         ruling = replace(ruling, by=replace(ruling.by, name=case.kept.author))
-    verdict = _why_not_by(case, gate, one, ruling.by) or _verdict(case, gate, one, ruling)
+    refusal = None if is_own else _why_not_by(case, gate, one, ruling.by)
+    verdict = refusal or _verdict(case, gate, one, ruling)
+    if is_own and isinstance(verdict, GateVerdict):
+        verdict = _why_not_attested(case, one, ruling.by, verdict) or verdict
     if isinstance(verdict, Refusal):
         return Decision(answer=verdict)
     if verdict.verdict == UNAVAILABLE:
@@ -158,13 +163,27 @@ def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tupl
 def _why_not_by(case: Submission, gate: Gate, one: OpenGate, judge: Judge) -> Refusal | None:
     if not _is_asked(case, one, judge):
         return refusals.not_a_reviewer(one, judge.name or "nobody")
-    if gate.author_may_review or _runs_own(gate, one):
+    if gate.author_may_review and gate.kind != "command":
         return None
     if judge.name == case.kept.author:
         return refusals.author_may_not_review(gate.name, case.kept.author, by_key=False)
-    if judge.key is not None and judge.key == case.kept.author_key:
+    if _has_authors_key(case, judge):
         return refusals.author_may_not_review(gate.name, case.kept.author, by_key=True)
     return None
+
+
+def _why_not_attested(case: Submission, one: OpenGate, judge: Judge, verdict: GateVerdict) -> Refusal | None:
+    """Let a helper tell what came of the author's command, and the author only that it did not pass."""
+    if judge.name == case.kept.author or _has_authors_key(case, judge):
+        is_stranger = judge.key is not None and case.kept.author_key not in {None, judge.key}
+        if is_stranger:
+            return refusals.not_a_reviewer(one, judge.key or "")
+        return refusals.author_may_not_attest(one.name) if verdict.verdict == PASSES else None
+    return None if judge.may_attest else refusals.not_a_reviewer(one, judge.name or "nobody")
+
+
+def _has_authors_key(case: Submission, judge: Judge) -> bool:
+    return judge.key is not None and judge.key == case.kept.author_key
 
 
 def _runs_own(gate: Gate, one: OpenGate) -> bool:

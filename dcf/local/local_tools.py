@@ -35,12 +35,13 @@ _NAMES: Final[Mapping[str, Json]] = {"type": "array", "items": {"type": "string"
 
 @record(frozen=True, slots=True)
 class LocalCall:
-    """What a local tool works with: the arguments, the directory, the server, and what may run here."""
+    """What a local tool works with: the arguments, the directory, the server, what may run here, the helper's key."""
 
     arguments: Mapping[str, Json]
     place: WorkingDirectory
     server: ServerCalls
     allowed: Allowed
+    helper: ServerCalls | None = None
 
     def text(self, name: str) -> str | None:
         """Return an argument that is text; raise InvalidArgument for another kind."""
@@ -116,7 +117,7 @@ async def _files(call: LocalCall) -> dict[str, Json]:
 
 async def _gates(call: LocalCall) -> dict[str, Json]:
     run, state, agent = call.needed("workflow_id"), call.text("state"), call.text("agent_id")
-    return done(gates=await run_gates(call.server, call.place.path, call.allowed, run, state, agent))
+    return done(gates=await run_gates(call.server, call.helper, call.place.path, call.allowed, run, state, agent))
 
 
 TOOLS: Final[Mapping[str, LocalTool]] = {
