@@ -306,7 +306,8 @@ def test_a_command_that_could_not_be_run_is_asked_for_again_and_people_in_the_en
 
 def override(world: World, run: str, gate: str | None = None, **more: Any) -> RunAnswer | Refusal:
     request_id = more.pop("request_id", None)
-    wish = Override(state="A", by="olga", reason=more.pop("reason", "checked by phone"), gate=gate, caller="key:1")
+    more = {"by": "olga", "reason": "checked by phone", "caller": "key:1", **more}
+    wish = Override(state="A", gate=gate, **more)
     return world.gates.override(run, wish, request_id=request_id)
 
 
@@ -326,6 +327,25 @@ def test_override_reason_lost(world: World) -> None:
     kept = world.store.read(run, Reads(states=("A",), gates=("A",))).gates["A"]
     assert kept is not None
     assert kept.waived["review"]["reason"] == "checked by phone"
+
+
+@rows("who", [{"by": "ann"}, {"by": "olga", "caller": "key:ann"}])
+def test_the_author_does_not_override_a_gate(world: World, who: dict[str, str]) -> None:
+    """Known by name, also beforehand, or by key: then an override beforehand counts no more once the author submits."""
+    run, token = begun(world, REVIEW)
+    early = code(override(world, run, **who))
+    assert early == ("author_may_not_override" if who["by"] == "ann" else "ok")
+    with authored_by("key:ann"):
+        assert code(submit(world, run, token)) == "review_running"
+    assert code(override(world, run, **who)) == "author_may_not_override"
+    assert world.doc(run, "A").status == "running"
+    assert ok(override(world, run))["state_status"] == "succeeded"
+
+
+def test_the_author_overrides_where_the_gate_says_so(world: World) -> None:
+    run, token = begun(world, {**REVIEW, "author_may_override": True})
+    submit(world, run, token)
+    assert ok(override(world, run, by="ann"))["state_status"] == "succeeded"
 
 
 def test_an_override_without_a_reason_is_none(world: World) -> None:
