@@ -44,7 +44,7 @@ _PASSED_ON: Final = re.compile(
 )
 """Variables of this process that a child gets unasked; whatever may hold a secret is for the file to name."""
 _SECRET: Final = re.compile(r"(DCF|LETTA)_.*|REDIS_.*")
-"""Variables that no server of a skill sees, even if the file names them: with them it could do what this process may."""
+"""Variables that no server of a skill sees, even if the file names them: with them it could do what the host may."""
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
