@@ -166,7 +166,7 @@ def _refusal_note(
     spec: ToolSpec, application: Application, error: Exception, arguments: Mapping[str, Json], caller: Caller
 ) -> Callable[[], None] | None:
     """Return what records in the audit trail that a call was refused, and which run and agent it named."""
-    if not isinstance(error, Forbidden):
+    if not isinstance(error, Forbidden | NotFound):
         return None
     about = {name: arguments.get(name) for name in ("workflow_id", spec.acts_as or "agent_id")}
     named = {name: value for name, value in about.items() if isinstance(value, str)}
