@@ -13,6 +13,7 @@ from functools import cached_property, partial
 
 import anyio
 import anyio.to_thread
+from pydantic import BaseModel
 
 from dcf import metrics
 from dcf.application import Application
@@ -211,8 +212,9 @@ def _run_recorded(spec: ToolSpec, application: Application, checked: Arguments) 
 
 
 def _about(spec: ToolSpec, told: Arguments | Answer) -> dict[str, str]:
-    """Return the fields of arguments or an answer that name what was changed."""
-    found = {name: getattr(told, name, None) for name in spec.audit}
+    """Return the fields of arguments or an answer that name what was changed; a whole document is no name."""
+    named = ((name, getattr(told, name, None)) for name in spec.audit)
+    found = {name: value for name, value in named if not isinstance(value, Mapping | BaseModel)}
     return {name: printable(str(value)[:_LONGEST_SUBJECT]) for name, value in found.items() if value}
 
 

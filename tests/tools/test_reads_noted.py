@@ -40,6 +40,14 @@ async def test_who_is_bound_to_no_project_probes_nothing(alone: Application) -> 
     assert noted(alone, reader.name) == []
 
 
+async def test_the_entry_of_a_project_names_it_and_has_nothing_else_of_it(alone: Application) -> None:
+    caller = key_of(Scope.READ, Scope.WORK, name=f"key:{secrets.token_hex(6)}")
+    project = f"p-{secrets.token_hex(4)}"
+    await ask(alone, caller, "put_project", project=project, description="what it is about")
+    (entry,) = noted(alone, caller.name)
+    assert entry.about == {"project": project}
+
+
 async def test_an_export_is_noted_with_its_first_page(alone: Application) -> None:
     reader = key_of(Scope.READ, Scope.WORK, Scope.PLAN, name=f"key:{secrets.token_hex(6)}")
     run = (await ask(alone, reader, "start_run", workflow_json=ONE_TASK)).payload["workflow_id"]
