@@ -17,6 +17,7 @@ from dcf.core.definition import Definition
 from dcf.core.ending import End, end
 from dcf.core.gates import FAILS, MOST_UNAVAILABLE, PASSES, UNAVAILABLE, Gated, GateVerdict, Judged, OpenGate
 from dcf.core.gating import case_of
+from dcf.core.judges import runs_own, why_not_attested, why_not_by
 from dcf.core.judging import (
     Submission,
     asked_people,
@@ -122,15 +123,15 @@ def _decide(snapshot: Snapshot, ruling: Ruling, definition: Definition, context:
     if isinstance(found, Refusal):
         return Decision(answer=found)
     case, gate, one = found
-    is_own = _runs_own(gate, one)
+    is_own = runs_own(gate, one)
     if ruling.by.name is None:
         if not is_own:
             return Decision(answer=refusals.not_a_reviewer(one, "nobody"))
         ruling = replace(ruling, by=replace(ruling.by, name=case.kept.author))
-    refusal = None if is_own else _why_not_by(case, gate, one, ruling.by)
+    refusal = None if is_own else why_not_by(case, gate, one, ruling.by)
     verdict = refusal or _verdict(case, gate, one, ruling)
     if is_own and isinstance(verdict, GateVerdict):
-        verdict = _why_not_attested(case, one, ruling.by, verdict) or verdict
+        verdict = why_not_attested(case, one, ruling.by, verdict) or verdict
     if isinstance(verdict, Refusal):
         return Decision(answer=verdict)
     if verdict.verdict == UNAVAILABLE:
@@ -158,46 +159,6 @@ def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tupl
     if one is None or doc.gated is None:
         return refusals.not_judged(state, ruling.gate, doc)
     return (case, gate, one) if doc.gated.sha256 == ruling.sha256 else refusals.content_changed(state, doc.gated)
-
-
-def _why_not_by(case: Submission, gate: Gate, one: OpenGate, judge: Judge) -> Refusal | None:
-    if not _is_asked(case, one, judge):
-        return refusals.not_a_reviewer(one, judge.name or "nobody")
-    if gate.author_may_review and gate.kind != "command":
-        return None
-    if judge.name == case.kept.author:
-        return refusals.author_may_not_review(gate.name, case.kept.author, by_key=False)
-    if _has_authors_key(case, judge):
-        return refusals.author_may_not_review(gate.name, case.kept.author, by_key=True)
-    return None
-
-
-def _why_not_attested(case: Submission, one: OpenGate, judge: Judge, verdict: GateVerdict) -> Refusal | None:
-    """Let a helper tell what came of the author's command, and the author only that it did not pass."""
-    if judge.name == case.kept.author or _has_authors_key(case, judge):
-        is_stranger = judge.key is not None and case.kept.author_key not in {None, judge.key}
-        if is_stranger:
-            return refusals.not_a_reviewer(one, judge.key or "")
-        return refusals.author_may_not_attest(one.name) if verdict.verdict == PASSES else None
-    return None if judge.may_attest else refusals.not_a_reviewer(one, judge.name or "nobody")
-
-
-def _has_authors_key(case: Submission, judge: Judge) -> bool:
-    return judge.key is not None and judge.key == case.kept.author_key
-
-
-def _runs_own(gate: Gate, one: OpenGate) -> bool:
-    """Return True for a command that runs where the author of the output works: its exit code is the verdict."""
-    return gate.kind == "command" and not one.by_people and not gate.reviewers
-
-
-def _is_asked(case: Submission, one: OpenGate, judge: Judge) -> bool:
-    if not one.by_people:
-        return (not one.to or judge.name in one.to) and (judge.may_work or judge.is_person)
-    if one.people.is_nobody and judge.may_plan and judge.name == case.meta.planner_agent_id:
-        return True
-    is_named = judge.name in one.people.people or not judge.groups.isdisjoint(one.people.groups)
-    return judge.is_person and (one.people.is_nobody or is_named)
 
 
 def _verdict(case: Submission, gate: Gate, one: OpenGate, ruling: Ruling) -> GateVerdict | Refusal:
