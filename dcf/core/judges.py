@@ -1,4 +1,4 @@
-"""Who may give a verdict on a submitted output: reviewers, persons, a helper that ran a command; never its author. Pure."""
+"""Who may give a verdict on an output: reviewers, persons, a helper that ran a command; never its author. Pure."""
 
 from typing import TYPE_CHECKING
 
