@@ -59,10 +59,10 @@ class OpenGate:
     def whom(self) -> str:
         """In words, who gives the verdict."""
         if not self.by_people:
-            named = " or ".join(f"'{name}'" for name in self.to)
+            agents = " or ".join(f"'{name}'" for name in self.to)
             if self.kind == "command":
-                return f"a helper that runs its command{named and f' for {named}'}"
-            return named or "a reviewer"
+                return f"a helper that runs its command{agents and f' for {agents}'}"
+            return agents or "a reviewer"
         named = [*self.people.people, *(f"the group {name}" for name in self.people.groups)]
         return " or ".join(named) or "a person"
 

@@ -69,7 +69,9 @@ class WorkingRoot:
             listed = ", ".join(str(root) for root in roots[:5])
             raise InvalidArgument(f"The client has {len(roots)} roots: {listed}.", _NAME_IT)
         if boundary is not None:
-            return WorkingDirectory(_within((boundary,), *roots or (boundary,), "The client's root"), boundary)
+            return WorkingDirectory(
+                _within((boundary,), roots[0] if roots else boundary, "The client's root"), boundary
+            )
         if not roots:
             raise InvalidArgument("Neither --root nor the client says which directory to use.", _BOUND_IT)
         return WorkingDirectory(roots[0])

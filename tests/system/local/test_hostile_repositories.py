@@ -236,12 +236,13 @@ def everything(root: Path) -> None:
     place = WorkingDirectory(root, root)
     with suppress(GitRefused):
         worktree.described(git.facts(place))
-    for ask in (
+    asks: tuple[Callable[[], object], ...] = (
         lambda: worktree.record_start(place, "unit"),
         lambda: worktree.changes_since(place, start="HEAD", unit="unit", areas=[]),
         lambda: worktree.patch_of(place, "HEAD"),
         lambda: worktree.make_branch(place, "dcf-made"),
-    ):
+    )
+    for ask in asks:
         with suppress(GitRefused):
             ask()
 
