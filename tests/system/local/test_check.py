@@ -22,6 +22,7 @@ def test_it_says_that_the_server_answers_and_which_commands_may_run(
         "server": local_server.url,
         "server_error": None,
         "root": str(repository.root),
+        "has_helper_key": False,
         "allowed_commands": ["pytest {path}"],
     }
 
