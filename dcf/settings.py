@@ -71,7 +71,9 @@ class Settings(RedisSettings, PlatformSettings, ArtifactSettings, WebSettings):
     )
     toolsets: Names = Field(default=(), description="toolsets served, comma-separated; empty: all")
     read_only: bool = Field(default=False, description="serve only tools that change nothing")
-    allow_operator: bool = Field(default=False, description="give the local user the scopes operate and answer")
+    allow_operator: bool = Field(
+        default=False, description="give the local user the scopes operate, answer, override and attest"
+    )
     profile: Literal["auto", "worker", "planner", "member", "operator", "person", "all", SystemProfile] = Field(
         default="auto",
         description="which tools are listed, by who calls; auto: by the key; or the system whose tools are served",
@@ -84,6 +86,9 @@ class Settings(RedisSettings, PlatformSettings, ArtifactSettings, WebSettings):
     )
     task_tokens: Literal["keys", "alone"] = Field(default="keys", description="alone: /task-tokens asks for no API key")
     api_key: SecretStr | None = Field(default=None, description="the API key that workers and planners call with")
+    helper_key: SecretStr | None = Field(
+        default=None, description="the API key with which dcf local reports commands of gates; it has the scope attest"
+    )
     public_url: str | None = Field(
         default=None, pattern=r"^https?://", description="URL of /mcp as clients see it, for the metadata of a 401"
     )

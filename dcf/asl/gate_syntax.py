@@ -154,12 +154,13 @@ def _schema(value: Json) -> Json:
     return value
 
 
-def _yes(value: Json) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(  # noqa: TRY004 - as of every field
-            f"author_may_review must be true or false, not {kind(value)}"
-        )
-    return value
+def _yes(field: str) -> Callable[[Json], bool]:
+    def read(value: Json) -> bool:
+        if not isinstance(value, bool):
+            raise ValueError(f"{field} must be true or false, not {kind(value)}")  # noqa: TRY004 - as of every field
+        return value
+
+    return read
 
 
 def _text(value: Json, field: str) -> str:
@@ -179,7 +180,8 @@ _FIELDS: Final[Mapping[str, Callable[[Json], Any]]] = {
     "schema": _schema,
     "max_attempts": _whole("max_attempts", MOST_ATTEMPTS),
     "then": _one_of("then", THENS),
-    "author_may_review": _yes,
+    "author_may_review": _yes("author_may_review"),
+    "author_may_override": _yes("author_may_override"),
 }
 """Reader of each field of a gate; what it returns is the field of `Gate`."""
 

@@ -31,7 +31,7 @@ class Gate:
 
     `reviewers` are the agents that may judge it, `people` the persons and groups; none means any. `timeout_s` is the
     limit of a command, and how long a verdict is waited for. The author of the output judges only if
-    `author_may_review`.
+    `author_may_review` (of a command never), and overrides only if `author_may_override`.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Gate:
     max_attempts: int = DEFAULT_ATTEMPTS
     then: Then = "fail"
     author_may_review: bool = False
+    author_may_override: bool = False
 
     @property
     def waits_s(self) -> int | None:
@@ -66,5 +67,6 @@ class Gate:
             "max_attempts": None if self.max_attempts == DEFAULT_ATTEMPTS else self.max_attempts,
             "then": None if self.then == "fail" else self.then,
             "author_may_review": self.author_may_review or None,
+            "author_may_override": self.author_may_override or None,
         }
         return {name: value for name, value in told.items() if value is not None}

@@ -96,6 +96,11 @@ class HumanTask:
     default: str | None = None
     reject_fails: bool = False
 
+    @property
+    def excludes_some(self) -> bool:
+        """True if the history of the run says who must not answer."""
+        return bool(self.not_by) or self.not_by_producers
+
     def choice(self, name: str) -> TaskChoice | None:
         """Return the choice of this name; None if it is not offered."""
         return next((one for one in self.choices if one.name == name), None)

@@ -1,4 +1,4 @@
-"""The command `dcf audit`: changes outside runs, refused calls and failed log-ins, listed or exported."""
+"""The command `dcf audit`: changes outside runs, refused calls, log-ins and exports, listed or exported."""
 
 import os
 import re
@@ -39,7 +39,7 @@ def audit(
     as_json: JsonFlag = False,
     key: Annotated[str | None, typer.Option(help="Only of this key (its id), or of local, the local user.")] = None,
     of_type: Annotated[
-        str | None, typer.Option("--type", help="Only change, refusal or login, or one tool, such as json_set.")
+        str | None, typer.Option("--type", help="Only change, refusal, login or read, or one tool, such as json_set.")
     ] = None,
     since: Annotated[
         str | None, typer.Option(help="Only from then on: 2026-11-22T09:00:00Z, or how long ago, as 2h.")

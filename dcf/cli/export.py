@@ -108,8 +108,11 @@ def shown(file: Path) -> dict[str, Json]:
 
 
 def _export_run(workflow_id: str, output: Path, form: "Form") -> None:
+    from dcf.core.access import LOCAL
+
     with opening.application() as found:
         head = found.exports.head(workflow_id)
+        found.refusals.exported(LOCAL, "export_run", workflow_id)
         done = [0]
         parts = form(found, workflow_id, head, done)
         with _opened(output) as out, _told_of(output, lambda: done[0]):

@@ -90,7 +90,7 @@ def decide(
             gate=gate,
             verdict=verdict,
             sha256=content_sha256 or _shown(run, path, gate, case, verdict),
-            by=Judge(name=who.name, groups=who.groups, may_work=True, is_person=True),
+            by=Judge(name=who.name, groups=who.groups, may_work=True, may_attest=True, is_person=True),
             criteria=_judged(case, gate, verdict, failed or [], comment),
             comment=comment,
             facts={} if exit_code is None else {"exit_code": exit_code},

@@ -22,15 +22,16 @@ def local(
         str | None, typer.Option(help="API key; better in DCF_API_KEY, which no list of processes shows.")
     ] = None,
     root: Annotated[
-        Path | None, typer.Option(help="Directory to work in where neither the call nor the client says one.")
+        Path | None,
+        typer.Option(help="The boundary: a call works in it, or in a directory below it; default: the client's roots."),
     ] = None,
     profile: Annotated[str | None, typer.Option(help="Tools that the server shall list: worker, member, ...")] = None,
     allow_command: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERN", help="Commands of gates that may run here, e.g. 'pytest *'; repeatable."),
+        typer.Option(metavar="TEMPLATE", help="A command of gates that may run here: 'pytest -q {path}'; repeatable."),
     ] = None,
     allow_file: Annotated[
-        Path | None, typer.Option(help="File with such patterns, one a line; outside every repository it is for.")
+        Path | None, typer.Option(help="File with such templates, one a line; outside every repository it is for.")
     ] = None,
     upload_files: Annotated[
         bool, typer.Option("--upload-files", help="Keep the files that results name as artifacts.")
@@ -47,11 +48,14 @@ def local(
 
     It runs on standard input and output, started by Claude Code, Cursor or any MCP client. Beside the server's tools it
     has local_worktree, local_changes, local_branch, local_files and local_gates; files that a result names are hashed.
-    No command of a gate runs here unless a person allowed it. docs/local.md says more.
+    No command of a gate runs here unless a person allowed it: every caller that may plan then executes code here.
+    That one passed is reported with DCF_HELPER_KEY, a key with the scope attest that the agent does not have.
+    docs/local.md says more.
     """
     import anyio
 
-    from dcf.local.commands import allowed_by, end_all
+    from dcf.local.command_templates import allowed_by
+    from dcf.local.commands import end_all
     from dcf.local.proxy import LocalServer, looked_at, serve
     from dcf.local.upstream import Upstream
     from dcf.local.working_root import WorkingRoot
@@ -60,7 +64,9 @@ def local(
     kept = None if settings.api_key is None else settings.api_key.get_secret_value()
     allowed = allowed_by(allow_command or (), allow_file)
     upstream = Upstream(server or settings.server_url, key or kept, deadline, profile)
-    found = LocalServer(upstream, WorkingRoot(root), allowed, upload=upload_files)
+    own = settings.helper_key
+    helper = None if own is None else Upstream(upstream.url, own.get_secret_value(), deadline)
+    found = LocalServer(upstream, WorkingRoot(root), allowed, upload=upload_files, helper=helper)
     if check or as_json:
         told = anyio.run(looked_at, found)
         typer.echo(json_text(told) if as_json else "\n".join(f"{name}: {value}" for name, value in told.items()))

@@ -30,6 +30,7 @@ class Scope(StrEnum):
     WORK = "work"
     PLAN = "plan"
     ANSWER = "answer"
+    ATTEST = "attest"
     OVERRIDE = "override"
     OPERATE = "operate"
     ADMIN = "admin"
@@ -40,10 +41,14 @@ MEANINGS: Mapping[Scope, str] = {
     Scope.WORK: "lease states, write their results, wait for events, load skills",
     Scope.PLAN: "create, start and finalize runs and their agents",
     Scope.ANSWER: "answer tasks that ask people: approve, reject and the like",
+    Scope.ATTEST: "report the exit codes of commands that gates wait for, as the helper that ran them",
     Scope.OVERRIDE: "let outputs pass gates that they have not passed, with a reason",
     Scope.OPERATE: "act for others: force a release, ignore assignments, change documents by hand; read health",
     Scope.ADMIN: "write files of the server: generated manifests and stub configuration",
 }
+
+FOR_OTHERS = frozenset({Scope.OPERATE, Scope.ANSWER, Scope.OVERRIDE, Scope.ATTEST})
+"""Scopes with which a caller acts for somebody else."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -123,10 +128,10 @@ NOBODY = Caller(name="nobody", scopes=frozenset())
 def local_caller(*, operator: bool) -> Caller:
     """Return the user of a local server, who has every scope.
 
-    `operate`, `answer` and `override` are the exceptions, since they act for others: they must be asked for
-    (`operator`). Who starts a server over stdio is often a model, which must not approve what people are asked about.
+    Those that act for others (`FOR_OTHERS`) are the exceptions: they must be asked for (`operator`). Who starts a
+    server over stdio is often a model, which must not approve what people are asked about, nor vouch for its own work.
     """
-    scopes = frozenset(Scope) if operator else frozenset(Scope) - {Scope.OPERATE, Scope.ANSWER, Scope.OVERRIDE}
+    scopes = frozenset(Scope) if operator else frozenset(Scope) - FOR_OTHERS
     return Caller(name=LOCAL, scopes=scopes, local=True)
 
 

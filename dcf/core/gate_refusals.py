@@ -6,7 +6,8 @@
     not_judged           not_judged                    the gate waits for no verdict
     content_changed      content_changed               the verdict is about another content than is submitted now
     not_a_reviewer       not_a_reviewer                the verdict is for others to give
-    author_may_not_review author_may_not_review        who made the output does not judge it
+    author_may_not_review author_may_not_review, author_may_not_attest   who made the output does not judge it
+    author_may_not_override author_may_not_override    who made the output does not let it pass
     invalid_verdict      criteria_missing, contradicts, no_exit_code   the verdict does not say what it must
     too_many             too_many_submissions          a bound of the visit
     gated                gated_result                  a result that passed gates is not corrected past them
@@ -134,6 +135,27 @@ def author_may_not_review(gate: str, author: str, *, by_key: bool) -> Refusal:
         code="author_may_not_review",
         message=f"Gate '{gate}': the output {how} '{author}', and whoever made it does not judge it.",
         hint="Let another agent or person judge, each with a key of its own; or set author_may_review at the gate.",
+    )
+
+
+def author_may_not_attest(gate: str) -> Refusal:
+    """Refuse the word of an author that a command passed."""
+    return Refusal(
+        code="author_may_not_review",
+        message=f"Gate '{gate}': that its command passed is reported by the helper that ran it, not by the author.",
+        hint=(
+            "Start dcf local with DCF_HELPER_KEY, a key with the scope attest that is not the author's; or name "
+            "reviewers at the gate."
+        ),
+    )
+
+
+def author_may_not_override(gate: str, author: str) -> Refusal:
+    """Refuse an override of whoever made the output."""
+    return Refusal(
+        code="author_may_not_override",
+        message=f"Gate '{gate}': the output is by '{author}', and whoever made it does not let it pass.",
+        hint="Let somebody else override it, with a key of their own; or set author_may_override at the gate.",
     )
 
 

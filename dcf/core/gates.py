@@ -59,9 +59,10 @@ class OpenGate:
     def whom(self) -> str:
         """In words, who gives the verdict."""
         if not self.by_people:
-            named = [f"'{name}'" for name in self.to]
-            runner = "a helper that runs its command" if self.kind == "command" else "a reviewer"
-            return " or ".join(named) or runner
+            agents = " or ".join(f"'{name}'" for name in self.to)
+            if self.kind == "command":
+                return f"a helper that runs its command{agents and f' for {agents}'}"
+            return agents or "a reviewer"
         named = [*self.people.people, *(f"the group {name}" for name in self.people.groups)]
         return " or ".join(named) or "a person"
 

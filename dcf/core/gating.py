@@ -121,6 +121,8 @@ def _needs_work(case: Submission, gate: Gate) -> Refusal:
 
 
 def _submitted(case: Submission, request: "Update") -> GateRecord:
+    author = case.doc.lease.owner_agent_id or ""
+    key = request.caller if (request.caller or "").startswith(KEY_CALLER) else None
     return replace(
         case.kept,
         number=case.kept.number + 1,
@@ -129,12 +131,23 @@ def _submitted(case: Submission, request: "Update") -> GateRecord:
         content=request.content,
         request_id=request.request_id,
         token=token_key(request.token or ""),
-        author=case.doc.lease.owner_agent_id or "",
-        author_key=request.caller if (request.caller or "").startswith(KEY_CALLER) else None,
+        author=author,
+        author_key=key,
+        waived=_waived_by_others(case, author, key),
         at=case.now,
         failed=(),
         failed_gate=None,
     )
+
+
+def _waived_by_others(case: Submission, author: str, key: str | None) -> Mapping[str, Mapping[str, Json]]:
+    """Return the overrides without those that the author gave beforehand, as whom nobody knew then."""
+    open_ = {gate.name for gate in case.gates if gate.author_may_override}
+    return {
+        name: told
+        for name, told in case.kept.waived.items()
+        if name in open_ or (told.get("by") != author and (key is None or told.get("caller") != key))
+    }
 
 
 def _checked(case: Submission) -> tuple[Submission, list[Event], tuple[Gate, GateVerdict] | None]:

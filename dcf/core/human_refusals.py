@@ -1,7 +1,7 @@
 """Every refusal of an answer to a human task, with its code and a hint what to do next.
 
     not_asked            not_asked                     the task is for others
-    excluded             excluded, produced_it         this person must not answer it
+    excluded             excluded, excluded_by_key, produced_it   this person must not answer it
     already_answered     already_answered              somebody else was first
     invalid_answer       no_such_choice, needs_comment, needs_answer, does_not_fit   what cannot be taken
     not_waiting          is_no_human_task              the state waits for no person
@@ -48,12 +48,22 @@ def excluded(state: str, person: str) -> Refusal:
     )
 
 
-def produced_it(state: str, person: str, source: str) -> Refusal:
-    """Refuse an answer of somebody who completed a state that led here."""
+def excluded_by_key(state: str, known_as: str) -> Refusal:
+    """Refuse an answer with the key of somebody whom the description excludes."""
     return Refusal(
         code="excluded",
-        message=f"'{person}' completed '{source}', which led to '{state}', and so must not answer it.",
-        hint="Somebody else of those who are asked must answer.",
+        message=f"'{known_as}' acted in this run with the same key, and must not answer '{state}'.",
+        hint="Somebody else of those who are asked must answer, with a key of their own.",
+    )
+
+
+def produced_it(state: str, person: str, source: str, *, by_key: bool) -> Refusal:
+    """Refuse an answer of somebody who completed a state that led here, under this name or another with this key."""
+    who = f"The key of '{person}'" if by_key else f"'{person}'"
+    return Refusal(
+        code="excluded",
+        message=f"{who} completed '{source}', which led to '{state}', and so must not answer it.",
+        hint="Somebody else of those who are asked must answer, with a key of their own.",
     )
 
 

@@ -5,7 +5,7 @@ told who answered. At the deadline the default choice is taken, where there is o
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Final
 
 from dcf.asl.human import REJECT, REJECTED, HumanTask, read_human_task
@@ -21,7 +21,6 @@ from dcf.core.model import RunStatus, StateDoc
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.outputs import TO_PERSON, output_refusal
 from dcf.core.outside import Conclusion, conclude
-from dcf.core.producers import by_callback
 from dcf.core.refusals import moved_on, run_over, state_terminal
 from dcf.errors import InvalidArgument, StateError
 from dcf.values.instants import to_text
@@ -37,28 +36,31 @@ LARGEST_ANSWER: Final = 64 * 1024
 class Answerer:
     """Who answers: a person (or agent) by id, the groups that they answer for, and the key that it came with.
 
-    `is_own_key`: the key is bound to the person; others use it for several.
+    A key counts as one person, whatever names are used with it.
     """
 
     name: str
     groups: frozenset[str] = frozenset()
     key: str | None = None
-    is_own_key: bool = False
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Produced:
-    """Who completed the states that led to the visit of a state that has this epoch, each with one of these states."""
+    """Who completed the states that led to the visit of a state that has this epoch, each with one of these states.
+
+    Both by name and by key. `names` has the names under which each key acted in the run.
+    """
 
     epoch: int
     by: Mapping[str, str]
+    names: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class HumanAnswer:
     """An answer to a human task. `epoch`: only to the visit of the state that has it, as the caller saw it.
 
-    `produced` was read from the history before the transaction, for a task that producers must not answer.
+    `produced` was read from the history before the transaction, for a task that some must not answer.
     """
 
     state: str
@@ -156,19 +158,27 @@ def waits_for_person(doc: StateDoc) -> bool:
 
 
 def _why_not_by(reply: HumanAnswer, doc: StateDoc, asked: Asking, task: HumanTask) -> Refusal | None:
-    who, produced = reply.by, reply.produced
+    who = reply.by
     if who.name in task.not_by:
         return refusals.excluded(reply.state, who.name)
     if who.name not in asked.to.people and who.groups.isdisjoint(asked.to.groups):
         return refusals.not_asked(reply.state, asked, who.name, who.groups)
-    if not task.not_by_producers:
-        return None
+    return _why_not_by_history(reply, doc, task) if task.excludes_some else None
+
+
+def _why_not_by_history(reply: HumanAnswer, doc: StateDoc, task: HumanTask) -> Refusal | None:
+    """Refuse whoever did something before that keeps them from answering, by name or by key."""
+    who, produced = reply.by, reply.produced
     if produced is None or produced.epoch != doc.lease.epoch:  # it was entered again since the history was read
         return moved_on(reply.state, doc, 0 if produced is None else produced.epoch)
-    source = produced.by.get(who.name) or produced.by.get(who.key or "")
-    if source is None and who.is_own_key:
-        source = produced.by.get(by_callback(who.key or ""))
-    return None if source is None else refusals.produced_it(reply.state, who.name, source)
+    same = produced.names.get(who.key or "", frozenset()).intersection(task.not_by)
+    if same:
+        return refusals.excluded_by_key(reply.state, min(same))
+    by_name, by_key = produced.by.get(who.name), produced.by.get(who.key or "")
+    source = by_name or by_key if task.not_by_producers else None
+    if source is None:
+        return None
+    return refusals.produced_it(reply.state, who.name, source, by_key=by_name is None)
 
 
 def _why_not_this(reply: HumanAnswer, task: HumanTask) -> Refusal | None:

@@ -79,13 +79,24 @@ def _override(snapshot: Snapshot, wish: Override, definition: Definition, contex
 
 
 def _names(case: Submission, wish: Override) -> tuple[str, ...] | Refusal:
-    """Return the gates to waive: the one that is named, or those that have not passed."""
+    """Return the gates to waive: the one that is named, or those that have not passed; the author waives none."""
     kept, every = case.kept, [gate.name for gate in case.gates]
     if wish.gate is not None:
-        known = wish.gate in every
-        return (wish.gate,) if known else gate_refusals.no_such_gate(wish.state, wish.gate, every)
+        if wish.gate not in every:
+            return gate_refusals.no_such_gate(wish.state, wish.gate, every)
+        return _why_not_by(case, wish, (wish.gate,)) or (wish.gate,)
     left = tuple(name for name in every if name not in kept.waived and not kept.passed(name, kept.sha256))
-    return left or gate_refusals.not_judged(wish.state, ", ".join(every) or "any", case.doc)
+    if not left:
+        return gate_refusals.not_judged(wish.state, ", ".join(every) or "any", case.doc)
+    return _why_not_by(case, wish, left) or left
+
+
+def _why_not_by(case: Submission, wish: Override, names: tuple[str, ...]) -> Refusal | None:
+    """Refuse the author, known by name or key: who holds the lease now, or who submitted the output."""
+    kept = case.kept
+    is_author = wish.by in {kept.author, case.doc.lease.owner_agent_id} or wish.caller == (kept.author_key or "")
+    closed = [gate.name for gate in case.gates if gate.name in names and not gate.author_may_override]
+    return gate_refusals.author_may_not_override(closed[0], wish.by) if is_author and closed else None
 
 
 def _left(case: Submission, names: tuple[str, ...]) -> Submission:

@@ -5,17 +5,17 @@ that are Parallel or Map. Beside it, in other branches and iterations, others ma
 count: whoever asked for a better version may judge the next one.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, TypeGuard
 
 from dcf.asl.machine import Machine
 from dcf.asl.places import resolve
 from dcf.asl.state_paths import join, name_of, within
+from dcf.core.access import KEY_CALLER
 from dcf.values.json_text import Json
 
 CONCLUDED: Final = "StateConcluded"
 CREATED: Final = "RunCreated"
-_KEY: Final = "key:"
 
 
 def led_here(machine: Machine, path: str) -> tuple[str, ...]:
@@ -35,53 +35,70 @@ def _before(machine: Machine, name: str) -> Iterator[str]:
                 yield source
 
 
-def by_callback(key: str) -> str:
-    """Return under which name it is noted that a task token was used with this key."""
-    return f"callback {key}"
-
-
 class Producers:
     """Collects from the events of a run, oldest first, who completed the states at `led_here`.
 
-    `found` has the name of each person or agent with the state; whoever wrote a result by hand counts by their key,
-    and whoever used a task token by theirs (`by_callback`).
+    `found` has the name of each person or agent with the state, and the key that they used: a key counts as one person.
+    Whoever holds a lease is known by the key that acquired it and, where no reviewer completed the state in between, by
+    the one that handed in. `names` has under which names each key acted, in any state of the run.
     `taken_from` is the run whose results this one took over, if it is a rerun from a later state.
     """
 
     def __init__(self, path: str, before: tuple[str, ...]) -> None:
         self._name = name_of(path)
         self._before = before
-        self._holders: dict[str, str] = {}
+        self._holders: dict[str, set[str]] = {}
+        self._judged: set[str] = set()
         self.found: dict[str, str] = {}
+        self.names: dict[str, set[str]] = {}
         self.taken_from: str | None = None
 
     def saw(self, type_: str, state: str | None, data: Mapping[str, Json], by: str | None) -> None:
         """Note an event, if it tells of somebody who completed such a state, or where results were taken over."""
         if type_ == CREATED and "from" in data:
             self.taken_from = str(data["rerun_of"])
-        if state is None or not self._is_before(state):
-            return
+        name = {"LeaseAcquired": data.get("owner"), CONCLUDED: data.get("answered_by")}.get(type_)
+        if isinstance(name, str) and _is_key(by):
+            self.names.setdefault(by, set()).add(name)
+        if state is not None and self._is_before(state):
+            self._saw_producer(type_, state, data, by)
+
+    def _saw_producer(self, type_: str, state: str, data: Mapping[str, Json], by: str | None) -> None:
         if type_ == "LeaseAcquired" and isinstance(data.get("owner"), str):
-            self._holders[state] = str(data["owner"])
+            self._judged.discard(state)
+            self._holders[state] = {str(data["owner"]), *_keys(by)}
+        elif type_ == "GateOpened" and state in self._holders and state not in self._judged:
+            self._judged.add(state)  # the first of a visit is opened by whoever hands in
+            self._holders[state] |= _keys(by)
         elif type_ == "StateSucceeded" and state in self._holders:
-            self.found[self._holders.pop(state)] = state
+            handed_in = set() if state in self._judged else _keys(by)
+            self._found(state, self._holders.pop(state) | handed_in)
         elif type_ == CONCLUDED:
             self._concluded(state, data, by)
         elif type_ == "ResultCorrected" or (type_ == "StateResolved" and data.get("how") == "output"):
             self._holders.pop(state, None)
-            if by is not None and by.startswith(_KEY):
-                self.found[by] = state
+            self._found(state, _keys(by))
 
     def _concluded(self, state: str, data: Mapping[str, Json], by: str | None) -> None:
         """Note who answered. Of a callback also who had handed the token out, and so could use it too."""
-        holder = self._holders.pop(state, None)
+        holder = self._holders.pop(state, set())
         if isinstance(data.get("answered_by"), str):
-            self.found[str(data["answered_by"])] = state
+            self._found(state, {str(data["answered_by"]), *_keys(by)})
         elif data.get("via") == "callback" and data.get("how") == "output":
-            self.found |= {} if holder is None else {holder: state}
-            self.found |= {} if by is None else {by_callback(by): state}
+            self._found(state, holder | _keys(by))
+
+    def _found(self, state: str, who: Iterable[str]) -> None:
+        self.found |= dict.fromkeys(who, state)
 
     def _is_before(self, state: str) -> bool:
         if name_of(state) == self._name:
             return False
         return any(state == one or within(state, one) for one in self._before)
+
+
+def _is_key(by: str | None) -> TypeGuard[str]:
+    return by is not None and by.startswith(KEY_CALLER)
+
+
+def _keys(by: str | None) -> set[str]:
+    return {by} if _is_key(by) else set()

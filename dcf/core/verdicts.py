@@ -17,6 +17,7 @@ from dcf.core.definition import Definition
 from dcf.core.ending import End, end
 from dcf.core.gates import FAILS, MOST_UNAVAILABLE, PASSES, UNAVAILABLE, Gated, GateVerdict, Judged, OpenGate
 from dcf.core.gating import case_of
+from dcf.core.judges import runs_own, why_not_attested, why_not_by
 from dcf.core.judging import (
     Submission,
     asked_people,
@@ -55,7 +56,7 @@ _MOST_NAMED: Final = 20
 class Judge:
     """Who gives a verdict: by name, with which key (None without keys), for which groups, and as what.
 
-    A helper that runs commands where their author works needs no name: it is the author's.
+    Without a name it is the author of the output. `may_attest`: a helper that runs commands where agents work.
     """
 
     name: str | None
@@ -63,6 +64,7 @@ class Judge:
     groups: frozenset[str] = frozenset()
     may_work: bool = False
     may_plan: bool = False
+    may_attest: bool = False
     is_person: bool = False
 
 
@@ -121,11 +123,15 @@ def _decide(snapshot: Snapshot, ruling: Ruling, definition: Definition, context:
     if isinstance(found, Refusal):
         return Decision(answer=found)
     case, gate, one = found
+    is_own = runs_own(gate, one)
     if ruling.by.name is None:
-        if not _runs_own(gate, one):
+        if not is_own:
             return Decision(answer=refusals.not_a_reviewer(one, "nobody"))
         ruling = replace(ruling, by=replace(ruling.by, name=case.kept.author))
-    verdict = _why_not_by(case, gate, one, ruling.by) or _verdict(case, gate, one, ruling)
+    refusal = None if is_own else why_not_by(case, gate, one, ruling.by)
+    verdict = refusal or _verdict(case, gate, one, ruling)
+    if is_own and isinstance(verdict, GateVerdict):
+        verdict = why_not_attested(case, one, ruling.by, verdict) or verdict
     if isinstance(verdict, Refusal):
         return Decision(answer=verdict)
     if verdict.verdict == UNAVAILABLE:
@@ -153,32 +159,6 @@ def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tupl
     if one is None or doc.gated is None:
         return refusals.not_judged(state, ruling.gate, doc)
     return (case, gate, one) if doc.gated.sha256 == ruling.sha256 else refusals.content_changed(state, doc.gated)
-
-
-def _why_not_by(case: Submission, gate: Gate, one: OpenGate, judge: Judge) -> Refusal | None:
-    if not _is_asked(case, one, judge):
-        return refusals.not_a_reviewer(one, judge.name or "nobody")
-    if gate.author_may_review or _runs_own(gate, one):
-        return None
-    if judge.name == case.kept.author:
-        return refusals.author_may_not_review(gate.name, case.kept.author, by_key=False)
-    if judge.key is not None and judge.key == case.kept.author_key:
-        return refusals.author_may_not_review(gate.name, case.kept.author, by_key=True)
-    return None
-
-
-def _runs_own(gate: Gate, one: OpenGate) -> bool:
-    """Return True for a command that runs where the author of the output works: its exit code is the verdict."""
-    return gate.kind == "command" and not one.by_people and not gate.reviewers
-
-
-def _is_asked(case: Submission, one: OpenGate, judge: Judge) -> bool:
-    if not one.by_people:
-        return (not one.to or judge.name in one.to) and (judge.may_work or judge.is_person)
-    if one.people.is_nobody and judge.may_plan and judge.name == case.meta.planner_agent_id:
-        return True
-    is_named = judge.name in one.people.people or not judge.groups.isdisjoint(one.people.groups)
-    return judge.is_person and (one.people.is_nobody or is_named)
 
 
 def _verdict(case: Submission, gate: Gate, one: OpenGate, ruling: Ruling) -> GateVerdict | Refusal:

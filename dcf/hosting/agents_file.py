@@ -37,8 +37,14 @@ _KNOWN: Final = frozenset(
     }
 )
 _SERVER_KNOWN: Final = frozenset({"url", "headers", "command", "environment", "tools"})
-_SECRET: Final = re.compile(r"(DCF|LETTA)_.*|REDIS_URL")
-"""Variables of this process that no agent and no server of a skill may see: with them they could do what it may."""
+_PASSED_ON: Final = re.compile(
+    "PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|XDG_(CACHE|CONFIG|DATA|RUNTIME|STATE)_(HOME|DIR)|"
+    "NO_PROXY|no_proxy|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS|"
+    "PYTHON(PATH|UNBUFFERED|DONTWRITEBYTECODE|WARNINGS|UTF8|IOENCODING|HASHSEED)|VIRTUAL_ENV"
+)
+"""Variables of this process that a child gets unasked; whatever may hold a secret is for the file to name."""
+_SECRET: Final = re.compile(r"(DCF|LETTA)_.*|REDIS_.*")
+"""Variables that no server of a skill sees, even if the file names them: with them it could do what the host may."""
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -84,8 +90,13 @@ def read_agents_file(path: Path, environment: Mapping[str, str] = os.environ) ->
     return AgentsFile(folder=path.resolve().parent, agents=agents)
 
 
+def passed_on(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a child process gets without being named."""
+    return {name: text for name, text in environment.items() if _PASSED_ON.fullmatch(name)}
+
+
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that agents, and servers that skills name, may be given."""
+    """Return those variables of an agent that servers that skills name may be given."""
     return {name: text for name, text in environment.items() if not _SECRET.fullmatch(name)}
 
 
@@ -152,7 +163,7 @@ class _Table:
         return self._text("python") or sys.executable
 
     def _child_environment(self) -> dict[str, str]:
-        return without_secrets(self._environment) | self._texts_by_name(self._table, "environment")
+        return passed_on(self._environment) | self._texts_by_name(self._table, "environment")
 
     def _server(self, name: str, table: Json) -> ToolServer:
         place = f"servers.{name}"

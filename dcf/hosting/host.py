@@ -5,7 +5,6 @@ The worker keeps inbox, leases and results (`dcf.worker`); here is only what a p
 
 import asyncio
 import logging
-import os
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future
@@ -110,7 +109,7 @@ class AgentHost:
 
     async def _work(self, agent: HostedAgent, given: Json, context: TaskContext) -> Json:
         try:
-            skills = taken(context.brief.get("skills") or (), agent.servers, os.environ)
+            skills = taken(context.brief.get("skills") or (), agent.servers, agent.environment)
         except DcfError as error:
             raise TaskFailed("DCF.SkillUnusable", error.message) from None
         work = _work_of(agent, given, context, skills)

@@ -1,6 +1,6 @@
 """The skills of a piece of work, as the server tells them to agents that read: texts for the model, tools for the host.
 
-Decides only. `${NAME}` in what is told of a server is filled in from the host's environment, but for what opens dcf.
+Decides only. `${NAME}` in what is told of a server is filled in from the agent's environment, but for what opens dcf.
 A server that is a command is started only if the agents file says so itself: what runs on the host's machine is for its
 operator to say.
 """
@@ -66,7 +66,8 @@ def _filled(text: str, server: str, environment: Mapping[str, str]) -> str:
         known = environment.get(found[1])
         if known is None:
             raise ToolUnavailable(
-                f"The server '{server}' needs the environment variable {found[1]}.", "Set it where the host runs."
+                f"The server '{server}' needs the environment variable {found[1]}.",
+                "Name it in the agents file, in environment of the agent.",
             )
         return known
 

@@ -1,17 +1,15 @@
 """Runs commands of gates on this machine: only those that a person allowed, without a shell, and never for ever.
 
-A command that comes from the server is text from elsewhere. It runs if a pattern of `--allow-command`, or of a file
-outside the repository, covers each of its words. What could not be run is `unavailable`, which is no verdict on the
-work: the command is missing, not allowed, or took longer than its time.
+A command that comes from the server is text from elsewhere. It runs if a template (`command_templates.py`) of
+`--allow-command`, or of a file outside the repository, covers each of its words. What could not be run is
+`unavailable`, which is no verdict on the work: the command is missing, not allowed, or took longer than its time.
 """
 
 import os
-import shlex
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from pathlib import Path
 from shutil import which
 from typing import Final
@@ -20,6 +18,7 @@ import anyio
 from anyio.abc import Process
 
 from dcf.errors import InvalidArgument
+from dcf.local.command_templates import Allowed, words_of
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
@@ -61,44 +60,13 @@ class Outcome:
         }
 
 
-@record(frozen=True, slots=True)
-class Allowed:
-    """The patterns of commands that a person allowed, each as its words."""
-
-    patterns: tuple[tuple[str, ...], ...] = ()
-
-    def covers(self, words: Sequence[str]) -> bool:
-        """Return True if a pattern covers every word; one that ends in a lone `*` covers any further words."""
-        return any(_covers(pattern, words) for pattern in self.patterns)
-
-
-def allowed_by(patterns: Sequence[str], file: Path | None) -> Allowed:
-    """Return what the options and the lines of a file allow; raise InvalidArgument if it cannot be read."""
-    lines: list[str] = []
-    if file is not None:
-        try:
-            lines = file.read_text("utf-8").splitlines()
-        except (OSError, UnicodeDecodeError):
-            raise InvalidArgument("The file of allowed commands cannot be read.", "Check --allow-file.") from None
-    kept = [line for line in (*patterns, *lines) if line.strip() and not line.lstrip().startswith("#")]
-    return Allowed(tuple(words_of(line) for line in kept))
-
-
-def words_of(command: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a command as a shell would split them; it is never given to one."""
-    try:
-        return tuple(shlex.split(command)) if isinstance(command, str) else tuple(map(str, command))
-    except ValueError:
-        raise InvalidArgument("A command has an open quotation.", "Write it as for a shell.") from None
-
-
 async def run(command: str | Sequence[str], root: Path, allowed: Allowed, timeout_s: float | None) -> Outcome:
     """Run a command in the root, if it is allowed; it and all its children end when its time is over."""
     try:
         words = words_of(command)
     except InvalidArgument as error:
         return Outcome(verdict="unavailable", why=error.message)
-    if not words or not allowed.covers(words):
+    if not words or not allowed.covers(words, root):
         return Outcome(
             verdict="unavailable", why="Nobody allowed this command here: dcf local --allow-command, or its allow file."
         )
@@ -193,10 +161,3 @@ def _program(name: str, root: Path) -> str | None:
     place = Path(os.path.realpath(root / name))
     inside = Path(name).is_absolute() or place.is_relative_to(root)
     return str(place) if inside and os.access(place, os.X_OK) and place.is_file() else None
-
-
-def _covers(pattern: Sequence[str], words: Sequence[str]) -> bool:
-    if pattern[-1:] == ("*",) and len(pattern) > 1:
-        head = pattern[:-1]
-        return len(words) >= len(head) and all(map(fnmatchcase, words, head))
-    return len(words) == len(pattern) and all(map(fnmatchcase, words, pattern))

@@ -18,6 +18,7 @@ from dcf.errors import DcfError, InvalidArgument
 from dcf.local import file_reading, worktree
 from dcf.local.calls import ServerCalls
 from dcf.local.git import GitRefused
+from dcf.local.working_root import WorkingDirectory
 from dcf.values.json_text import Json, dump
 from dcf.values.located import Report
 from dcf.values.records import record
@@ -43,41 +44,42 @@ class DeepWorkCall:
 
     tool: str
     arguments: Mapping[str, Json]
-    root: Path | None
+    place: WorkingDirectory | None
     server: ServerCalls
 
     async def prepared(self) -> tuple[dict[str, Json], list[str]]:
         """Return the arguments that are sent, and what is wrong with jobs; raise InvalidArgument for a missing file."""
         given = dict(self.arguments)
-        if self.root is None:
+        if self.place is None:
             return given, []
+        root = self.place.path
         if given.get("session_id") is None:
-            given["session_id"] = hashlib.sha256(str(self.root).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+            given["session_id"] = hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:8]
         problems = await self._registered(str(given["session_id"])) if self.tool in _WITH_JOBS else []
         if self.tool == "finished_step":
-            found = await anyio.to_thread.run_sync(file_reading.all_found, self.root, _paths(given.get("outputs")))
+            found = await anyio.to_thread.run_sync(file_reading.all_found, root, _paths(given.get("outputs")))
             given["file_hashes"] = {one.path: one.as_json() for one in found}
         return given, problems
 
     async def finished(self, result: dict[str, Any], problems: list[str]) -> dict[str, Any]:
         """Return the result with what was done here: the branch of a workflow that was started, jobs that are wrong."""
         answer = result.get("structuredContent")
-        if not isinstance(answer, dict) or result.get("isError") or self.root is None:
+        if not isinstance(answer, dict) or result.get("isError") or self.place is None:
             return result
         problems = [*problems, *(answer.get("problems") or ())]
-        more: dict[str, Json] = {"root": str(self.root)} | ({"problems": problems} if problems else {})
+        more: dict[str, Json] = {"root": str(self.place.path)} | ({"problems": problems} if problems else {})
         begun = answer.get("begin_step")
         if self.tool == "start_workflow" and isinstance(begun, dict) and len(answer.get("stack") or ()) <= 1:
-            status = await anyio.to_thread.run_sync(_branch, self.root, str(begun.get("branch_name")))
+            status = await anyio.to_thread.run_sync(_branch, self.place, str(begun.get("branch_name")))
             more["begin_step"] = {**begun, "branch_status": status}
         told = {**answer, **more}
         return {**result, "content": [{"type": "text", "text": dump(told)}], "structuredContent": told}
 
     async def _registered(self, session: str) -> list[str]:
         """Register the jobs of the project; return what is wrong with those that could not be."""
-        if self.root is None:
+        if self.place is None:
             return []
-        jobs, problems = await anyio.to_thread.run_sync(jobs_of, self.root)
+        jobs, problems = await anyio.to_thread.run_sync(jobs_of, self.place.path)
         for name, text in jobs.items():
             arguments = {"job_name": name, "job_definition_yaml": text, "session_id": session}
             sent = {"name": "register_session_job", "arguments": arguments, "_meta": dict(self.server.meta or {})}
@@ -131,10 +133,10 @@ def _file(root: Path, path: str) -> str:
     return file_reading.content(root, found).decode("utf-8", "replace")
 
 
-def _branch(root: Path, name: str) -> str:
+def _branch(place: WorkingDirectory, name: str) -> str:
     """Make the branch; say whether it was created, was current already, or why it is only suggested."""
     try:
-        made = worktree.make_branch(root, name)
+        made = worktree.make_branch(place, name)
     except GitRefused as refused:
         return f"suggested: {refused.refusal.message}"
     return "created" if made["created"] else "current"

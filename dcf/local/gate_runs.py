@@ -1,7 +1,8 @@
 """Runs the commands that open gates of a run wait for, and tells the server what came of them.
 
 The server says which command; a person on this machine says which may run (`commands.py`). A verdict names the hash of
-the output that was judged, so that one on an older output decides nothing.
+the output that was judged, so that one on an older output decides nothing. That the command of an author passed is told
+with the key of this helper, which the agent does not have: the server takes nobody's word for his own work.
 """
 
 from collections.abc import Mapping
@@ -12,17 +13,24 @@ import anyio
 
 from dcf.errors import ToolCallFailed
 from dcf.local.calls import ServerCalls
-from dcf.local.commands import Allowed, Outcome, run
+from dcf.local.command_templates import Allowed
+from dcf.local.commands import Outcome, run
 from dcf.values.json_text import Json
 
 
 async def run_gates(
-    server: ServerCalls, root: Path, allowed: Allowed, workflow_id: str, state: str | None, agent_id: str | None = None
+    server: ServerCalls,
+    helper: ServerCalls | None,
+    root: Path,
+    allowed: Allowed,
+    workflow_id: str,
+    state: str | None,
+    agent_id: str | None = None,
 ) -> list[dict[str, Json]]:
     """Run the command of each open gate that this agent is asked for, and tell the server its exit code.
 
-    Without an agent these are the gates of which each author is asked. Return what came of each, and as `decided` the
-    code of the server's answer.
+    Without an agent these are the gates of which each author is asked, and `helper` (calls with the helper's own key)
+    tells what came of them. Return what came of each, and as `decided` the code of the server's answer.
     """
     answer = await server.call("list_gates", workflow_id=workflow_id, state=state)
     ran: list[dict[str, Json]] = []
@@ -34,11 +42,15 @@ async def run_gates(
         outcome = await run(gate["command"], root, allowed, gate.get("timeout_s"))
         lasted = round(anyio.current_time() - began, 3)
         told = {"state": gate["state"], "gate": gate["name"], "command": gate["command"], **outcome.as_json()}
-        ran.append({**told, "decided": await _decided(server, gate, str(agent), outcome, lasted)})
+        is_own = agent == gate.get("author")
+        calls, name = (helper or server, None) if is_own else (server, str(agent))
+        ran.append({**told, **await _decided(calls, gate, name, outcome, lasted)})
     return ran
 
 
-async def _decided(server: ServerCalls, gate: Mapping[str, Any], agent_id: str, outcome: Outcome, lasted: float) -> str:
+async def _decided(
+    server: ServerCalls, gate: Mapping[str, Any], agent_id: str | None, outcome: Outcome, lasted: float
+) -> dict[str, Json]:
     """Tell the verdict; return the code of the answer: a gate may have been decided, or overridden, meanwhile."""
     try:
         await server.call(
@@ -55,5 +67,5 @@ async def _decided(server: ServerCalls, gate: Mapping[str, Any], agent_id: str, 
             duration_s=lasted,
         )
     except ToolCallFailed as error:
-        return error.code
-    return "ok"
+        return {"decided": error.code, "hint": error.hint}
+    return {"decided": "ok"}

@@ -1,7 +1,7 @@
 """What git knows of a worktree: where it is, what changed, and a branch made for a piece of work.
 
-git is asked as a program with a small environment: no prompts, no hooks, no external diff programs, no watcher of the
-repository's own, since a repository may come from anywhere. Nothing here throws uncommitted work away.
+git is asked as a program with a small environment, in which nothing of the repository is executed (`git_settings.py`).
+A worktree is only where its repository is found. Nothing here throws uncommitted work away.
 """
 
 import os
@@ -14,16 +14,13 @@ from pathlib import Path
 from shutil import which
 from typing import Final
 
+from dcf.local.git_settings import DIFF, MOST_NAMED, STATUS, environment, named_off
+from dcf.local.working_root import WorkingDirectory
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 _LONG_S: Final = 60.0
 _LONGEST_COMPLAINT: Final = 4000
-_CALM: Final = (
-    *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"),
-    *("-c", "core.pager=cat", "-c", "submodule.recurse=false"),
-)
-_KEPT: Final = ("PATH", "HOME", "TMPDIR")
 
 
 class GitRefused(Exception):
@@ -56,12 +53,22 @@ class WorktreeFacts:
 
 def run(root: Path, *arguments: str, ok: tuple[int, ...] = (0,), given: bytes | None = None) -> bytes:
     """Return what git prints; raise GitRefused if it is missing, takes too long or fails."""
-    environment = _environment()
+    settings = _settings(root)
+    return _run(root, settings, *arguments, ok=ok, given=given)
+
+
+def _run(
+    root: Path,
+    settings: Mapping[str, str],
+    *arguments: str,
+    ok: tuple[int, ...] = (0,),
+    given: bytes | None = None,
+) -> bytes:
     try:
         done = subprocess.run(  # noqa: S603 - words of ours and names, no shell
-            [_program(environment), *_CALM, *arguments],
+            [_program(settings), *arguments],
             cwd=root,
-            env=environment,
+            env=settings,
             input=given,
             stdin=subprocess.DEVNULL if given is None else None,
             capture_output=True,
@@ -77,13 +84,13 @@ def run(root: Path, *arguments: str, ok: tuple[int, ...] = (0,), given: bytes | 
 
 def beginning(root: Path, *arguments: str, limit: int, ok: tuple[int, ...] = (0,)) -> bytes:
     """Return at most `limit` bytes of what git prints, and end git there; raise GitRefused as `run` does."""
-    environment = _environment()
+    settings = _settings(root)
     with (
         tempfile.TemporaryFile() as said,
         subprocess.Popen(  # noqa: S603 - words of ours and names, no shell
-            [_program(environment), *_CALM, *arguments],
+            [_program(settings), *arguments],
             cwd=root,
-            env=environment,
+            env=settings,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=said,
@@ -108,13 +115,19 @@ def beginning(root: Path, *arguments: str, limit: int, ok: tuple[int, ...] = (0,
     return found
 
 
-def _environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    return kept | {"LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+def _settings(root: Path) -> dict[str, str]:
+    """Return the environment of git in a repository: the filters and hooks that it names are switched off."""
+    names = _names(_run(root, environment(), "config", "--list", "--name-only", "-z"))
+    off = named_off(names)
+    if len(off) > MOST_NAMED:
+        raise GitRefused(
+            "git_refused", f"The repository names more than {MOST_NAMED} filters and hooks.", "Remove some of them."
+        )
+    return environment(off)
 
 
-def _program(environment: Mapping[str, str]) -> str:
-    git = which("git", path=environment.get("PATH", os.defpath))
+def _program(settings: Mapping[str, str]) -> str:
+    git = which("git", path=settings.get("PATH", os.defpath))
     if git is None:
         raise GitRefused("git_missing", "git is not installed.", "Install git, or do without it.")
     return git
@@ -130,21 +143,37 @@ def _failed(code: int, complaint: bytes) -> GitRefused:
     return GitRefused("git_failed", f"git refused: {why}.", "Mend what git says, then call again.")
 
 
-def facts(root: Path) -> WorktreeFacts:
-    """Return what is so now; raise GitRefused if the directory is in no worktree."""
+def facts(place: WorkingDirectory) -> WorktreeFacts:
+    """Return what is so now; raise GitRefused if the directory is in no worktree that may be read."""
+    root = place.path
     try:
-        top = run(root, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n")
+        found = run(root, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n")
     except GitRefused as refused:
         if refused.refusal.code != "git_failed":
             raise
         raise GitRefused(
             "no_worktree", f"{root} is in no git worktree.", "Pass root, or make one with git init."
         ) from None
-    return _status(Path(top))
+    top = Path(found)
+    nearest = next((one for one in (root, *root.parents) if os.path.lexists(one / ".git")), None)
+    if top != nearest:
+        raise GitRefused(
+            "no_worktree",
+            f"The repository of {root} says that its worktree is elsewhere: {top}.",
+            "Remove core.worktree from its configuration, or pass another root.",
+        )
+    if place.boundary is not None and not top.is_relative_to(place.boundary):
+        raise GitRefused(
+            "no_worktree",
+            f"The worktree around {root} begins above --root, {place.boundary}.",
+            "Start dcf local with the top of the worktree as --root, or with a directory above it.",
+        )
+    return _status(top)
 
 
 def _status(top: Path) -> WorktreeFacts:
-    fields = iter(_names(run(top, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--renames")))
+    shown = ("--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--renames")
+    fields = iter(_names(run(top, "status", *shown, *STATUS)))
     branch: str | None = None
     head: str | None = None
     changes: list[FileChange] = []
@@ -200,7 +229,7 @@ def committed(root: Path, start: str, head: str) -> tuple[FileChange, ...]:
 
 def difference(root: Path, old: str, new: str) -> tuple[FileChange, ...]:
     """Return what differs between two commits or trees."""
-    output = run(root, "diff", "--name-status", "-z", "-M", "--no-ext-diff", "--no-textconv", old, new)
+    output = run(root, "diff", "--name-status", "-z", "-M", *DIFF, old, new)
     fields = iter(_names(output))
     found: list[FileChange] = []
     for mark in fields:
@@ -222,11 +251,11 @@ def commit_of(root: Path, name: str) -> str | None:
 
 def patch(root: Path, start: str | None, untracked: list[str], limit: int) -> tuple[str, bool]:
     """Return the difference as text, untracked files included, and whether it was cut at `limit` bytes."""
-    plain, most = ("--no-ext-diff", "--no-textconv"), limit + 1
-    text = beginning(root, "diff", "-M", *plain, start, limit=most) if start else b""
+    most = limit + 1
+    text = beginning(root, "diff", "-M", *DIFF, start, limit=most) if start else b""
     for path in untracked:
         if len(text) > limit:
             break
         left = most - len(text)
-        text += beginning(root, "diff", "--no-index", *plain, "--", "/dev/null", path, limit=left, ok=(0, 1))
+        text += beginning(root, "diff", "--no-index", *DIFF, "--", "/dev/null", path, limit=left, ok=(0, 1))
     return text[:limit].decode("utf-8", "replace"), len(text) > limit

@@ -5,7 +5,6 @@ directory it is about.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import anyio.to_thread
@@ -14,9 +13,10 @@ from dcf.errors import InvalidArgument
 from dcf.local import git, worktree
 from dcf.local.answers import done
 from dcf.local.calls import ServerCalls
-from dcf.local.commands import Allowed
+from dcf.local.command_templates import Allowed
 from dcf.local.gate_runs import run_gates
 from dcf.local.output_files import uploaded
+from dcf.local.working_root import WorkingDirectory
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
@@ -35,12 +35,13 @@ _NAMES: Final[Mapping[str, Json]] = {"type": "array", "items": {"type": "string"
 
 @record(frozen=True, slots=True)
 class LocalCall:
-    """What a local tool works with: the arguments, the directory, the server, and what may run here."""
+    """What a local tool works with: the arguments, the directory, the server, what may run here, the helper's key."""
 
     arguments: Mapping[str, Json]
-    root: Path
+    place: WorkingDirectory
     server: ServerCalls
     allowed: Allowed
+    helper: ServerCalls | None = None
 
     def text(self, name: str) -> str | None:
         """Return an argument that is text; raise InvalidArgument for another kind."""
@@ -88,9 +89,9 @@ class LocalTool:
 
 async def _worktree(call: LocalCall) -> dict[str, Json]:
     def look() -> dict[str, Json]:
-        found = worktree.described(git.facts(call.root))
+        found = worktree.described(git.facts(call.place))
         unit = call.text("unit")
-        return found if unit is None else {**found, "start": worktree.record_start(call.root, unit)}
+        return found if unit is None else {**found, "start": worktree.record_start(call.place, unit)}
 
     return done(**await anyio.to_thread.run_sync(look))
 
@@ -99,24 +100,24 @@ async def _changes(call: LocalCall) -> dict[str, Json]:
     start, unit, areas = call.text("start"), call.text("unit"), call.names("areas")
 
     def look() -> dict[str, Json]:
-        found = worktree.changes_since(call.root, start=start, unit=unit, areas=areas)
-        return {**found, **worktree.patch_of(call.root, found["start"])} if call.arguments.get("patch") else found
+        found = worktree.changes_since(call.place, start=start, unit=unit, areas=areas)
+        return {**found, **worktree.patch_of(call.place, found["start"])} if call.arguments.get("patch") else found
 
     return done(**await anyio.to_thread.run_sync(look))
 
 
 async def _branch(call: LocalCall) -> dict[str, Json]:
-    return done(**await anyio.to_thread.run_sync(worktree.make_branch, call.root, call.needed("name")))
+    return done(**await anyio.to_thread.run_sync(worktree.make_branch, call.place, call.needed("name")))
 
 
 async def _files(call: LocalCall) -> dict[str, Json]:
-    found = await uploaded(call.server, call.root, call.names("paths"), call.text("workflow_id"))
+    found = await uploaded(call.server, call.place.path, call.names("paths"), call.text("workflow_id"))
     return done(files=found)
 
 
 async def _gates(call: LocalCall) -> dict[str, Json]:
     run, state, agent = call.needed("workflow_id"), call.text("state"), call.text("agent_id")
-    return done(gates=await run_gates(call.server, call.root, call.allowed, run, state, agent))
+    return done(gates=await run_gates(call.server, call.helper, call.place.path, call.allowed, run, state, agent))
 
 
 TOOLS: Final[Mapping[str, LocalTool]] = {

@@ -5,8 +5,8 @@ for the client's revision. Only calls of tools are looked into: the local ones a
 names files gets their hashes.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -37,7 +37,7 @@ from dcf.errors import DcfError, InvalidArgument
 from dcf.local.answers import as_result, failed, refused
 from dcf.local.broken_connections import FAILED
 from dcf.local.calls import ServerCalls
-from dcf.local.commands import Allowed
+from dcf.local.command_templates import Allowed
 from dcf.local.deepwork import DeepWorkCall, is_one
 from dcf.local.gate_runs import run_gates
 from dcf.local.git import GitRefused
@@ -72,12 +72,25 @@ class _Params(RequestParams):
 
 @dataclass(slots=True)
 class LocalServer:
-    """Answers one client. `upload` is whether files of results become artifacts where the call does not say."""
+    """Answers one client. `upload` is whether files of results become artifacts where the call does not say.
+
+    `helper` is the same server, with the key with which this process reports commands of gates.
+    """
 
     upstream: Upstream
     working_root: WorkingRoot
     allowed: Allowed
     upload: bool = False
+    helper: Upstream | None = None
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """Keep connections to the server for the duration of a `with` block."""
+        async with AsyncExitStack() as stack:
+            for one in (self.upstream, self.helper):
+                if one is not None:
+                    await stack.enter_async_context(one.opened())
+            yield
 
     def built(self) -> "Server[Any]":
         """Return the SDK's server with everything that is passed on and everything that is done here."""
@@ -147,28 +160,32 @@ class LocalServer:
             told = f"It has: {', '.join((*tool.arguments, 'root'))}."
             raise InvalidArgument(f"{name} has no argument '{unknown[0][:80]}'.", told)
         root = await self.working_root.of(ctx, given)
-        answer = await tool.run(LocalCall(arguments, root, server, self.allowed))
-        return as_result({**answer, "root": str(root)})
+        answer = await tool.run(LocalCall(arguments, root, server, self.allowed, self._helping()))
+        return as_result({**answer, "root": str(root.path)})
 
     async def _at_server(self, ctx: Context, name: str, params: dict[str, Any], server: ServerCalls) -> dict[str, Any]:
         if is_one(self.upstream.profile, name):
             return await self._deepwork(ctx, name, params, server)
-        arguments, given = params["arguments"], None
+        arguments, given, root = params["arguments"], None, None
         if name == COMPLETION:
             given, upload = arguments.pop("root", None), arguments.pop(UPLOAD, self.upload)
             if names_files(name, arguments):
                 root = await self.working_root.of(ctx, given)
-                params = {**params, "arguments": await described(arguments, root, server, upload=upload is True)}
-                given = str(root)
+                told = await described(arguments, root.path, server, upload=upload is True)
+                params = {**params, "arguments": told}
         once = partial(server.passed_on, on_progress=_progress(ctx))
         result = await _answered(ctx, once, params)
         ran: list[dict[str, Json]] = []
-        if name == COMPLETION and self.allowed.patterns and _code(result) == "review_running":
-            root = await self.working_root.of(ctx, given)
-            given, run, state = str(root), str(arguments.get("workflow_id")), str(arguments.get("state"))
-            ran = await run_gates(server, root, self.allowed, run, state)
+        if name == COMPLETION and self.allowed.templates and _code(result) == "review_running":
+            root = root or await self.working_root.of(ctx, given)
+            run, state = str(arguments.get("workflow_id")), str(arguments.get("state"))
+            ran = await run_gates(server, self._helping(), root.path, self.allowed, run, state)
             result = await once(params) if ran else result
-        return _told(result, {**({} if given is None else {"root": given}), **({"gates_run": ran} if ran else {})})
+        shown = given if root is None else str(root.path)
+        return _told(result, {**({} if shown is None else {"root": shown}), **({"gates_run": ran} if ran else {})})
+
+    def _helping(self) -> ServerCalls | None:
+        return None if self.helper is None else ServerCalls(self.helper)
 
     async def _deepwork(self, ctx: Context, name: str, params: dict[str, Any], server: ServerCalls) -> dict[str, Any]:
         given = params["arguments"].pop("root", None)
@@ -213,14 +230,14 @@ class LocalServer:
 async def serve(server: LocalServer) -> None:
     """Serve the client on standard input and output until it leaves."""
     built = server.built()
-    async with server.upstream.opened(), stdio_server() as (read, write):
+    async with server.opened(), stdio_server() as (read, write):
         await built.run(read, write, built.create_initialization_options())
 
 
 async def looked_at(server: LocalServer) -> dict[str, Json]:
     """Return whether the dcf server answers, what may run here, and where; for a person who sets this up."""
     failure, tools = None, 0
-    async with server.upstream.opened():
+    async with server.opened():
         try:
             tools = len((await server.upstream.request("tools/list", {}, deadline_s=_FIRST_S))["tools"])
         except DcfError as error:
@@ -233,7 +250,8 @@ async def looked_at(server: LocalServer) -> dict[str, Json]:
         "server_error": failure,
         "server_tools": tools,
         "root": None if root is None else str(root.resolve()),
-        "allowed_commands": [" ".join(words) for words in server.allowed.patterns],
+        "has_helper_key": server.helper is not None,
+        "allowed_commands": [" ".join(words) for words in server.allowed.templates],
     }
 
 

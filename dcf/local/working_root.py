@@ -2,6 +2,9 @@
 
 Never the directory in which this process was started: a client may start it anywhere, once, for several projects
 (others have lost work that way). The client's roots are asked for when they are needed, and again after they changed.
+
+A model chooses the argument, a person the boundary: `--root`, or without it the client's roots. A directory outside the
+boundary is refused, by its real path. Without a boundary every directory is.
 """
 
 from collections.abc import Mapping
@@ -17,11 +20,13 @@ from mcp_types import ListRootsRequest, ListRootsResult
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from dcf.errors import InvalidArgument
+from dcf.values.records import record
 
 QUESTION: Final = "dcf-local-roots"
 """How the question for roots is named, since 2026-07-28 an answer to a call that the client then repeats."""
 _PATIENCE_S: Final = 10.0
 _NAME_IT: Final = "Pass root, the absolute path of the directory you work in."
+_BOUND_IT: Final = "A person starts dcf local with --root DIR: then any directory below DIR may be named."
 
 
 class RootsWanted(Exception):
@@ -31,6 +36,14 @@ class RootsWanted(Exception):
         "resultType": "input_required",
         "inputRequests": {QUESTION: {"method": "roots/list", "params": {}}},
     }
+
+
+@record(frozen=True, slots=True)
+class WorkingDirectory:
+    """The directory of a call, by its real path. `boundary` is `--root`, where it is set: nothing outside is read."""
+
+    path: Path
+    boundary: Path | None = None
 
 
 @dataclass(slots=True)
@@ -44,19 +57,24 @@ class WorkingRoot:
         """Ask the client again, the next time."""
         self._roots = None
 
-    async def of(self, ctx: ServerRequestContext[Any, Any], given: object) -> Path:
-        """Return the directory; raise InvalidArgument where there is none, or RootsWanted."""
-        if given is not None:
-            return _checked(given, "root")
+    async def of(self, ctx: ServerRequestContext[Any, Any], given: object) -> WorkingDirectory:
+        """Return the directory; raise InvalidArgument where there is none within the boundary, or RootsWanted."""
+        boundary = None if self.configured is None else _checked(str(self.configured), "--root")
+        if boundary is not None and given is not None:
+            return WorkingDirectory(_within((boundary,), _checked(given, "root"), "root"), boundary)
         roots = await self._of_client(ctx)
+        if given is not None:
+            return WorkingDirectory(_within(roots, _checked(given, "root"), "root"))
         if len(roots) > 1:
             listed = ", ".join(str(root) for root in roots[:5])
             raise InvalidArgument(f"The client has {len(roots)} roots: {listed}.", _NAME_IT)
-        if roots:
-            return _checked(str(roots[0]), "The client's root")
-        if self.configured is None:
-            raise InvalidArgument("Neither the call, nor the client, nor --root says which directory to use.", _NAME_IT)
-        return _checked(str(self.configured), "--root")
+        if boundary is not None:
+            return WorkingDirectory(
+                _within((boundary,), roots[0] if roots else boundary, "The client's root"), boundary
+            )
+        if not roots:
+            raise InvalidArgument("Neither --root nor the client says which directory to use.", _BOUND_IT)
+        return WorkingDirectory(roots[0])
 
     async def _of_client(self, ctx: ServerRequestContext[Any, Any]) -> tuple[Path, ...]:
         known = ctx.session.client_capabilities
@@ -84,7 +102,7 @@ async def _asked(ctx: ServerRequestContext[Any, Any]) -> tuple[Path, ...]:
 
 def _paths(answer: Mapping[str, Any]) -> tuple[Path, ...]:
     found = [_path(str(one.get("uri"))) for one in answer.get("roots") or [] if isinstance(one, Mapping)]
-    return tuple(dict.fromkeys(path for path in found if path is not None and path.is_dir()))
+    return tuple(dict.fromkeys(path for path in found if path is not None and path.is_dir() and not _is_top(path)))
 
 
 def _path(uri: str) -> Path | None:
@@ -95,6 +113,16 @@ def _path(uri: str) -> Path | None:
     return path.resolve() if path.is_absolute() else None
 
 
+def _within(boundaries: tuple[Path, ...], path: Path, name: str) -> Path:
+    """Return a directory that is a boundary or lies below it; raise InvalidArgument for any other."""
+    if not boundaries:
+        raise InvalidArgument(f"{name} names a directory, and nobody said which ones may be named.", _BOUND_IT)
+    if not any(path.is_relative_to(boundary) for boundary in boundaries):
+        listed = " or ".join(str(boundary) for boundary in boundaries[:5])
+        raise InvalidArgument(f"{name} is not below {listed}.", f"Name {listed}, or a directory below it.")
+    return path
+
+
 def _checked(given: object, name: str) -> Path:
     """Return a directory by its real path; raise InvalidArgument for what is none."""
     if not isinstance(given, str) or "\0" in given or not Path(given).is_absolute():
@@ -102,6 +130,10 @@ def _checked(given: object, name: str) -> Path:
     path = Path(given).resolve()
     if not path.is_dir():
         raise InvalidArgument(f"{name} names no directory on this machine.", _NAME_IT)
-    if path == Path(path.anchor):
+    if _is_top(path):
         raise InvalidArgument(f"{name} is the top of the file system.", "Name the directory of the project.")
     return path
+
+
+def _is_top(path: Path) -> bool:
+    return path == Path(path.anchor)

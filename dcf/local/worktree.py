@@ -14,6 +14,7 @@ from typing import Final
 from dcf.local import git
 from dcf.local.areas import outside
 from dcf.local.git import FileChange, GitRefused, WorktreeFacts
+from dcf.local.working_root import WorkingDirectory
 from dcf.values.json_text import Json, dump
 
 _EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -34,9 +35,9 @@ def described(facts: WorktreeFacts) -> dict[str, Json]:
     }
 
 
-def record_start(root: Path, unit: str) -> dict[str, Json]:
+def record_start(place: WorkingDirectory, unit: str) -> dict[str, Json]:
     """Record where a unit starts, unless that was done; return the record and whether there was one."""
-    facts = git.facts(root)
+    facts = git.facts(place)
     known = _record(facts.root, unit)
     if known is not None:
         return {**_told(known), "existed": True}
@@ -46,9 +47,11 @@ def record_start(root: Path, unit: str) -> dict[str, Json]:
     return {**_told(made), "existed": False}
 
 
-def changes_since(root: Path, *, start: str | None, unit: str | None, areas: Sequence[str]) -> dict[str, Json]:
+def changes_since(
+    place: WorkingDirectory, *, start: str | None, unit: str | None, areas: Sequence[str]
+) -> dict[str, Json]:
     """Return what changed since a commit, or since the recorded start of a unit; else what is not committed."""
-    facts = git.facts(root)
+    facts = git.facts(place)
     record = None if unit is None else _record(facts.root, unit)
     if unit is not None and record is None and start is None:
         raise GitRefused(
@@ -73,9 +76,9 @@ def changes_since(root: Path, *, start: str | None, unit: str | None, areas: Seq
     }
 
 
-def patch_of(root: Path, start: str | None) -> dict[str, Json]:
+def patch_of(place: WorkingDirectory, start: str | None) -> dict[str, Json]:
     """Return the difference as text, from a commit (by default the last one) to what is on the disk now."""
-    facts = git.facts(root)
+    facts = git.facts(place)
     untracked = [change.path for change in facts.changes if change.change == "untracked"]
     commit = facts.head if start is None else git.commit_of(facts.root, start)
     if start is not None and commit is None:
@@ -103,9 +106,9 @@ def _joined(known: FileChange, later: FileChange) -> FileChange:
     return FileChange(path=later.path, change=word, where=(*known.where, *later.where), old_path=old)
 
 
-def make_branch(root: Path, name: str) -> dict[str, Json]:
+def make_branch(place: WorkingDirectory, name: str) -> dict[str, Json]:
     """Make a branch at the present commit and switch to it; what is not committed stays as it is, on the new branch."""
-    facts = git.facts(root)
+    facts = git.facts(place)
     if git.run(facts.root, "check-ref-format", "--branch", name, ok=(0, 1, 128)).decode().strip() != name:
         raise GitRefused("invalid_argument", f"'{name[:100]}' is no name of a branch.", "Use letters, digits, - and /.")
     if facts.branch == name:

@@ -124,7 +124,7 @@ def order_of(workflow: JobWorkflow) -> list[str]:
 
 def _gate(step: JobStep, reviewers: Sequence[str]) -> dict[str, Json]:
     gate: dict[str, Json] = {"name": GATE, "kind": "review", "criteria": list(step.criteria)}
-    gate |= {"max_attempts": MOST_ATTEMPTS, "then": "ask"}
+    gate |= {"max_attempts": MOST_ATTEMPTS, "then": "ask", "author_may_override": True}  # who has the scope: as there
     return gate | ({"reviewers": list(reviewers)} if reviewers else {})
 
 

@@ -77,7 +77,7 @@ class People:
         return committed.answer
 
     def _produced(self, workflow_id: str, path: str) -> Produced | None:
-        """Return who completed what led to a task that they must not answer; None where the task does not say so.
+        """Return who did what in the run before a task that some must not answer; None where the task does not say so.
 
         The whole history is read, and those of the runs that it took results over from. What led to this visit is over,
         so that nothing is missed by reading it before.
@@ -87,19 +87,20 @@ class People:
         if doc is None or not human_tasks.waits_for_person(doc):
             return None
         try:
-            if not human_tasks.described(snapshot, path).not_by_producers:
+            if not human_tasks.described(snapshot, path).excludes_some:
                 return None
         except StateError:
             return None  # the decision says what is wrong with it
-        found, run = dict[str, str](), workflow_id
+        found, names, run = dict[str, str](), dict[str, frozenset[str]](), workflow_id
         led = led_here(self._plane.run(workflow_id).definition.machine, path)
         for _ in range(_MOST_RERUNS):
             producers = self._read(run, Producers(path, led))
             found = {**producers.found, **found}
+            names |= {key: names.get(key, frozenset()) | more for key, more in producers.names.items()}
             if producers.taken_from is None:
                 break
             run = producers.taken_from
-        return Produced(epoch=doc.lease.epoch, by=found)
+        return Produced(epoch=doc.lease.epoch, by=found, names=names)
 
     def _read(self, workflow_id: str, found: Producers) -> Producers:
         last, is_more = "0", True

@@ -23,6 +23,7 @@ _METADATA_NETWORKS: Final = tuple(
         ("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "100.100.100.200/32", "192.0.0.192/32"),
     )
 )
+_EMBEDDING: Final = (ipaddress.IPv6Network("::/96"), ipaddress.IPv6Network("::ffff:0:0:0/96"))
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 _LIST_IT: Final = "Ask an operator to put the server into registry.json, or to list the URL in DCF_SKILL_ENDPOINTS."
 
@@ -102,7 +103,12 @@ def _real(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     found = ipaddress.ip_address(address)
     if isinstance(found, ipaddress.IPv4Address):
         return found
-    return found.ipv4_mapped or found.sixtofour or _translated(found) or found
+    return found.ipv4_mapped or found.sixtofour or _translated(found) or _embedded(found) or found
+
+
+def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """Return the IPv4 address in a compatible one (::/96) or a translated one (::ffff:0:0:0/96)."""
+    return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF) if any(address in one for one in _EMBEDDING) else None
 
 
 def _translated(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

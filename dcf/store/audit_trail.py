@@ -1,4 +1,4 @@
-"""Audit trail: changes outside runs, calls that were refused, and log-ins that failed. One stream, in order.
+"""Audit trail: changes outside runs, calls that were refused, log-ins and log-outs, exports. One stream, in order.
 
 A change inside a run is written to the run's history, in the same transaction. Outside there is often no transaction (a
 file, an agent on Letta), so a change has two entries: one before it, without which it is not made, and one with its
@@ -57,7 +57,9 @@ end
 return id
 """
 
-Kind: TypeAlias = Literal["change", "refusal", "login"]
+Kind: TypeAlias = Literal["change", "refusal", "login", "read"]
+_KINDS: Final[Mapping[str, Kind]] = {"login": "login", "refusal": "refusal", "read": "read"}
+"""Kinds of entries that name theirs; a change names none."""
 
 
 @dataclass(slots=True)
@@ -141,13 +143,18 @@ class AuditTrail:
             except DcfError as error:  # it does not alter whether the change was made
                 log.warning("audit: that %s ended with %s is not recorded: %s", change, recording.outcome, error.code)
 
-    def note_refusal(self, by: str, call: str, about: Mapping[str, str]) -> None:
-        """Record a call that its author may not make. These have a share of their own."""
-        self._append(f"refused:{_share(by)[0]}", _KEPT_OF_REFUSALS, _note("refusal", by, call, "forbidden", about))
+    def note_refusal(self, by: str, call: str, about: Mapping[str, str], code: str = "forbidden") -> None:
+        """Record a call that its author may not make, or that named what they do not see; in a share of its own."""
+        self._append(f"refused:{_share(by)[0]}", _KEPT_OF_REFUSALS, _note("refusal", by, call, code, about))
 
-    def note_login(self, by: str | None, why: str, about: Mapping[str, str]) -> None:
-        """Record a key that opened nothing, and why. `by` names the key whose id it bears, if there is one."""
-        self._append(_LOGINS, _KEPT_OF_LOGINS, _note("login", by, "log in", why, about))
+    def note_login(self, by: str | None, why: str, about: Mapping[str, str], call: str = "log in") -> None:
+        """Record a log-in or log-out, or a key that opened nothing, and why. `by` names the key, if it is known."""
+        self._append(_LOGINS, _KEPT_OF_LOGINS, _note("login", by, call, why, about))
+
+    def note_read(self, by: str, call: str, about: Mapping[str, str]) -> None:
+        """Record that somebody took a copy of much at once. Raise if it cannot be recorded."""
+        share, most = _share(by)
+        self._append(f"read:{share}", most, _note("read", by, call, "ok", about))
 
     def newest(self, limit: int, wanted: AuditFilter = EVERYTHING) -> list[AuditEntry]:
         """Return the last entries, newest first, each change as one entry with its outcome."""
@@ -236,9 +243,9 @@ def _share(author: str | None) -> tuple[str, int]:
 
 
 def _shares(author: str) -> tuple[str, ...]:
-    """Return the shares that may have entries of an author, as a filter names it: changes, refusals, log-ins."""
+    """Return the shares that may have entries of an author, as a filter names it: changes, refusals, reads, log-ins."""
     share, _ = _share(None if author == _NOBODY else author)
-    return share, f"refused:{share}", _LOGINS
+    return share, f"refused:{share}", f"read:{share}", _LOGINS
 
 
 def _note(kind: Kind, by: str | None, call: str, outcome: str, about: Mapping[str, str]) -> dict[str, str]:
@@ -259,7 +266,7 @@ def _entry(entry_id: str, fields: Mapping[str, str]) -> AuditEntry:
     return AuditEntry(
         entry_id=entry_id,
         at=to_text(_ms(entry_id) * _MS),
-        kind="login" if kind == "login" else "refusal" if kind == "refusal" else "change",
+        kind=_KINDS.get(kind or "", "change"),
         by=fields.get("by"),
         change=fields["change"],
         about=load(fields["about"]),

@@ -1,4 +1,4 @@
-"""Notes refused calls and failed log-ins in the audit trail, at a bounded rate: an attack makes few entries.
+"""Notes refused calls, probing and log-ins in the audit trail, at a bounded rate: an attack makes few entries.
 
 The first refusal of a kind is noted at once, and its repetitions at most once a minute, with how many there were.
 Nothing here changes what a caller is answered, and no secret is kept: of a key only the id, which is its public part.
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dcf.core.access import KEY_CALLER, Caller, key_id_of
-from dcf.errors import DcfError, Forbidden
+from dcf.errors import DcfError, Forbidden, NotFound
 from dcf.store.access_keys import AccessKeys
 from dcf.store.audit_trail import AuditTrail
 from dcf.values.text_pieces import clip
@@ -65,13 +65,32 @@ class RefusalNotes:
         self._pace = pace or Pace()
         self._looked_at = float("-inf")
 
-    def refused(self, caller: Caller, call: str, error: Forbidden, about: About) -> Callable[[], None] | None:
-        """Return what notes that this caller may not make a call; None if that is not to be noted now."""
-        times = self._pace.admit(f"{caller.name} {call}")
+    def refused(self, caller: Caller, call: str, error: DcfError, about: About) -> Callable[[], None] | None:
+        """Return what notes that this caller may not make a call; None if that is not to be noted now.
+
+        A caller who is bound to a project, and names what is not in it, looks for what is elsewhere: that is noted as
+        well. Others may read whatever there is.
+        """
+        is_probing = isinstance(error, NotFound) and caller.project is not None
+        if not is_probing and not isinstance(error, Forbidden):
+            return None
+        times = self._pace.admit(f"{caller.name} {call} {error.code}")
         if times is None:
             return None
         told = {"why": clip(error.message, _LONGEST), **_without_secrets(about), "times": str(times)}
-        return lambda: self._write(lambda: self._trail.note_refusal(caller.name, call, told))
+        return lambda: self._write(lambda: self._trail.note_refusal(caller.name, call, told, error.code))
+
+    def logged_in(self, caller: Caller) -> None:
+        """Note that a session of the page begins."""
+        self._write(lambda: self._trail.note_login(caller.name, "ok", {}))
+
+    def logged_out(self, caller: Caller) -> None:
+        """Note that a session of the page ends, since its holder says so."""
+        self._write(lambda: self._trail.note_login(caller.name, "ok", {}, "log out"))
+
+    def exported(self, by: str, call: str, workflow_id: str) -> None:
+        """Note that somebody takes a copy of a whole run. It is given to them also where that cannot be recorded."""
+        self._write(lambda: self._trail.note_read(by, call, {"workflow_id": workflow_id}))
 
     def failed_login(self, text: str) -> None:
         """Note that a key opened nothing: it is wrong, expired, revoked or unknown, or no key at all."""
@@ -98,7 +117,7 @@ class RefusalNotes:
         try:
             note()
         except DcfError as error:
-            log.warning("audit: a refusal is not recorded: %s", error.code)
+            log.warning("audit: a refusal, log-in or export is not recorded: %s", error.code)
 
 
 def _without_secrets(about: About) -> dict[str, str]:

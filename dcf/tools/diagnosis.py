@@ -9,6 +9,7 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.event_query import EventQuery, check_cursor, check_moment
 from dcf.core.provenance import marked
+from dcf.tools.callers import current_caller
 from dcf.tools.paging import Cursor, Limit, Room
 from dcf.tools.registry import (
     STATE_PATTERN,
@@ -160,7 +161,10 @@ class RunExported(Answer):
     read_only=True,
 )
 def export_run(app: Application, args: ExportRun) -> RunExported:
-    """Export a page of a run."""
+    """Export a page of a run; the first one is noted in the audit trail."""
+    if args.cursor is None:
+        app.control_plane.run(args.workflow_id)
+        app.refusals.exported(current_caller().name, "export_run", args.workflow_id)
     page = app.exports.page(args.workflow_id, args.cursor, args.limit, Room(app.settings.max_result_bytes).takes)
     more = "; there is more" if page.next_cursor is not None else ""
     return RunExported(

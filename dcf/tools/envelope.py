@@ -13,6 +13,7 @@ from functools import cached_property, partial
 
 import anyio
 import anyio.to_thread
+from pydantic import BaseModel
 
 from dcf import metrics
 from dcf.application import Application
@@ -166,7 +167,7 @@ def _refusal_note(
     spec: ToolSpec, application: Application, error: Exception, arguments: Mapping[str, Json], caller: Caller
 ) -> Callable[[], None] | None:
     """Return what records in the audit trail that a call was refused, and which run and agent it named."""
-    if not isinstance(error, Forbidden):
+    if not isinstance(error, Forbidden | NotFound):
         return None
     about = {name: arguments.get(name) for name in ("workflow_id", spec.acts_as or "agent_id")}
     named = {name: value for name, value in about.items() if isinstance(value, str)}
@@ -211,8 +212,9 @@ def _run_recorded(spec: ToolSpec, application: Application, checked: Arguments) 
 
 
 def _about(spec: ToolSpec, told: Arguments | Answer) -> dict[str, str]:
-    """Return the fields of arguments or an answer that name what was changed."""
-    found = {name: getattr(told, name, None) for name in spec.audit}
+    """Return the fields of arguments or an answer that name what was changed; a whole document is no name."""
+    named = ((name, getattr(told, name, None)) for name in spec.audit)
+    found = {name: value for name, value in named if not isinstance(value, Mapping | BaseModel)}
     return {name: printable(str(value)[:_LONGEST_SUBJECT]) for name, value in found.items() if value}
 
 

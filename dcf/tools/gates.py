@@ -223,14 +223,16 @@ def decide_gate(app: Application, args: DecideGate) -> GateDecided:
 def _judge(args: DecideGate) -> Judge:
     caller = current_caller()
     may_work, is_person = Scope.WORK in caller.scopes, Scope.ANSWER in caller.scopes
-    if not (may_work or is_person or Scope.PLAN in caller.scopes):
-        raise Forbidden("decide_gate needs the scope 'work', 'answer' or 'plan'.", scope_hint(Scope.WORK))
+    may_attest = Scope.ATTEST in caller.scopes
+    if not (may_work or is_person or may_attest or Scope.PLAN in caller.scopes):
+        raise Forbidden("decide_gate needs the scope 'work', 'answer', 'plan' or 'attest'.", scope_hint(Scope.WORK))
     return Judge(
-        name=args.agent_id or caller.agent_id,
+        name=args.agent_id or caller.agent_id or (caller.name if may_attest else None),
         key=caller.name if caller.name.startswith(KEY_CALLER) else None,
         groups=groups_of_answerer(args.group),
         may_work=may_work,
         may_plan=Scope.PLAN in caller.scopes,
+        may_attest=may_attest,
         is_person=is_person,
     )
 

@@ -11,6 +11,7 @@ ones turned away, and even then some are kept for health checks, of which the ne
 
 import asyncio
 import logging
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -128,6 +129,34 @@ class Deadlines:
     body_s: float
 
 
+_DOUBTFUL_LINES: Final = "A line of the headers ends without CR, or goes on in the next line."
+_LINES: Final = re.compile(rb"(?<!\r)\n|\n[ \t]")
+_END: Final = re.compile(rb"\n\r?\n")
+_OVERLAP: Final = 3
+
+
+@dataclass(slots=True)
+class HeadLines:
+    """The bytes of a request up to the end of its headers, looked through as they arrive.
+
+    h11 takes a line that ends with LF alone, and one that goes on in the next; a proxy before it may not.
+    """
+
+    _seen: bytearray = field(default_factory=bytearray)
+    _is_whole: bool = False
+
+    def doubtful_with(self, data: bytes) -> bool:
+        """Return True if the headers, with these further bytes, have such a line."""
+        if self._is_whole:
+            return False
+        begin = max(0, len(self._seen) - _OVERLAP)
+        self._seen += data if self._seen else data.lstrip(b"\r\n")
+        end = _END.search(self._seen, begin)
+        self._is_whole = end is not None
+        last = len(self._seen) if end is None else end.end()
+        return _LINES.search(self._seen, begin, last) is not None
+
+
 class LimitedProtocol(H11Protocol):
     """uvicorn's protocol for one connection, with a place among the others and deadlines."""
 
@@ -149,6 +178,7 @@ class LimitedProtocol(H11Protocol):
         self._untaken: asyncio.TimerHandle | None = None
         self._turns = FIRST_TURNS
         self._request: asyncio.Task[None] | None = None
+        self._head = HeadLines()
 
     @property
     def is_new(self) -> bool:
@@ -205,11 +235,18 @@ class LimitedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read what has arrived, and set the deadline of what is still to come."""
+        if self.conn.their_state is h11.IDLE and self._head.doubtful_with(data):
+            self.send_400_response(_DOUBTFUL_LINES)
+            return
         super().data_received(data)
         self._look()
 
     def on_response_complete(self) -> None:
         """Go on to the next request; without a part of one, uvicorn's timeout for idle connections counts."""
+        self._head = HeadLines()
+        if self._head.doubtful_with(self.conn.trailing_data[0]):  # it came before the answer to the one ahead of it
+            self.transport.close()
+            return
         super().on_response_complete()
         self._limit.served(self)
         if self.conn.trailing_data[0] or self.conn.their_state is not h11.IDLE:

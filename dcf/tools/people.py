@@ -177,4 +177,4 @@ def _answerer(args: AnswerHumanTask) -> Answerer:
     if args.agent_id is None:
         raise InvalidArgument("Nobody is named who answers.", "Pass the id of the person as agent_id.")
     groups = groups_of_answerer(args.group)
-    return Answerer(name=args.agent_id, groups=groups, key=caller.name, is_own_key=caller.agent_id is not None)
+    return Answerer(name=args.agent_id, groups=groups, key=caller.name)

@@ -9,19 +9,22 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import anyio
+import anyio.to_thread
 from mcp.server.mcpserver.context import Context
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types import INVALID_REQUEST
+from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from dcf.tools.envelope import waits
 from dcf.tools.registry import TOOLS, ToolSpec
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, repeated_key
 
 EVERY_S: Final = 5.0
 _TOKEN: Final = b'"progressToken"'
 _STREAM: Final = b"text/event-stream"
 _LONGEST: Final = 64 * 1024
-"""Bytes of a request that waits; a longer one is not looked through."""
+"""Bytes of a request that waits; a longer one is not looked through here, but on a thread."""
 
 Answer = TypeVar("Answer")
 
@@ -60,6 +63,11 @@ def _longest(spec: ToolSpec, arguments: Mapping[str, Json]) -> float | None:
     return float(given) if isinstance(given, int | float) else None
 
 
+async def _repeated_key(body: bytes) -> str | None:
+    """Say which key a request has twice: the SDK takes the last, and a proxy may have looked at the first."""
+    return repeated_key(body) if len(body) <= _LONGEST else await anyio.to_thread.run_sync(repeated_key, body)
+
+
 class StreamsWhereAsked:
     """The SDK's handler of requests, with an event stream as the answer to a wait whose client wants to hear of it."""
 
@@ -75,6 +83,11 @@ class StreamsWhereAsked:
         async def again() -> Message:
             return first.pop() if first else await receive()
 
+        repeated = await _repeated_key(first[0].get("body", b""))
+        if repeated is not None:
+            wrong = {"code": INVALID_REQUEST, "message": f"The request is ambiguous: {repeated}."}
+            await JSONResponse({"jsonrpc": "2.0", "id": None, "error": wrong}, 400)(scope, again, send)
+            return
         handle = self._handle
         if self._wants_stream(first[0].get("body", b""), scope):
             streaming = copy.copy(self._manager)

@@ -124,11 +124,26 @@ class _NotJson(ValueError):
     """JSON text that Python's parser accepts and dcf does not."""
 
 
+def repeated_key(text: bytes) -> str | None:
+    """Return what is wrong with JSON text in which an object has a key twice; None for any other text."""
+    try:
+        json.loads(text, object_pairs_hook=_unique)
+    except _RepeatedKey as error:
+        return str(error)
+    except (ValueError, RecursionError):
+        return None
+    return None
+
+
+class _RepeatedKey(_NotJson):
+    """JSON text of which one reader takes the first value of a key, and another the last."""
+
+
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     found = dict(pairs)
     if len(found) < len(pairs):
         repeated, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise _NotJson(f"the key {repeated[:80]!r} appears twice in one object")
+        raise _RepeatedKey(f"the key {repeated[:80]!r} appears twice in one object")
     return found
 
 

@@ -57,6 +57,7 @@ def history_file(visit: Visit, _: Mapping[str, str], workflow_id: str) -> Downlo
     visit.check_run(workflow_id)
     histories = visit.application.histories
     histories.page(workflow_id, EventQuery(), limit=1)  # raises for a run that does not exist, before anything is sent
+    visit.application.refusals.exported(visit.caller.name, "history", workflow_id)
     events = (one.as_json() for one in histories.follow(workflow_id, EventQuery()))
     return Download(name=f"{_plain(workflow_id)}-history.json", media_type=_JSON, pieces=_document(workflow_id, events))
 

@@ -3,12 +3,13 @@
 from typing import Final
 from urllib.parse import quote
 
+import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from dcf.core.access import Scope
 from dcf.tools.limits import refuse_excess
-from dcf.web.admission import SEE_OTHER
+from dcf.web.admission import SEE_OTHER, visit_of
 from dcf.web.forms import NEXT_DEFAULT, own_path, read_form
 from dcf.web.sessions import COOKIE, LOGIN, PATH, Sessions, is_secure
 from dcf.web.templating import html
@@ -37,12 +38,14 @@ async def login(sessions: Sessions, request: Request) -> Response:
         return _form(wanted, _MAY_NOT_READ)
     response = RedirectResponse(wanted, SEE_OTHER)
     await sessions.begin(request, key, response)
+    await anyio.to_thread.run_sync(sessions.application.refusals.logged_in, caller)
     return response
 
 
 async def logout(sessions: Sessions, request: Request) -> Response:
     """End the session."""
     await sessions.end(request)
+    await anyio.to_thread.run_sync(sessions.application.refusals.logged_out, visit_of(request).caller)
     response = RedirectResponse(LOGIN, SEE_OTHER)
     response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="strict")
     return response

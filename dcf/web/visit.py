@@ -102,7 +102,11 @@ class Visit:
             raise Forbidden("A run's page needs the scope 'read'.", "Ask for a key that has it.")
         project = self.caller.project
         if project is not None and self.application.projects.of_run(workflow_id) != project:
-            raise UnknownRun(workflow_id)
+            unknown = UnknownRun(workflow_id)
+            note = self.application.refusals.refused(self.caller, "page", unknown, {"workflow_id": workflow_id})
+            if note is not None:
+                note()
+            raise unknown
 
 
 _CURRENT: ContextVar[Visit | None] = ContextVar("dcf_visit", default=None)

@@ -41,6 +41,16 @@ def test_texts_are_filled_from_the_environment(tmp_path: Path) -> None:
     assert "secret" not in repr(agent)
 
 
+def test_a_child_gets_no_variable_that_may_hold_a_secret_unless_the_file_names_it(tmp_path: Path) -> None:
+    named = "REDIS_PASSWORD AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN OPENAI_API_KEY ANTHROPIC_API_KEY PGPASSWORD"
+    more = "GITHUB_TOKEN DCF_API_KEY LETTA_API_KEY REDIS_URL HTTPS_PROXY SSH_AUTH_SOCK XDG_SECRET_HOME"
+    secrets = dict.fromkeys(f"{named} {more}".split(), "secret")
+    plain = dict.fromkeys(("PATH", "HOME", "LC_ALL", "TMPDIR", "SSL_CERT_FILE", "PYTHONPATH", "NO_PROXY"), "plain")
+    text = '[agents.a]\nrecipe = "openai-agents"\nenvironment = { OPENAI_API_KEY = "${OPENAI_API_KEY}" }'
+    (agent,) = read(tmp_path, text, **secrets, **plain).agents
+    assert agent.environment == {**plain, "OPENAI_API_KEY": "secret"}
+
+
 @rows(
     "text, said",
     [

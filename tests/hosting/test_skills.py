@@ -30,7 +30,7 @@ def test_a_server_of_skills_has_the_tools_of_all_of_them() -> None:
     assert (server.url, server.allowed) == ("http://h:1/mcp", ("add", "tax", "ship"))
 
 
-def test_what_is_secret_of_a_server_comes_from_the_environment_of_the_host() -> None:
+def test_what_is_secret_of_a_server_comes_from_the_environment_of_the_agent() -> None:
     told = AT | {"headers": {"Authorization": "Bearer ${KEY}"}}
     (server,) = of(skill(told), KEY="k-1").servers
     assert server.headers == {"Authorization": "Bearer k-1"}
@@ -38,7 +38,7 @@ def test_what_is_secret_of_a_server_comes_from_the_environment_of_the_host() -> 
         of(skill(told))
 
 
-@rows("name", ["DCF_API_KEY", "LETTA_API_KEY", "REDIS_URL"])
+@rows("name", ["DCF_API_KEY", "LETTA_API_KEY", "REDIS_URL", "REDIS_PASSWORD"])
 def test_what_opens_dcf_is_sent_to_no_server_that_a_skill_names(name: str) -> None:
     told = AT | {"headers": {"Authorization": f"Bearer ${{{name}}}"}}
     with pytest.raises(ToolUnavailable, match=name):

@@ -19,7 +19,8 @@ def local_url(short_directory: Path) -> Iterator[str]:
     """One server for all tests that do not stop it."""
     with restricted_redis(short_directory / "local") as redis:
         store = f"dir:{short_directory / 'local-artifacts'}"
-        settings = Settings.model_validate({"redis_url": redis.url, "auth": "off", "artifact_store": store})
+        chosen = {"redis_url": redis.url, "auth": "off", "allow_operator": True, "artifact_store": store}
+        settings = Settings.model_validate(chosen)
         with open_application(settings) as application, serving(build_http_app(application)) as address:
             yield f"{address}/mcp"
 

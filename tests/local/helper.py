@@ -9,7 +9,7 @@ from typing import Any
 from mcp.client import Client
 from mcp.client._memory import InMemoryTransport
 
-from dcf.local.commands import allowed_by
+from dcf.local.command_templates import allowed_by
 from dcf.local.proxy import LocalServer
 from dcf.local.upstream import Upstream
 from dcf.local.working_root import WorkingRoot
@@ -48,6 +48,7 @@ class Options:
     allow: tuple[str, ...] = ()
     profile: str | None = None
     key: str | None = None
+    helper_key: str | None = None
     deadline_s: float = DEADLINE_S
 
 
@@ -55,6 +56,8 @@ class Options:
 async def agent_of(url: str, options: Options, **client: Json) -> AsyncIterator[Agent]:
     """Connect a client to a helper of its own."""
     upstream = Upstream(url, options.key, options.deadline_s, options.profile)
-    helper = LocalServer(upstream, WorkingRoot(options.root), allowed_by(options.allow, None))
-    async with upstream.opened(), Client(InMemoryTransport(helper.built()), **client) as connected:
+    own = options.helper_key
+    attesting = None if own is None else Upstream(url, own, options.deadline_s)
+    helper = LocalServer(upstream, WorkingRoot(options.root), allowed_by(options.allow, None), helper=attesting)
+    async with helper.opened(), Client(InMemoryTransport(helper.built()), **client) as connected:
         yield Agent(connected)

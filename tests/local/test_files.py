@@ -32,7 +32,7 @@ async def test_hashes_of_files_stand_beside_the_output_that_names_them(
 ) -> None:
     (project / "docs").mkdir()
     (project / "docs/plan.md").write_text("a plan")
-    async with connecting(mode=mode) as agent:
+    async with connecting(project, mode=mode) as agent:
         mine = await work(agent)
         output = {"files": ["docs/plan.md"], "note": "done"}
         done = await agent.ok("update_workflow_control_plane", **mine, output_json=output, root=str(project))

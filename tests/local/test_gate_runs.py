@@ -1,15 +1,22 @@
 """Gates whose verdict is a command's exit code: run on the agent's machine with the call that completes the state."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.local.helper import Agent, Connecting, Json
+from dcf.application import Application, open_application
+from dcf.core.access import Scope
+from dcf.settings import Settings
+from dcf.tools.server import build_http_app
+from tests.local.helper import Agent, Connecting, Json, Options, agent_of
+from tests.support.restricted import RestrictedRedis
+from tests.tools.calls import serving
 
 pytestmark = pytest.mark.anyio
 
 CHECK = {"name": "tests", "kind": "command", "command": "./check.sh --all", "max_attempts": 5}
-ALLOW = ("./check.sh *",)
+ALLOW = ("./check.sh --all",)
 
 
 def gated(*gates: dict[str, Json]) -> dict[str, Json]:
@@ -88,3 +95,59 @@ async def test_gates_of_other_kinds_and_of_other_agents_are_left_to_them(connect
         assert (await agent.ok("local_gates", workflow_id=mine["workflow_id"]))["gates"] == []
         (ran,) = (await agent.ok("local_gates", workflow_id=mine["workflow_id"], agent_id="ci-1"))["gates"]
         assert (ran["gate"], ran["decided"]) == ("ci", "ok")
+
+
+@pytest.fixture
+def application(server: RestrictedRedis) -> Iterator[Application]:
+    """A server that asks for keys."""
+    with open_application(Settings.model_validate({"redis_url": server.url})) as opened:
+        yield opened
+
+
+def key(application: Application, *scopes: Scope) -> str:
+    return application.keys.create((Scope.READ, *scopes), agent_id=None, label=None, life_s=None).text
+
+
+async def test_that_a_command_passed_is_no_authors_word_to_give(application: Application, project: Path) -> None:
+    """Neither through the helper with the key of the agent, nor by a call of its own; that it failed is."""
+    check(project, 1)
+    with serving(build_http_app(application)) as url:
+        author = key(application, Scope.PLAN, Scope.WORK)
+        options = Options(root=project, allow=ALLOW, key=author)
+        async with agent_of(f"{url}/mcp", options) as agent:
+            mine = await held(agent, CHECK)
+            assert (await agent.call("update_workflow_control_plane", **mine))["code"] == "needs_work"
+            check(project, 0)
+            answer = await agent.call("update_workflow_control_plane", **mine, request_id="mended")
+            assert answer["code"] == "review_running"
+            (ran,) = answer["gates_run"]
+            assert (ran["verdict"], ran["decided"]) == ("pass", "author_may_not_review")
+            assert "DCF_HELPER_KEY" in ran["hint"]
+            (gate,) = (await agent.ok("list_gates", workflow_id=mine["workflow_id"]))["gates"]
+            word = {"workflow_id": mine["workflow_id"], "state": "A", "gate": "tests", "verdict": "pass"}
+            word |= {"content_sha256": gate["content_sha256"], "exit_code": 0}
+            for name in ({}, {"agent_id": "me"}, {"agent_id": "somebody"}):
+                assert (await agent.call("decide_gate", **word, **name))["code"] in {
+                    "author_may_not_review",
+                    "not_a_reviewer",
+                }
+        colleague = Options(key=key(application, Scope.WORK))
+        async with agent_of(f"{url}/mcp", colleague) as other:
+            for name in ({}, {"agent_id": "me"}, {"agent_id": "somebody"}):
+                assert (await other.call("decide_gate", **word, **name))["code"] == "not_a_reviewer"
+
+
+async def test_a_helper_with_a_key_of_its_own_lets_the_command_pass(application: Application, project: Path) -> None:
+    check(project, 0)
+    with serving(build_http_app(application)) as url:
+        author, attesting = key(application, Scope.PLAN, Scope.WORK), key(application, Scope.ATTEST)
+        options = Options(root=project, allow=ALLOW, key=author, helper_key=attesting)
+        async with agent_of(f"{url}/mcp", options) as agent:
+            mine = await held(agent, CHECK)
+            answer = await agent.ok("update_workflow_control_plane", **mine)
+            (ran,) = answer["gates_run"]
+            assert (ran["verdict"], ran["decided"]) == ("pass", "ok")
+        options = Options(root=project, allow=ALLOW, key=author, helper_key=author)
+        async with agent_of(f"{url}/mcp", options) as agent:
+            (ran,) = (await agent.call("update_workflow_control_plane", **await held(agent, CHECK)))["gates_run"]
+            assert ran["decided"] == "author_may_not_review"

@@ -48,7 +48,7 @@ async def test_another_helper_completes_the_state_that_one_leased(connecting: Co
         run = (await agent.ok("start_run", workflow_json=ONE_TASK, agents_map_json={"A": "me"}))["workflow_id"]
         held = await agent.ok("claim_ready_state", workflow_id=run, owner_agent_id="me")
     mine = {"workflow_id": run, "state": "A", "lease_token": held["work"]["lease_token"], "new_status": "succeeded"}
-    async with connecting() as agent:
+    async with connecting(project) as agent:
         output = {"files": ["README.md"]}
         await agent.ok("update_workflow_control_plane", **mine, output_json=output, root=str(project))
 

@@ -28,7 +28,7 @@ async def test_without_any_root_a_call_is_refused_that_needs_one(connecting: Con
     async with connecting(mode=mode) as agent:
         refused = await agent.call("local_worktree")
         assert refused["code"] == "invalid_argument"
-        assert "Pass root" in refused["hint"]
+        assert "--root" in refused["hint"]
 
 
 async def test_the_clients_root_comes_before_the_option_and_that_of_the_call_before_both(
@@ -37,12 +37,49 @@ async def test_the_clients_root_comes_before_the_option_and_that_of_the_call_bef
     other = tmp_path / "other"
     other.mkdir()
     roots = Roots(project)
-    async with connecting(other, mode=mode, list_roots_callback=roots) as agent:
+    async with connecting(tmp_path, mode=mode, list_roots_callback=roots) as agent:
         assert (await agent.ok("local_files", paths=["README.md"]))["root"] == str(project)
         assert (await agent.ok("local_files", paths=[], root=str(other)))["root"] == str(other)
         roots.paths = []
     async with connecting(other, mode=mode, list_roots_callback=roots) as agent:
         assert (await agent.ok("local_files", paths=[]))["root"] == str(other)
+
+
+async def test_no_argument_names_a_directory_outside_the_option(
+    connecting: Connecting, project: Path, tmp_path: Path
+) -> None:
+    """By its real path: a link below the option leads out of it, and one from elsewhere may lead in."""
+    (tmp_path / "project-2").mkdir()
+    (project / "sub").mkdir()
+    (project / "out").symlink_to(tmp_path / "project-2")
+    (tmp_path / "in").symlink_to(project / "sub")
+    outside = ["/etc", str(tmp_path), str(tmp_path / "project-2"), str(project / ".."), str(project / "out")]
+    async with connecting(project) as agent:
+        codes = [(await agent.call("local_files", paths=["passwd"], root=root))["code"] for root in outside]
+        assert (await agent.ok("local_files", paths=[], root=str(tmp_path / "in")))["root"] == str(project / "sub")
+    assert codes == ["invalid_argument"] * len(outside)
+
+
+async def test_a_root_of_the_client_outside_the_option_is_refused(
+    connecting: Connecting, project: Path, tmp_path: Path, mode: str
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    async with connecting(other, mode=mode, list_roots_callback=Roots(project)) as agent:
+        refused = await agent.call("local_files", paths=["README.md"])
+    assert (refused["code"], str(other) in refused["error"]) == ("invalid_argument", True)
+
+
+async def test_without_the_option_the_clients_roots_are_the_boundary(
+    connecting: Connecting, project: Path, tmp_path: Path, mode: str
+) -> None:
+    (project / "sub").mkdir()
+    async with connecting(mode=mode, list_roots_callback=Roots(project)) as agent:
+        assert (await agent.call("local_files", paths=[], root=str(tmp_path)))["code"] == "invalid_argument"
+        assert (await agent.ok("local_files", paths=[], root=str(project / "sub")))["root"] == str(project / "sub")
+    async with connecting(mode=mode) as agent:
+        refused = await agent.call("local_files", paths=["README.md"], root=str(project))
+    assert (refused["code"], "--root" in refused["hint"]) == ("invalid_argument", True)
 
 
 async def test_the_top_of_the_file_system_is_no_root_of_a_client(connecting: Connecting, mode: str) -> None:
@@ -78,6 +115,6 @@ async def test_roots_are_asked_for_again_when_they_changed(
 
 async def test_a_root_that_is_no_directory_is_refused(connecting: Connecting) -> None:
     wrong: list[object] = ["relative", "/", "/no/such/place", "/etc/hostname", "a\0b", 7]
-    async with connecting() as agent:
+    async with connecting(Path("/etc")) as agent:
         codes = [(await agent.call("local_files", paths=[], root=root))["code"] for root in wrong]
     assert codes == ["invalid_argument"] * len(wrong)

@@ -25,6 +25,7 @@ from dcf.core.usage import UsageReport
 from dcf.core.verdicts import Judge, Ruling
 from dcf.errors import InvalidArgument
 from dcf.store import gate_lists, people_keys
+from dcf.store.authors import authored_by
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from tests.support.machines import Document, chain, workflow
@@ -36,6 +37,7 @@ CRITERIA = ("Every claim has a source.", "It is at most a page.")
 REVIEW: Document = {"name": "review", "kind": "review", "criteria": list(CRITERIA), "reviewers": ["rita", "rob"]}
 SHAPE: Document = {"name": "shape", "kind": "schema", "schema": {"type": "object", "required": ["text"]}}
 COMMAND: Document = {"name": "tests", "kind": "command", "command": "make test"}
+HELPER = Judge(name="helper", may_attest=True)
 GOOD = {"text": "done"}
 
 
@@ -194,7 +196,7 @@ def test_a_verdict_for_the_same_content_survives_a_repetition(world: World) -> N
     # what the command judges was mended outside of the output, which is the same
     assert code(submit(world, run, token)) == "needs_work"
     assert code(submit(world, run, token, request_id="mended")) == "review_running"
-    told = ok(judge(world, run, "tests", "pass", by="ann", facts={"exit_code": 0}))
+    told = ok(judge(world, run, "tests", "pass", judge=HELPER, facts={"exit_code": 0}))
     assert told["state_status"] == "succeeded"  # the review was not asked for again
 
 
@@ -304,7 +306,8 @@ def test_a_command_that_could_not_be_run_is_asked_for_again_and_people_in_the_en
 
 def override(world: World, run: str, gate: str | None = None, **more: Any) -> RunAnswer | Refusal:
     request_id = more.pop("request_id", None)
-    wish = Override(state="A", by="olga", reason=more.pop("reason", "checked by phone"), gate=gate, caller="key:1")
+    more = {"by": "olga", "reason": "checked by phone", "caller": "key:1", **more}
+    wish = Override(state="A", gate=gate, **more)
     return world.gates.override(run, wish, request_id=request_id)
 
 
@@ -324,6 +327,25 @@ def test_override_reason_lost(world: World) -> None:
     kept = world.store.read(run, Reads(states=("A",), gates=("A",))).gates["A"]
     assert kept is not None
     assert kept.waived["review"]["reason"] == "checked by phone"
+
+
+@rows("who", [{"by": "ann"}, {"by": "olga", "caller": "key:ann"}])
+def test_the_author_does_not_override_a_gate(world: World, who: dict[str, str]) -> None:
+    """Known by name, also beforehand, or by key: then an override beforehand counts no more once the author submits."""
+    run, token = begun(world, REVIEW)
+    early = code(override(world, run, **who))
+    assert early == ("author_may_not_override" if who["by"] == "ann" else "ok")
+    with authored_by("key:ann"):
+        assert code(submit(world, run, token)) == "review_running"
+    assert code(override(world, run, **who)) == "author_may_not_override"
+    assert world.doc(run, "A").status == "running"
+    assert ok(override(world, run))["state_status"] == "succeeded"
+
+
+def test_the_author_overrides_where_the_gate_says_so(world: World) -> None:
+    run, token = begun(world, {**REVIEW, "author_may_override": True})
+    submit(world, run, token)
+    assert ok(override(world, run, by="ann"))["state_status"] == "succeeded"
 
 
 def test_an_override_without_a_reason_is_none(world: World) -> None:
@@ -369,7 +391,7 @@ def test_people_are_asked_only_once_commands_and_reviews_have_passed(world: Worl
     run, token = begun(world, person, COMMAND)
     submit(world, run, token)
     assert code(judge(world, run, "boss")) == "not_judged"
-    assert ok(judge(world, run, "tests", by="ann", facts={"exit_code": 0}))["waits_for"] == ["boss"]
+    assert ok(judge(world, run, "tests", judge=HELPER, facts={"exit_code": 0}))["waits_for"] == ["boss"]
     world.notifications.pulse()
     assert [one["type"] for one in world.messages("bo")] == ["gate_opened"]
     assert [one["type"] for one in world.messages("leads")] == ["gate_opened"]
@@ -390,12 +412,41 @@ def test_the_exit_code_is_the_verdict_of_a_command(world: World) -> None:
     assert answer.failed_criteria[0]["output_tail"] == "2 failed"
 
 
-def test_a_helper_without_a_name_runs_the_authors_commands_and_judges_nothing_else(world: World) -> None:
+def test_a_helper_attests_the_authors_commands_and_judges_nothing_else(world: World) -> None:
     run, token = begun(world, COMMAND, {"name": "open", "kind": "review"})
     submit(world, run, token)
-    nobody = Judge(name=None, may_work=True)
-    assert code(judge(world, run, "open", judge=nobody)) == "not_a_reviewer"
-    assert ok(judge(world, run, "tests", judge=nobody, facts={"exit_code": 0}))["verdict"] == "pass"
+    assert code(judge(world, run, "open", judge=Judge(name=None, may_work=True))) == "not_a_reviewer"
+    assert code(judge(world, run, "open", judge=HELPER)) == "not_a_reviewer"
+    assert ok(judge(world, run, "tests", judge=HELPER, facts={"exit_code": 0}))["verdict"] == "pass"
+
+
+@rows(
+    "who, told",
+    [
+        (Judge(name="ann", may_work=True), "author_may_not_review"),
+        (Judge(name=None, may_work=True), "author_may_not_review"),
+        (Judge(name="ann", may_work=True, may_attest=True), "author_may_not_review"),
+        (Judge(name="other", key="key:ann", may_attest=True), "author_may_not_review"),
+        (Judge(name=None, key="key:stranger", may_work=True), "not_a_reviewer"),
+        (Judge(name="ben", may_work=True), "not_a_reviewer"),
+        (Judge(name="pam", is_person=True), "not_a_reviewer"),
+        (Judge(name="pat", may_plan=True), "not_a_reviewer"),
+    ],
+)
+def test_nobody_but_a_helper_says_that_the_authors_command_passed(world: World, who: Judge, told: str) -> None:
+    run, token = begun(world, {**COMMAND, "author_may_review": True})
+    with authored_by("key:ann"):
+        submit(world, run, token)
+    assert code(judge(world, run, "tests", judge=who, facts={"exit_code": 0})) == told
+    assert world.doc(run, "A").status == "running"
+
+
+def test_reviewers_of_a_command_tell_its_exit_code_and_its_author_is_not_one_of_them(world: World) -> None:
+    run, token = begun(world, {**COMMAND, "reviewers": ["ann", "ci"], "author_may_review": True})
+    submit(world, run, token)
+    assert code(judge(world, run, "tests", by="ann", facts={"exit_code": 0})) == "author_may_not_review"
+    assert code(judge(world, run, "tests", judge=HELPER, facts={"exit_code": 0})) == "not_a_reviewer"
+    assert ok(judge(world, run, "tests", by="ci", facts={"exit_code": 0}))["state_status"] == "succeeded"
 
 
 def test_after_the_last_failure_people_are_asked_and_their_no_begins_the_tries_again(world: World) -> None:

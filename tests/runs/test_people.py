@@ -7,12 +7,14 @@ from typing import Any
 
 from dcf.core.decision import Changes, Reads
 from dcf.core.findings import Cause
+from dcf.core.gating import content_sha256
 from dcf.core.human_list import HumanTaskPage, HumanTaskQuery
 from dcf.core.human_tasks import Answerer, HumanAnswer
 from dcf.core.model import RunStatus, Status
 from dcf.core.operations import RunAnswer
 from dcf.core.repeating import Rerun
 from dcf.core.resolving import Resolve
+from dcf.core.verdicts import Judge, Ruling
 from dcf.runs.sweep import Sweep
 from dcf.store import people_keys
 from dcf.store.authors import authored_by
@@ -267,14 +269,70 @@ def test_who_used_or_handed_out_a_task_token_may_not_answer_what_came_of_it(worl
     with authored_by("key:of-ben"):
         world.callbacks.succeed(token, {"text": "..."})
     assert refused(world, run, by="ann", state="Review", groups=["editors"]).code == "excluded"
-    ben = Answerer(name="ben", groups=frozenset({"editors"}), key="key:of-ben", is_own_key=True)
-    found = world.people.answer_human_task(run, HumanAnswer(state="Review", choice="approve", by=ben))
-    assert isinstance(found, Refusal)
-    assert found.code == "excluded"
-    bridge = replace(ben, name="eve", is_own_key=False)
-    assert isinstance(
-        world.people.answer_human_task(run, HumanAnswer(state="Review", choice="approve", by=bridge)), RunAnswer
-    )
+    for name in ("ben", "eve"):
+        assert by_key(world, run, name, "key:of-ben") == "excluded"
+    assert by_key(world, run, "eve", "key:of-eve") == "ok"
+
+
+def by_key(world: World, run: str, name: str, key: str | None, state: str = "Review") -> str:
+    """Answer under a name, with a key; return the code of the answer."""
+    who = Answerer(name=name, groups=frozenset({"editors"}), key=key)
+    told = world.people.answer_human_task(run, HumanAnswer(state=state, choice="approve", by=who))
+    return told.code if isinstance(told, Refusal) else "ok"
+
+
+def test_the_key_with_which_a_task_was_completed_answers_under_no_other_name(world: World) -> None:
+    """A key counts as one person: that it took the lease counts, and that it handed the output in."""
+    run = world.create(reviewed())
+    with authored_by("key:shared"):
+        token = world.acquire(run, "Write/0/Part1", owner="alice")
+    with authored_by("key:other"):
+        world.complete(run, "Write/0/Part1", token)
+    world.do(run, "Write/1/Part2", owner="ben")
+    for key in ("key:shared", "key:other"):
+        assert by_key(world, run, "boss", key) == "excluded"
+    assert by_key(world, run, "boss", "key:of-boss") == "ok"
+
+
+def test_a_reviewer_whose_verdict_completed_a_state_did_not_produce_it(world: World) -> None:
+    document = reviewed()
+    gate = {"name": "review", "kind": "review", "reviewers": ["rita"]}
+    document["asl"]["States"]["Write"] = {"Type": "Task", "Gates": [gate], "Next": "Review"}
+    run = world.create(document)
+    with authored_by("key:ann"):
+        world.try_complete(run, "Write", world.acquire(run, "Write", owner="ann"), {"n": 1})
+    with authored_by("key:rita"):
+        judge = Judge(name="rita", key="key:rita", may_work=True)
+        ruling = Ruling(state="Write", gate="review", verdict="pass", sha256=content_sha256({"n": 1}), by=judge)
+        world.gates.decide(run, ruling)
+    assert by_key(world, run, "boss", "key:ann") == "excluded"
+    assert by_key(world, run, "boss", "key:rita") == "ok"
+
+
+def test_the_key_of_somebody_who_must_not_answer_is_refused_under_any_name(world: World) -> None:
+    document = reviewed()
+    review = document["asl"]["States"]["Review"]
+    review["Parameters"] = {**review["Parameters"], "not_by": ["alice"]}
+    document["asl"]["States"]["Write"] = {"Type": "Task", "Next": "Review"}
+    run = world.create(document)
+    with authored_by("key:shared"):
+        world.do(run, "Write", owner="alice")
+    assert by_key(world, run, "boss", "key:shared") == "excluded"
+    assert by_key(world, run, "boss", "key:of-boss") == "ok"
+
+
+def test_the_key_of_an_earlier_answer_counts_as_one_person(world: World) -> None:
+    document = asking(Next="Check")
+    document["asl"]["States"]["Check"] = {
+        **document["asl"]["States"]["Ask"],
+        "Parameters": {"to": ["alice", "bob"], "title": "Check it", "not_by": {"producers": True}},
+        "Next": "Done",
+    }
+    run = world.create(document)
+    with authored_by("key:bridge"):
+        answered(world, run)
+    assert by_key(world, run, "bob", "key:bridge", "Check") == "excluded"
+    assert by_key(world, run, "bob", "key:of-bob", "Check") == "ok"
 
 
 def test_a_rerun_from_the_task_does_not_forget_who_did_the_work(world: World) -> None:

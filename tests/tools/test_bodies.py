@@ -182,6 +182,39 @@ def test_a_repeated_origin_or_host_is_refused(site: _Site, header: str) -> None:
     assert status(site.server.ask(post(LIST, site.key(), *own))) == 400
 
 
+@rows(
+    "wrong",
+    [
+        (b"Host: localhost\r\n", b"Host: localhost\n"),
+        (b"Accept:", b"X-Folded: a\r\n b\r\nAccept:"),
+        (b"Accept:", b"X-Folded: a\r\n\tb\r\nAccept:"),
+        (b" HTTP/1.1\r\n", b" HTTP/1.1\n"),
+    ],
+)
+def test_a_header_that_two_readers_understand_differently_is_refused(site: _Site, wrong: tuple[bytes, bytes]) -> None:
+    """A line that ends without CR, or goes on in the next one; also in a request sent before the answer to another."""
+    request = post(LIST, site.key())
+    assert wrong[0] in request
+    doubtful = request.replace(*wrong, 1)
+    answer = site.server.ask(doubtful + get("/healthz"))
+    assert (status(answer), answer.count(b"HTTP/1.1")) == (400, 1)
+    with site.server.connect() as connection:
+        for begin in range(0, len(doubtful), 7):
+            connection.sendall(doubtful[begin : begin + 7])
+        assert status(head(connection)) == 400
+    answer = site.server.ask(get("/healthz") + doubtful)
+    assert (status(answer), answer.count(b"HTTP/1.1")) == (200, 1), "the second is not answered"
+
+
+def test_a_request_with_a_key_twice_is_refused_wherever_it_stands(site: _Site) -> None:
+    plain = _called(["A"])
+    for once, twice in ((b'"id":1', b'"id":1,"id":2'), (b'"workflow_id":"r"', b'"workflow_id":"r","workflow_id":"s"')):
+        assert _asked(site, plain.replace(once, twice), site.key()) == 400
+    long = _called(["A" * 80, *(["B" * 80] * 1000)]).replace(b'"id":1', b'"id":1,"id":1')
+    assert _asked(site, long, site.key()) == 400
+    assert _asked(site, plain, site.key()) == 200
+
+
 def test_a_chunked_body_is_counted_as_it_comes(site: _Site) -> None:
     key = site.key()
     headers = ("Content-Type: application/json", "Accept: application/json, text/event-stream", key)

@@ -135,7 +135,7 @@ def test_the_metadata_says_what_is_protected_and_needs_no_key(url: str) -> None:
     assert response.status_code == 200
     found = response.json()
     assert (found["resource"], found["bearer_methods_supported"]) == (PUBLIC, ["header"])
-    assert found["scopes_supported"] == ["read", "work", "plan", "answer", "override", "operate", "admin"]
+    assert found["scopes_supported"] == ["read", "work", "plan", "answer", "attest", "override", "operate", "admin"]
     assert "authorization_servers" not in found, "there is none: keys are made by dcf keys create"
 
 

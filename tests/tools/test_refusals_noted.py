@@ -105,7 +105,7 @@ async def test_what_the_trail_cannot_take_does_not_change_the_answer(
     caplog.set_level(logging.WARNING)
     answer = await ask(alone, worker, "finalize_workflow", workflow_id="order-42")
     assert answer.code == "forbidden"
-    assert "a refusal is not recorded: store_unavailable" in caplog.text
+    assert "a refusal, log-in or export is not recorded: store_unavailable" in caplog.text
 
 
 # Keys that open nothing

@@ -140,6 +140,16 @@ async def test_a_failed_log_in_is_noted_in_the_audit_trail(web_redis: Restricted
     assert (f"key:{id_of(revoked)}", "revoked") in {(one.by, one.outcome) for one in noted}
 
 
+async def test_a_log_in_and_a_log_out_are_noted_in_the_audit_trail(keyed: Application, visitor: Visitor) -> None:
+    key = key_of(keyed, Scope.READ)
+    await visitor.log_in(key)
+    page = (await visitor.get("/ui/runs")).text
+    await visitor.post("/ui/logout", form(page, "/ui/logout"))
+    entries = keyed.audit.newest(50, AuditFilter(by=f"key:{id_of(key)}"))
+    told = [(one.kind, one.change, one.outcome) for one in entries]
+    assert told == [("login", "log out", "ok"), ("login", "log in", "ok")]
+
+
 async def test_a_key_that_may_not_read_gets_no_session(keyed: Application, visitor: Visitor) -> None:
     answer = await visitor.log_in(key_of(keyed, Scope.WORK))
     assert (answer.status_code, "&#39;read&#39;" in answer.text, visitor.cookies) == (403, True, {})

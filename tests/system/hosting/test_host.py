@@ -238,14 +238,16 @@ def test_an_agent_has_as_many_turns_at_a_time_as_it_is_allowed(hosting: Hosting,
         assert max(hosted.client.result(run.workflow_id, timeout_s=LONG)) == concurrency
 
 
-def test_nothing_that_opens_dcf_reaches_a_child(hosting: Hosting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_named_and_harmless_variables_reach_a_child(hosting: Hosting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DCF_API_KEY", "secret-key")
     monkeypatch.setenv("REDIS_URL", "redis://secret")
+    monkeypatch.setenv("REDIS_PASSWORD", "secret")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("MODEL_KEY", "for-the-model")
     handlers = "import os\nasync def look(work, tools): return dict(os.environ)"
     with hosting(agents("look", "true", 'environment = { OWN = "${MODEL_KEY}!" }'), handlers) as hosted:
         seen = hosted.result()
-    assert seen["MODEL_KEY"] == "for-the-model"
+    assert "MODEL_KEY" not in seen
     assert seen["OWN"] == "for-the-model!"
     assert "secret" not in str(seen)
 

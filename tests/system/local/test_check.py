@@ -13,7 +13,7 @@ pytestmark = pytest.mark.processes
 def test_it_says_that_the_server_answers_and_which_commands_may_run(
     local_site: Site, local_server: Server, repository: Repository
 ) -> None:
-    options = ("--server", local_server.url, "--root", str(repository.root), "--allow-command", "pytest *")
+    options = ("--server", local_server.url, "--root", str(repository.root), "--allow-command", "pytest {path}")
     output, code = finish(local_site.dcf("local", *options, "--json"))
     told = json.loads(output)
     assert code == 0
@@ -22,7 +22,8 @@ def test_it_says_that_the_server_answers_and_which_commands_may_run(
         "server": local_server.url,
         "server_error": None,
         "root": str(repository.root),
-        "allowed_commands": ["pytest *"],
+        "has_helper_key": False,
+        "allowed_commands": ["pytest {path}"],
     }
 
 

@@ -1,6 +1,7 @@
 """Commands of gates: which may run here, without a shell, with what environment, and how they end."""
 
 import os
+import shlex
 import signal
 import sys
 from functools import partial
@@ -12,13 +13,19 @@ import anyio.to_thread
 import pytest
 from anyio.abc import Process
 
-from dcf.local.commands import TAIL_BYTES, Allowed, Outcome, allowed_by, end_all, run
+from dcf.local import commands
+from dcf.local.command_templates import Allowed
+from dcf.local.commands import TAIL_BYTES, Outcome, end_all
 from tests.support.waiting import wait_until
 from tests.system.processes.site import LONG, is_alive
 
 pytestmark = pytest.mark.anyio
 
-ANY = allowed_by(["* *", "*"], None)
+
+async def run(command: str | list[str], root: Path, limit_s: float | None = None) -> Outcome:
+    """Run a command that a person allowed as it is."""
+    words = shlex.split(command) if isinstance(command, str) else command
+    return await commands.run(command, root, Allowed((tuple(words),)), limit_s)
 
 
 def python(code: str) -> list[str]:
@@ -26,28 +33,28 @@ def python(code: str) -> list[str]:
 
 
 async def test_exit_code_zero_passes_and_any_other_fails(tmp_path: Path) -> None:
-    passed = await run(python("print('fine')"), tmp_path, ANY, None)
+    passed = await run(python("print('fine')"), tmp_path)
     assert (passed.verdict, passed.exit_code, passed.tail) == ("pass", 0, "fine\n")
-    failed = await run(python("import sys; print('no', file=sys.stderr); sys.exit(3)"), tmp_path, ANY, None)
+    failed = await run(python("import sys; print('no', file=sys.stderr); sys.exit(3)"), tmp_path)
     assert (failed.verdict, failed.exit_code, failed.tail) == ("fail", 3, "no\n")
 
 
 async def test_what_could_not_be_run_is_unavailable_and_no_failure(tmp_path: Path) -> None:
-    missing = await run("no-such-program-here --x", tmp_path, ANY, None)
+    missing = await run("no-such-program-here --x", tmp_path)
     assert (missing.verdict, missing.exit_code) == ("unavailable", None)
-    not_allowed = await run("true", tmp_path, Allowed(), None)
+    not_allowed = await commands.run("true", tmp_path, Allowed(), None)
     assert (not_allowed.verdict, "allowed" in not_allowed.why) == ("unavailable", True)
     slow = await _run_until_it_says(python("import time; print('begun', flush=True); time.sleep(60)"), tmp_path)
     assert (slow.verdict, slow.tail, slow.exit_code) == ("unavailable", "begun\n", None)
-    assert (await run("'open", tmp_path, ANY, None)).verdict == "unavailable"
-    assert (await run([], tmp_path, ANY, None)).verdict == "unavailable"
+    assert (await commands.run("'open", tmp_path, Allowed(), None)).verdict == "unavailable"
+    assert (await run([], tmp_path)).verdict == "unavailable"
 
 
 async def test_children_end_with_the_command(tmp_path: Path) -> None:
     """Also those that outlive it and keep its output open."""
     code = "import subprocess, sys, time; print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(%s)"
     lasting = await _run_until_it_says(python(code % 60), tmp_path)
-    outlived = await run(python(code % 0), tmp_path, ANY, LONG)
+    outlived = await run(python(code % 0), tmp_path, LONG)
     for found in (lasting, outlived):
         wait_until(partial(_has_ended, int(found.tail)))
 
@@ -55,7 +62,7 @@ async def test_children_end_with_the_command(tmp_path: Path) -> None:
 async def _run_until_it_says(command: list[str], root: Path) -> Outcome:
     """Run a command, again with more time where the machine was so busy that it could not say anything."""
     for limit_s in (0.5, 2.0, 8.0, 32.0):
-        found = await run(command, root, ANY, limit_s)
+        found = await run(command, root, limit_s)
         if found.tail:
             return found
     pytest.fail("it said nothing")
@@ -74,7 +81,7 @@ async def test_a_command_that_is_just_being_started_ends_with_this_process_too(
         return process
 
     monkeypatch.setattr("anyio.open_process", interrupted)
-    found = await run(["sleep", "60"], tmp_path, ANY, None)
+    found = await run(["sleep", "60"], tmp_path)
     assert (ended, found.exit_code) == (["here"], -signal.SIGKILL)
 
 
@@ -87,7 +94,7 @@ def _has_ended(child: int) -> bool:
 
 
 async def test_there_is_no_shell(tmp_path: Path) -> None:
-    found = await run("echo $HOME; touch made", tmp_path, ANY, None)
+    found = await run("echo $HOME; touch made", tmp_path)
     assert found.tail == "$HOME; touch made\n"
     assert not (tmp_path / "made").exists()
 
@@ -95,26 +102,26 @@ async def test_there_is_no_shell(tmp_path: Path) -> None:
 async def test_a_command_gets_no_key_and_no_other_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DCF_API_KEY", "dcf_secret")
     monkeypatch.setenv("SOME_TOKEN", "secret")
-    found = await run(python("import os; print(sorted(os.environ))"), tmp_path, ANY, None)
+    found = await run(python("import os; print(sorted(os.environ))"), tmp_path)
     assert "PATH" in found.tail
     assert "DCF_API_KEY" not in found.tail
     assert "SOME_TOKEN" not in found.tail
 
 
 async def test_the_tail_of_a_long_output_is_kept(tmp_path: Path) -> None:
-    found = await run(python("print('x' * 1_000_000); print('end')"), tmp_path, ANY, None)
+    found = await run(python("print('x' * 1_000_000); print('end')"), tmp_path)
     assert (len(found.tail), found.cut, found.tail[-5:]) == (TAIL_BYTES, True, "\nend\n")
 
 
 async def test_a_command_reads_nothing_from_the_agents_connection(tmp_path: Path) -> None:
-    found = await run(python("import sys; print(repr(sys.stdin.read()))"), tmp_path, ANY, LONG)
+    found = await run(python("import sys; print(repr(sys.stdin.read()))"), tmp_path, LONG)
     assert found.tail == "''\n"
 
 
 async def test_a_cancelled_call_ends_its_command(tmp_path: Path) -> None:
     code = f"import os, time; open(f'{tmp_path}/pid{{os.getpid()}}', 'w'); time.sleep(60)"
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run, python(code), tmp_path, ANY, None)
+        tasks.start_soon(run, python(code), tmp_path)
         await anyio.to_thread.run_sync(wait_until, lambda: bool(_begun(tmp_path)))
         tasks.cancel_scope.cancel()
     (begun,) = _begun(tmp_path)
@@ -127,6 +134,6 @@ async def test_a_program_named_by_a_path_is_one_below_the_root(tmp_path: Path) -
     for place in (root / "check.sh", tmp_path / "outside.sh"):
         place.write_text("#!/bin/sh\nexit 0\n")
         place.chmod(0o755)
-    assert (await run("./check.sh", root, ANY, None)).verdict == "pass"
-    assert (await run("../outside.sh", root, ANY, None)).verdict == "unavailable"
+    assert (await run("./check.sh", root)).verdict == "pass"
+    assert (await run("../outside.sh", root)).verdict == "unavailable"
     assert os.access(tmp_path / "outside.sh", os.X_OK)

@@ -117,4 +117,4 @@ async def test_without_a_directory_the_branch_is_a_suggestion_and_files_cannot_b
     async with helping() as agent:
         assert (await agent.call("get_workflows"))["jobs"] == []
         refused = await agent.call("finished_step", outputs=["a"])
-        assert "Pass root" in refused["hint"]
+        assert "--root" in refused["hint"]

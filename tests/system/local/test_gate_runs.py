@@ -16,7 +16,7 @@ from tests.system.processes.site import is_alive
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 
-ALLOW = ("--allow-command", "./check.sh *")
+ALLOW = ("--allow-command", "./check.sh --all")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=str)

@@ -129,7 +129,7 @@ async def test_a_repository_without_a_commit_and_a_place_without_a_repository(
 ) -> None:
     empty = repository.root.parent / "empty"
     empty.mkdir()
-    async with connecting() as agent:
+    async with connecting(repository.root.parent) as agent:
         assert (await agent.call("local_worktree", root=str(empty)))["code"] == "no_worktree"
         Repository(empty).git("init", "--quiet", "--initial-branch", "main")
         (empty / "first.txt").write_text("x")
@@ -144,8 +144,8 @@ async def test_a_start_is_never_an_option_of_git(connecting: Connecting, reposit
     empty.root.mkdir()
     empty.git("init", "--quiet", "--initial-branch", "main")
     made = repository.root.parent / "made"
-    async with connecting() as agent:
-        refused = await agent.call("local_changes", root=str(empty.root), start=f"--output={made}", patch=True)
+    async with connecting(empty.root) as agent:
+        refused = await agent.call("local_changes", start=f"--output={made}", patch=True)
     assert refused["code"] == "unknown_start"
     assert not made.exists()
 
@@ -162,21 +162,6 @@ async def test_names_that_are_no_text_and_pipes_do_not_stop_a_start(
         begun = await agent.ok("local_worktree", unit="u")
         assert sorted(begun["start"]["dirty_at_start"]) == ["README.md", "odd\ufffd.txt"]
         assert (await agent.ok("local_changes", unit="u"))["files"] == []
-
-
-async def test_hooks_and_programs_of_a_repository_are_not_run(connecting: Connecting, repository: Repository) -> None:
-    trap = repository.write("trap.sh", f"#!/bin/sh\ntouch {repository.root.parent}/sprung\n")
-    trap.chmod(0o755)
-    for hook in ("post-checkout", "reference-transaction", "post-index-change"):
-        (repository / ".git/hooks" / hook).symlink_to(trap)
-    repository.git("-c", "core.hooksPath=/dev/null", "config", "core.fsmonitor", str(trap))
-    repository.git("-c", "core.hooksPath=/dev/null", "config", "diff.external", str(trap))
-    (repository.root.parent / "sprung").unlink(missing_ok=True)
-    repository.write("README.md", "changed")
-    async with connecting(repository.root) as agent:
-        await agent.ok("local_changes", start="HEAD", patch=True)
-        await agent.ok("local_branch", name="x")
-    assert not (repository.root.parent / "sprung").exists()
 
 
 async def test_of_a_long_patch_only_the_beginning_is_read(repository: Repository) -> None:
