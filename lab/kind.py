@@ -4,16 +4,18 @@ import random
 import socket
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from dcf.core.access import Scope
 from dcf.store.access_keys import AccessKeys
 from lab import packets, serving
 from lab.crews import AGENTS, Crew
+from lab.extras import Bench, Errands, NoErrands
 from lab.packets import Controls, ProxyDuty
 from lab.process import Place, opened
 from lab.redis_servers import LabRedis, Users
@@ -21,9 +23,6 @@ from lab.server_time import SharedTime
 from lab.serving import ServerDuty
 from tests.support.servers import free_port, listens
 from tests.support.waiting import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class Kind(ABC):
@@ -85,6 +84,14 @@ class Kind(ABC):
         """Return the port that dcf connects to."""
         return self.redis.port
 
+    def duty(self, port: int, place: Place) -> ServerDuty:
+        """Return what a server of MCP of this kind is given."""
+        return ServerDuty(port=port, place=place)
+
+    def errands(self, bench: Bench) -> Errands[Any]:
+        """Begin what this kind tries for each seed beside the drawn runs, by rules of its own."""
+        return NoErrands(bench)
+
     def workplace(self) -> Place:
         """Return where workers go: to Redis, or to servers of MCP."""
         if not self.http:
@@ -126,7 +133,7 @@ class Kind(ABC):
         self.api_keys = {agent: key.text for agent, key in made.items()}
         place = replace(self.place(), api_keys=self.api_keys)
         for port in self.ports if not self.servers.names else ():
-            self.servers.start(f"server {port}", serving.main, ServerDuty(port=port, place=place))
+            self.servers.start(f"server {port}", serving.main, self.duty(port, place))
         for port in self.ports:
             wait_until(lambda port=port: _answers(port), 60)  # type: ignore[misc]
 
@@ -152,6 +159,19 @@ def kill_clock(luck: random.Random, crew: Crew) -> str:
     name = _one(luck, crew, "clock")
     crew.kill(name)
     return f"killed {name}"
+
+
+def strike_server(luck: random.Random, servers: Crew) -> str:
+    """Kill a server of MCP, or freeze it for a moment."""
+    name = luck.choice(servers.names)
+    if luck.random() < 0.5:
+        servers.kill(name)
+        return f"killed {name}"
+    length = luck.choice((0.05, 0.3, 0.7))
+    servers.freeze(name)
+    time.sleep(length)
+    servers.thaw(name)
+    return f"froze {name} for {length} s"
 
 
 def _answers(port: int) -> bool:

@@ -8,13 +8,13 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 import redis
 
 from lab.cluster_kinds import FailingCluster, SplitCluster
 from lab.crews import Crew
+from lab.http_kinds import FrozenPolls, Servers
 from lab.kind import BehindProxy, Kind, freeze_worker, kill_clock, kill_worker
 from lab.process import Place
 from lab.region_kinds import FailingRegion, UnconfirmedRegion
@@ -35,29 +35,6 @@ class Workers(Kind):
     def strike(self, luck: random.Random, crew: Crew) -> str:
         """Kill or freeze a worker."""
         return luck.choice((freeze_worker, kill_worker, kill_worker))(luck, crew)
-
-
-class Servers(Kind):
-    """Servers of MCP are killed and frozen, and so are clock processes; workers call over HTTP with API keys."""
-
-    name = "servers"
-
-    def __init__(self, home: Path, *, acl: bool = False, http: bool = False) -> None:
-        super().__init__(home, acl=acl, http=True)
-
-    def strike(self, luck: random.Random, crew: Crew) -> str:
-        """Kill or freeze a server, or kill a clock."""
-        if luck.random() < 0.5:
-            return kill_clock(luck, crew)
-        name = luck.choice(self.servers.names)
-        if luck.random() < 0.5:
-            self.servers.kill(name)
-            return f"killed {name}"
-        length = luck.choice((0.05, 0.3, 0.7))
-        self.servers.freeze(name)
-        time.sleep(length)
-        self.servers.thaw(name)
-        return f"froze {name} for {length} s"
 
 
 class Packets(BehindProxy):
@@ -285,6 +262,8 @@ class Sentinel(Kind):
 
 _ON_ONE_MACHINE = (Workers, Servers, Packets, RedisServers, Disks, Memory, Clocks, Failover, Sentinel)
 
+_WITH_ERRANDS = (FrozenPolls,)
+
 _FARTHER = (FailingCluster, SplitCluster, FailingRegion, UnconfirmedRegion)
 
-KINDS: Mapping[str, type[Kind]] = {kind.name: kind for kind in (*_ON_ONE_MACHINE, *_FARTHER)}
+KINDS: Mapping[str, type[Kind]] = {kind.name: kind for kind in (*_ON_ONE_MACHINE, *_WITH_ERRANDS, *_FARTHER)}

@@ -1,8 +1,9 @@
 """A server process of the lab: `dcf serve` over HTTP, in stretched time, without a limit of calls per second."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from pydantic import SecretStr
 
@@ -17,10 +18,12 @@ _ENOUGH = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerDuty:
-    """What a server process is given."""
+    """What a server process is given: `settings` beside those of every server, `page`: the web page and /metrics."""
 
     port: int
     place: Place
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    page: bool = False
 
 
 def main(duty: ServerDuty) -> None:
@@ -37,8 +40,9 @@ def main(duty: ServerDuty) -> None:
         rate_per_s=_ENOUGH,
         rate_burst=_ENOUGH,
         max_concurrency=1000,
+        **duty.settings,
     )
-    serving.serve("http", settings, None, _say_nothing)
+    serving.serve("http", settings, None, _say_nothing, web=duty.page, with_metrics=duty.page)
 
 
 def _say_nothing(_: Mapping[str, object]) -> None:
