@@ -7,7 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from lab.outages import Probe
     from lab.polling import FrozenPoll
+
+_WELL: Final = 200
+_AWAY: Final = 503
 
 _FIRST_TERM_S: Final = 60
 """Seconds that a client may hold what was granted to it in a wait, before any sign of it; 15, and time to spare."""
@@ -23,3 +27,21 @@ def the_next_client_gets_the_task(poll: "FrozenPoll") -> Iterator[str]:
     """Another client of the agent gets the task, and does it."""
     if poll.status not in {None, "succeeded"}:
         yield f"the run is {poll.status}, since no other client of the agent got the task"
+
+
+def pages_say_503_without_redis(probe: "Probe") -> Iterator[str]:
+    """A page that needs Redis says that it is away; nobody is told that the request was wrong, or of a defect."""
+    if probe.path.startswith("/ui") and probe.status not in {_WELL, _AWAY}:
+        yield f"{probe.path} answered {probe.status} while Redis was away"
+
+
+def metrics_say_that_redis_is_away(probe: "Probe") -> Iterator[str]:
+    """Prometheus is answered, so that its alert can fire."""
+    if probe.path == "/metrics" and (probe.status != _WELL or "dcf_redis_up 0" not in probe.text):
+        yield f"/metrics answered {probe.status} while Redis was away: {probe.text[:200]}"
+
+
+def health_answers_without_redis(probe: "Probe") -> Iterator[str]:
+    """The server lives, whatever its Redis does."""
+    if probe.path == "/healthz" and probe.status != _WELL:
+        yield f"/healthz answered {probe.status} while Redis was away: {probe.text[:200]}"

@@ -11,8 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from dcf.core.access import Scope
 from dcf.errors import PASSING, DcfError
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from lab.kind import Kind
 
 Evidence = TypeVar("Evidence")
-
-CaseRule: TypeAlias = Callable[[Evidence], Iterator[str]]
 
 _PATIENCE_S: Final = 90.0
 """Seconds that errands have to end after the strikes are over."""
@@ -54,15 +52,20 @@ class Errands(ABC, Generic[Evidence]):
         self.over = threading.Event()
         self._threads = ThreadPoolExecutor(self.at_once)
         self._begun = {seed: self._threads.submit(self.errand, seed) for seed in bench.seeds}
+        self._noted: list[Evidence] = []
 
     @abstractmethod
     def errand(self, seed: int) -> Evidence | None:
         """Do the errand of a seed; None if the faults left nothing to judge."""
 
+    def note(self, found: Evidence) -> None:
+        """Keep what a strike saw, to be judged like what an errand brings back."""
+        self._noted.append(found)
+
     @property
     def done(self) -> int:
         """How many errands have ended and brought evidence."""
-        return sum(1 for one in self._begun.values() if _has_evidence(one))
+        return len(self._noted) + sum(1 for one in self._begun.values() if _has_evidence(one))
 
     def wait(self, seconds: float) -> None:
         """Wait until all have ended, but no longer than this."""
@@ -73,7 +76,12 @@ class Errands(ABC, Generic[Evidence]):
         self.over.set()
         self.wait(_PATIENCE_S)
         self._threads.shutdown(wait=False, cancel_futures=True)
-        return [f"seed {seed}: {sentence}" for seed, one in self._begun.items() for sentence in self._judged(one)]
+        broken = [f"seed {seed}: {sentence}" for seed, one in self._begun.items() for sentence in self._judged(one)]
+        return [*broken, *(sentence for found in self._noted for sentence in self._broken(found))]
+
+    def _broken(self, found: Evidence) -> Iterator[str]:
+        for rule in self.rules:
+            yield from (f"{rule.__name__}: {sentence}" for sentence in rule(found))
 
     def _judged(self, errand: Future[Evidence | None]) -> Iterator[str]:
         if not errand.done() or errand.cancelled():
@@ -81,27 +89,24 @@ class Errands(ABC, Generic[Evidence]):
         elif (error := errand.exception()) is not None:
             yield f"the errand failed: {''.join(traceback.format_exception(error))}"
         elif (found := errand.result()) is not None:
-            for rule in self.rules:
-                yield from (f"{rule.__name__}: {sentence}" for sentence in rule(found))
+            yield from self._broken(found)
 
     @contextmanager
     def calls(self, **quotas: int) -> Iterator["Calls"]:
         """Yield calls to the servers with a new API key that has these quotas."""
         keys = AccessKeys(self.dcf.connections)
-        made = patiently(
-            lambda: keys.create(_SCOPES, agent_id=None, label=None, life_s=None, quotas=quotas or None)
-        )
+        made = patiently(lambda: keys.create(_SCOPES, agent_id=None, label=None, life_s=None, quotas=quotas or None))
         with connected(self.kind.workplace().server_urls, made.text) as there:
             yield Calls(there, made.text)
 
 
-class NoErrands(Errands[None]):
-    """The errands of a kind that tries the drawn runs alone."""
+class NoErrands(Errands[Evidence]):
+    """Of a kind whose strikes note all that is to be judged, or that tries the drawn runs alone."""
 
     at_once = 1
 
     def __init__(self, bench: Bench) -> None:
-        super().__init__(Bench(dcf=bench.dcf, kind=bench.kind, seeds=()))
+        super().__init__(replace(bench, seeds=()))
 
     def errand(self, seed: int) -> None:
         """Do nothing."""

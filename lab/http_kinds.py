@@ -1,13 +1,18 @@
-"""The kinds of faults that callers over HTTP meet: frozen long polls."""
+"""The kinds of faults that callers over HTTP meet: frozen long polls, outages of Redis."""
 
 import random
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from lab.crews import Crew
 from lab.extras import Bench, Errands
 from lab.kind import Kind, kill_clock, strike_server
+from lab.outages import Outages
 from lab.polling import Polls
+from lab.process import Place
+from lab.serving import ServerDuty
 
 
 class OverHttp(Kind):
@@ -36,3 +41,35 @@ class FrozenPolls(OverHttp):
     def errands(self, bench: Bench) -> Errands[Any]:
         """Freeze a client for each seed."""
         return Polls(bench)
+
+
+class RedisAway(OverHttp):
+    """Redis is killed, and stays away while pages, metrics and health are asked for. One server asks for no API keys."""
+
+    name = "outages"
+    pause_s = (0.3, 1.0)
+    outages: Outages
+
+    def options(self) -> tuple[str, ...]:
+        """Log every write, and sync it before it is answered."""
+        return ("--appendonly", "yes", "--appendfsync", "always")
+
+    def duty(self, port: int, place: Place) -> ServerDuty:
+        """Give both servers the page, and one of them no keys."""
+        keyed = port == self.ports[0]
+        whose = place if keyed else replace(place, api_keys={})
+        return ServerDuty(port=port, place=whose, settings={"allow_operator": True}, page=True)
+
+    def errands(self, bench: Bench) -> Errands[Any]:
+        """Judge what was answered in the outages."""
+        self.outages = Outages(bench)
+        return self.outages
+
+    def strike(self, luck: random.Random, crew: Crew) -> str:
+        """Kill Redis, ask the servers, and start it again."""
+        keyed, without = (f"http://127.0.0.1:{port}" for port in self.ports)
+        self.redis.kill()
+        time.sleep(luck.choice((0.0, 0.3)))
+        self.outages.probe(luck, without, keyed, luck.choice([*self.api_keys.values()]))
+        self.redis.start()
+        return "killed redis-server, and asked for pages and metrics while it was away"

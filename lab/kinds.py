@@ -14,7 +14,7 @@ import redis
 
 from lab.cluster_kinds import FailingCluster, SplitCluster
 from lab.crews import Crew
-from lab.http_kinds import FrozenPolls, Servers
+from lab.http_kinds import FrozenPolls, RedisAway, Servers
 from lab.kind import BehindProxy, Kind, freeze_worker, kill_clock, kill_worker
 from lab.process import Place
 from lab.region_kinds import FailingRegion, UnconfirmedRegion
@@ -262,7 +262,7 @@ class Sentinel(Kind):
 
 _ON_ONE_MACHINE = (Workers, Servers, Packets, RedisServers, Disks, Memory, Clocks, Failover, Sentinel)
 
-_WITH_ERRANDS = (FrozenPolls,)
+_WITH_ERRANDS = (FrozenPolls, RedisAway)
 
 _FARTHER = (FailingCluster, SplitCluster, FailingRegion, UnconfirmedRegion)
 

@@ -76,7 +76,8 @@ class Polls(Errands[FrozenPoll]):
 
 def _term_of(lease: Mapping[str, Any]) -> float:
     begins, ends = from_text(lease["ts"]), from_text(lease["expires_at"])
-    assert begins is not None and ends is not None, lease
+    assert begins is not None, lease
+    assert ends is not None, lease
     return (ends - begins) / SECOND
 
 

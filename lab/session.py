@@ -22,7 +22,6 @@ from dcf.store.listings import Listings
 from lab import calling_back, clock, creating, growing, operating, people, reviewing, signalling, worker
 from lab.crews import AGENTS, Crew
 from lab.evidence import (
-    PLANNER,
     Story,
     is_task,
     read_asked,
