@@ -3,12 +3,14 @@
 One function each, named for what must hold. It yields a sentence for each violation it finds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from lab.artifacts import KeptArtifacts
     from lab.outages import Probe
     from lab.polling import FrozenPoll
+    from lab.quotas import Start
 
 _WELL: Final = 200
 _AWAY: Final = 503
@@ -45,3 +47,29 @@ def health_answers_without_redis(probe: "Probe") -> Iterator[str]:
     """The server lives, whatever its Redis does."""
     if probe.path == "/healthz" and probe.status != _WELL:
         yield f"/healthz answered {probe.status} while Redis was away: {probe.text[:200]}"
+
+
+def a_quota_counts_live_runs(starts: "Sequence[Start]") -> Iterator[str]:
+    """A start is refused if and only if as many runs as may be are live: what ended or was cancelled does not count."""
+    for start in starts:
+        if start.code not in {"ok", "quota_exceeded"}:
+            yield f"start {start.number} was answered {start.code}"
+        elif (start.code == "ok") is not (start.live < start.limit):
+            yield f"start {start.number} was answered {start.code} while {start.live} of {start.limit} runs were live"
+
+
+def a_put_artifact_is_whole(kept: "KeptArtifacts") -> Iterator[str]:
+    """What was answered to be put is read as it was put, whatever became of earlier answers."""
+    for one in kept.artifacts:
+        if one.put != "ok":
+            yield f"the put of {one.name} was answered {one.put}"
+        elif not one.is_whole:
+            yield f"{one.name} was put, and reading it answers {one.read}"
+
+
+def bytes_of_artifacts_are_counted(kept: "KeptArtifacts") -> Iterator[str]:
+    """The list and the quota count what is kept; a process that died may have left the quota more, never less."""
+    if kept.listed_bytes != kept.put_bytes:
+        yield f"{kept.put_bytes} bytes were put, and the list tells {kept.listed_bytes}"
+    if not kept.put_bytes <= kept.held <= kept.put_bytes + kept.spare:
+        yield f"{kept.put_bytes} bytes were put, {kept.spare} more are in doubt, and the quota counts {kept.held}"

@@ -97,7 +97,7 @@ class Errands(ABC, Generic[Evidence]):
         keys = AccessKeys(self.dcf.connections)
         made = patiently(lambda: keys.create(_SCOPES, agent_id=None, label=None, life_s=None, quotas=quotas or None))
         with connected(self.kind.workplace().server_urls, made.text) as there:
-            yield Calls(there, made.text)
+            yield Calls(there, made.text, made.record.key_id)
 
 
 class NoErrands(Errands[Evidence]):
@@ -118,6 +118,7 @@ class Calls:
 
     there: HttpVerbs
     api_key: str
+    key_id: str
 
     def surely(self, tool: str, **arguments: Any) -> Mapping[str, Any]:
         """Call a tool; raise when it was invalid, or nobody answered in time."""

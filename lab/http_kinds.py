@@ -1,22 +1,26 @@
-"""The kinds of faults that callers over HTTP meet: frozen long polls, outages of Redis."""
+"""The kinds of faults that callers over HTTP meet, with errands of each."""
 
 import random
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from lab.artifacts import INLINE, Artifacts
 from lab.crews import Crew
 from lab.extras import Bench, Errands
-from lab.kind import Kind, kill_clock, strike_server
+from lab.kind import Kind, kill_clock, kill_redis, strike_server
 from lab.outages import Outages
 from lab.polling import Polls
 from lab.process import Place
+from lab.quotas import LiveRuns
 from lab.serving import ServerDuty
+
+_SYNCED: Final = ("--appendonly", "yes", "--appendfsync", "always")
 
 
 class OverHttp(Kind):
-    """A kind with servers of MCP, which are killed and frozen, and so are clocks; workers call over HTTP with API keys."""
+    """Servers of MCP are killed and frozen, and so are clocks; workers call over HTTP with API keys."""
 
     def __init__(self, home: Path, *, acl: bool = False, http: bool = False) -> None:
         super().__init__(home, acl=acl, http=True)
@@ -44,7 +48,7 @@ class FrozenPolls(OverHttp):
 
 
 class RedisAway(OverHttp):
-    """Redis is killed, and stays away while pages, metrics and health are asked for. One server asks for no API keys."""
+    """Redis is killed, and is away while pages, metrics and health are asked for. One server asks for no API keys."""
 
     name = "outages"
     pause_s = (0.3, 1.0)
@@ -52,7 +56,7 @@ class RedisAway(OverHttp):
 
     def options(self) -> tuple[str, ...]:
         """Log every write, and sync it before it is answered."""
-        return ("--appendonly", "yes", "--appendfsync", "always")
+        return _SYNCED
 
     def duty(self, port: int, place: Place) -> ServerDuty:
         """Give both servers the page, and one of them no keys."""
@@ -73,3 +77,38 @@ class RedisAway(OverHttp):
         self.outages.probe(luck, without, keyed, luck.choice([*self.api_keys.values()]))
         self.redis.start()
         return "killed redis-server, and asked for pages and metrics while it was away"
+
+
+class Quotas(OverHttp):
+    """Servers, clocks and Redis are killed while keys start and cancel runs, of which each may have only a few."""
+
+    name = "quotas"
+    pause_s = (0.2, 0.8)
+
+    def options(self) -> tuple[str, ...]:
+        """Log every write, and sync it before it is answered."""
+        return _SYNCED
+
+    def errands(self, bench: Bench) -> Errands[Any]:
+        """Let a key start runs for each seed."""
+        return LiveRuns(bench)
+
+    def strike(self, luck: random.Random, crew: Crew) -> str:
+        """Kill Redis, or a server, or a clock."""
+        return super().strike(luck, crew) if luck.random() < 0.6 else kill_redis(luck, self.redis)
+
+
+class ArtifactStores(OverHttp):
+    """Servers lose answers of Redis and are killed while artifacts are put, most of them into a directory."""
+
+    name = "artifacts"
+    pause_s = (0.3, 1.0)
+
+    def duty(self, port: int, place: Place) -> ServerDuty:
+        """Give the servers one directory, and have them lose the answers to one transaction of six."""
+        settings = {"artifact_store": f"dir:{self.home / 'blobs'}", "artifact_inline_bytes": INLINE}
+        return ServerDuty(port=port, place=place, settings=settings, loses=16)
+
+    def errands(self, bench: Bench) -> Errands[Any]:
+        """Put artifacts for each seed."""
+        return Artifacts(bench)

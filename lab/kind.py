@@ -4,12 +4,11 @@ import random
 import socket
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from dcf.core.access import Scope
 from dcf.store.access_keys import AccessKeys
@@ -23,6 +22,9 @@ from lab.server_time import SharedTime
 from lab.serving import ServerDuty
 from tests.support.servers import free_port, listens
 from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Kind(ABC):
@@ -159,6 +161,14 @@ def kill_clock(luck: random.Random, crew: Crew) -> str:
     name = _one(luck, crew, "clock")
     crew.kill(name)
     return f"killed {name}"
+
+
+def kill_redis(luck: random.Random, server: LabRedis) -> str:
+    """Kill the redis-server, and start it again at once or a little later."""
+    server.kill()
+    time.sleep(luck.choice((0.0, 0.1)))
+    server.start()
+    return "killed redis-server"
 
 
 def strike_server(luck: random.Random, servers: Crew) -> str:

@@ -14,8 +14,8 @@ import redis
 
 from lab.cluster_kinds import FailingCluster, SplitCluster
 from lab.crews import Crew
-from lab.http_kinds import FrozenPolls, RedisAway, Servers
-from lab.kind import BehindProxy, Kind, freeze_worker, kill_clock, kill_worker
+from lab.http_kinds import ArtifactStores, FrozenPolls, Quotas, RedisAway, Servers
+from lab.kind import BehindProxy, Kind, freeze_worker, kill_clock, kill_redis, kill_worker
 from lab.process import Place
 from lab.region_kinds import FailingRegion, UnconfirmedRegion
 from lab.sentinels import Sentinels
@@ -71,10 +71,7 @@ class RedisServers(Kind):
         """Kill it, freeze it, or have it rewrite its log."""
         what = luck.choice(("kill", "kill", "freeze", "rewrite"))
         if what == "kill":
-            self.redis.kill()
-            time.sleep(luck.choice((0.0, 0.1)))
-            self.redis.start()
-            return "killed redis-server"
+            return kill_redis(luck, self.redis)
         if what == "rewrite":
             with suppress(redis.RedisError):
                 self.client().bgrewriteaof()
@@ -262,7 +259,7 @@ class Sentinel(Kind):
 
 _ON_ONE_MACHINE = (Workers, Servers, Packets, RedisServers, Disks, Memory, Clocks, Failover, Sentinel)
 
-_WITH_ERRANDS = (FrozenPolls, RedisAway)
+_WITH_ERRANDS = (FrozenPolls, RedisAway, Quotas, ArtifactStores)
 
 _FARTHER = (FailingCluster, SplitCluster, FailingRegion, UnconfirmedRegion)
 

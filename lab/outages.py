@@ -1,4 +1,4 @@
-"""Requests to servers whose Redis is away: pages, metrics and health, as browsers, Prometheus and load balancers ask."""
+"""Requests to servers whose Redis is away: as browsers, Prometheus and load balancers ask for pages and health."""
 
 import random
 from dataclasses import dataclass

@@ -10,6 +10,7 @@ from pydantic import SecretStr
 from dcf.cli import serving
 from dcf.settings import Settings
 from dcf.store import opening
+from lab.lost_answers import losing
 from lab.process import Place
 from lab.server_time import SharedTime, quicken, timed
 
@@ -18,19 +19,23 @@ _ENOUGH = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerDuty:
-    """What a server process is given: `settings` beside those of every server, `page`: the web page and /metrics."""
+    """What a server process is given: `settings` beside those of every server, `page`: the web page and /metrics.
+
+    `loses` are the transactions of a hundred whose answers from Redis are lost.
+    """
 
     port: int
     place: Place
     settings: Mapping[str, Any] = field(default_factory=dict)
     page: bool = False
+    loses: int = 0
 
 
 def main(duty: ServerDuty) -> None:
     """Serve until killed."""
     quicken()
     names = vars(opening)
-    names["connect"] = partial(names["connect"], around=timed(SharedTime(duty.place.time_file)))
+    names["connect"] = partial(names["connect"], around=losing(timed(SharedTime(duty.place.time_file)), duty.loses))
     settings = Settings(
         redis_url=SecretStr(duty.place.url),
         mcp_port=duty.port,
