@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from lab.artifacts import KeptArtifacts
+    from lab.kept_definitions import Kept
     from lab.outages import Probe
     from lab.polling import FrozenPoll
     from lab.quotas import Start
+    from lab.torn_logs import TornLog
 
 _WELL: Final = 200
 _AWAY: Final = 503
@@ -73,3 +75,19 @@ def bytes_of_artifacts_are_counted(kept: "KeptArtifacts") -> Iterator[str]:
         yield f"{kept.put_bytes} bytes were put, and the list tells {kept.listed_bytes}"
     if not kept.put_bytes <= kept.held <= kept.put_bytes + kept.spare:
         yield f"{kept.put_bytes} bytes were put, {kept.spare} more are in doubt, and the quota counts {kept.held}"
+
+
+def a_run_goes_on_after_a_torn_log(torn: "TornLog") -> Iterator[str]:
+    """Whatever half of a transaction Redis applied, somebody finds the run, and it ends."""
+    if torn.status not in {None, "succeeded"}:
+        where = f"in a {torn.torn} behind {torn.kept} commands"
+        yield f"the log was torn {where}, and the run is {torn.status} for ever: {', '.join(torn.left) or 'nothing is due'}"
+
+
+def what_is_started_has_its_definition(kept: "Kept") -> Iterator[str]:
+    """A schedule that is there, and a start by the name of a run that is there, find the definition."""
+    for tick in kept.ticks or ():
+        if tick == "unknown_definition":
+            yield "a schedule was created, and its ticks fail, since the definition is gone"
+    if kept.by_name not in {None, "ok"}:
+        yield f"a run was started, and another start by the name of its workflow was answered {kept.by_name}"

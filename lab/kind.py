@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from dcf.core.access import Scope
 from dcf.store.access_keys import AccessKeys
 from lab import packets, serving
-from lab.crews import AGENTS, Crew
+from lab.crews import AGENTS, LAB, Crew
 from lab.extras import Bench, Errands, NoErrands
 from lab.packets import Controls, ProxyDuty
 from lab.process import Place, opened
@@ -132,6 +132,7 @@ class Kind(ABC):
             keys = AccessKeys(dcf.connections)
             scopes = (Scope.READ, Scope.WORK)
             made = {agent: keys.create(scopes, agent_id=agent, label=None, life_s=None) for agent in AGENTS}
+            made[LAB] = keys.create((*scopes, Scope.PLAN), agent_id=None, label=None, life_s=None)
         self.api_keys = {agent: key.text for agent, key in made.items()}
         place = replace(self.place(), api_keys=self.api_keys)
         for port in self.ports if not self.servers.names else ():
