@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from lab.artifacts import KeptArtifacts
+    from lab.bombs import Bomb
+    from lab.hooks import Hook
     from lab.kept_definitions import Kept
     from lab.outages import Probe
     from lab.polling import FrozenPoll
     from lab.quotas import Start
     from lab.torn_logs import TornLog
+    from lab.two_versions import Mixed
 
 _WELL: Final = 200
 _AWAY: Final = 503
+
+_BOUNDED: Final = ("States.QueryEvaluationError", "States.DataLimitExceeded")
+_GROWTH: Final = 64 * 1024 * 1024
 
 _FIRST_TERM_S: Final = 60
 """Seconds that a client may hold what was granted to it in a wait, before any sign of it; 15, and time to spare."""
@@ -81,7 +87,7 @@ def a_run_goes_on_after_a_torn_log(torn: "TornLog") -> Iterator[str]:
     """Whatever half of a transaction Redis applied, somebody finds the run, and it ends."""
     if torn.status not in {None, "succeeded"}:
         where = f"in a {torn.torn} behind {torn.kept} commands"
-        yield f"the log was torn {where}, and the run is {torn.status} for ever: {', '.join(torn.left) or 'nothing is due'}"
+        yield f"the log was torn {where}, the run is {torn.status} for ever, and it has {torn.left}"
 
 
 def what_is_started_has_its_definition(kept: "Kept") -> Iterator[str]:
@@ -91,3 +97,30 @@ def what_is_started_has_its_definition(kept: "Kept") -> Iterator[str]:
             yield "a schedule was created, and its ticks fail, since the definition is gone"
     if kept.by_name not in {None, "ok"}:
         yield f"a run was started, and another start by the name of its workflow was answered {kept.by_name}"
+
+
+def a_version_knows_what_the_other_did(mixed: "Mixed") -> Iterator[str]:
+    """A completion that one version acknowledged is a repetition at the other, and the run ends."""
+    yield from mixed.odd
+    if mixed.status != "succeeded":
+        yield f"the run is {mixed.status}"
+
+
+def lost_answers_of_webhooks_lose_no_work(hook: "Hook") -> Iterator[str]:
+    """Work that a receiver took counts, though dcf did not hear that it did; what it did not take comes again."""
+    yield from hook.odd
+    if hook.status != "succeeded":
+        yield f"the run is {hook.status}, and its receiver got {', '.join(hook.came) or 'nothing'}"
+
+
+def a_bomb_ends_its_state_alone(bomb: "Bomb") -> Iterator[str]:
+    """An expression that goes too far fails its state: no server dies of it, grows much, or works on it for ever."""
+    what = bomb.expression[:80]
+    if bomb.died:
+        yield f"a server died of {what}"
+    elif bomb.grew > _GROWTH:
+        yield f"a server grew by {bomb.grew >> 20} MiB for {what}"
+    if bomb.status == "running":
+        yield f"the run of {what} goes on; its start was answered {bomb.code}"
+    elif bomb.status == "failed" and bomb.error not in _BOUNDED:
+        yield f"the run of {what} failed with {bomb.error}"

@@ -118,7 +118,7 @@ class Calls:
 
     there: HttpVerbs
     api_key: str
-    key_id: str
+    key_id: str = ""
 
     def surely(self, tool: str, **arguments: Any) -> Mapping[str, Any]:
         """Call a tool; raise when it was invalid, or nobody answered in time."""

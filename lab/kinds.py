@@ -11,6 +11,7 @@ import redis
 
 from lab.cluster_kinds import FailingCluster, SplitCluster
 from lab.crews import Crew
+from lab.deployment_kinds import ExpressionBombs, HostClocks, Versions, Webhooks
 from lab.disk_kinds import Disks, LostDefinitions, TornLogKind
 from lab.http_kinds import ArtifactStores, FrozenPolls, Quotas, RedisAway, Servers
 from lab.kind import BehindProxy, Kind, freeze_worker, kill_clock, kill_redis, kill_worker
@@ -206,7 +207,10 @@ class Sentinel(Kind):
 
 _ON_ONE_MACHINE = (Workers, Servers, Packets, RedisServers, Disks, Memory, Clocks, Failover, Sentinel)
 
-_WITH_ERRANDS = (FrozenPolls, RedisAway, Quotas, ArtifactStores, LostDefinitions, TornLogKind)
+_WITH_ERRANDS = (
+    *(FrozenPolls, RedisAway, Quotas, ArtifactStores, LostDefinitions, ExpressionBombs, Webhooks, TornLogKind),
+    *(HostClocks, Versions),
+)
 
 _FARTHER = (FailingCluster, SplitCluster, FailingRegion, UnconfirmedRegion)
 
