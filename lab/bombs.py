@@ -82,7 +82,7 @@ class Bombs(Errands[Bomb]):
         super().__init__(bench)
 
     def errand(self, seed: int) -> Bomb:
-        """Start a run with a bomb behind a Wait, so that a clock meets it, or at its beginning, so that a caller does."""
+        """Start a run with a bomb: behind a Wait, so that a clock meets it, or at once, so that a caller does."""
         run, luck = f"lab-bomb-{seed}", random.Random(f"bomb {seed}")
         expression = _DRAWN[seed % len(_DRAWN)](luck)
         client = self._deployment.client()

@@ -17,7 +17,8 @@ from typing import Any, Final, Self
 from lab.extras import Calls
 from lab.http_verbs import connected
 from lab.redis_servers import LabRedis
-from tests.support.servers import free_port, listens
+from lab.serving import answers
+from tests.support.servers import free_port
 from tests.support.waiting import wait_until
 
 _SOON: Final = {"DCF_PULSE_INTERVAL_S": "0.1", "DCF_ALLOW_OPERATOR": "true"}
@@ -55,7 +56,7 @@ class Deployment:
         for port in self._hosts:
             self._start(port)
         for port in self._hosts:
-            wait_until(lambda port=port: listens(port), _STARTED_S)  # type: ignore[misc]
+            wait_until(lambda port=port: answers(port), _STARTED_S)  # type: ignore[misc]
         return self
 
     def __exit__(
@@ -90,7 +91,7 @@ class Deployment:
         dead = [port for port, process in self._running.items() if process.poll() is not None]
         for port in dead:
             self._start(port)
-            wait_until(lambda port=port: listens(port), _STARTED_S)  # type: ignore[misc]
+            wait_until(lambda port=port: answers(port), _STARTED_S)  # type: ignore[misc]
         return len(dead)
 
     def peak(self) -> int:

@@ -1,10 +1,9 @@
 """What every kind of faults has: servers that live over many batches, a way to them, strikes, an end of trouble."""
 
 import random
-import socket
 import time
 from abc import ABC, abstractmethod
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +18,7 @@ from lab.packets import Controls, ProxyDuty
 from lab.process import Place, opened
 from lab.redis_servers import LabRedis, Users
 from lab.server_time import SharedTime
-from lab.serving import ServerDuty
+from lab.serving import ServerDuty, answers
 from tests.support.servers import free_port, listens
 from tests.support.waiting import wait_until
 
@@ -138,7 +137,7 @@ class Kind(ABC):
         for port in self.ports if not self.servers.names else ():
             self.servers.start(f"server {port}", serving.main, self.duty(port, place))
         for port in self.ports:
-            wait_until(lambda port=port: _answers(port), 60)  # type: ignore[misc]
+            wait_until(lambda port=port: answers(port), 60)  # type: ignore[misc]
 
 
 def freeze_worker(luck: random.Random, crew: Crew) -> str:
@@ -183,12 +182,6 @@ def strike_server(luck: random.Random, servers: Crew) -> str:
     time.sleep(length)
     servers.thaw(name)
     return f"froze {name} for {length} s"
-
-
-def _answers(port: int) -> bool:
-    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-        return True
-    return False
 
 
 def _one(luck: random.Random, crew: Crew, prefix: str) -> str:

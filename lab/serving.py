@@ -1,6 +1,8 @@
 """A server process of the lab: `dcf serve` over HTTP, in stretched time, without a limit of calls per second."""
 
+import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -52,3 +54,10 @@ def main(duty: ServerDuty) -> None:
 
 def _say_nothing(_: Mapping[str, object]) -> None:
     """Announce to nobody: whoever waits for the server asks its port."""
+
+
+def answers(port: int) -> bool:
+    """Return True if a server of MCP takes connections at this port."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False

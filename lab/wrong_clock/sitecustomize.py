@@ -1,6 +1,6 @@
 """Makes the clock of a server's host wrong: Python imports this before everything else, if it is on the path."""
 
-import datetime
+import datetime as dt
 import os
 import time
 
@@ -11,12 +11,12 @@ time.time = lambda: _seconds() + _AHEAD
 time.time_ns = lambda: _nanoseconds() + _AHEAD * 1_000_000_000
 
 
-class _Wrong(datetime.datetime):
+class _Wrong(dt.datetime):
     """A datetime whose `now` is that of the wrong clock."""
 
     @classmethod
-    def now(cls, tz: datetime.tzinfo | None = None) -> "_Wrong":
+    def now(cls, tz: dt.tzinfo | None = None) -> "_Wrong":
         return cls.fromtimestamp(time.time(), tz)
 
 
-datetime.datetime = _Wrong  # type: ignore[misc]
+dt.datetime = _Wrong  # type: ignore[misc]
