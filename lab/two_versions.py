@@ -67,7 +67,7 @@ class TwoVersions(Errands[Mixed]):
         run, luck, done = f"lab-mixed-{seed}", random.Random(f"mixed {seed}"), list[Mapping[str, Any]]()
         with ExitStack() as stack:
             versions = [stack.enter_context(self._deployment.calls(url)) for url in self._deployment.urls]
-            wish = {"workflow_id": run, "agents_map_json": {"*": "ann"}}
+            wish = {"workflow_id": run, "agents_map_json": {"A": "ann", "B": "ann"}}
             luck.choice(versions).surely("start_run", workflow_json=_MACHINE, **wish)
             for state in ("A", "B"):
                 done.append(_completion(luck.choice(versions), run, state))
