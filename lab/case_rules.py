@@ -100,7 +100,7 @@ def what_is_started_has_its_definition(kept: "Kept") -> Iterator[str]:
 
 
 def a_version_knows_what_the_other_did(mixed: "Mixed") -> Iterator[str]:
-    """A completion that one version acknowledged is a repetition at the other, and the run ends."""
+    """A completion that an older version acknowledged is a repetition at the newer one, and the run ends."""
     yield from mixed.odd
     if mixed.status != "succeeded":
         yield f"the run is {mixed.status}"
