@@ -24,10 +24,8 @@ _OLD: Final = os.environ.get("DCF_LAB_OLD", "5e103893")
 _GIT: Final = shutil.which("git") or "git"
 _ROOT: Final = Path(__file__).resolve().parents[1]
 _SHIPPED: Final = ("dcf", "schemas", "workflows", "agents", "skills_src")
-_MACHINE: Final = {
-    "StartAt": "A",
-    "States": {"A": {"Type": "Task", "Next": "B"}, "B": {"Type": "Task", "End": True}},
-}
+_STATES: Final = {"A": {"Type": "Task", "Next": "B"}, "B": {"Type": "Task", "End": True}}
+_WORKFLOW: Final = {"workflow_name": "lab-mixed", "asl": {"StartAt": "A", "States": _STATES}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +66,7 @@ class TwoVersions(Errands[Mixed]):
         with ExitStack() as stack:
             versions = [stack.enter_context(self._deployment.calls(url)) for url in self._deployment.urls]
             wish = {"workflow_id": run, "agents_map_json": {"A": "ann", "B": "ann"}}
-            luck.choice(versions).surely("create_workflow_control_plane", workflow_json=_MACHINE, **wish)
+            luck.choice(versions).surely("create_workflow_control_plane", workflow_json=_WORKFLOW, **wish)
             luck.choice(versions).surely("notify_next_worker_agent", workflow_id=run)
             for state in ("A", "B"):
                 done.append(_completion(luck.choice(versions), run, state))
