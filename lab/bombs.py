@@ -93,8 +93,8 @@ class Bombs(Errands[Bomb]):
             try:
                 answer = calls.once("start_run", **wish)
                 code = "nobody answered" if answer is None else str(answer["code"])
-            except DcfError as error:
-                code = error.code
+            except DcfError as failure:
+                code = failure.code
             if code != "invalid_workflow":
                 eventually(lambda: read_meta(client, run).get("status") in {"failed", "succeeded"}, _ENDED_S)
         grew = self._deployment.peak() - before

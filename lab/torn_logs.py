@@ -16,6 +16,7 @@ from typing import Final
 from dcf.core.answers import Created
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
+from dcf.core.model import RunStatus
 from dcf.errors import DcfError
 from lab.case_rules import a_run_goes_on_after_a_torn_log
 from lab.evidence import read_left, read_meta
@@ -121,7 +122,8 @@ def _go_on(dcf: Dcf, shared: SharedTime) -> None:
             for message in dcf.inbox.waiting(_AGENT, 10):
                 if isinstance(message.event, dict) and message.event.get("workflow_id") == _RUN:
                     _work(dcf, told=str(message.event.get("target_state")))
-            if str(dcf.plane.read(_RUN, ()).meta.status) != "running":
+            meta = dcf.plane.read(_RUN, ()).meta
+            if meta is not None and meta.status is not RunStatus.RUNNING:
                 return
         except DcfError:
             pass

@@ -1,6 +1,7 @@
 """Work for a webhook from its delivery to its answer, whatever fails in between."""
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -112,6 +113,16 @@ def test_an_event_brings_all_that_the_work_needs(site: Site) -> None:
     assert (event.work["errors"], event.work["attempt"]) == (["OutOfStock"], 1)
     assert event.answer_at["success"] == f"{ANSWERS}/success"
     assert event.data["provenance"]["trust"] == "untrusted data"
+
+
+def test_a_request_is_signed_with_the_time_of_redis_whatever_the_clock_of_the_host_says(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = time.time
+    with monkeypatch.context() as wrong:
+        wrong.setattr(time, "time", lambda: right() + 3600)
+        assert site.deliverer().deliver("hook", "e-1", {"workflow_id": "r", "type": "run_finished"}).failure is None
+    assert len(site.events()) == 1
 
 
 def test_the_trace_of_an_event_is_a_header_of_its_request(site: Site) -> None:
