@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,9 +19,11 @@ from dcf.core.work_tokens import work_token
 from dcf.ports import Undelivered
 from dcf.runs.callbacks import Callbacks
 from dcf.runs.offers import Offers
+from dcf.store.connection import Connections, Pool
 from dcf.store.webhooks import Webhook, Webhooks
 from dcf.values.refusal import Refusal
-from dcf.webhooks import WebhookEvent
+from dcf.webhooks import WebhookEvent, WebhookRefused
+from lab.server_time import SharedTime, TimedPool
 from tests.support.machines import Document, workflow
 from tests.support.receivers import Receiver, receiver
 from tests.support.scopes import catching, retrying, task
@@ -115,14 +118,16 @@ def test_an_event_brings_all_that_the_work_needs(site: Site) -> None:
     assert event.data["provenance"]["trust"] == "untrusted data"
 
 
-def test_a_request_is_signed_with_the_time_of_redis_whatever_the_clock_of_the_host_says(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    right = time.time
-    with monkeypatch.context() as wrong:
-        wrong.setattr(time, "time", lambda: right() + 3600)
-        assert site.deliverer().deliver("hook", "e-1", {"workflow_id": "r", "type": "run_finished"}).failure is None
-    assert len(site.events()) == 1
+def test_a_request_is_signed_with_the_time_of_redis(site: Site, real_pool: Pool, tmp_path: Path) -> None:
+    ahead = SharedTime(tmp_path / "time")
+    ahead.step(3600)
+    webhooks = Webhooks(Connections(TimedPool(real_pool, ahead)))
+    deliverer = WebhookDeliverer(webhooks, site.offers, Poster((site.receiver.url,)), ANSWERS)
+    assert deliverer.deliver("hook", "e-1", {"workflow_id": "r", "type": "run_finished"}).failure is None
+    with pytest.raises(WebhookRefused):
+        site.events()
+    by_redis = ahead.of(time.time_ns() // 1000) / 1_000_000
+    assert len(site.receiver.events([key.secret for key in site.hook.keys], now=by_redis)) == 1
 
 
 def test_the_trace_of_an_event_is_a_header_of_its_request(site: Site) -> None:
