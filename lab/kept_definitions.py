@@ -43,8 +43,12 @@ class KeptDefinitions(Errands[Kept]):
         while not self.over.wait(luck.uniform(0.0, 1.0)):
             name = f"lab-kept-{seed}-{uuid.uuid4().hex[:8]}"
             workflow = {"workflow_name": name, "asl": _MACHINE}
-            if self.is_lost(name, workflow):
-                return self.depend(name, workflow)
+            try:
+                if self.is_lost(name, workflow):
+                    return self.depend(name, workflow)
+            except ToolCallFailed as error:
+                if error.code != "unknown_run":  # a power loss took the run back while it was started
+                    raise
         return None
 
     def is_lost(self, name: str, workflow: Mapping[str, Any]) -> bool:
