@@ -33,6 +33,9 @@ _CRASH: Final = "=== crashed ==="
 AGENTS: Final = ("ann", "bob", "cyd")
 """The agents of every batch: one worker process each."""
 
+LAB: Final = "the lab"
+"""Whose API key may do more than an agent's: errands call with it that need none of their own."""
+
 
 class Crew:
     """Named processes; one that is killed is replaced by another of the same name."""

@@ -1,10 +1,9 @@
 """What every kind of faults has: servers that live over many batches, a way to them, strikes, an end of trouble."""
 
 import random
-import socket
 import time
 from abc import ABC, abstractmethod
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -13,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Self
 from dcf.core.access import Scope
 from dcf.store.access_keys import AccessKeys
 from lab import packets, serving
-from lab.crews import AGENTS, Crew
+from lab.crews import AGENTS, LAB, Crew
+from lab.extras import Bench, Errands, NoErrands
 from lab.packets import Controls, ProxyDuty
 from lab.process import Place, opened
 from lab.redis_servers import LabRedis, Users
 from lab.server_time import SharedTime
-from lab.serving import ServerDuty
+from lab.serving import ServerDuty, answers
 from tests.support.servers import free_port, listens
 from tests.support.waiting import wait_until
 
@@ -85,6 +85,14 @@ class Kind(ABC):
         """Return the port that dcf connects to."""
         return self.redis.port
 
+    def duty(self, port: int, place: Place) -> ServerDuty:
+        """Return what a server of MCP of this kind is given."""
+        return ServerDuty(port=port, place=place)
+
+    def errands(self, bench: Bench) -> Errands[Any]:
+        """Begin what this kind tries for each seed beside the drawn runs, by rules of its own."""
+        return NoErrands(bench)
+
     def workplace(self) -> Place:
         """Return where workers go: to Redis, or to servers of MCP."""
         if not self.http:
@@ -123,12 +131,13 @@ class Kind(ABC):
             keys = AccessKeys(dcf.connections)
             scopes = (Scope.READ, Scope.WORK)
             made = {agent: keys.create(scopes, agent_id=agent, label=None, life_s=None) for agent in AGENTS}
+            made[LAB] = keys.create((*scopes, Scope.PLAN), agent_id=None, label=None, life_s=None)
         self.api_keys = {agent: key.text for agent, key in made.items()}
         place = replace(self.place(), api_keys=self.api_keys)
         for port in self.ports if not self.servers.names else ():
-            self.servers.start(f"server {port}", serving.main, ServerDuty(port=port, place=place))
+            self.servers.start(f"server {port}", serving.main, self.duty(port, place))
         for port in self.ports:
-            wait_until(lambda port=port: _answers(port), 60)  # type: ignore[misc]
+            wait_until(lambda port=port: answers(port), 60)  # type: ignore[misc]
 
 
 def freeze_worker(luck: random.Random, crew: Crew) -> str:
@@ -154,10 +163,25 @@ def kill_clock(luck: random.Random, crew: Crew) -> str:
     return f"killed {name}"
 
 
-def _answers(port: int) -> bool:
-    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-        return True
-    return False
+def kill_redis(luck: random.Random, server: LabRedis) -> str:
+    """Kill the redis-server, and start it again at once or a little later."""
+    server.kill()
+    time.sleep(luck.choice((0.0, 0.1)))
+    server.start()
+    return "killed redis-server"
+
+
+def strike_server(luck: random.Random, servers: Crew) -> str:
+    """Kill a server of MCP, or freeze it for a moment."""
+    name = luck.choice(servers.names)
+    if luck.random() < 0.5:
+        servers.kill(name)
+        return f"killed {name}"
+    length = luck.choice((0.05, 0.3, 0.7))
+    servers.freeze(name)
+    time.sleep(length)
+    servers.thaw(name)
+    return f"froze {name} for {length} s"
 
 
 def _one(luck: random.Random, crew: Crew, prefix: str) -> str:

@@ -1,28 +1,24 @@
 """The kinds of faults: for each the servers it needs, and what it does to them at a stroke."""
 
-import os
 import random
-import threading
 import time
-from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 import redis
 
 from lab.cluster_kinds import FailingCluster, SplitCluster
 from lab.crews import Crew
-from lab.kind import BehindProxy, Kind, freeze_worker, kill_clock, kill_worker
+from lab.deployment_kinds import ExpressionBombs, HostClocks, Versions, Webhooks
+from lab.disk_kinds import Disks, LostDefinitions, TornLogKind
+from lab.http_kinds import ArtifactStores, FrozenPolls, Quotas, RedisAway, Servers
+from lab.kind import BehindProxy, Kind, freeze_worker, kill_clock, kill_redis, kill_worker
 from lab.process import Place
 from lab.region_kinds import FailingRegion, UnconfirmedRegion
 from lab.sentinels import Sentinels
 from tests.support.waiting import wait_until
-
-_UNSAFE_S: Final = 2.0
-"""What docs/decisions/durability.md lets `everysec` lose: the last two seconds of acknowledged writes."""
 
 _PROMOTION_S: Final = 60
 
@@ -35,29 +31,6 @@ class Workers(Kind):
     def strike(self, luck: random.Random, crew: Crew) -> str:
         """Kill or freeze a worker."""
         return luck.choice((freeze_worker, kill_worker, kill_worker))(luck, crew)
-
-
-class Servers(Kind):
-    """Servers of MCP are killed and frozen, and so are clock processes; workers call over HTTP with API keys."""
-
-    name = "servers"
-
-    def __init__(self, home: Path, *, acl: bool = False, http: bool = False) -> None:
-        super().__init__(home, acl=acl, http=True)
-
-    def strike(self, luck: random.Random, crew: Crew) -> str:
-        """Kill or freeze a server, or kill a clock."""
-        if luck.random() < 0.5:
-            return kill_clock(luck, crew)
-        name = luck.choice(self.servers.names)
-        if luck.random() < 0.5:
-            self.servers.kill(name)
-            return f"killed {name}"
-        length = luck.choice((0.05, 0.3, 0.7))
-        self.servers.freeze(name)
-        time.sleep(length)
-        self.servers.thaw(name)
-        return f"froze {name} for {length} s"
 
 
 class Packets(BehindProxy):
@@ -94,10 +67,7 @@ class RedisServers(Kind):
         """Kill it, freeze it, or have it rewrite its log."""
         what = luck.choice(("kill", "kill", "freeze", "rewrite"))
         if what == "kill":
-            self.redis.kill()
-            time.sleep(luck.choice((0.0, 0.1)))
-            self.redis.start()
-            return "killed redis-server"
+            return kill_redis(luck, self.redis)
         if what == "rewrite":
             with suppress(redis.RedisError):
                 self.client().bgrewriteaof()
@@ -107,54 +77,6 @@ class RedisServers(Kind):
         time.sleep(length)
         self.redis.thaw()
         return f"froze redis-server for {length} s"
-
-
-class Disks(Kind):
-    """Power losses with `everysec`: of what Redis logged in the last two seconds, any part is gone."""
-
-    name = "disks"
-    pause_s = (0.5, 1.5)
-    honest = True
-
-    def open(self) -> None:
-        """Start a Redis, and note how long its log is."""
-        super().open()
-        self.sizes: deque[tuple[float, int]] = deque(maxlen=1000)
-        self.ending = threading.Event()
-        watcher = threading.Thread(target=self._watch)
-        watcher.start()
-        self.stack.callback(watcher.join)
-        self.stack.callback(self.ending.set)
-
-    def options(self) -> tuple[str, ...]:
-        """Log every write, and sync once a second."""
-        return ("--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0")
-
-    def begin(self) -> None:
-        """Begin with a log that a power loss can cut anywhere in the batch."""
-        super().begin()
-        time.sleep(2.1)
-
-    def _watch(self) -> None:
-        while not self.ending.wait(0.02):
-            with suppress(OSError, ValueError):
-                self.sizes.append((time.monotonic(), self.redis.log().stat().st_size))
-
-    def strike(self, luck: random.Random, crew: Crew) -> str:
-        """Kill it, and cut its log somewhere in what was written in the last two seconds."""
-        self.redis.kill()
-        now = time.monotonic()
-        log = self.redis.log()
-        whole = log.stat().st_size
-        safe = max((size for at, size in self.sizes if at <= now - _UNSAFE_S), default=whole)
-        left = luck.randint(min(safe, whole), whole)
-        os.truncate(log, left)
-        self.redis.repair()
-        self.losses.append((now - _UNSAFE_S - 0.1, now + 0.01))
-        self.sizes.clear()
-        self.sizes.append((now - _UNSAFE_S, left))  # what is left was read back, so it is on the disk
-        self.redis.start()
-        return f"cut {whole - left} bytes off the log"
 
 
 class Memory(Kind):
@@ -285,6 +207,11 @@ class Sentinel(Kind):
 
 _ON_ONE_MACHINE = (Workers, Servers, Packets, RedisServers, Disks, Memory, Clocks, Failover, Sentinel)
 
+_WITH_ERRANDS = (
+    *(FrozenPolls, RedisAway, Quotas, ArtifactStores, LostDefinitions, ExpressionBombs, Webhooks, TornLogKind),
+    *(HostClocks, Versions),
+)
+
 _FARTHER = (FailingCluster, SplitCluster, FailingRegion, UnconfirmedRegion)
 
-KINDS: Mapping[str, type[Kind]] = {kind.name: kind for kind in (*_ON_ONE_MACHINE, *_FARTHER)}
+KINDS: Mapping[str, type[Kind]] = {kind.name: kind for kind in (*_ON_ONE_MACHINE, *_WITH_ERRANDS, *_FARTHER)}

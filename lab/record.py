@@ -21,6 +21,7 @@ class Total:
 
     name: str
     runs: int = 0
+    cases: int = 0
     calls: int = 0
     strikes: int = 0
     broken: int = 0
@@ -31,6 +32,7 @@ class Total:
     def add(self, found: "Outcome | Total") -> None:
         """Add a batch, or the batches of another kind."""
         self.runs += found.runs
+        self.cases += found.cases
         self.calls += found.calls
         self.strikes += found.strikes
         self.broken += found.broken
@@ -52,10 +54,14 @@ class Total:
 def table(totals: list[Total]) -> str:
     """Return the figures by kind."""
     rows: list[tuple[str, ...]] = [
-        ("kind", "runs", "strikes", "broken packets", "calls", "seconds", "violations", "seeds that failed")
+        (
+            *("kind", "runs", "errands", "strikes", "broken packets", "calls", "seconds", "violations", "complaints"),
+            "seeds that failed",
+        )
     ]
     for one in [*totals, _sum(totals)]:
-        figures = (one.runs, one.strikes, one.broken, one.calls, round(one.seconds), len(one.violations))
+        counted = (one.runs, one.cases, one.strikes, one.broken, one.calls, round(one.seconds))
+        figures = (*counted, len(one.violations), len(one.complaints))
         seeds = ", ".join(map(str, one.seeds[:10])) or "none"
         rows.append((one.name, *(f"{figure:,}" for figure in figures), seeds))
     lines = ["| " + " | ".join(row) + " |" for row in rows]

@@ -1,14 +1,18 @@
 """A server process of the lab: `dcf serve` over HTTP, in stretched time, without a limit of calls per second."""
 
+import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from pydantic import SecretStr
 
 from dcf.cli import serving
 from dcf.settings import Settings
 from dcf.store import opening
+from lab.lost_answers import losing
 from lab.process import Place
 from lab.server_time import SharedTime, quicken, timed
 
@@ -17,17 +21,23 @@ _ENOUGH = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerDuty:
-    """What a server process is given."""
+    """What a server process is given: `settings` beside those of every server, `page`: the web page and /metrics.
+
+    `loses` are the transactions of a hundred whose answers from Redis are lost.
+    """
 
     port: int
     place: Place
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    page: bool = False
+    loses: int = 0
 
 
 def main(duty: ServerDuty) -> None:
     """Serve until killed."""
     quicken()
     names = vars(opening)
-    names["connect"] = partial(names["connect"], around=timed(SharedTime(duty.place.time_file)))
+    names["connect"] = partial(names["connect"], around=losing(timed(SharedTime(duty.place.time_file)), duty.loses))
     settings = Settings(
         redis_url=SecretStr(duty.place.url),
         mcp_port=duty.port,
@@ -37,9 +47,17 @@ def main(duty: ServerDuty) -> None:
         rate_per_s=_ENOUGH,
         rate_burst=_ENOUGH,
         max_concurrency=1000,
+        **duty.settings,
     )
-    serving.serve("http", settings, None, _say_nothing)
+    serving.serve("http", settings, None, _say_nothing, web=duty.page, with_metrics=duty.page)
 
 
 def _say_nothing(_: Mapping[str, object]) -> None:
     """Announce to nobody: whoever waits for the server asks its port."""
+
+
+def answers(port: int) -> bool:
+    """Return True if a server of MCP takes connections at this port."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False

@@ -14,19 +14,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from dcf.core.answers import Created
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
 from dcf.core.finalization import Finalize
-from dcf.core.repeating import Rerun
 from dcf.errors import DcfError, UnknownRun
 from dcf.store import keys
 from dcf.store.keys import RunKeys
 from dcf.store.listings import Listings
-from lab import calling_back, clock, growing, operating, people, reviewing, signalling, worker
+from lab import calling_back, clock, creating, growing, operating, people, reviewing, signalling, worker
 from lab.crews import AGENTS, Crew
 from lab.evidence import (
-    PLANNER,
     Story,
     is_task,
     read_asked,
@@ -40,6 +35,7 @@ from lab.evidence import (
     read_planner_mail,
 )
 from lab.expectation import Expected
+from lab.extras import Bench
 from lab.grown_plans import draw_plan, grown_run
 from lab.kind import Kind
 from lab.process import Dcf, opened, patiently
@@ -61,7 +57,6 @@ _DELIVERY_S = 5.0
 """For the clocks to tell planners of the end. Runs that were listed before the time stepped back stay listed longer."""
 
 _DRAIN_S = 15.0
-_MOST_ATTEMPTS = 1000
 _LATE_CALLS = 3
 
 
@@ -78,9 +73,13 @@ class Violation:
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What came of a batch. `broken` counts packets, `complaints` are those of processes that crashed and of Redis."""
+    """What came of a batch. `cases` are the errands of a kind, `broken` counts packets.
+
+    `complaints` are those of processes that crashed, of Redis, and of errands that broke a rule.
+    """
 
     runs: int = 0
+    cases: int = 0
     calls: int = 0
     strikes: int = 0
     broken: int = 0
@@ -102,6 +101,7 @@ class Batch:
         self._folder = kind.home / f"batch-{seeds.start}"
         self._crew = Crew(self._folder)
         chosen = seeds if only is None else (only,)
+        self._cases = tuple(chosen)
         self._workflows: dict[str, Workflow] = {}
         self._grown: dict[str, int] = {}
         for seed in chosen:
@@ -129,13 +129,17 @@ class Batch:
                 self._start()
                 schedules.create()
                 self._create_all(dcf)
+                errands = self._kind.errands(Bench(dcf=dcf, kind=self._kind, seeds=self._cases))
                 striker.start()
+                began_striking = time.monotonic()
                 self._wait_for_ends(dcf, _STRIKING_S)
+                errands.wait(began_striking + _STRIKING_S - time.monotonic())
                 self._over.set()
                 striker.join()
                 self._kind.heal(self._crew)
                 self._resume_all(dcf)
                 self._wait_while_they_go_on(dcf)
+                broken = errands.judge()
                 ticks = schedules.judge(self._kind.client())
                 stories = self._finish(dcf)
             finally:
@@ -144,7 +148,8 @@ class Batch:
                 self._crew.end()
         outcome = Outcome(runs=len(stories), strikes=len(self._struck), seconds=time.monotonic() - began)
         outcome.broken = self._kind.struck
-        outcome.complaints = [*self._kind.complaints(), *self._crew.crashes(), *ticks, *self._missed]
+        outcome.cases = errands.done
+        outcome.complaints = [*self._kind.complaints(), *self._crew.crashes(), *ticks, *broken, *self._missed]
         for story in stories:
             outcome.calls += len(story.calls)
             found = [(rule, sentence) for rule, sentence in judge(story)]
@@ -193,9 +198,7 @@ class Batch:
             self._crew.start(f"worker {agent}", self._work, duty)
 
     def _create_all(self, dcf: Dcf) -> None:
-        for workflow in self._workflows.values():
-            for document in workflow.children:
-                patiently(lambda document=document: dcf.starting.keep(read_definition(document)))  # type: ignore[misc]
+        creating.keep_children(dcf, self._workflows.values())
         seeds = {run: workflow.seed for run, workflow in self._workflows.items()}
         self._signals_over = signalling.begin(
             dcf, seeds, Recorder(self._folder / "signals of the lab.jsonl", "signaller")
@@ -204,36 +207,7 @@ class Batch:
         calling_back.begin(dcf, seeds, calls, self._signals_over, honest=self._kind.honest)
         for run, workflow in self._workflows.items():
             if operating.repeated_from(run) is None:
-                self._create(dcf, run, workflow)
-
-    def _repeat(self, dcf: Dcf, run: str) -> None:
-        """Repeat a run as this one, unless that is done; nothing comes of it while the other is gone."""
-        source = operating.repeated_from(run)
-        assert source is not None, "it repeats another run"
-        with suppress(UnknownRun):  # a power loss took the source back
-            patiently(lambda: dcf.starting.rerun(source, Rerun(workflow_id=run, agents={}), run))
-
-    def _create(self, dcf: Dcf, run: str, workflow: Workflow) -> None:
-        """Create and start a run, as often as it takes."""
-        luck = random.Random(f"agents {workflow.seed}")
-        names = {path.rpartition("/")[2] for path in workflow.expected.inputs if is_task(path)}
-        wish = Create(
-            workflow_id=run,
-            definition=read_definition(workflow.definition),
-            run_input=workflow.run_input,
-            agents={name: tuple(luck.sample(AGENTS, luck.randint(1, len(AGENTS)))) for name in names},
-            planner_agent_id=PLANNER,
-            retention_s=3600,
-            max_attempts=_MOST_ATTEMPTS,
-        )
-        while True:
-            created = patiently(lambda: dcf.plane.create(wish))
-            assert isinstance(created, Created), created
-            try:
-                patiently(lambda: dcf.plane.kick_off(run, "start"))
-            except UnknownRun:  # a power loss took it back
-                continue
-            return
+                creating.create(dcf, run, workflow)
 
     def _resume_all(self, dcf: Dcf) -> None:
         """Let runs go on that the operator paused; it does nothing any more."""
@@ -241,7 +215,7 @@ class Batch:
         by_hand = operating.Operations(dcf, Recorder(self._folder / "resumed.jsonl", "the lab"))
         for run in self._workflows:
             if operating.repeated_from(run) is not None:
-                self._repeat(dcf, run)
+                creating.repeat(dcf, run)
             try:
                 found = patiently(lambda run=run: dcf.plane.read(run, ()))  # type: ignore[misc]
             except UnknownRun:  # a power loss took it back
@@ -283,10 +257,10 @@ class Batch:
         if meta is None and operating.is_deleted(self._workflows[run].seed):
             return False
         if meta is None and operating.repeated_from(run) is not None:
-            self._repeat(dcf, run)
+            creating.repeat(dcf, run)
             return True
         if meta is None or (meta.status == "running" and not meta.is_started):
-            self._create(dcf, run, self._workflows[run])
+            creating.create(dcf, run, self._workflows[run])
             return True
         return meta.status == "running"
 

@@ -132,6 +132,11 @@ class Webhooks:
         found = self._connections.send(*(("JSON.GET", key, "$") for key in named)) if named else []
         return [_read(load(document)[0]) for document in found if document is not None]
 
+    def now(self) -> float:
+        """Return the server time in seconds since the epoch."""
+        (clock,) = self._connections.send(("TIME",))
+        return micros(clock) / SECOND
+
     def resting(self, agent_id: str) -> Rest | None:
         """Return how long the receiver is still left alone; None if it may be called."""
         clock, found = self._connections.send(("TIME",), ("GET", webhook_keys.rest(agent_id)))

@@ -1,7 +1,9 @@
 """Work for a webhook from its delivery to its answer, whatever fails in between."""
 
 import json
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,9 +19,11 @@ from dcf.core.work_tokens import work_token
 from dcf.ports import Undelivered
 from dcf.runs.callbacks import Callbacks
 from dcf.runs.offers import Offers
+from dcf.store.connection import Connections, Pool
 from dcf.store.webhooks import Webhook, Webhooks
 from dcf.values.refusal import Refusal
-from dcf.webhooks import WebhookEvent
+from dcf.webhooks import WebhookEvent, WebhookRefused
+from lab.server_time import SharedTime, TimedPool
 from tests.support.machines import Document, workflow
 from tests.support.receivers import Receiver, receiver
 from tests.support.scopes import catching, retrying, task
@@ -112,6 +116,18 @@ def test_an_event_brings_all_that_the_work_needs(site: Site) -> None:
     assert (event.work["errors"], event.work["attempt"]) == (["OutOfStock"], 1)
     assert event.answer_at["success"] == f"{ANSWERS}/success"
     assert event.data["provenance"]["trust"] == "untrusted data"
+
+
+def test_a_request_is_signed_with_the_time_of_redis(site: Site, real_pool: Pool, tmp_path: Path) -> None:
+    ahead = SharedTime(tmp_path / "time")
+    ahead.step(3600)
+    webhooks = Webhooks(Connections(TimedPool(real_pool, ahead)))
+    deliverer = WebhookDeliverer(webhooks, site.offers, Poster((site.receiver.url,)), ANSWERS)
+    assert deliverer.deliver("hook", "e-1", {"workflow_id": "r", "type": "run_finished"}).failure is None
+    with pytest.raises(WebhookRefused):
+        site.events()
+    by_redis = ahead.of(time.time_ns() // 1000) / 1_000_000
+    assert len(site.receiver.events([key.secret for key in site.hook.keys], now=by_redis)) == 1
 
 
 def test_the_trace_of_an_event_is_a_header_of_its_request(site: Site) -> None:

@@ -1,11 +1,11 @@
 """Delivers events to webhooks: looks up what is to be done, signs and sends it, and records that it was accepted.
 
 A receiver that does not answer is left alone for a while, longer each time; all processes keep to that. What failed
-stays in the outbox and is sent again under the same id. This module decides nothing about runs.
+stays in the outbox and is sent again under the same id. What is signed has the time of Redis, as the clock of this host
+may be wrong, and receivers refuse what seems old. This module decides nothing about runs.
 """
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final, Protocol
 
 from dcf.adapters.webhook.bodies import body_of, headers_of
@@ -57,14 +57,12 @@ class WebhookDeliverer:
         offers: Offering,
         poster: Poster,
         answers: str,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         """Deliver; `answers` is the URL below which this server takes task tokens."""
         self._webhooks = webhooks
         self._offers = offers
         self._poster = poster
         self._answers = answers
-        self._clock = clock
 
     def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
         """Send the event, with its work if it brings any, unless the receiver is to be left alone."""
@@ -78,7 +76,7 @@ class WebhookDeliverer:
         work, token = (None, None) if offer is None else (offer.work, offer.task_token)
         body = body_of(agent_id, event, work, token, self._answers)
         keys = [(key.key_id, key.secret) for key in agent.keys]
-        headers = headers_of(message_id, int(self._clock()), body, keys, event.get("traceparent"))
+        headers = headers_of(message_id, int(self._webhooks.now()), body, keys, event.get("traceparent"))
         try:
             answered = self._poster.post(agent.url, headers, body)
         except PlatformUnavailable as error:
@@ -99,7 +97,7 @@ class WebhookDeliverer:
             return Delivery(failure=Undelivered.UNKNOWN_AGENT, error=error)
         if status in _LATER or status >= _SERVER_ERROR:
             error = f"The webhook '{clip(agent.agent_id)}' answered {status}."
-            return self._rests(agent.agent_id, error, _seconds(answered.retry_after, self._clock()))
+            return self._rests(agent.agent_id, error, _seconds(answered.retry_after, self._webhooks.now()))
         what = "a redirect, which is not followed" if status < _CLIENT_ERROR else "a refusal"
         error = f"The webhook '{clip(agent.agent_id)}' answered {status}, {what}."
         return Delivery(failure=Undelivered.REFUSED, error=error, retry_after_s=_REFUSED_S)

@@ -18,7 +18,23 @@ from lab.telling import story_of
 
 RUNS = 8
 OVER_HTTP = 6
-FEWER = {"servers": 5, "region": 5, "cluster": 5, "disks": 6, "sentinel": 6}
+FEWER = {
+    "servers": 5,
+    "region": 5,
+    "cluster": 5,
+    "disks": 6,
+    "sentinel": 6,
+    "frozen-polls": 3,
+    "outages": 3,
+    "quotas": 3,
+    "artifacts": 4,
+    "lost-definitions": 3,
+    "torn-logs": 3,
+    "webhooks": 3,
+    "host-clocks": 3,
+    "versions": 3,
+    "bombs": 3,
+}
 """Runs of the kinds whose servers take long to start; `make lab` tries every kind for a minute."""
 BY_HAND = {"region-unconfirmed", "cluster-partition"}
 """Kinds that are tried by hand: they take long."""

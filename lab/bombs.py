@@ -1,0 +1,112 @@
+"""Expressions that want all memory, or never end: each must fail its own state, and nothing else."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from dcf.errors import DcfError
+from lab.case_rules import a_bomb_ends_its_state_alone
+from lab.deployments import Deployment
+from lab.evidence import read_meta
+from lab.extras import Bench, Errands, eventually
+
+_ENDED_S: Final = 20.0
+
+Draw: TypeAlias = Callable[[random.Random], str]
+
+
+def _product(luck: random.Random) -> str:
+    size = luck.choice((2_000, 3_000))
+    return f"$count([1..{size}].[1..{size}])"
+
+
+def _cube(luck: random.Random) -> str:
+    size = luck.choice((1_000, 9_000))
+    return f"$count([1..{size}].[1..{size}].[1..{size}])"
+
+
+def _sum(luck: random.Random) -> str:
+    return f"$sum([1..{luck.choice((999_999, 9_999_999))}])"
+
+
+def _doubled(luck: random.Random) -> str:
+    times = luck.randint(24, 34)
+    return f'($f := function($s, $n) {{ $n = 0 ? $s : $f($s & $s, $n - 1) }}; $length($f("aaaaaaaa", {times})))'
+
+
+def _padded(luck: random.Random) -> str:
+    return f'$length($pad("x", {luck.choice((10**7, 10**8, 10**9))}))'
+
+
+def _backtracking(luck: random.Random) -> str:
+    return f'$contains("{"a" * luck.randint(28, 60)}!", /^(a+)+$/)'
+
+
+def _endless(luck: random.Random) -> str:
+    return f"($f := function($n) {{ $f($n + {luck.randint(1, 9)}) }}; $f(0))"
+
+
+def _nested(luck: random.Random) -> str:
+    depth = luck.choice((200, 2_000, 20_000))
+    return "[" * depth + "1" + "]" * depth
+
+
+def _joined(luck: random.Random) -> str:
+    return f'$length($join([1..{luck.choice((10**6, 9 * 10**6))}].("{"a" * 100}")))'
+
+
+_DRAWN: Final[tuple[Draw, ...]] = (_product, _cube, _sum, _doubled, _padded, _backtracking, _endless, _nested, _joined)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bomb:
+    """What an expression did: how its run ended, how many servers did, and how many bytes the largest one grew."""
+
+    expression: str
+    code: str
+    status: str | None
+    error: str | None
+    died: int
+    grew: int
+
+
+class Bombs(Errands[Bomb]):
+    """Runs of one state each, whose Output is a bomb; one at a time, so that it is known what a server died of."""
+
+    at_once = 1
+    rules = (a_bomb_ends_its_state_alone,)
+
+    def __init__(self, bench: Bench, deployment: Deployment) -> None:
+        self._deployment = deployment
+        super().__init__(bench)
+
+    def errand(self, seed: int) -> Bomb:
+        """Start a run with a bomb: behind a Wait, so that a clock meets it, or at once, so that a caller does."""
+        run, luck = f"lab-bomb-{seed}", random.Random(f"bomb {seed}")
+        expression = _DRAWN[seed % len(_DRAWN)](luck)
+        client = self._deployment.client()
+        self._deployment.revive()
+        before = self._deployment.peak()
+        with self._deployment.calls() as calls:
+            wish = {"workflow_json": _machine(expression, waits=luck.random() < 0.5), "workflow_id": run}
+            try:
+                answer = calls.once("start_run", **wish)
+                code = "nobody answered" if answer is None else str(answer["code"])
+            except DcfError as failure:
+                code = failure.code
+            if code != "invalid_workflow":
+                eventually(lambda: read_meta(client, run).get("status") in {"failed", "succeeded"}, _ENDED_S)
+        grew = self._deployment.peak() - before
+        meta, died = read_meta(client, run), self._deployment.revive()
+        if meta.get("status") == "running":  # so that it does not strike the next one
+            client.delete(*client.keys(f"*{run}*"))
+        error = (meta.get("error") or {}).get("error") if isinstance(meta.get("error"), Mapping) else meta.get("error")
+        return Bomb(expression=expression, code=code, status=meta.get("status"), error=error, died=died, grew=grew)
+
+
+def _machine(expression: str, *, waits: bool) -> dict[str, Any]:
+    bomb = {"Type": "Pass", "Output": f"{{% {expression} %}}", "End": True}
+    before = {"W": {"Type": "Wait", "Seconds": 1, "Next": "P"}}
+    states: dict[str, Any] = {**(before if waits else {}), "P": bomb}
+    return {"QueryLanguage": "JSONata", "StartAt": next(iter(states)), "States": states}

@@ -1,0 +1,152 @@
+"""Errands beside the drawn runs: what a kind tries once for each seed, while its faults strike.
+
+A kind that needs more than the drawn runs derives from `Errands`. An errand brings back its evidence, and rules of
+`lab/case_rules.py` judge it. Errands call tools over HTTP, as users do, and repeat a call until its answer is known.
+"""
+
+import threading
+import time
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from dcf.core.access import Scope
+from dcf.errors import PASSING, DcfError
+from dcf.store.access_keys import AccessKeys
+from lab.http_verbs import HttpVerbs, connected
+from lab.process import Dcf, patiently
+
+if TYPE_CHECKING:
+    from lab.kind import Kind
+
+Evidence = TypeVar("Evidence")
+
+_PATIENCE_S: Final = 90.0
+"""Seconds that errands have to end after the strikes are over."""
+
+_SCOPES: Final = (Scope.READ, Scope.WORK, Scope.PLAN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What errands work with."""
+
+    dcf: Dcf
+    kind: "Kind"
+    seeds: Sequence[int]
+
+
+class Errands(ABC, Generic[Evidence]):
+    """The errands of a batch: one for each seed, a few at the same time."""
+
+    at_once = 4
+    rules: Sequence[Callable[[Any], Iterator[str]]] = ()
+
+    def __init__(self, bench: Bench) -> None:
+        self.dcf = bench.dcf
+        self.kind = bench.kind
+        self.over = threading.Event()
+        self._threads = ThreadPoolExecutor(self.at_once)
+        self._begun = {seed: self._threads.submit(self.errand, seed) for seed in bench.seeds}
+        self._noted: list[Evidence] = []
+
+    @abstractmethod
+    def errand(self, seed: int) -> Evidence | None:
+        """Do the errand of a seed; None if the faults left nothing to judge."""
+
+    def note(self, found: Evidence) -> None:
+        """Keep what a strike saw, to be judged like what an errand brings back."""
+        self._noted.append(found)
+
+    @property
+    def done(self) -> int:
+        """How many errands have ended and brought evidence."""
+        return len(self._noted) + sum(1 for one in self._begun.values() if _has_evidence(one))
+
+    def wait(self, seconds: float) -> None:
+        """Wait until all have ended, but no longer than this."""
+        wait(self._begun.values(), max(0.0, seconds))
+
+    def judge(self) -> list[str]:
+        """Let them end now that everything is well; return the rules that were broken, each with its seed."""
+        self.over.set()
+        self.wait(_PATIENCE_S)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        broken = [f"seed {seed}: {sentence}" for seed, one in self._begun.items() for sentence in self._judged(one)]
+        return [*broken, *(sentence for found in self._noted for sentence in self._broken(found))]
+
+    def _broken(self, found: Evidence) -> Iterator[str]:
+        for rule in self.rules:
+            yield from (f"{rule.__name__}: {sentence}" for sentence in rule(found))
+
+    def _judged(self, errand: Future[Evidence | None]) -> Iterator[str]:
+        if not errand.done() or errand.cancelled():
+            yield "the errand did not end"
+        elif (error := errand.exception()) is not None:
+            yield f"the errand failed: {''.join(traceback.format_exception(error))}"
+        elif (found := errand.result()) is not None:
+            yield from self._broken(found)
+
+    @contextmanager
+    def calls(self, **quotas: int) -> Iterator["Calls"]:
+        """Yield calls to the servers with a new API key that has these quotas."""
+        keys = AccessKeys(self.dcf.connections)
+        made = patiently(lambda: keys.create(_SCOPES, agent_id=None, label=None, life_s=None, quotas=quotas or None))
+        with connected(self.kind.workplace().server_urls, made.text) as there:
+            yield Calls(there, made.text, made.record.key_id)
+
+
+class NoErrands(Errands[Evidence]):
+    """Of a kind whose strikes note all that is to be judged, or that tries the drawn runs alone."""
+
+    at_once = 1
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(replace(bench, seeds=()))
+
+    def errand(self, seed: int) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls of tools with one API key, each repeated at all servers until its answer is known."""
+
+    there: HttpVerbs
+    api_key: str
+    key_id: str = ""
+
+    def surely(self, tool: str, **arguments: Any) -> Mapping[str, Any]:
+        """Call a tool; raise when it was invalid, or nobody answered in time."""
+        return dict(patiently(lambda: self.there.call(tool, **arguments)))
+
+    def once(self, tool: str, **arguments: Any) -> Mapping[str, Any] | None:
+        """Call a tool; return None if nobody knows what came of it."""
+        try:
+            return self.there.call(tool, **arguments)
+        except DcfError as error:
+            if error.code in PASSING:
+                return None
+            raise
+
+
+def eventually(holds: Callable[[], bool], seconds: float) -> bool:
+    """Look until something holds; whether it did in time."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            if holds():
+                return True
+        except DcfError as error:
+            if error.code not in PASSING:
+                raise
+        time.sleep(0.03)
+    return False
+
+
+def _has_evidence(errand: Future[Any]) -> bool:
+    return errand.done() and not errand.cancelled() and errand.exception() is None and errand.result() is not None
