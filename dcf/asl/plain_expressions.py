@@ -44,7 +44,7 @@ _CALLING: Final = ("(",)
 _KEYWORDS: Final = ("function", "λ")
 
 
-class _Risky(Exception):
+class _NotPlain(Exception):
     """The expression has something that is not plain."""
 
 
@@ -65,7 +65,7 @@ def is_plain(text: str) -> bool:
                 return False
             reader.read(token.lastgroup or "", token[token.lastgroup or 0])
             position = token.end()
-    except _Risky:
+    except _NotPlain:
         return False
     return reader.operands <= MOST_OPERANDS
 
@@ -80,27 +80,27 @@ class _Reader:
         self._before_kind = ""
 
     def read(self, kind: str, token: str) -> None:
-        """Take the next token; raise _Risky for a token that is not plain."""
+        """Take the next token; raise _NotPlain for a token that is not plain."""
         if self._before == "." and kind not in ("text", "name") and token not in _WILDCARDS:
-            raise _Risky
+            raise _NotPlain
         # A predicate is evaluated for every item, so what it reads beyond the item is read as often.
         reads_beyond = self._before_kind == "variable" and self._before != "$" and token not in _CALLING
         if reads_beyond and self._is_in_predicate:
-            raise _Risky
+            raise _NotPlain
         match kind:
             case "variable":
                 self.operands += 1
             case "sign":
                 self._sign(token)
             case "name" if token in _KEYWORDS:
-                raise _Risky
+                raise _NotPlain
         # `in` and its like are operators, but for names of fields after a dot.
         is_operator = kind == "name" and token in _WORDS and self._before != "."
         self._before, self._before_kind = token, "sign" if is_operator else kind
 
     def _sign(self, token: str) -> None:
         if self._before_kind == "sign" and self._before + token in _REFUSED:
-            raise _Risky
+            raise _NotPlain
         follows_value = self._before_kind in ("text", "name", "number", "variable") or self._before in (")", "]", "}")
         match token:
             case "(":
@@ -109,30 +109,30 @@ class _Reader:
                 self._open_bracket(follows_value=follows_value)
             case "{":
                 if follows_value or self._before == "*" or self._is_in_predicate:
-                    raise _Risky
+                    raise _NotPlain
                 self._inside.append("}")
             case ")" | "]" | "}":
                 if not self._inside or self._inside.pop()[0] != token:
-                    raise _Risky
+                    raise _NotPlain
             case "&":
                 self.operands += 1
 
     def _open_parenthesis(self, *, follows_value: bool) -> None:
         if self._before_kind == "variable":
             if self._before[1:] not in CHEAP:
-                raise _Risky
+                raise _NotPlain
         elif follows_value:
-            raise _Risky
+            raise _NotPlain
         self._inside.append(")")
 
     def _open_bracket(self, *, follows_value: bool) -> None:
         if self._before == "*":
-            raise _Risky  # of the items of a wildcard, or an array to multiply with
+            raise _NotPlain  # of the items of a wildcard, or an array to multiply with
         if follows_value:
             self._inside.append("] of items")
             return
         if self._is_in_predicate:
-            raise _Risky
+            raise _NotPlain
         self.operands += 1
         self._inside.append("]")
 

@@ -391,7 +391,7 @@ def test_a_run_that_ended_is_not_paused_any_more(world: World, end: str) -> None
     done(world.lifecycle.pause(run, reason="pending"))
     match end:
         case "close":
-            done(server.close(run, force=True))
+            done(server.close(run, status=RunStatus.PARTIAL, force=True))
         case "cancel":
             done(world.lifecycle.cancel(run))
         case "finalize":

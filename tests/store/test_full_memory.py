@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dcf import metrics
-from dcf.core.finalization import Finalize
+from dcf.core.finalization import Finalize, Finalized
 from dcf.core.lease import Acquire
 from dcf.core.quotas import Account, Quotas
 from dcf.core.retention import RetentionPolicy
@@ -60,6 +60,7 @@ def cancelled(world: World, run: str) -> None:
 
 def finalized(world: World, run: str) -> None:
     done = with_reserve(lambda: world.plane.finalize(run, Finalize(workflow_id=run)))
+    assert isinstance(done, Finalized)
     assert done.audit["workflow_id"] == run
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from dcf.core.finalization import Finalize
+from dcf.core.finalization import Finalize, Finalized
 from dcf.store import reserve
 from dcf.store.cluster_keys import on_cluster, slot_of
 from dcf.store.connection import Command, Reply, is_to_unwatch, unwatch_later
@@ -86,6 +86,7 @@ def test_a_run_is_ended_from_the_reserve_as_it_is_without(world: World) -> None:
     with reserve._sending(reserve._all):
         world.lifecycle.cancel(run)
         done = world.plane.finalize(run, Finalize(workflow_id=run))
+        assert isinstance(done, Finalized)
         assert done.audit["workflow_id"] == run
         assert world.doc(run, "B").status == "skipped"
         world.retention.delete(run)

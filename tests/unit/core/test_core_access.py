@@ -92,4 +92,6 @@ def test_what_is_stored_can_be_read_back_and_is_not_the_key() -> None:
 
 def test_the_local_user_acts_for_others_only_when_asked_for() -> None:
     assert local_caller(operator=True).scopes == frozenset(Scope)
-    assert local_caller(operator=False).scopes == frozenset(Scope) - {Scope.OPERATE, Scope.ANSWER, Scope.OVERRIDE}
+    assert local_caller(operator=False).scopes == frozenset(Scope) - {
+        *(Scope.OPERATE, Scope.ANSWER, Scope.OVERRIDE, Scope.ATTEST)
+    }
