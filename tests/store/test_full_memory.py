@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from dcf import metrics
-from dcf.core.finalization import Finalize, Finalized
+from dcf.core.answers import Finalized
+from dcf.core.finalization import Finalize
 from dcf.core.lease import Acquire
 from dcf.core.quotas import Account, Quotas
 from dcf.core.retention import RetentionPolicy

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from dcf.core.finalization import Finalize, Finalized
+from dcf.core.answers import Finalized
+from dcf.core.finalization import Finalize
 from dcf.store import reserve
 from dcf.store.cluster_keys import on_cluster, slot_of
 from dcf.store.connection import Command, Reply, is_to_unwatch, unwatch_later
