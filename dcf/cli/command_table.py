@@ -34,8 +34,8 @@ _TABLE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
                 "Repeat a run as a new one: from its beginning, or with --from STATE from there, with the input it had."
             ),
             "retry": (
-                "Continue a run that failed, timed out, was cancelled or is on hold. All that succeeded is kept, also in"
-                " a Map."
+                "Continue a run that failed, timed out, was cancelled or is on hold. All that succeeded is kept, also"
+                " in a Map."
             ),
         },
         "work": {
