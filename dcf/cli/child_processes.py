@@ -21,6 +21,7 @@ MOST_DEATHS = 5
 
 _MARK, _HINT, _GREETING = "dcf: ", "     ", "dcf: worker "
 _LONGEST = 500
+_TOO_LATE = "Pass a longer --timeout, or let them load faster."
 
 
 class ProcessFailed(DcfError):
@@ -99,6 +100,7 @@ class ChildProcesses:
         """Start `dcf ARGUMENTS` in the same way, and return when it has loaded `what` it runs (`say_loaded`).
 
         Raise InvalidArgument with its message when it refuses its arguments. It is not restarted before it has loaded.
+        `timeout_s` is what is left of the run's time: what was started before may have used up most of it.
         """
         command = [sys.executable, "-m", "dcf", *arguments]
         own = {**self._environment, **(environment or {})}
@@ -127,7 +129,7 @@ class ChildProcesses:
         try:
             exit_code = process.wait(timeout=_PATIENCE_S if is_told else 0)
         except subprocess.TimeoutExpired:
-            raise ProcessFailed(f"{what} took longer than {timeout_s:.0f} s and was ended.") from None
+            raise ProcessFailed(f"The run's time was over before the {what} had loaded.", _TOO_LATE) from None
         if exit_code == _USAGE:
             raise InvalidArgument(*self._refusal(name, what))
         raise ProcessFailed(f"{what} ended ({_manner(exit_code)}): {self._last_words(name)}")
