@@ -143,7 +143,7 @@ def _read(text: str) -> _Json:
 
 def _holds_half_a_character(value: _Json) -> bool:
     try:
-        json.dumps(value, ensure_ascii=False).encode()
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError:
         return True
     return False

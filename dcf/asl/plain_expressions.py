@@ -98,11 +98,11 @@ class _Reader:
         is_operator = kind == "name" and token in _WORDS and self._before != "."
         self._before, self._before_kind = token, "sign" if is_operator else kind
 
-    def _sign(self, token: str) -> None:
-        if self._before_kind == "sign" and self._before + token in _REFUSED:
+    def _sign(self, sign: str) -> None:
+        if self._before_kind == "sign" and self._before + sign in _REFUSED:
             raise _NotPlain
         follows_value = self._before_kind in ("text", "name", "number", "variable") or self._before in (")", "]", "}")
-        match token:
+        match sign:
             case "(":
                 self._open_parenthesis(follows_value=follows_value)
             case "[":
@@ -112,7 +112,7 @@ class _Reader:
                     raise _NotPlain
                 self._inside.append("}")
             case ")" | "]" | "}":
-                if not self._inside or self._inside.pop()[0] != token:
+                if not self._inside or self._inside.pop()[0] != sign:
                     raise _NotPlain
             case "&":
                 self.operands += 1
