@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from dcf.core.answers import Finalized
 from dcf.core.finalization import Finalize
 from dcf.store import reserve
@@ -11,6 +13,7 @@ from dcf.store.cluster_keys import on_cluster, slot_of
 from dcf.store.connection import Command, Reply, is_to_unwatch, unwatch_later
 from dcf.store.guards import Unchanged, guarded
 from dcf.store.keys import RunKeys
+from tests.support.fake_redis import FakePool
 from tests.support.machines import chain
 from tests.support.world import World
 
@@ -83,6 +86,8 @@ def test_keys_within_a_transaction_get_their_tags_on_a_cluster() -> None:
 
 def test_a_run_is_ended_from_the_reserve_as_it_is_without(world: World) -> None:
     """Also on a cluster, and where Redis is not full at all."""
+    if isinstance(getattr(world.connections, "_pool", None), FakePool):
+        pytest.skip("fakeredis knows no flags of scripts")
     run = world.create(chain("A", "B"), agents={"A": "a-1", "B": "a-1"})
     with reserve._sending(reserve._all):
         world.lifecycle.cancel(run)
