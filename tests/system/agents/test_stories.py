@@ -159,7 +159,7 @@ async def test_a_talk_is_cancelled_while_somebody_writes_about_it(sit: Sit, onlo
     talks = {"talks": [TALKS[0], TALKS[2]]}
     run = (await planner.call(how.tool, **how.arguments(programme(person.agent_id), agents, talks)))["workflow_id"]
     wait = slow.tool_for("Wait for your next piece of work")
-    held = [await slow.call(wait, agent_id=slow.agent_id, timeout_s=20) for _ in range(2)]
+    held = [await slow.call(wait, agent_id=slow.agent_id, timeout_s=20, request_id=f"next {n}") for n in range(2)]
     by_title = {answer["work"]["input"]["title"]: answer for answer in held}
     seen = await planner.call("read_workflow_control_plane", workflow_id=run, inside="EachTalk")
     (joins,) = (state for state, given in seen["inputs"].items() if given["title"] == "Joins")

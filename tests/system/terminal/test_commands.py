@@ -47,7 +47,9 @@ def test_the_clock_goes_on_until_it_is_stopped(seed: Seed, world: World, environ
         assert json.loads(clock.stdout.readline())["done"] >= 1
         clock.terminate()
         _, said = clock.communicate(timeout=120)
-    assert (clock.returncode, said) == (143, "")
+    # The tests of other files took their runs off the lists, which the sweep of a clock that starts puts right.
+    words = [line for line in said.splitlines() if "dcf.runs.sweep" not in line]
+    assert (clock.returncode, words) == (143, [])
 
 
 def test_serve_tells_its_address(environment: dict[str, str]) -> None:
