@@ -23,7 +23,9 @@ def mocks_of(workflow: Workflow) -> dict[str, list[dict[str, Any]]]:
             found.setdefault(name, []).extend([{"input": given, **told[kind]}] * ENOUGH)
     for name, outside in workflow.expected.outside.items():
         for given, result in outside:
-            comes: dict[str, Any] = {"never": True} if result is None else {"output": result}
+            # A child run answers with its output, which the simulation puts into what the Task gets.
+            output = result["Output"] if result and name.startswith("Child") else result
+            comes: dict[str, Any] = {"never": True} if output is None else {"output": output}
             found.setdefault(name, []).extend([{"input": given, **comes}] * ENOUGH)
     for path, descriptions in workflow.expected.asked.items():
         name = path.rpartition("/")[2]
