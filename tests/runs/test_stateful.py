@@ -460,6 +460,7 @@ class Agents(RuleBasedStateMachine):
                 wish = ResolveIssue(issue=issue, how="So.", by="ann", may_any=True)
                 self.world.journal.resolve_issue(self.run, wish)
             self.world.notifications.pulse()
+            self.docs = {name: self.world.doc(self.run, name) for name in self.docs}  # its last try may be over
             if self.is_running():
                 (state,) = (name for name, doc in self.docs.items() if doc.status in OPEN and doc.is_ready)
                 doc = self.world.doc(self.run, state)
