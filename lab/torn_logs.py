@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,9 @@ from dcf.core.creation import Create
 from dcf.core.definition import read_definition
 from dcf.core.model import RunStatus
 from dcf.errors import DcfError
+from dcf.runs.lost_timers import set_timer
+from dcf.runs.sweep import Sweep
+from dcf.store.listings import Listings
 from lab.case_rules import a_run_goes_on_after_a_torn_log
 from lab.evidence import read_left, read_meta
 from lab.extras import Errands
@@ -113,11 +117,13 @@ def _work(dcf: Dcf, *, told: str = "") -> None:
 
 
 def _go_on(dcf: Dcf, shared: SharedTime) -> None:
-    """Look at the run as a clock, and work as its agent, until it is over or much time has passed."""
+    """Look at the run as a clock and its sweep, and work as its agent, until it is over or much time has passed."""
+    sweep = Sweep(Listings(dcf.connections, prefixes=()), rearm=partial(set_timer, dcf.plane))
     for number in range(_ROUNDS):
         shared.step(_STEPPED.get(number, 0))
         try:
             dcf.clock.pulse()
+            sweep.step()
             _work(dcf)
             for message in dcf.inbox.waiting(_AGENT, 10):
                 if isinstance(message.event, dict) and message.event.get("workflow_id") == _RUN:
