@@ -11,13 +11,14 @@ from dcf.core.attention import awaits_start, latest_look
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
 from dcf.core.model import RunStatus, StateDoc
 from dcf.core.notices import NoticeKind
+from dcf.core.unit_progress import GROUP
 
 _LOST: Final = "timer_lost"
 
 
 def is_listed(doc: StateDoc) -> bool:
-    """Return True if a state must have a timer: it was entered, is open and waits for no other state."""
-    return bool(doc.lease.epoch) and not doc.status.is_terminal and doc.is_ready
+    """Return True if a state must have a timer: it was entered, is open, waits for no other state and is no group."""
+    return bool(doc.lease.epoch) and not doc.status.is_terminal and doc.is_ready and doc.kind != GROUP
 
 
 def rearm(snapshot: Snapshot, state: str) -> Decision[bool]:

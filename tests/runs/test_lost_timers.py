@@ -15,6 +15,7 @@ from dcf.store import key_parts, keys
 from dcf.store.connection import Connections, open_pool
 from dcf.store.listings import Listings
 from tests.support.ahead import now
+from tests.support.growing import Server
 from tests.support.machines import Document, chain, workflow
 from tests.support.scopes import each, parallel, task
 from tests.support.servers import redis_server
@@ -181,3 +182,10 @@ def test_the_nudge_of_an_operator_sets_the_timer_too(world: World) -> None:
     assert world.notifications.notify(run, "B", reason="by hand").sent
     assert is_timed(world, run, "B")
     assert world.is_live(run)
+
+
+def test_a_group_has_no_timer_and_gets_none(site: World) -> None:
+    run = Server(site).open({"name": "G", "kind": "group"}, {"name": "A", "group": "G"})
+    assert sweep(site).look(repair=True).total == 0
+    assert not set_timer(site.plane, run, "G")
+    assert site.ask("ZRANGE", keys.RunKeys(run).timers, 0, -1) == [b"A"]
