@@ -80,10 +80,13 @@ class Release:
 
 
 def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
-    """Grant the lease, return it again to its holder, or refuse with the reason."""
+    """Grant the lease, return it again to its holder, or refuse with the reason.
+
+    A run may have been finalized without its open states. Their documents still have a lease, which holds no more.
+    """
     doc, meta = snapshot.states[request.state], _meta(snapshot)
     is_holder = doc.lease.is_held_with(request.token) and not _owner_differs(doc, request.owner)
-    if is_holder and not doc.status.is_terminal:
+    if is_holder and meta.status is RunStatus.RUNNING and not doc.status.is_terminal:
         return _granted_before(snapshot, doc, request)
     refusal = _why_not(doc, meta, request, snapshot)
     if refusal is None:

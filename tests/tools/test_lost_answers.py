@@ -95,6 +95,22 @@ async def test_who_acknowledges_the_event_that_brought_work_has_its_answer_and_a
     assert (held(again), again["repeated"]) == (held(second), True)
 
 
+@rows("request_id", [None, "asked"])
+async def test_work_of_a_run_that_was_finalized_with_open_states_is_not_given_again(
+    tools: Tools, request_id: str | None
+) -> None:
+    """Its writes are refused, so that an agent that got it at every wait would never get other work."""
+    run = f"run-{secrets.token_hex(5)}"
+    agent = f"agent-{run}"
+    await ready(tools, run, agent)
+    first = await awaited(tools, agent, request_id=request_id)
+    await tools.ok("finalize_workflow", workflow_id=run, close_open_states=False)
+    await tools.refused("terminal", "acquire_state_lease", owner_agent_id=agent, **held(first))
+    assert (await awaited(tools, agent, request_id=request_id))["status"] == "timeout"
+    await ready(tools, f"{run}-2", agent)
+    assert (await awaited(tools, agent, request_id=request_id))["work"]["workflow_id"] == f"{run}-2"
+
+
 async def test_a_frozen_wait_holds_its_state_for_a_first_term_only(
     tools: Tools, run_id: str, agent: str, raw_redis: redis.Redis
 ) -> None:
