@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from dcf.runs.talk import Talking
     from dcf.runs.task_log import TaskLog
     from dcf.runs.work_limits import WorkLimiting
-    from dcf.runs.write_watch import WriteWatch
     from dcf.store.agents import AgentRecords
     from dcf.store.audit_trail import AuditTrail
     from dcf.store.gauges import GaugeReader
@@ -145,14 +144,6 @@ class Application(ApplicationRoots):
         from dcf.application_parts import web_sessions_of
 
         return web_sessions_of(self.settings, self._connections, self.keys)
-
-    @part
-    def writes(self) -> "WriteWatch":
-        """Whether Redis takes writes just now."""
-        from dcf.runs.write_watch import WriteWatch
-        from dcf.store.vitals import rejected_write
-
-        return WriteWatch(lambda: rejected_write(self._connections))
 
     @part
     def usage(self) -> "QuotaUsage":

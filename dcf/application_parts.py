@@ -1,12 +1,12 @@
 """How parts of an application are put together from the settings and from other parts. Decides nothing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from dcf.adapters.mailbox import Mailbox
 from dcf.adapters.platforms import Platforms
-from dcf.core.vitals import Expected
+from dcf.core.vitals import Expected, Trouble
 from dcf.platform_kinds import PlatformParts, default_kind
 from dcf.ports import Deliverer, Platform
 from dcf.runs.activity import Activity
@@ -87,13 +87,20 @@ def json_documents(settings: Settings, connections: Connections, plane: ControlP
     return JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes)
 
 
-@contextmanager
-def open_exports(
+def diagnosis_of(
     settings: Settings,
     parts: PartsOfRuns,
     connections: Connections,
     kinds_of: KindsOf,
-    records: tuple[Usages, Journal, Artifacts],
+    note: Callable[[Trouble | None], None],
+) -> Diagnosis:
+    """Return what explains runs; it calls `note` with what it learns about writes."""
+    return Diagnosis(parts.plane, RunSignsReader(connections, note), settings.pulse_interval_s, kinds_of)
+
+
+@contextmanager
+def open_exports(
+    parts: PartsOfRuns, connections: Connections, diagnosis: Diagnosis, records: tuple[Usages, Journal, Artifacts]
 ) -> Iterator[tuple[Exports, RunTraces | None]]:
     """Yield what explains and exports runs, and what sends their traces by itself, if anybody wants them."""
     usages, journal, artifacts = records
@@ -102,7 +109,7 @@ def open_exports(
         store=parts.run_store,
         views=parts.views,
         histories=Histories(parts.plane, parts.history),
-        diagnosis=Diagnosis(parts.plane, RunSignsReader(connections), settings.pulse_interval_s, kinds_of),
+        diagnosis=diagnosis,
         records=ExportedRecords(usages=usages, journal=journal, artifacts=artifacts),
     )
     with open_traces(exports, connections) as traces:

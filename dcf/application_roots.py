@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dcf.adapters.platforms import Platforms
     from dcf.core.decision import Notice, Snapshot
     from dcf.core.definition import Definition
+    from dcf.core.vitals import Trouble
     from dcf.platform_kinds import PlatformParts
     from dcf.runs.activity import Activity
     from dcf.runs.artifacts import Artifacts
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from dcf.runs.usage import Usages
     from dcf.runs.views import RunViews
     from dcf.runs.work_finding import WorkFinding
+    from dcf.runs.write_watch import WriteWatch
     from dcf.skills.library import Library
     from dcf.store.access_keys import AccessKeys
     from dcf.store.history import History
@@ -218,14 +220,25 @@ class ApplicationRoots:
         return artifacts_of(self.settings, self._connections, self._runs)
 
     @part
+    def writes(self) -> "WriteWatch":
+        """Whether Redis takes writes just now."""
+        from dcf.runs.write_watch import WriteWatch
+        from dcf.store.vitals import rejected_write
+
+        return WriteWatch(lambda: rejected_write(self._connections))
+
+    @part
     def _exports(self) -> "tuple[Exports, RunTraces | None]":
         """What explains and exports runs, and what sends their traces."""
-        from dcf.application_parts import open_exports
+        from dcf.application_parts import diagnosis_of, open_exports
 
+        runs, connections = self._runs, self._connections
+        diagnosis = diagnosis_of(self.settings, runs, connections, self._kinds_of, self._note_writes)
         records = (self.usages, self.journal, self.artifacts)
-        return self._resources.enter_context(
-            open_exports(self.settings, self._runs, self._connections, self._kinds_of, records)
-        )
+        return self._resources.enter_context(open_exports(runs, connections, diagnosis, records))
+
+    def _note_writes(self, trouble: "Trouble | None") -> None:
+        self.writes.note(trouble)  # the watch is made at the first diagnosis
 
     @property
     def exports(self) -> "Exports":

@@ -4,7 +4,7 @@ It judges nothing (`core.diagnosis` does). Whether writes are refused is found b
 report does: with a full memory, everything that can be read still looks well.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from dcf.core.decision import Reads, Snapshot
@@ -52,8 +52,10 @@ class StateSigns:
 class RunSignsReader:
     """Reads the facts."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, note: Callable[[Trouble | None], None] | None = None) -> None:
+        """Read over these connections; `note` is called with why Redis rejects writes, or None if it accepts them."""
         self._connections = connections
+        self._note = note
 
     def run(self, workflow_id: str) -> RunSigns:
         """Return the signs of the run as a whole; `snapshot.meta` is None if there is no such run."""
@@ -72,6 +74,9 @@ class RunSignsReader:
         )
         for reply in replies:
             checked_sign(reply)
+        refusal = refusal_of(written)
+        if self._note is not None and self._connections.shards == 1:  # on a cluster, other nodes may reject writes
+            self._note(refusal)
         listed, count, defined, looked_at, time, platforms, scopes = replies[len(asked) :]
         return RunSigns(
             snapshot=reading.snapshot(replies[: len(asked)]),
@@ -79,7 +84,7 @@ class RunSignsReader:
             unread=count - len(listed) // 2,
             has_definition=bool(defined),
             looked_at=None if looked_at is None else int(looked_at),
-            refusal=refusal_of(written),
+            refusal=refusal,
             troubled=platform_troubles(platforms, micros(time)),
             scopes=_scored(scopes),
         )

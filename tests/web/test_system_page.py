@@ -167,3 +167,15 @@ async def test_every_page_says_that_redis_rejects_writes(
     assert all("dcf prune --older-than 7d" in page for page in told)
     monkeypatch.setattr(here.writes, "_good_until", 0.0)
     assert "Redis refuses writes" not in await browser.get("/ui/runs")
+
+
+async def test_the_page_of_a_run_says_what_the_write_of_its_diagnosis_met(
+    here: Application, browser: Browser, system_redis: RestrictedRedis
+) -> None:
+    definition = {"name": "w", "asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True}}}}
+    run = visit_of(here).ask("create_workflow_control_plane", workflow_json=definition)["workflow_id"]
+    with system_redis.admin() as admin:
+        for limit, is_rejected in ((0, False), (1, True), (0, False)):  # sooner than the watch would look again
+            admin.config_set("maxmemory", limit)
+            page = text_of(await browser.get(f"/ui/runs/{run}"))
+            assert ("What dcf shows may be out of date" in page) is is_rejected
