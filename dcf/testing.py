@@ -154,10 +154,10 @@ def run(
     document = load(document) if isinstance(document, str) else document
     machine = document.get("asl", document) if isinstance(document, dict) else document
     _check_names(machine, [*(functions or {}), *(answers or {})])
-    cast = _Cast(workflow_id, FUNCTIONS if functions is None else functions, answers or {})
+    sent = tuple(signals)
+    cast = _Cast(workflow_id, FUNCTIONS if functions is None else functions, answers or {}, is_signalled=bool(sent))
     name = document.get("workflow_name", "test") if isinstance(document, dict) else "test"
     context = context_of(workflow_id, str(name), run_input, _BEGAN, secret=workflow_id)
-    cast.is_signalled = bool(sent := tuple(signals))
     played = play(machine, run_input, cast.answer, context=context, files=files, signals=sent, hand_out=cast.hand_out)
     events = tuple({**event, "at": at} for event, at in zip(played.trace, played.times, strict=True))
     end = played.end
@@ -238,8 +238,8 @@ class _Cast:
         result = TaskCall(self._work(task), plan, self).run()
         assert result is not None, "nobody cancels a call in a test"
         answer = _answer_of(result)
-        is_checked = task.kind == "work" and task.brief is not None and "output" in answer
-        found = task.brief.misfits(answer["output"]) if task.brief is not None and is_checked else ()
+        brief = task.brief if task.kind == "work" else None
+        found = () if brief is None or "output" not in answer else brief.misfits(answer["output"])
         return _answer_of(mismatched([one.as_json() for one in found], result)) if found else answer
 
     def _work(self, task: AskedTask) -> Work:

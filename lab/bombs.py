@@ -1,7 +1,7 @@
 """Expressions that want all memory, or never end: each must fail its own state, and nothing else."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -101,8 +101,8 @@ class Bombs(Errands[Bomb]):
         meta, died = read_meta(client, run), self._deployment.revive()
         if meta.get("status") == "running":  # so that it does not strike the next one
             client.delete(*client.keys(f"*{run}*"))
-        error = (meta.get("error") or {}).get("error") if isinstance(meta.get("error"), Mapping) else meta.get("error")
-        return Bomb(expression=expression, code=code, status=meta.get("status"), error=error, died=died, grew=grew)
+        status, error = meta.get("status"), meta.get("error")
+        return Bomb(expression=expression, code=code, status=status, error=error, died=died, grew=grew)
 
 
 def _machine(expression: str, *, waits: bool) -> dict[str, Any]:

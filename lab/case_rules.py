@@ -23,13 +23,13 @@ _AWAY: Final = 503
 _BOUNDED: Final = ("States.QueryEvaluationError", "States.DataLimitExceeded")
 _GROWTH: Final = 64 * 1024 * 1024
 
-_FIRST_TERM_S: Final = 60
+FIRST_TERM_S: Final = 60
 """Seconds that a client may hold what was granted to it in a wait, before any sign of it; 15, and time to spare."""
 
 
 def a_frozen_client_holds_a_task_shortly(poll: "FrozenPoll") -> Iterator[str]:
     """A lease that is granted through a wait has a short first term."""
-    if poll.term_s > _FIRST_TERM_S:
+    if poll.term_s > FIRST_TERM_S:
         yield f"a client that does not read holds a task for {poll.term_s:.0f} s"
 
 

@@ -101,7 +101,7 @@ class KeptDefinitions(Errands[Kept]):
 
 
 def _code_of(call: Callable[[], Mapping[str, Any]]) -> str:
-    """Return the code of an answer, or of the error in its place."""
+    """Return the code of an answer, or the message of the error in its place."""
     try:
         return str(call()["code"])
     except ToolCallFailed as error:

@@ -14,11 +14,10 @@ from urllib.parse import urlsplit
 
 from dcf.tools.messages import ToolRequest, headers_for
 from dcf.values.instants import SECOND, from_text
-from lab.case_rules import a_frozen_client_holds_a_task_shortly, the_next_client_gets_the_task
+from lab.case_rules import FIRST_TERM_S, a_frozen_client_holds_a_task_shortly, the_next_client_gets_the_task
 from lab.evidence import read_documents, read_meta
 from lab.extras import Calls, Errands, eventually
 
-_SHORT_S: Final = 60
 _WORKFLOW: Final = {"StartAt": "Work", "States": {"Work": {"Type": "Task", "End": True}}}
 
 
@@ -48,7 +47,7 @@ class Polls(Errands[FrozenPoll]):
                 if not eventually(lambda: self.lease(run) != {}, 3):
                     return None
                 term_s = _term_of(self.lease(run))
-                if term_s > _SHORT_S:
+                if term_s > FIRST_TERM_S:
                     return FrozenPoll(term_s=term_s, status=None)
                 eventually(lambda: self.is_done(calls, run, agent), 30)
         return FrozenPoll(term_s=term_s, status=read_meta(self.kind.client(), run).get("status"))

@@ -9,6 +9,7 @@ import random
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -75,7 +76,7 @@ class TornLogs(Errands[TornLog]):
                 return None
             server.start()
             with opened(place) as dcf:
-                _create(dcf, "another run, so that the log goes on")
+                _create(dcf, f"other-{uuid.uuid4().hex}")  # so that the log continues
             server.kill()
             server.start()
             with opened(place) as dcf:
@@ -86,8 +87,7 @@ class TornLogs(Errands[TornLog]):
             )
 
 
-def _create(dcf: Dcf, why: str) -> None:
-    run = _RUN if why == _RUN else f"other-{uuid.uuid4().hex}"
+def _create(dcf: Dcf, run: str) -> None:
     wish = Create(
         workflow_id=run,
         definition=read_definition(_CHAIN),
@@ -121,7 +121,7 @@ def _go_on(dcf: Dcf, shared: SharedTime) -> None:
     sweep = Sweep(Listings(dcf.connections, prefixes=()), rearm=partial(set_timer, dcf.plane))
     for number in range(_ROUNDS):
         shared.step(_STEPPED.get(number, 0))
-        try:
+        with suppress(DcfError):  # the next round repeats what failed
             dcf.clock.pulse()
             sweep.step()
             _work(dcf)
@@ -131,8 +131,6 @@ def _go_on(dcf: Dcf, shared: SharedTime) -> None:
             meta = dcf.plane.read(_RUN, ()).meta
             if meta is not None and meta.status is not RunStatus.RUNNING:
                 return
-        except DcfError:
-            pass
         time.sleep(_PAUSE_S)
 
 
@@ -142,7 +140,7 @@ def tear(log: Path, luck: random.Random) -> int | None:
     The cut is behind the documents and before the end; None if there is nothing between.
     """
     commands = list(_commands(log.read_bytes()))
-    ends = [at for at, (name, _, text) in enumerate(commands) if name == b"EXEC" and at]
+    ends = [at for at, (name, *_) in enumerate(commands) if name == b"EXEC" and at]
     for end in reversed(ends):
         begin = max(at for at in range(end) if commands[at][0] == b"MULTI")
         whole = commands[begin + 1 : end]

@@ -1,8 +1,7 @@
 """The JSONata functions that only AWS has, and those that work differently on AWS than in the library.
 
 Each does what was measured on AWS. It raises ValueError with a reason; the calling expression turns that into an error
-of the state. This module imports the standard library and orjson only, so it is cheap for a process that does nothing
-but evaluate expressions.
+of the state. Each process that evaluates expressions imports this module, so it imports little.
 """
 
 import base64
@@ -11,17 +10,15 @@ import json
 import math
 import re
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 from urllib.parse import unquote_plus
 
-import orjson
+from dcf.asl.limits import MAX_ITEMS
+from dcf.values.json_text import Json, dump
 
-_Json: TypeAlias = Any
+MAX_CHARACTERS: Final = 10_000
+"""Limit on the text that a function hashes, encodes or decodes."""
 
-MAX_ARRAY: Final = 100_000
-"""Limit on the items of an array that an expression makes."""
-
-MAX_HASHED: Final = 10_000
 ALGORITHMS: Final = {
     "MD5": "md5",
     "SHA-1": "sha1",
@@ -39,12 +36,12 @@ _INT_LIMIT: Final = 2**63
 _MULTIPLIER, _INCREMENT, _MASK = 0x5DEECE66D, 0xB, (1 << 48) - 1
 
 
-def chunks(items: list[_Json], size: int) -> list[_Json]:
+def chunks(items: list[Json], size: int) -> list[Json]:
     """Split a list into chunks; the last may be shorter."""
     return [items[at : at + size] for at in range(0, len(items), size)]
 
 
-def steps(first: int, last: int, step: int, most: int) -> list[_Json]:
+def steps(first: int, last: int, step: int, most: int) -> list[Json]:
     """Return the numbers from first to last; last is included when a step reaches it."""
     if step == 0:
         raise ValueError("the step must not be zero")
@@ -54,21 +51,21 @@ def steps(first: int, last: int, step: int, most: int) -> list[_Json]:
     return list(counted)
 
 
-def whole(value: _Json) -> int:
+def whole(value: Json) -> int:
     """Return an integer; a number with a fraction of zero is accepted too."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != math.floor(value):
         raise ValueError("an integer is needed")
     return int(value)
 
 
-def digest(value: _Json, algorithm: _Json) -> str:
+def digest(value: Json, algorithm: Json) -> str:
     """Return the hash of a string, or of the JSON text of any other value."""
     known = ALGORITHMS.get(algorithm) if isinstance(algorithm, str) else None
     if known is None:
         raise ValueError(f"the algorithm must be one of {', '.join(ALGORITHMS)}")
-    text = value if isinstance(value, str) else orjson.dumps(value).decode()
-    if len(text) > MAX_HASHED:
-        raise ValueError(f"the data has more than {MAX_HASHED} characters")
+    text = value if isinstance(value, str) else dump(value)
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"the data has more than {MAX_CHARACTERS} characters")
     return hashlib.new(known, text.encode(), usedforsecurity=False).hexdigest()
 
 
@@ -81,7 +78,7 @@ def from_base64(text: str) -> str:
         raise ValueError("the text is not Base64 of UTF-8 text") from None
 
 
-def refuse_constant(name: str) -> _Json:
+def refuse_constant(name: str) -> Json:
     """Refuse NaN and Infinity, which Python's parser takes for JSON."""
     raise ValueError(f"{name} is not JSON")
 
@@ -93,33 +90,33 @@ def seeded_fraction(seed: int) -> float:
     return float(((state >> 22) << 27) + (following >> 21)) / (1 << 53)
 
 
-def _cut(value: _Json) -> int:
+def _cut(value: Json) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("a number is needed")  # noqa: TRY004 - reported as data
     return int(value)
 
 
-def _partition(items: _Json = None, *sizes: _Json) -> _Json:
+def _partition(items: Json = None, *sizes: Json) -> Json:
     listed = items if isinstance(items, list) else [items]
-    if len(listed) > MAX_ARRAY:
-        raise ValueError(f"the array has more than {MAX_ARRAY} items")
+    if len(listed) > MAX_ITEMS:
+        raise ValueError(f"the array has more than {MAX_ITEMS} items")
     size = _cut(sizes[0]) if sizes else max(1, len(listed))
     if size < 1:
         raise ValueError("the size of a piece must be positive")
     return chunks(listed, size)
 
 
-def _range(first: _Json = None, last: _Json = None, step: _Json = None) -> _Json:
-    numbers = steps(_cut(first), _cut(last), _cut(step), most=MAX_ARRAY)
+def _range(first: Json = None, last: Json = None, step: Json = None) -> Json:
+    numbers = steps(_cut(first), _cut(last), _cut(step), most=MAX_ITEMS)
     # A JSONata sequence: a sequence of one item equals the item, and an empty one is no value.
     return numbers if len(numbers) > 1 else next(iter(numbers), None)
 
 
-def _hash(value: _Json = None, algorithm: _Json = None) -> _Json:
+def _hash(value: Json = None, algorithm: Json = None) -> Json:
     return digest(value, algorithm)
 
 
-def _parse(text: _Json = None) -> _Json:
+def _parse(text: Json = None) -> Json:
     if not isinstance(text, str):
         raise ValueError("$parse needs a string")  # noqa: TRY004 - reported as data
     if not text.strip():
@@ -135,13 +132,13 @@ def _parse(text: _Json = None) -> _Json:
     return value
 
 
-def _read(text: str) -> _Json:
+def _read(text: str) -> Json:
     return json.loads(
         text, parse_constant=refuse_constant, parse_int=_integer, parse_float=_finite, object_pairs_hook=_unique
     )
 
 
-def _holds_half_a_character(value: _Json) -> bool:
+def _holds_half_a_character(value: Json) -> bool:
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError:
@@ -157,7 +154,7 @@ def _double_quoted(match: re.Match[str]) -> str:
     return f'"{inner}"'
 
 
-def _unique(pairs: list[tuple[str, _Json]]) -> dict[str, _Json]:
+def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     made = dict(pairs)
     if len(made) < len(pairs):
         raise ValueError("an object of the text has a key twice")

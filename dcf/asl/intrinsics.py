@@ -10,13 +10,12 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from dcf.asl.aws_functions import chunks, digest, from_base64, refuse_constant, steps, whole
+from dcf.asl.aws_functions import MAX_CHARACTERS, chunks, digest, from_base64, refuse_constant, steps, whole
 from dcf.asl.limits import too_large
 from dcf.asl.surroundings import Chance
 from dcf.values.json_text import MAX_BYTES, Json, dump, unwritable
 from dcf.values.records import record
 
-MAX_CHARACTERS: Final = 10_000
 MAX_RANGE: Final = 1_000
 
 

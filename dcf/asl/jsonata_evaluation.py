@@ -125,6 +125,4 @@ def read_answer(data: bytes, chance: Chance | None) -> str | Valueless:
     return written if kind == "value" else Valueless(kind=cast("NoValue", kind), text=written)
 
 
-@lru_cache(maxsize=256)
-def _compiled(text: str) -> Expression:
-    return aws_expression(text)
+_compiled: Final = lru_cache(maxsize=256)(aws_expression)

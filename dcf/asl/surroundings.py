@@ -158,4 +158,4 @@ class Surroundings:
 
 
 NOWHERE: Final = Surroundings()
-"""No context and no variables."""
+"""No context and no variables, for what evaluates no expression: everybody shares its `spending`."""

@@ -172,17 +172,20 @@ class ArtifactFound:
 class ArtifactPut:
     """Request to keep one part of an artifact: the only one, or number `number` of `of`.
 
-    `drawn` is the id of the upload that this may begin, and the part's sender; `whole` is the SHA-256 of all bytes, if
-    the caller gave it.
+    `whole` is the SHA-256 of all bytes, if the caller gave it.
     """
 
     artifact_id: str
     kind: ArtifactKind
     part: ArtifactPart
     of: int
-    drawn: str
     whole: str | None = None
     agent_bound: str | None = None
+
+    @property
+    def drawn(self) -> str:
+        """The id of the upload that this may begin: it was drawn as the part's sender."""
+        return self.part.sender
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -28,10 +28,10 @@ class Dismissed:
         return {"state": self.state, "agent_id": self.agent_id, "deleted": self.deleted, "error": self.error}
 
 
-NOBODY: Final[Mapping[str, Json]] = {"to_delete": 0, "deleted": 0, "delete_errors": 0}
+NONE_TO_DELETE: Final[Mapping[str, Json]] = {"to_delete": 0, "deleted": 0, "delete_errors": 0}
 """The counts of a run whose agents are not to be deleted."""
 
-UNCOUNTED: Final[Mapping[str, Json]] = dict.fromkeys(NOBODY)
+UNCOUNTED: Final[Mapping[str, Json]] = dict.fromkeys(NONE_TO_DELETE)
 """The counts until the agents are counted."""
 
 

@@ -11,7 +11,7 @@ from dcf.core.answers import Finalized
 from dcf.core.blockers import read_blockers
 from dcf.core.decision import Changes, Decision, Event, Notice, Packed, Snapshot
 from dcf.core.definition import Definition
-from dcf.core.dismissals import NOBODY, UNCOUNTED
+from dcf.core.dismissals import NONE_TO_DELETE, UNCOUNTED
 from dcf.core.halt_refusals import issues_open, states_open
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, Receipt, RunStatus, StateDoc, Status
@@ -181,7 +181,7 @@ def _audit(snapshot: Snapshot, request: Finalize, final: RunStatus, states: Mapp
         "final_status": final.value,
         "definition_sha256": document.get("definition_sha256"),
         "counts": {"total": len(states), "done": found[Status.SUCCEEDED], **counts},
-        "agents": dict(UNCOUNTED if request.deletes_agents else NOBODY),
+        "agents": dict(UNCOUNTED if request.deletes_agents else NONE_TO_DELETE),
         "output": document.get("output"),
         "error": document.get("error"),
         "cause": document.get("cause"),

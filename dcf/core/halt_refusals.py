@@ -55,11 +55,10 @@ def run_blocked(blockers: Sequence[Blocker]) -> Refusal:
     hold = next((blocker for blocker in blockers if blocker.is_hold), None)
     if hold is not None:
         return Refusal(code="run_blocked", message=f"The run is on hold: {hold.text}", hint=WAITS_FOR_OPERATOR)
-    first, more = blockers[0], len(blockers) - 1
-    told = f" and {more} more" if more else ""
+    issue, text = _shown(blockers)
     return Refusal(
         code="run_blocked",
-        message=f"The run is blocked by issue '{first.issue}'{told}: {clip(escaped(first.text), _SHOWN)}",
+        message=f"The run is blocked by {issue}: {text}",
         hint=(
             "Finish or release what you hold, then wait for the workflow event. A person, the planner of the run or "
             "an operator ends it with resolve_issue (dcf journal resolve)."
@@ -69,18 +68,22 @@ def run_blocked(blockers: Sequence[Blocker]) -> Refusal:
 
 def issues_open(blockers: Sequence[Blocker]) -> Refusal:
     """Refuse that a run succeeds while issues that ask for a person are open."""
-    first, more = blockers[0], len(blockers) - 1
-    told = f" and {more} more" if more else ""
+    issue, text = _shown(blockers)
     return Refusal(
         code="issues_open",
-        message=(
-            f"A run does not succeed while issue '{first.issue}'{told} blocks it: {clip(escaped(first.text), _SHOWN)}"
-        ),
+        message=f"A run does not succeed while {issue} blocks it: {text}",
         hint=(
             "A person, the planner of the run or an operator resolves it first with resolve_issue (dcf journal "
             "resolve). The run can be ended as failed."
         ),
     )
+
+
+def _shown(blockers: Sequence[Blocker]) -> tuple[str, str]:
+    """Return the first issue with the number of the others, and its text, for a message."""
+    first, more = blockers[0], len(blockers) - 1
+    others = f" and {more} more" if more else ""
+    return f"issue '{first.issue}'{others}", clip(escaped(first.text), _SHOWN)
 
 
 def states_open(paths: Sequence[str]) -> Refusal:

@@ -26,7 +26,7 @@ from dcf.core.units import Units
 from dcf.errors import InvalidArgument
 from dcf.values.digest import content_fingerprint
 from dcf.values.instants import to_text
-from dcf.values.json_text import Json, parse
+from dcf.values.json_text import MAX_BYTES, Json, parse
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
@@ -35,9 +35,6 @@ MOST_POINTS: Final = 50
 LONGEST_POINT: Final = 1_000
 MAX_METRICS: Final = 8_000
 """Most bytes of the metrics of a close."""
-
-MAX_OUTPUT: Final = 256 * 1024
-"""Most bytes of the output of a close, as of the output of a state."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -101,18 +98,19 @@ def read_points(given: Json, *, name: str) -> tuple[str, ...]:
 
 def read_metrics(given: Json, *, name: str = "metrics_json") -> dict[str, Json] | None:
     """Read the metrics of a close, as text or native, if there are any; raise InvalidArgument for no object."""
-    found = None if given is None else parse(given, name=name, max_bytes=MAX_METRICS)
-    if given is not None and not isinstance(found, dict):
-        raise InvalidArgument(f"{name} is not an object.", 'Send {"tests": 12}.')
-    return found
+    return _read_object(given, name, MAX_METRICS, '{"tests": 12}')
 
 
 def read_run_output(given: Json, *, name: str = "output_json") -> dict[str, Json] | None:
     """Read the output of a close, as text or native, if there is any; raise InvalidArgument for no object."""
-    found = None if given is None else parse(given, name=name, max_bytes=MAX_OUTPUT)
-    if given is not None and not isinstance(found, dict):
-        raise InvalidArgument(f"{name} is not an object.", 'Send {"summary": "All of it is done."}.')
-    return found
+    return _read_object(given, name, MAX_BYTES, '{"summary": "All of it is done."}')
+
+
+def _read_object(given: Json, name: str, max_bytes: int, example: str) -> dict[str, Json] | None:
+    value = None if given is None else parse(given, name=name, max_bytes=max_bytes)
+    if given is not None and not isinstance(value, dict):
+        raise InvalidArgument(f"{name} is not an object.", f"Send {example}.")
+    return value
 
 
 def to_seal(units: Units, wish: Seal) -> tuple[str, ...]:

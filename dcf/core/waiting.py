@@ -71,8 +71,7 @@ def begun(doc: StateDoc, kind: str, now: int, human: HumanTask | None = None) ->
     `kind` says what it waits for (`asl/resources.py: WAITING`), `human` what is asked of people. Nobody holds it.
     """
     doc = doc if human is None else replace(doc, asked=asked_by(human, now))
-    lease = replace(doc.lease, token=None, owner_agent_id=None, ts=now, ttl_s=None, expires_at=None)
-    lease = replace(lease, awaits_sign=False)
+    lease = replace(doc.lease, token=None, owner_agent_id=None, ts=now, ttl_s=None, expires_at=None, awaits_sign=False)
     started_at = doc.started_at or now
     return replace(doc, status=Status.RUNNING, kind=kind, lease=lease, started_at=started_at, claim=None, reminders=0)
 

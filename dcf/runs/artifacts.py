@@ -103,14 +103,13 @@ class Artifacts:
             return refusals.sha256_differs(str(given.whole), sha256)
         is_short = len(given.data) <= self.limits.inline and given.of == 1
         where = Where.STORE if self.limits.has_store and not is_short else Where.REDIS
-        drawn = secrets.token_hex(8)
-        part = ArtifactPart(number=given.number, size=len(given.data), sha256=sha256, where=where, sender=drawn)
+        size, sender = len(given.data), secrets.token_hex(8)
+        part = ArtifactPart(number=given.number, size=size, sha256=sha256, where=where, sender=sender)
         wish = ArtifactPut(
             artifact_id=given.artifact_id,
             kind=given.kind,
             part=part,
             of=given.of,
-            drawn=drawn,
             whole=given.whole,
             agent_bound=given.agent_bound,
         )

@@ -89,11 +89,13 @@ class Diagnosis:
         meta = signs.snapshot.meta
         if meta is None:
             raise UnknownRun(workflow_id)
-        path, facts = None, self._facts(workflow_id, signs, self._definition(workflow_id, signs))
-        if facts.unreadable is None:
+        path, definition = None, self._definition(workflow_id, signs)
+        facts = self._facts(workflow_id, signs, definition)
+        if not isinstance(definition, str):
             path = None if state is None else self._plane.path(workflow_id, state)
             if meta.status is RunStatus.RUNNING and facts.refusal is None:
-                facts = self._with_states(workflow_id, facts, path, signs.scopes)
+                others = _without(facts.due, definition, signs.scopes)
+                facts = self._with_states(workflow_id, facts, path, others)
         found = diagnose(facts) if path is None else explain_state(facts, path, self._before(workflow_id, path))
         found = tuple(self._with_child(one) if one is _first_child(found) else one for one in found)
         return Explanation(
@@ -148,15 +150,14 @@ class Diagnosis:
         except (NotFound, InvalidDefinition, StoreUnsuitable) as error:
             return error.message
 
-    def _with_states(self, workflow_id: str, facts: Facts, asked: str | None, scopes: Mapping[str, int]) -> Facts:
+    def _with_states(self, workflow_id: str, facts: Facts, asked: str | None, without: Iterator[str]) -> Facts:
         """Return the facts with what is open, and the state that was asked for if it has ended.
 
-        Of the states that have no timer, so many are looked at for one that must have it.
+        Of the states `without` a timer, the first are looked at for one that must have it.
         """
         assigned = [*dict.fromkeys(agent for path in facts.due for agent in facts.meta.assigned(path))]
         wanted = with_scopes(facts.due if asked is None else (*facts.due, asked))
-        definition = self._plane.transactions.run(workflow_id).definition
-        others = tuple(islice(_without(facts.due, definition, scopes), max(0, MOST - len(facts.due))))
+        others = tuple(islice(without, max(0, MOST - len(facts.due))))
         found = self._signs.states(workflow_id, wanted, assigned, others)
         snapshot, listed = fenced(found.snapshot), frozenset(wanted)
         untimed = frozenset(

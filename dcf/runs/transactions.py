@@ -154,36 +154,23 @@ class Transactions:
         """
         run = self.run(workflow_id)
         with self._evaluations.of(workflow_id, paths, run.sha256) as evaluation:
-            committed = self._by_definition(workflow_id, run, reads, decide, paths, ahead, evaluation)
-            if committed.seen is not None:
-                evaluation.written()
-            return committed
-
-    def _by_definition(
-        self,
-        workflow_id: str,
-        run: Run,
-        reads: Callable[[Run], Reads],
-        decide: ByRun[Answer],
-        paths: tuple[str, ...],
-        ahead: Callable[[Run, Answer], Reads | None],
-        evaluation: Evaluation,
-    ) -> Committed[Answer]:
-        needed = reads(run)
-        wanted = self._scopes.without(workflow_id, needed)
-        while True:
-            guarded = partial(self._guarded, workflow_id, paths, run, needed.scopes, _risking(evaluation, decide))
-            following = partial(self._following, workflow_id, partial(ahead, run))
-            found: Committed[Any] = self.store.commit(workflow_id, wanted, guarded, following)
-            if isinstance(found.answer, _Risky):
-                evaluation.begin()
-            elif isinstance(found.answer, _Outdated):
-                run = self.load(workflow_id)
-                wanted = needed = reads(run)
-            elif isinstance(found.answer, More):
-                wanted = needs.add(wanted, found.answer)
-            else:
-                return found
+            needed = reads(run)
+            wanted = self._scopes.without(workflow_id, needed)
+            while True:
+                guarded = partial(self._guarded, workflow_id, paths, run, needed.scopes, _risking(evaluation, decide))
+                following = partial(self._following, workflow_id, partial(ahead, run))
+                found: Committed[Any] = self.store.commit(workflow_id, wanted, guarded, following)
+                if isinstance(found.answer, _Risky):
+                    evaluation.begin()
+                elif isinstance(found.answer, _Outdated):
+                    run = self.load(workflow_id)
+                    wanted = needed = reads(run)
+                elif isinstance(found.answer, More):
+                    wanted = needs.add(wanted, found.answer)
+                else:
+                    if found.seen is not None:
+                        evaluation.written()
+                    return found
 
     def load(self, workflow_id: str) -> Run:
         """Read the fixed part of a run from the store."""

@@ -178,11 +178,12 @@ def _claim(app: Application, args: ClaimReadyState, wish: lease.Acquire) -> Leas
     """Claim; a call without a token gets again what its caller was given before, until there is a sign of that."""
     if args.lease_token is not None:
         return app.control_plane.claim(args.workflow_id, wish)
-    app.control_plane.run(args.workflow_id)  # raises where there is none: of that nothing is noted
     wish = replace(wish, first_term_s=args.lease_ttl_s)
     asker = Asker(agent_id=args.owner_agent_id, caller=current_caller().name, workflow_id=args.workflow_id)
     before = app.work.handed.find(asker)
-    if before is not None:
+    if before is None:
+        app.control_plane.run(args.workflow_id)  # raises where there is none: of that nothing is noted
+    else:
         again = app.control_plane.claim(args.workflow_id, replace(wish, token=before.token, only_held=True))
         if isinstance(again, Leased):
             return again

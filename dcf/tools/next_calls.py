@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias, TypeGuard
 
 from dcf.core.blockers import KILLED_PROCESS
 from dcf.values.json_text import Json
-from dcf.workforce.steps import Step, to_complete, wait_for_event
+from dcf.workforce.steps import Step, ask_why_held, to_complete, wait_for_event
 from dcf.workforce.talk_steps import TOO_LATE, to_answer, to_go_on, to_judge, to_mend, to_tell
 
 Call: TypeAlias = dict[str, Json]
@@ -85,7 +85,7 @@ def _stalled(event: Mapping[str, Json], _: str) -> list[Step]:
 def _blocked(event: Mapping[str, Json], agent_id: str) -> list[Step]:
     run: dict[str, Json] = {"workflow_id": event.get("workflow_id")}
     if event.get("issue") == KILLED_PROCESS:
-        return [Step(tool="explain_run", arguments=run, why="It says why the run is on hold; an operator releases it.")]
+        return [ask_why_held(run)]
     resolved = run | {"issue": event.get("issue"), "how": "<how it was resolved>", "agent_id": agent_id}
     return [
         Step(tool="read_journal", arguments=run | {"open": True}, why="It shows the issue whole."),

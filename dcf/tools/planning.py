@@ -10,7 +10,7 @@ from dcf.core.answers import Created
 from dcf.core.codec import read_meta
 from dcf.core.creation import Create
 from dcf.core.definition import Definition, read_given
-from dcf.core.dismissals import NOBODY
+from dcf.core.dismissals import NONE_TO_DELETE
 from dcf.core.finalization import Finalize
 from dcf.core.model import Meta, RunStatus
 from dcf.core.stored_values import object_of
@@ -214,7 +214,7 @@ def _summary(audit: dict[str, Json]) -> dict[str, Json]:
     agents = object_of(audit.get("agents"))
     return {
         "states": audit.get("counts"),
-        "agents": {name: agents.get(name) for name in NOBODY},
+        "agents": {name: agents.get(name) for name in NONE_TO_DELETE},
         "final_status": audit.get("final_status"),
         "amsp": None,
     }

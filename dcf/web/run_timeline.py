@@ -65,8 +65,11 @@ def timeline_tab(history: History, seen: Glance, address: RunAddress) -> dict[st
 
 def _expired(seen: Glance) -> dict[str, int]:
     """Return when the leases ended that are over, of states that nobody took over."""
-    docs = {path: one.doc for path, one in seen.states.items() if one.doc.has_lost_lease(seen.now)}
-    return {path: doc.lease.expires_at for path, doc in docs.items() if doc.lease.expires_at is not None}
+    return {
+        path: at
+        for path, one in seen.states.items()
+        if one.doc.has_lost_lease(seen.now) and (at := one.doc.lease.expires_at) is not None
+    }
 
 
 def _events(history: History, workflow_id: str) -> tuple[list[Mapping[str, Json]], bool]:

@@ -25,7 +25,7 @@ from dcf.runs.work_finding import WorkFinding
 from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 from dcf.workforce.assignment import Desk
-from dcf.workforce.steps import Step, steps_for, wait_for_event
+from dcf.workforce.steps import Step, ask_why_held, steps_for, wait_for_event
 
 _ITEMS: Final = 50
 """Pieces of work that are looked at."""
@@ -187,7 +187,7 @@ def _steps(
     if agent is not None:
         yield from (_of_state(agent, run, view, one.state) for one in held if one.state in view.states)
     if view.meta.hold is not None:
-        yield Step(tool="explain_run", arguments=where, why="It says why the run is on hold; an operator releases it.")
+        yield ask_why_held(where)
     elif view.meta.blocked_by:
         yield Step(tool="read_journal", arguments=where | {"open": True}, why="Issues block the run; it shows them.")
         if agent is not None and view.meta.planner_agent_id == agent:

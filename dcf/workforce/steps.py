@@ -28,6 +28,11 @@ class Step:
         return {"tool": self.tool, "arguments": self.arguments, "why": self.why}
 
 
+def ask_why_held(run: Mapping[str, Json]) -> Step:
+    """Return the step that says why a run is on hold."""
+    return Step(tool="explain_run", arguments=dict(run), why="It says why the run is on hold; an operator releases it.")
+
+
 def wait_for_event(agent_id: str) -> Step:
     """Return the step that waits for the next event."""
     return Step(

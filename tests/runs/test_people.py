@@ -42,6 +42,17 @@ def asking(parameters: Document | None = None, **state: Any) -> Document:
     return {"workflow_name": "asking", "asl": {"StartAt": "Ask", "States": {"Ask": ask, "Done": {"Type": "Succeed"}}}}
 
 
+def checked() -> Document:
+    """A question, and another about its answer, which whoever gave it must not answer."""
+    document = asking(Next="Check")
+    document["asl"]["States"]["Check"] = {
+        **document["asl"]["States"]["Ask"],
+        "Parameters": {"to": ["alice", "bob"], "title": "Check it", "not_by": {"producers": True}},
+        "Next": "Done",
+    }
+    return document
+
+
 def reply(choice: str = "approve", by: str = "alice", state: str = "Ask", **more: Any) -> HumanAnswer:
     groups = frozenset(more.pop("groups", ()))
     return HumanAnswer(state=state, choice=choice, by=Answerer(name=by, groups=groups), **more)
@@ -322,13 +333,7 @@ def test_the_key_of_somebody_who_must_not_answer_is_refused_under_any_name(world
 
 
 def test_the_key_of_an_earlier_answer_counts_as_one_person(world: World) -> None:
-    document = asking(Next="Check")
-    document["asl"]["States"]["Check"] = {
-        **document["asl"]["States"]["Ask"],
-        "Parameters": {"to": ["alice", "bob"], "title": "Check it", "not_by": {"producers": True}},
-        "Next": "Done",
-    }
-    run = world.create(document)
+    run = world.create(checked())
     with authored_by("key:bridge"):
         answered(world, run)
     assert by_key(world, run, "bob", "key:bridge", "Check") == "excluded"
@@ -358,13 +363,7 @@ def test_whoever_sent_it_back_may_judge_the_next_version(world: World) -> None:
 
 
 def test_whoever_answered_a_task_that_led_to_another_is_its_producer(world: World) -> None:
-    document = asking(Next="Check")
-    document["asl"]["States"]["Check"] = {
-        **document["asl"]["States"]["Ask"],
-        "Parameters": {"to": ["alice", "bob"], "title": "Check it", "not_by": {"producers": True}},
-        "Next": "Done",
-    }
-    run = world.create(document)
+    run = world.create(checked())
     answered(world, run)
     assert refused(world, run, state="Check").code == "excluded"
     assert answered(world, run, by="bob", state="Check")["run_status"] == "succeeded"

@@ -13,7 +13,7 @@ from dcf.values.instants import SECOND, from_text
 from tests.support.tables import rows
 from tests.tools.access import PLANNER, ask, key_of
 from tests.tools.calls import Answer, Tools, new_run
-from tests.tools.test_work_in_events import ready
+from tests.tools.test_work_in_events import awaited, ready
 
 pytestmark = pytest.mark.anyio
 
@@ -21,10 +21,6 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def agent(run_id: str) -> str:
     return f"agent-{run_id}"
-
-
-async def awaited(tools: Tools, agent: str, **more: object) -> Answer:
-    return await tools.ok("await_workflow_event", **{"agent_id": agent, "timeout_s": 0} | more)
 
 
 def held(answer: Answer) -> dict[str, Any]:

@@ -10,10 +10,9 @@ from dcf.core.access import Scope
 from dcf.store.audit_trail import AuditFilter
 from dcf.values.records import replace
 from tests.tools.access import ask, key_of
+from tests.tools.calls import ONE_TASK
 
 pytestmark = pytest.mark.anyio
-
-ONE_TASK = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True}}}}
 
 
 def noted(application: Application, name: str) -> list[Any]:
