@@ -1,7 +1,8 @@
-"""How many modules each command imports: `python -m benchmarks.imports`.
+"""How many modules each command imports, and of how many models of the MCP SDK it makes the validators.
 
-A count is the same on every machine, and most of the time of a short command is its imports. Each command runs in a
-fresh interpreter, on an embedded Redis of its own; the processes that it starts are not counted.
+`python -m benchmarks.imports`. A count is the same on every machine, and most of the time of a short command is its
+imports. Each command runs in a fresh interpreter, on an embedded Redis of its own; the processes that it starts are not
+counted.
 """
 
 import json
@@ -13,6 +14,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
+
+from dcf.values.records import record
 
 ROOT: Final = Path(__file__).parents[1]
 
@@ -26,7 +29,10 @@ try:
 except SystemExit as end:
     if end.code:
         raise
-Path(os.environ["MODULES"]).write_text(json.dumps(sorted(sys.modules)))
+modules = [module for name, module in sys.modules.items() if name.startswith("mcp_types")]
+types = {value for module in modules for value in vars(module).values() if isinstance(value, type)}
+made = [value for value in types if getattr(value, "__pydantic_complete__", False)]
+Path(os.environ["IMPORTED"]).write_text(json.dumps({"modules": sorted(sys.modules), "models": len(made)}))
 """
 
 _ORDER: Final = "workflows/order_processing.json"
@@ -48,10 +54,18 @@ COMMANDS: Final[Mapping[str, Sequence[str]]] = {
 _SHOWN: Final = ("dcf", "typer", "rich", "pydantic", "redis", "anyio", "asyncio", "jsonschema", "mcp", "mcp_types")
 
 
-def imported(folder: Path, *arguments: str, **environment: str) -> frozenset[str]:
-    """Run `dcf ARGUMENTS` to its end, with its files in a folder; return the names of the modules that it imported."""
-    names = folder / "modules.json"
-    own = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(ROOT), "MODULES": str(names)}
+@record(frozen=True, slots=True)
+class Imported:
+    """The names of the modules that a process imported, and how many models of the MCP SDK it made."""
+
+    modules: frozenset[str]
+    models: int
+
+
+def imported(folder: Path, *arguments: str, **environment: str) -> Imported:
+    """Run `dcf ARGUMENTS` to its end, with its files in a folder; return what it imported."""
+    figures = folder / "imported.json"
+    own = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(ROOT), "IMPORTED": str(figures)}
     subprocess.run(
         [sys.executable, "-c", _LIST_IMPORTS, *arguments],
         env=own | environment,
@@ -61,11 +75,12 @@ def imported(folder: Path, *arguments: str, **environment: str) -> frozenset[str
         check=True,
         timeout=90,
     )
-    return frozenset(json.loads(names.read_text()))
+    read = json.loads(figures.read_text())
+    return Imported(frozenset(read["modules"]), read["models"])
 
 
-def imported_by(command: str) -> frozenset[str]:
-    """Return the names of the modules that a command of `COMMANDS` imports."""
+def imported_by(command: str) -> Imported:
+    """Return what a command of `COMMANDS` imports."""
     with tempfile.TemporaryDirectory(prefix="dcf-") as name:
         return imported(Path(name), *COMMANDS[command], DCF_DATA_DIR=str(Path(name) / "data"))
 
@@ -76,12 +91,12 @@ def _print_row(first: str, cells: Sequence[object]) -> None:
 
 
 def main() -> None:
-    """Print a row for each command: all modules, and those of the largest packages."""
-    _print_row("command", ["modules", *_SHOWN])
+    """Print a row for each command: all modules, the models that it made, and the modules of the largest packages."""
+    _print_row("command", ["modules", "models", *_SHOWN])
     for command in COMMANDS:
-        modules = imported_by(command)
-        packages = Counter(name.partition(".")[0] for name in modules)
-        _print_row(command, [len(modules), *(packages[name] for name in _SHOWN)])
+        own = imported_by(command)
+        packages = Counter(name.partition(".")[0] for name in own.modules)
+        _print_row(command, [len(own.modules), own.models, *(packages[name] for name in _SHOWN)])
 
 
 if __name__ == "__main__":

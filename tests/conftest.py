@@ -21,6 +21,7 @@ import redis
 from hypothesis import settings
 from redis.sentinel import SentinelConnectionPool
 
+from dcf.cli.garbage import LASTING
 from dcf.store.cluster import ClusterConnections
 from dcf.store.connection import Connections, Pool, open_pool
 from dcf.store.opening import connect
@@ -47,7 +48,7 @@ settings.load_profile("dcf")
 
 # As `dcf serve` has it. Tests make many objects that live: with Python's own threshold, to parse the package took
 # five seconds of collections and one of parsing.
-gc.set_threshold(50_000, 20, 20)
+gc.set_threshold(*LASTING)
 
 
 @pytest.fixture(scope="session")

@@ -13,10 +13,8 @@ import typer
 from dcf import __version__
 from dcf.cli import beginning, front_page
 from dcf.cli.command_group import CommandGroup
+from dcf.cli.garbage import collect_rarely_at_start
 from dcf.cli.termination import end_when_told
-
-_GC_THRESHOLDS = (50_000, 20, 20)
-"""What is made at the start stays to the end (`gc.freeze`): to look for garbage in it takes a tenth of a second."""
 
 app = typer.Typer(
     name="dcf",
@@ -30,7 +28,7 @@ app = typer.Typer(
 
 def main() -> NoReturn:
     """Run the program; this is the entry point of the console script."""
-    gc.set_threshold(*_GC_THRESHOLDS)
+    collect_rarely_at_start()
     beginning.begin()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # an old encoding may lack a character
@@ -38,7 +36,7 @@ def main() -> NoReturn:
     try:
         app()
     finally:
-        gc.freeze()
+        gc.freeze()  # the last look for garbage, in all that is loaded, takes a tenth of a second
     sys.exit()
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dcf.cli import exit_codes, opening
+from dcf.cli.models import make_models_at_first_use
 from dcf.cli.text import json_text
 
 
@@ -52,6 +53,7 @@ def local(
     That one passed is reported with DCF_HELPER_KEY, a key with the scope attest that the agent does not have.
     docs/local.md says more.
     """
+    make_models_at_first_use()
     import anyio
 
     from dcf.local.command_templates import allowed_by

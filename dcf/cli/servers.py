@@ -13,6 +13,7 @@ import typer
 
 from dcf.cli import opening
 from dcf.cli.arguments import AllowActions, JsonFlag, LoadedFd
+from dcf.cli.models import make_models_at_first_use
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
 from dcf.values.json_text import Json
@@ -70,6 +71,7 @@ def serve(
         raise InvalidArgument("--allow-actions is about the web page.", "Add --web, or leave it out.")
     if (metrics or metrics_port is not None) and transport == "stdio":
         raise InvalidArgument("/metrics is served over HTTP.", "Use --transport http.")
+    make_models_at_first_use()
     settings = opening.server_settings(host, port, toolsets, profile, auth, read_only=read_only)
     if metrics_port is not None:
         settings = settings.model_copy(update={"metrics_port": metrics_port})

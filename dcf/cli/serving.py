@@ -1,6 +1,5 @@
 """Runs the servers of the MCP tools and of the web page. Messages for people go to standard error."""
 
-import gc
 import os
 import signal
 import socket
@@ -14,6 +13,7 @@ from starlette.applications import Starlette
 
 from dcf import metrics
 from dcf.application import Application, open_application
+from dcf.cli.garbage import collect_when_loaded
 from dcf.cli.log_throttle import throttle_logs
 from dcf.cli.metrics_port import metrics_apart
 from dcf.errors import InvalidArgument
@@ -26,7 +26,6 @@ from dcf.tools.metrics_route import AllMetrics
 from dcf.tools.profiles import select_tools
 from dcf.tools.server import build_http_app, build_server
 
-_GC_THRESHOLDS = (50_000, 20, 20)
 _KEY_WAIT_S = 60.0
 _KEY_LOOK_S = 0.02
 
@@ -145,17 +144,8 @@ def serve_app(
         announce({"url": url, **apart.told})
         server = HttpServer(app, settings, stopping=stopping, log_level="warning", timeout_graceful_shutdown=3, **plain)
         throttle_logs()
-        _collect_garbage_rarely()
+        collect_when_loaded()
         anyio.run(apart.serve, server, listener)
-
-
-def _collect_garbage_rarely() -> None:
-    """Leave what has been loaded out of garbage collections, and make them rarer.
-
-    By default they take most of the time in which a long request is parsed, and nobody else is answered meanwhile.
-    """
-    gc.freeze()
-    gc.set_threshold(*_GC_THRESHOLDS)
 
 
 def open_listener(settings: Settings) -> socket.socket:

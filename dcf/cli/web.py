@@ -6,6 +6,7 @@ import typer
 
 from dcf.cli import opening
 from dcf.cli.arguments import AllowActions, JsonFlag
+from dcf.cli.models import make_models_at_first_use
 from dcf.cli.text import json_text
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def web(
 
     Example:  dcf web --auth off --port 8338
     """
+    make_models_at_first_use()
     settings = opening.server_settings(host, port, auth=auth)
     from dcf.cli import serving
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
+from dcf.cli.garbage import collect_when_loaded
 from dcf.cli.termination import tell_first
 from dcf.values.records import record
 from dcf.worker import TaskFunction, ToolCaller, Worker
@@ -38,6 +39,7 @@ def work(functions: Mapping[str, TaskFunction], agent_id: str, settings: "Settin
     sys.stderr.flush()
     ttl_s, concurrency = options.lease_ttl_s, options.concurrency
     with tools_for(settings, options.server_url, direct=options.direct) as tools:
+        collect_when_loaded()
         if options.leashed:
             Worker(tools, agent_id, functions, lease_ttl_s=ttl_s, concurrency=concurrency).serve()
             return
