@@ -54,14 +54,14 @@ class Renewals:
         So it is with the seconds within which the server wants a sign, until a renewal was one.
         """
         every_s = self._every_s if work.heartbeat_s is None else min(self._every_s, work.heartbeat_s / 3)
-        held = _HeldLease(work, every_s, None if work.sign_within_s is None else work.sign_within_s / 3, lost)
-        held.put_off()
+        lease = _HeldLease(work, every_s, None if work.sign_within_s is None else work.sign_within_s / 3, lost)
+        lease.put_off()
         with self._changed:
-            self._held[work.token] = held
+            self._held[work.token] = lease
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="dcf-renewals", daemon=True)
                 self._thread.start()
-            elif self._next is None or held.due < self._next:  # otherwise it wakes before this one is due
+            elif self._next is None or lease.due < self._next:  # otherwise it wakes before this one is due
                 self._changed.notify()
 
     def let_go(self, work: "Work") -> None:

@@ -139,7 +139,7 @@ def run(
 
     `workflow` is a document, its JSON text, or the path of its file. `functions` are by state; default: all that are
     registered with `@task`. `answers` are by state too and stand in for functions, and for what no function does. An
-    answer is the output of the Task; or an exception, which is raised; or a function; or `After(seconds, answer)`; or
+    answer is one of these: the output of the Task, an exception (it is raised), a function, `After(seconds, answer)`,
     `NEVER`. As in a run, an output must match its Task's OutputSchema.
 
     Of a Task that waits for something outside, the answer is what comes, and the rules of a run make the output of it:
@@ -147,7 +147,7 @@ def run(
     output or failure (a function hands the token out), of a child run its output or failure. `signals` are sent into
     the run, whatever waits for them. `files` maps `bucket/key` to the text that a Map reads.
 
-    Raises InvalidDefinition for a workflow with problems, and InvalidArgument for a Task that nobody answers, or an
+    Raises InvalidDefinition for a workflow with problems, and InvalidArgument for a Task without an answer, or an
     answer that a run would refuse.
     """
     document = Path(workflow).read_text("utf-8") if isinstance(workflow, Path) else workflow
@@ -203,7 +203,7 @@ class _Cast:
         if task.kind == "signal" and self.is_signalled:
             return {"never": True}
         if task.name in self.functions and task.kind == "callback":
-            return {"never": True}  # the function handed the token out, and nobody shows it
+            return {"never": True}  # the function handed the token out, and no caller uses it
         if task.name not in self.functions:
             raise InvalidArgument(
                 f"The Task '{task.name}' has neither a function nor an answer.",
@@ -236,11 +236,11 @@ class _Cast:
         plan = self.plans.get(task.name) or plan_of(function, task.name)
         self.plans[task.name] = plan
         result = TaskCall(self._work(task), plan, self).run()
-        assert result is not None, "nobody cancels a call in a test"
+        assert result is not None, "a call in a test is never cancelled"
         answer = _answer_of(result)
         brief = task.brief if task.kind == "work" else None
-        found = () if brief is None or "output" not in answer else brief.misfits(answer["output"])
-        return _answer_of(mismatched([one.as_json() for one in found], result)) if found else answer
+        misfits = () if brief is None or "output" not in answer else brief.misfits(answer["output"])
+        return _answer_of(mismatched([misfit.as_json() for misfit in misfits], result)) if misfits else answer
 
     def _work(self, task: AskedTask) -> Work:
         self.epoch += 1

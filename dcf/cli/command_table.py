@@ -196,7 +196,7 @@ _TABLE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
         },
         "gates": {
             "gates": "Show the outputs of a run that wait for a verdict before they count, with their criteria.",
-            "decide": "Judge the output that waits at a gate. Whoever made it does not judge it.",
+            "decide": "Judge the output that waits at a gate. Its author cannot review it.",
             "override": "Let the output of a state pass its gates, whatever they say, for this visit of the state.",
         },
     },

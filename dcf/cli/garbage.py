@@ -18,8 +18,8 @@ def collect_rarely_at_start() -> None:
 def collect_when_loaded() -> None:
     """Leave what is loaded out of the looks from now on, and look after 50,000 new objects.
 
-    With Python's own threshold the looks take most of the time in which a long request is parsed, and nobody else is
-    answered meanwhile.
+    With Python's own threshold the looks take most of the time in which a long request is parsed, and no other request
+    is answered meanwhile.
     """
     gc.freeze()
     gc.set_threshold(*LASTING)

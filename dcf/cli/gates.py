@@ -72,7 +72,7 @@ def decide(
     request_id: RequestId = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Judge the output that waits at a gate. Whoever made it does not judge it.
+    """Judge the output that waits at a gate. Its author cannot review it.
 
     The verdict is about the output that you read: name it by its hash. Without the hash the command shows the output
     on a terminal, and asks. If another output waits by then, the verdict is refused (content_changed).

@@ -204,10 +204,14 @@ def finalize(
     with opening.application() as found, recorded(found, "finalize_workflow", about), patience(doing):
         closed = accepted(found.closing.close(request, delete_agents=not keep_agents), run)
     if as_json:
-        shown = {"workflow_id": run, "audit": dict(closed.audit), "agents": [one.as_json() for one in closed.agents]}
+        shown = {
+            "workflow_id": run,
+            "audit": dict(closed.audit),
+            "agents": [agent.as_json() for agent in closed.agents],
+        }
         typer.echo(json_text(shown | {"warnings": list(closed.warnings)}, indent=2))
         return
-    deleted = sum(one.deleted for one in closed.agents)
+    deleted = sum(agent.deleted for agent in closed.agents)
     agents = f"; {deleted} of its {len(closed.agents)} agents deleted" if closed.agents else ""
     typer.echo(f"{clean(run)} is closed: {clean(closed.audit.get('final_status'))}{agents}.")
     for warning in closed.warnings:

@@ -63,20 +63,20 @@ def local(
     from dcf.local.working_root import WorkingRoot
 
     settings = opening.settings()
-    kept = None if settings.api_key is None else settings.api_key.get_secret_value()
+    configured_key = None if settings.api_key is None else settings.api_key.get_secret_value()
     allowed = allowed_by(allow_command or (), allow_file)
-    upstream = Upstream(server or settings.server_url, key or kept, deadline, profile)
+    upstream = Upstream(server or settings.server_url, key or configured_key, deadline, profile)
     own = settings.helper_key
     helper = None if own is None else Upstream(upstream.url, own.get_secret_value(), deadline)
-    found = LocalServer(upstream, WorkingRoot(root), allowed, upload=upload_files, helper=helper)
+    local_server = LocalServer(upstream, WorkingRoot(root), allowed, upload=upload_files, helper=helper)
     if check or as_json:
-        told = anyio.run(looked_at, found)
-        typer.echo(json_text(told) if as_json else "\n".join(f"{name}: {value}" for name, value in told.items()))
-        raise typer.Exit(exit_codes.OK if told["server_error"] is None else exit_codes.UNAVAILABLE)
+        report = anyio.run(looked_at, local_server)
+        typer.echo(json_text(report) if as_json else "\n".join(f"{name}: {value}" for name, value in report.items()))
+        raise typer.Exit(exit_codes.OK if report["server_error"] is None else exit_codes.UNAVAILABLE)
 
     def end(number: int, _: object) -> None:
         end_all(lambda: os._exit(128 + number))  # a thread waits for standard input, which cannot be interrupted
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, end)
-    anyio.run(serve, found)
+    anyio.run(serve, local_server)

@@ -190,12 +190,12 @@ def _answer(
     )
 
 
-def _epoch_shown(found: "Application", run: str, state: str, choice: str) -> int | None:
+def _epoch_shown(application: "Application", run: str, state: str, choice: str) -> int | None:
     """Show the task and ask for the answer; return the epoch of the visit that was shown, None if no task waits."""
     from dcf.core.human_list import HumanTaskQuery
 
-    path = found.control_plane.place(run, state).path
-    page = found.people.list_human_tasks(HumanTaskQuery(limit=1000, run=run, state=path))
+    path = application.control_plane.place(run, state).path
+    page = application.people.list_human_tasks(HumanTaskQuery(limit=1000, run=run, state=path))
     tasks = [row for row in page.rows if row.task is not None]
 
     def show() -> None:

@@ -95,17 +95,17 @@ def start(
     from dcf.runs.starting import id_for
     from dcf.values.identifiers import check_agents, check_id
 
-    given = {} if run_input is None else read_given(run_input, "--input")
+    parsed_input = {} if run_input is None else read_given(run_input, "--input")
     checked = () if gates is None else gates_given(read_given(gates, "--gates"), "--gates")
     document = document_of(workflow)
     with opening.application() as found, by_the_local_user():
         belongs_to = None if project is None else check_id(project, "--project")
-        wanted = found.starting.wanted(workflow, belongs_to, document)
-        definition = wanted.definition
+        entry = found.starting.wanted(workflow, belongs_to, document)
+        definition = entry.definition
         wish = Create(
             workflow_id=check_id(run_id or id_for(definition, request_id, None), "--id"),
             definition=definition,
-            run_input=given,
+            run_input=parsed_input,
             agents=check_agents(assignment_of(assign or (), definition), set(definition.skills), name="--assign"),
             planner_agent_id=None if planner is None else check_id(planner, "--planner"),
             retention_s=expiry_s,
@@ -116,8 +116,8 @@ def start(
             definition_ref=found.catalogue.pin(definition_ref, belongs_to),
         )
         request = None if request_id is None else request_to_start(wish, request_id)
-        asked = Start(wish=wish, request=request, reason=reason)
-        answer = found.starting.start(asked, kept=wanted if document is None or keep else None)
+        start_request = Start(wish=wish, request=request, reason=reason)
+        answer = found.starting.start(start_request, to_keep=entry if document is None or keep else None)
         tell(found, wish.workflow_id, accepted(answer, wish.workflow_id), definition, as_json=as_json)
 
 

@@ -76,7 +76,7 @@ def look(found: "Application") -> dict[str, Json]:
     stuck = found.run_list.list_runs(RunQuery(limit=MOST_RUNS, stuck=True))
     live = found.run_list.list_runs(RunQuery(limit=MOST_RUNS, status=RunStatus.RUNNING))
     standings = (WorkStatus.RUNNING, WorkStatus.REVIEW)
-    held = [found.work.find_work(WorkQuery(limit=MOST_HELD, status=one)) for one in standings]
+    pages = [found.work.find_work(WorkQuery(limit=MOST_HELD, status=status)) for status in standings]
     known = {row.workflow_id for row in stuck.rows}
     runs = [row.as_json() for row in (*stuck.rows, *(row for row in live.rows if row.workflow_id not in known))]
     for row in runs[: min(MOST_EXPLAINED, len(stuck.rows))]:
@@ -86,8 +86,8 @@ def look(found: "Application") -> dict[str, Json]:
         "at": to_text(live.now),
         "counts": {**live.counts.as_json(), **_counted("running", live), **_counted("stuck", stuck)},
         "runs": runs,
-        "agents": _by_agent([one.as_json() for page in held for one in page.items]),
-        "more_held": any(page.next_place is not None for page in held),
+        "agents": _by_agent([item.as_json() for page in pages for item in page.items]),
+        "more_held": any(page.next_place is not None for page in pages),
     }
 
 

@@ -128,8 +128,8 @@ NOBODY = Caller(name="nobody", scopes=frozenset())
 def local_caller(*, operator: bool) -> Caller:
     """Return the user of a local server, who has every scope.
 
-    Those that act for others (`FOR_OTHERS`) are the exceptions: they must be asked for (`operator`). Who starts a
-    server over stdio is often a model, which must not approve what people are asked about, nor vouch for its own work.
+    The scopes that act for others (`FOR_OTHERS`) are the exceptions: they must be asked for (`operator`). Often a model
+    starts a server over stdio. It must not answer the tasks of people, nor vouch for its own work.
     """
     scopes = frozenset(Scope) if operator else frozenset(Scope) - FOR_OTHERS
     return Caller(name=LOCAL, scopes=scopes, local=True)

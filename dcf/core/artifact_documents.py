@@ -69,11 +69,11 @@ def _read_kind(document: Mapping[str, Json]) -> ArtifactKind:
 
 
 def _write_parts(parts: Iterable[ArtifactPart]) -> dict[str, Json]:
-    """Write parts, and their senders beside them: an older version reads the parts and passes over the senders."""
+    """Write parts, and their senders as a list of their own, which an older version ignores."""
     written = list(parts)
     return {
-        "parts": [[one.number, one.size, one.sha256, str(one.where)] for one in written],
-        "by": [one.sender for one in written],
+        "parts": [[part.number, part.size, part.sha256, str(part.where)] for part in written],
+        "by": [part.sender for part in written],
     }
 
 

@@ -62,16 +62,16 @@ class Unblocked:
         return Remaining(run_over=self.has_ended)
 
 
-def unblock(writes: Changes, snapshot: Snapshot, meta: Meta, issue: str, **told: Json) -> Unblocked:
-    """End that this issue blocks the run. If no other does, tell the agents of what can be taken, or end the run.
+def unblock(writes: Changes, snapshot: Snapshot, meta: Meta, issue: str, **event_data: Json) -> Unblocked:
+    """Remove an issue that blocks the run. After the last one, notify the agents of ready states, or end the run.
 
     The open states and the whole meta document must have been read.
     """
-    left = tuple(one for one in meta.blocked_by if one.issue != issue)
+    left = tuple(blocker for blocker in meta.blocked_by if blocker.issue != issue)
     if left == meta.blocked_by:
         return Unblocked(run_status=meta.status)
     writes.meta["blocked_by"] = write_blockers(left)
-    writes.events.append(Event(type="RunUnblocked", data={"issue": issue, "still_blocked": bool(left), **told}))
+    writes.events.append(Event(type="RunUnblocked", data={"issue": issue, "still_blocked": bool(left), **event_data}))
     after = replace(meta, blocked_by=left)
     if left or meta.status is not RunStatus.RUNNING:
         return Unblocked(run_status=meta.status)

@@ -41,7 +41,7 @@ def _set(snapshot: Snapshot, request: RunRequest, change: Mapping[str, Json], by
     elif issue is not None and written is not None:
         writes.meta["budget"] = {**written, "issue": issue}
     return Decision(
-        answer=RunAnswer(answer=_told(written, reached, after), at=now),
+        answer=RunAnswer(answer=_answer_fields(written, reached, after), at=now),
         changes=writes,
         remaining=after.remaining,
     )
@@ -69,11 +69,11 @@ def _let_go(writes: Changes, snapshot: Snapshot, meta: Meta, issue: str, done: R
     return unblock(writes, snapshot, meta, issue)
 
 
-def _told(budget: Json, reached: str | None, after: Unblocked) -> Mapping[str, Json]:
+def _answer_fields(budget: Json, reached: str | None, after: Unblocked) -> Mapping[str, Json]:
     hint = (
         "The agents of what can be taken are told; read_usage shows what is used up."
         if reached is None
         else f"The budget is used up: {reached}. It takes effect with the next completion that reports usage."
     )
-    told: dict[str, Json] = {"run_status": after.run_status.value, "announced": after.announced}
-    return {**told, "budget": budget, "used_up": reached, "hint": hint}
+    fields: dict[str, Json] = {"run_status": after.run_status.value, "announced": after.announced}
+    return {**fields, "budget": budget, "used_up": reached, "hint": hint}

@@ -42,10 +42,10 @@ def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | MaybeExpired |
     if overdue and not mine and not snapshot.meta.is_halted:
         return Decision(answer=MaybeExpired(overdue[0]))
     takeable = [] if snapshot.meta.is_halted else [state for state in free if state not in snapshot.taken]
-    found = before if mine else _taken(snapshot, wish, takeable)
-    if found.answer:
-        first, *others = found.answer
-        return Decision(answer=replace(first, others=tuple(others)), changes=found.changes)
+    decision = before if mine else _taken(snapshot, wish, takeable)
+    if decision.answer:
+        first, *others = decision.answer
+        return Decision(answer=replace(first, others=tuple(others)), changes=decision.changes)
     refused = no_leases(snapshot.meta)
     if refused is not None:
         return Decision(answer=refused)

@@ -95,14 +95,14 @@ def _about_run(facts: Facts) -> Iterator[RunFinding]:
             evidence={"error": facts.unreadable, "definition_sha256": facts.meta.definition_sha256},
         )
     elif facts.paused_at is not None:
-        held = [path for path, doc in facts.states.items() if doc.is_held(facts.now)]
+        leased = [path for path, doc in facts.states.items() if doc.is_held(facts.now)]
         yield RunFinding(
             cause=Cause.PAUSED,
             sentence=f"The run is paused since {moment(facts.paused_at)}: no state is leased until it is resumed.",
             remedy=remedies.resume(run),
             stuck=is_stuck(facts.meta, facts.states.values()),
             since=facts.paused_at,
-            evidence={"paused_at": to_text(facts.paused_at), "still_held": list(held[:NAMED])},
+            evidence={"paused_at": to_text(facts.paused_at), "still_held": list(leased[:NAMED])},
         )
     elif facts.meta.hold is not None:
         yield _on_hold(facts, facts.meta.hold)
@@ -121,13 +121,13 @@ def _on_hold(facts: Facts, hold: Blocker) -> RunFinding:
         remedy=remedies.release(facts.workflow_id),
         stuck=True,
         since=hold.since,
-        evidence={"blocked_by": [one.as_json() for one in facts.meta.blocked_by]},
+        evidence={"blocked_by": [blocker.as_json() for blocker in facts.meta.blocked_by]},
     )
 
 
 def _blocked(facts: Facts) -> RunFinding:
     first, count = facts.meta.blocked_by[0], len(facts.meta.blocked_by)
-    held = [path for path, doc in facts.states.items() if doc.is_held(facts.now)]
+    leased = [path for path, doc in facts.states.items() if doc.is_held(facts.now)]
     more = "" if count == 1 else f" So do {count - 1} more."
     return RunFinding(
         cause=Cause.BLOCKED,
@@ -135,7 +135,10 @@ def _blocked(facts: Facts) -> RunFinding:
         remedy=remedies.resolve_issue(facts.workflow_id, first.issue),
         stuck=True,
         since=first.since,
-        evidence={"blocked_by": [one.as_json() for one in facts.meta.blocked_by], "still_held": list(held[:NAMED])},
+        evidence={
+            "blocked_by": [blocker.as_json() for blocker in facts.meta.blocked_by],
+            "still_held": list(leased[:NAMED]),
+        },
     )
 
 

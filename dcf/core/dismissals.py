@@ -47,15 +47,15 @@ def is_counted(audit: Mapping[str, Json]) -> bool:
 
 
 def count(snapshot: Snapshot, dismissed: Sequence[Dismissed], error: str | None) -> Decision[Mapping[str, Json]]:
-    """Count these agents in the audit record, beside those that it counts already. The answer is the record.
+    """Add these agents to the counts of the audit record. The answer is the record.
 
     `error` says why the platform could not delete agents at all. The audit record must have been read.
     """
     audit = snapshot.audit
     assert audit is not None, "agents are counted once the run is finalized"
     each = {agent.agent_id: agent for agent in read_dismissed(audit)}
-    gone = {name for name, agent in each.items() if agent.deleted}
-    each |= {agent.agent_id: agent for agent in dismissed if agent.agent_id not in gone}
+    deleted = {name for name, agent in each.items() if agent.deleted}
+    each |= {agent.agent_id: agent for agent in dismissed if agent.agent_id not in deleted}
     counted = {**audit, "agents": _counts(tuple(each.values())) if error is None else _uncounted(audit, error)}
     if counted == audit:
         return Decision(answer=audit)

@@ -151,10 +151,10 @@ def author_may_not_attest(gate: str) -> Refusal:
 
 
 def author_may_not_override(gate: str, author: str) -> Refusal:
-    """Refuse an override of whoever made the output."""
+    """Refuse an override by the author of the output."""
     return Refusal(
         code="author_may_not_override",
-        message=f"Gate '{gate}': the output is by '{author}', and whoever made it does not let it pass.",
+        message=f"Gate '{gate}': '{author}' is the author of the output and cannot override the gate.",
         hint="Let somebody else override it, with a key of their own; or set author_may_override at the gate.",
     )
 

@@ -141,12 +141,12 @@ def _submitted(case: Submission, request: "Update") -> GateRecord:
 
 
 def _waived_by_others(case: Submission, author: str, key: str | None) -> Mapping[str, Mapping[str, Json]]:
-    """Return the overrides without those that the author gave beforehand, as whom nobody knew then."""
+    """Return the overrides without those that the author gave before the author was known."""
     open_ = {gate.name for gate in case.gates if gate.author_may_override}
     return {
-        name: told
-        for name, told in case.kept.waived.items()
-        if name in open_ or (told.get("by") != author and (key is None or told.get("caller") != key))
+        name: override
+        for name, override in case.kept.waived.items()
+        if name in open_ or (override.get("by") != author and (key is None or override.get("caller") != key))
     }
 
 

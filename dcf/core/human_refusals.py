@@ -44,7 +44,7 @@ def excluded(state: str, person: str) -> Refusal:
     return Refusal(
         code="excluded",
         message=f"The description of '{state}' says that '{person}' must not answer it.",
-        hint="Somebody else of those who are asked must answer.",
+        hint="Another person that is asked must answer.",
     )
 
 
@@ -53,17 +53,17 @@ def excluded_by_key(state: str, known_as: str) -> Refusal:
     return Refusal(
         code="excluded",
         message=f"'{known_as}' acted in this run with the same key, and must not answer '{state}'.",
-        hint="Somebody else of those who are asked must answer, with a key of their own.",
+        hint="Another person that is asked must answer, with a key of their own.",
     )
 
 
 def produced_it(state: str, person: str, source: str, *, by_key: bool) -> Refusal:
-    """Refuse an answer of somebody who completed a state that led here, under this name or another with this key."""
-    who = f"The key of '{person}'" if by_key else f"'{person}'"
+    """Refuse an answer of a person that completed a state before this one, by name or by key."""
+    subject = f"The key of '{person}'" if by_key else f"'{person}'"
     return Refusal(
         code="excluded",
-        message=f"{who} completed '{source}', which led to '{state}', and so must not answer it.",
-        hint="Somebody else of those who are asked must answer, with a key of their own.",
+        message=f"{subject} completed '{source}', which led to '{state}', and so must not answer it.",
+        hint="Another person that is asked must answer, with a key of their own.",
     )
 
 

@@ -46,7 +46,7 @@ class Answerer:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Produced:
-    """Who completed the states that led to the visit of a state that has this epoch, each with one of these states.
+    """The persons and agents that completed the states before a visit, each with one of these states.
 
     Both by name and by key. `names` has the names under which each key acted in the run.
     """
@@ -117,21 +117,21 @@ def _answer(
     return _noted(done, state, asked, reply) if isinstance(done.answer, RunAnswer) else done
 
 
-def refusal_of(reply: HumanAnswer, doc: StateDoc, asked: Asking, task: HumanTask) -> Refusal | None:
-    """Return why a task that waits does not take this answer: it is not theirs to give, or it is not what is asked."""
-    return _why_not_by(reply, doc, asked, task) or _why_not_this(reply, task)
+def refusal_of(reply: HumanAnswer, doc: StateDoc, asking: Asking, task: HumanTask) -> Refusal | None:
+    """Return why a task that waits rejects this answer: the person may not give it, or it does not fit the task."""
+    return _why_not_by(reply, doc, asking, task) or _why_not_this(reply, task)
 
 
 def conclusion_of(reply: HumanAnswer, task: HumanTask, epoch: int, now: int) -> Conclusion:
     """Return the end of the state that this answer gives it, in the visit that has this epoch."""
     fails = task.reject_fails and reply.choice == REJECT
-    told = output_of(reply.choice, now, by=reply.by.name, comment=reply.comment, given=reply.answer)
+    output = output_of(reply.choice, now, by=reply.by.name, comment=reply.comment, given=reply.answer)
     return Conclusion(
         state=reply.state,
         epoch=epoch,
         by="person",
         failed=fails,
-        output=None if fails else told,
+        output=None if fails else output,
         error=REJECTED if fails else None,
         cause=_cause(reply) if fails else None,
         told={"answered_by": reply.by.name, "choice": reply.choice},
@@ -157,28 +157,28 @@ def waits_for_person(doc: StateDoc) -> bool:
     return doc.waits_outside and doc.kind == "Human" and doc.asked is not None
 
 
-def _why_not_by(reply: HumanAnswer, doc: StateDoc, asked: Asking, task: HumanTask) -> Refusal | None:
-    who = reply.by
-    if who.name in task.not_by:
-        return refusals.excluded(reply.state, who.name)
-    if who.name not in asked.to.people and who.groups.isdisjoint(asked.to.groups):
-        return refusals.not_asked(reply.state, asked, who.name, who.groups)
+def _why_not_by(reply: HumanAnswer, doc: StateDoc, asking: Asking, task: HumanTask) -> Refusal | None:
+    person = reply.by
+    if person.name in task.not_by:
+        return refusals.excluded(reply.state, person.name)
+    if person.name not in asking.to.people and person.groups.isdisjoint(asking.to.groups):
+        return refusals.not_asked(reply.state, asking, person.name, person.groups)
     return _why_not_by_history(reply, doc, task) if task.excludes_some else None
 
 
 def _why_not_by_history(reply: HumanAnswer, doc: StateDoc, task: HumanTask) -> Refusal | None:
-    """Refuse whoever did something before that keeps them from answering, by name or by key."""
-    who, produced = reply.by, reply.produced
+    """Refuse a person that an earlier act in the run excludes, by name or by key."""
+    person, produced = reply.by, reply.produced
     if produced is None or produced.epoch != doc.lease.epoch:  # it was entered again since the history was read
         return moved_on(reply.state, doc, 0 if produced is None else produced.epoch)
-    same = produced.names.get(who.key or "", frozenset()).intersection(task.not_by)
+    same = produced.names.get(person.key or "", frozenset()).intersection(task.not_by)
     if same:
         return refusals.excluded_by_key(reply.state, min(same))
-    by_name, by_key = produced.by.get(who.name), produced.by.get(who.key or "")
+    by_name, by_key = produced.by.get(person.name), produced.by.get(person.key or "")
     source = by_name or by_key if task.not_by_producers else None
     if source is None:
         return None
-    return refusals.produced_it(reply.state, who.name, source, by_key=by_name is None)
+    return refusals.produced_it(reply.state, person.name, source, by_key=by_name is None)
 
 
 def _why_not_this(reply: HumanAnswer, task: HumanTask) -> Refusal | None:
@@ -261,8 +261,8 @@ def _take_default(
     step = end(snapshot, wish, doc.lease.next_epoch(snapshot.now), definition, context)
     if isinstance(step, More):
         return Decision(answer=step)
-    left, asked = step.writes.states[state], doc.asked
-    assert asked is not None, "it has a default"
+    left, asking = step.writes.states[state], doc.asked
+    assert asking is not None, "it has a default"
     if not left.waits_outside:
-        step.writes.states[state] = replace(left, asked=replace(asked, escalates_at=None, choice=asked.default))
+        step.writes.states[state] = replace(left, asked=replace(asking, escalates_at=None, choice=asking.default))
     return step.decision(step.run_status)

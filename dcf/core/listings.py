@@ -31,8 +31,8 @@ class ListKind(StrEnum):
 class ListFlaw:
     """A wrong entry of an index: a missing one (`is_missing`), or a dangling one, which names nothing.
 
-    `score` is the score that the entry should have, or was found with. `is_due`: what it named has expired as it
-    should, so that the entry is taken off and nobody is told. A missing timer of a state is set by a decision on it
+    `score` is the score that the entry should have, or was found with. `is_due`: the object that it named has expired
+    as it should, so the entry is removed without a report. A missing timer of a state is set by a decision on it
     (`core/rearming.py`), which knows for when.
     """
 

@@ -79,13 +79,13 @@ def _override(snapshot: Snapshot, wish: Override, definition: Definition, contex
 
 
 def _names(case: Submission, wish: Override) -> tuple[str, ...] | Refusal:
-    """Return the gates to waive: the one that is named, or those that have not passed; the author waives none."""
-    kept, every = case.kept, [gate.name for gate in case.gates]
+    """Return the gates to override: the named gate, or all that have not passed. Refuse the author."""
+    output, every = case.kept, [gate.name for gate in case.gates]
     if wish.gate is not None:
         if wish.gate not in every:
             return gate_refusals.no_such_gate(wish.state, wish.gate, every)
         return _why_not_by(case, wish, (wish.gate,)) or (wish.gate,)
-    left = tuple(name for name in every if name not in kept.waived and not kept.passed(name, kept.sha256))
+    left = tuple(name for name in every if name not in output.waived and not output.passed(name, output.sha256))
     if not left:
         return gate_refusals.not_judged(wish.state, ", ".join(every) or "any", case.doc)
     return _why_not_by(case, wish, left) or left
@@ -93,8 +93,8 @@ def _names(case: Submission, wish: Override) -> tuple[str, ...] | Refusal:
 
 def _why_not_by(case: Submission, wish: Override, names: tuple[str, ...]) -> Refusal | None:
     """Refuse the author, known by name or key: who holds the lease now, or who submitted the output."""
-    kept = case.kept
-    is_author = wish.by in {kept.author, case.doc.lease.owner_agent_id} or wish.caller == (kept.author_key or "")
+    output = case.kept
+    is_author = wish.by in {output.author, case.doc.lease.owner_agent_id} or wish.caller == (output.author_key or "")
     closed = [gate.name for gate in case.gates if gate.name in names and not gate.author_may_override]
     return gate_refusals.author_may_not_override(closed[0], wish.by) if is_author and closed else None
 

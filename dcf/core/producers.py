@@ -38,9 +38,9 @@ def _before(machine: Machine, name: str) -> Iterator[str]:
 class Producers:
     """Collects from the events of a run, oldest first, who completed the states at `led_here`.
 
-    `found` has the name of each person or agent with the state, and the key that they used: a key counts as one person.
-    Whoever holds a lease is known by the key that acquired it and, where no reviewer completed the state in between, by
-    the one that handed in. `names` has under which names each key acted, in any state of the run.
+    `by` has the name of each person or agent with the state, and the key that they used: a key counts as one person.
+    A lease holder is known by the key that acquired the lease and by the key that submitted, unless a reviewer
+    completed the state in between. `names` has the names under which each key acted, in any state of the run.
     `taken_from` is the run whose results this one took over, if it is a rerun from a later state.
     """
 
@@ -49,7 +49,7 @@ class Producers:
         self._before = before
         self._holders: dict[str, set[str]] = {}
         self._judged: set[str] = set()
-        self.found: dict[str, str] = {}
+        self.by: dict[str, str] = {}
         self.names: dict[str, set[str]] = {}
         self.taken_from: str | None = None
 
@@ -68,32 +68,32 @@ class Producers:
             self._judged.discard(state)
             self._holders[state] = {str(data["owner"]), *_keys(by)}
         elif type_ == "GateOpened" and state in self._holders and state not in self._judged:
-            self._judged.add(state)  # the first of a visit is opened by whoever hands in
+            self._judged.add(state)  # the first of a visit is opened by the worker that submits
             self._holders[state] |= _keys(by)
         elif type_ == "StateSucceeded" and state in self._holders:
             handed_in = set() if state in self._judged else _keys(by)
-            self._found(state, self._holders.pop(state) | handed_in)
+            self._add(state, self._holders.pop(state) | handed_in)
         elif type_ == CONCLUDED:
             self._concluded(state, data, by)
         elif type_ == "ResultCorrected" or (type_ == "StateResolved" and data.get("how") == "output"):
             self._holders.pop(state, None)
-            self._found(state, _keys(by))
+            self._add(state, _keys(by))
 
     def _concluded(self, state: str, data: Mapping[str, Json], by: str | None) -> None:
         """Note who answered. Of a callback also who had handed the token out, and so could use it too."""
         holder = self._holders.pop(state, set())
         if isinstance(data.get("answered_by"), str):
-            self._found(state, {str(data["answered_by"]), *_keys(by)})
+            self._add(state, {str(data["answered_by"]), *_keys(by)})
         elif data.get("via") == "callback" and data.get("how") == "output":
-            self._found(state, holder | _keys(by))
+            self._add(state, holder | _keys(by))
 
-    def _found(self, state: str, who: Iterable[str]) -> None:
-        self.found |= dict.fromkeys(who, state)
+    def _add(self, state: str, identities: Iterable[str]) -> None:
+        self.by |= dict.fromkeys(identities, state)
 
     def _is_before(self, state: str) -> bool:
         if name_of(state) == self._name:
             return False
-        return any(state == one or within(state, one) for one in self._before)
+        return any(state == earlier or within(state, earlier) for earlier in self._before)
 
 
 def _is_key(by: str | None) -> TypeGuard[str]:

@@ -1,6 +1,6 @@
 """Gives an open state its timer again where Redis has lost it, and the notification that was lost with it. Pure.
 
-The transaction that enters a state writes its document, its timer and what its agents are told. A Redis that starts
+The transaction that enters a state writes its document, its timer and its notifications. A Redis that starts
 with a torn log may have applied the first of these only. Such a state is listed nowhere: no clock looks at it, and no
 claim finds it. Nothing of this is needed where a transaction is applied as a whole.
 """
@@ -24,7 +24,8 @@ def is_listed(doc: StateDoc) -> bool:
 def rearm(snapshot: Snapshot, state: str) -> Decision[bool]:
     """Set the timer of a state that has lost it. Answer True if it had.
 
-    Its agents are told as when it was entered; who was told then drops that. Of an ended lease the clock reminds.
+    Its agents are notified as when it was entered; an agent drops a repeated notification. The timer loop sends the
+    reminders of an ended lease.
     """
     doc, meta, now = snapshot.states.get(state), snapshot.meta, snapshot.now
     if doc is None or meta is None or meta.status is not RunStatus.RUNNING:
@@ -32,11 +33,11 @@ def rearm(snapshot: Snapshot, state: str) -> Decision[bool]:
     if state in snapshot.timers or not is_listed(doc):
         return Decision(answer=False)
     is_free, was_leased, epoch = doc.is_claimable(now), doc.lease.token is not None, doc.lease.epoch
-    is_told = is_free and not was_leased and not meta.is_halted and not awaits_start(doc, meta)
+    is_announced = is_free and not was_leased and not meta.is_halted and not awaits_start(doc, meta)
     ready = Notice(type=NoticeKind.READY.value, state=state, epoch=epoch, reason=_LOST)
     changes = Changes(
         events=[Event(type="TimerRearmed", state=state, data={"epoch": epoch})],
-        notices=[ready] if is_told else [],
+        notices=[ready] if is_announced else [],
         timers={state: now if is_free and was_leased else latest_look(doc, meta, now)},
         listed=True,
     )

@@ -140,17 +140,17 @@ def send(run: str, signal: str) -> Remedy:
     )
 
 
-def answer(run: str, state: str, epoch: int, asked: Asking) -> Remedy:
+def answer(run: str, state: str, epoch: int, asking: Asking) -> Remedy:
     """Answer a human task, in the visit that was seen."""
-    who = next(iter(asked.to.people), "NAME")
-    groups = () if asked.to.people else ("--group", next(iter(asked.to.groups), "GROUP"))
-    choice = next(iter(asked.choices), "approve")
+    person = next(iter(asking.to.people), "NAME")
+    groups = () if asking.to.people else ("--group", next(iter(asking.to.groups), "GROUP"))
+    choice = next(iter(asking.choices), "approve")
     words = ("approve", run, state) if choice == "approve" else ("answer", run, state, choice)
     return Remedy(
         sentence="One of them answers; `dcf inbox` with the run and the state shows what is asked, and the choices.",
-        command=command(*words, "--as", who, *groups, "--epoch", str(epoch)),
+        command=command(*words, "--as", person, *groups, "--epoch", str(epoch)),
         tool="answer_human_task",
-        arguments={**_visit(run, state, epoch), "choice": choice, "agent_id": who},
+        arguments={**_visit(run, state, epoch), "choice": choice, "agent_id": person},
     )
 
 

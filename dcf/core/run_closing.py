@@ -101,14 +101,14 @@ def read_metrics(given: Json, *, name: str = "metrics_json") -> dict[str, Json] 
     return _read_object(given, name, MAX_METRICS, '{"tests": 12}')
 
 
-def read_run_output(given: Json, *, name: str = "output_json") -> dict[str, Json] | None:
+def read_run_output(argument: Json, *, name: str = "output_json") -> dict[str, Json] | None:
     """Read the output of a close, as text or native, if there is any; raise InvalidArgument for no object."""
-    return _read_object(given, name, MAX_BYTES, '{"summary": "All of it is done."}')
+    return _read_object(argument, name, MAX_BYTES, '{"summary": "All of it is done."}')
 
 
-def _read_object(given: Json, name: str, max_bytes: int, example: str) -> dict[str, Json] | None:
-    value = None if given is None else parse(given, name=name, max_bytes=max_bytes)
-    if given is not None and not isinstance(value, dict):
+def _read_object(argument: Json, name: str, max_bytes: int, example: str) -> dict[str, Json] | None:
+    value = None if argument is None else parse(argument, name=name, max_bytes=max_bytes)
+    if argument is not None and not isinstance(value, dict):
         raise InvalidArgument(f"{name} is not an object.", f"Send {example}.")
     return value
 

@@ -107,58 +107,64 @@ def _memory(memory: MemoryUse | None) -> Iterator[HealthFinding]:
     yield HealthFinding(Topic.MEMORY, Level.WARNING, sentence, remedy)
 
 
-def _durability(found: Durability | None, asked: str | None) -> Iterator[HealthFinding]:
-    if found is None:
+def _durability(durability: Durability | None, expected_fsync: str | None) -> Iterator[HealthFinding]:
+    if durability is None:
         sentence = "Whether Redis keeps its data on disk is not known: it refuses INFO."
         yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, _LOOK_UP)
         return
-    problems = [*_failed_saves(found), *_lossy(found, asked), *_unchecked(found, asked)]
+    problems = [
+        *_failed_saves(durability),
+        *_lossy(durability, expected_fsync),
+        *_unchecked(durability, expected_fsync),
+    ]
     yield from problems
     if not problems:
-        sentence = f"appendonly is yes and appendfsync is {found.fsync}: nothing acknowledged is lost."
+        sentence = f"appendonly is yes and appendfsync is {durability.fsync}: nothing acknowledged is lost."
         yield HealthFinding(Topic.DURABILITY, Level.OK, sentence)
 
 
-def _failed_saves(found: Durability) -> Iterator[HealthFinding]:
+def _failed_saves(durability: Durability) -> Iterator[HealthFinding]:
     free = "Look at the log of Redis and free disk space."
-    if found.log and not found.log_written:
+    if durability.log and not durability.log_written:
         yield HealthFinding(Topic.DURABILITY, Level.FAILING, "The last write to the append-only file failed.", free)
-    if found.log and not found.log_rewritten:
+    if durability.log and not durability.log_rewritten:
         yield HealthFinding(Topic.DURABILITY, Level.WARNING, "The last rewrite of the append-only file failed.", free)
-    if found.snapshots and not found.snapshot_written:
+    if durability.snapshots and not durability.snapshot_written:
         yield HealthFinding(Topic.DURABILITY, Level.WARNING, "The last snapshot (RDB) failed.", free)
 
 
-def _lossy(found: Durability, asked: str | None) -> Iterator[HealthFinding]:
-    if not found.log:
-        kept = f"only its snapshots (save {found.snapshots}) survive" if found.snapshots else "every run is lost"
-        if found.snapshots is None:
+def _lossy(durability: Durability, expected_fsync: str | None) -> Iterator[HealthFinding]:
+    if not durability.log:
+        kept = (
+            f"only its snapshots (save {durability.snapshots}) survive" if durability.snapshots else "every run is lost"
+        )
+        if durability.snapshots is None:
             kept = "only snapshots survive, if there are any (this user may not read settings),"
         sentence = f"appendonly is no: {kept} when Redis stops."
         yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, "Set appendonly yes in its configuration.")
         return
-    if found.fsync == "always":
+    if durability.fsync == "always":
         return
-    if found.fsync is None:
+    if durability.fsync is None:
         sentence = "appendonly is yes; how often it is synced to disk is not known: this user may not read settings."
         yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, _LOOK_UP)
         return
     loss = "a killed redis-server or a power loss may take the last two seconds of work"
-    if found.fsync == "no":
+    if durability.fsync == "no":
         loss = "a killed redis-server or a power loss may take the last half a minute of work, or more"
-    if asked not in {None, found.fsync}:
-        loss = f"{loss}, though DCF_APPENDFSYNC asks for {asked}"
-    sentence = f"appendfsync is {found.fsync}: {loss}."
-    where = "Set appendfsync always in its configuration" if asked is None else "Set DCF_APPENDFSYNC=always"
-    if asked == "always":
+    if expected_fsync not in {None, durability.fsync}:
+        loss = f"{loss}, though DCF_APPENDFSYNC asks for {expected_fsync}"
+    sentence = f"appendfsync is {durability.fsync}: {loss}."
+    where = "Set appendfsync always in its configuration" if expected_fsync is None else "Set DCF_APPENDFSYNC=always"
+    if expected_fsync == "always":
         where = "End every dcf process of this data directory and start them with DCF_APPENDFSYNC=always"
     remedy = f"{where} to lose nothing."
-    yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, remedy, as_asked=asked == found.fsync)
+    yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, remedy, as_asked=expected_fsync == durability.fsync)
 
 
-def _unchecked(found: Durability, asked: str | None) -> Iterator[HealthFinding]:
+def _unchecked(durability: Durability, expected_fsync: str | None) -> Iterator[HealthFinding]:
     """Warn of a Redis that dcf does not start itself, and that starts with a torn log."""
-    if asked is None and found.log and found.loads_torn:
+    if expected_fsync is None and durability.log and durability.loads_torn:
         sentence = (
             "Redis does not have its log checked (aof-load-truncated is yes): after a power loss it starts with a torn"
             " transaction in it, and the next start may lose or half apply what was written since."

@@ -116,7 +116,7 @@ def _keep(snapshot: Snapshot, request: RunRequest, signal: Signal, seen: int, de
 
 
 def with_kept(signals: Signals, signal: Signal, now: int, machine: Machine) -> Signals | Refusal:
-    """Return the signals of the run with this one among those that are kept; refuse one that no state can ever take."""
+    """Return the signals of the run with this signal stored. Refuse a signal that no state can ever receive."""
     refusal = _unless_awaited(machine, signal.name) or _unless_full(signals, signal)
     if refusal is not None:
         return refusal
@@ -127,16 +127,16 @@ def with_kept(signals: Signals, signal: Signal, now: int, machine: Machine) -> S
 
 def longest_waiting(docs: Mapping[str, StateDoc], inputs: Mapping[str, Json], name: str) -> tuple[str, int] | None:
     """Return the state that has waited for the signal for longest, with its epoch; None if none of these waits."""
-    found = [
+    waiting = [
         (doc.started_at or 0, path, doc.lease.epoch)
         for path, doc in docs.items()
         if doc.waits_outside and doc.kind == "Signal" and _name_in(inputs.get(path)) == name
     ]
-    return min(found)[1:] if found else None
+    return min(waiting)[1:] if waiting else None
 
 
-def _name_in(given: Json) -> Json:
-    return given.get("name") if isinstance(given, dict) else None
+def _name_in(state_input: Json) -> Json:
+    return state_input.get("name") if isinstance(state_input, dict) else None
 
 
 def awaited_names(machine: Machine) -> Iterator[str | None]:

@@ -110,7 +110,7 @@ class Transition:
             self._end(RunStatus.SUCCEEDED, {"output": output}, Event(type="RunSucceeded"))
             return
         self.writes.meta["held_end"] = {"output": output}
-        issues: list[Json] = [one.issue for one in self.meta.blocked_by]
+        issues: list[Json] = [blocker.issue for blocker in self.meta.blocked_by]
         self.writes.events.append(Event(type="RunEndHeld", data={"issues": issues}))
 
     def fail_run(self, error: str | None, cause: str | None, state: str | None = None) -> None:

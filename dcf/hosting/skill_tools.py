@@ -1,6 +1,6 @@
 """The skills of a piece of work, as the server tells them to agents that read: texts for the model, tools for the host.
 
-Decides only. `${NAME}` in what is told of a server is filled in from the agent's environment, but for what opens dcf.
+Decides only. `${NAME}` in the description of a server is filled in from the agent's environment, except secrets of dcf.
 A server that is a command is started only if the agents file says so itself: what runs on the host's machine is for its
 operator to say.
 """

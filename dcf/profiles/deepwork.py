@@ -278,14 +278,14 @@ async def _after(native: Native, session: Session, run: DeepRun) -> dict[str, Js
         begun = await _begun(native, run, session.id)
         return {"status": "next_step", "begin_step": begun, "stack": session.shown()}
     if run.read.status == "blocked":
-        raise _held(run)
+        raise _issues_open(run)
     outputs = [path for name in run.steps for path in (run.read.units[name].output or {}).get("files") or ()]
     told = f"Workflow {run.name} is complete: {len(run.steps)} steps, {len(outputs)} outputs."
     left = [one.shown() for one in session.stack if one.id != run.id]
     return {"status": "workflow_complete", "summary": told, "all_outputs": outputs, "stack": left}
 
 
-def _held(run: DeepRun) -> NotDone:
+def _issues_open(run: DeepRun) -> NotDone:
     """Return the refusal to call a workflow complete while an issue that asks for a person is open."""
     issue = run.read.meta["blocked_by"][0]
     return refuse(

@@ -168,9 +168,9 @@ class Artifacts:
             _log.warning("artifacts: %s: %s", error.code, error.message)
 
     def clean(self) -> int:
-        """Drop uploads that nobody goes on with, and those and bytes of runs that are gone; return how many in all.
+        """Drop abandoned uploads, and the uploads and bytes of deleted runs; return how many in all.
 
-        A few at a time, for the clock; each look goes on where the one before ended.
+        A few at a time, for the timer loop; each look continues where the last one ended.
         """
         done = 0
         for stale in self._store.stale_uploads(_CLEANED_AT_ONCE):

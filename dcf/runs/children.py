@@ -120,15 +120,15 @@ class Children:
         answer: object = account
         try:
             if not isinstance(account, Refusal):
-                asked = read_child_input(given)
-                wanted = self._starting.wanted(asked.reference, document.get("project"))
-                wish = children.wish_for(document, asked, wanted.definition, link)
+                child = read_child_input(given)
+                entry = self._starting.wanted(child.reference, document.get("project"))
+                wish = children.wish_for(document, child, entry.definition, link)
                 with authored_by(creator, account):
-                    answer = self._starting.start(Start(wish=wish), children.is_awaited(link), kept=wanted)
+                    answer = self._starting.start(Start(wish=wish), children.is_awaited(link), to_keep=entry)
         except StateError as error:
             self._conclude(link, document, children.failed(link, error.error, error.cause))
         except (UnknownDefinition, InvalidDefinition) as error:
-            cause = f"{asked.reference}: {error.message}"
+            cause = f"{child.reference}: {error.message}"
             self._conclude(link, document, children.failed(link, children.NOT_THERE, cause))
         except InvalidArgument as error:
             self._conclude(link, document, children.failed(link, children.REFUSED, f"{error.message} {error.hint}"))

@@ -150,16 +150,16 @@ class Diagnosis:
         except (NotFound, InvalidDefinition, StoreUnsuitable) as error:
             return error.message
 
-    def _with_states(self, workflow_id: str, facts: Facts, asked: str | None, without: Iterator[str]) -> Facts:
-        """Return the facts with what is open, and the state that was asked for if it has ended.
+    def _with_states(self, workflow_id: str, facts: Facts, target: str | None, without: Iterator[str]) -> Facts:
+        """Return the facts with the open states, and the `target` state if it has ended.
 
-        Of the states `without` a timer, the first are looked at for one that must have it.
+        The first states `without` a timer are read, to find those that must have one.
         """
         assigned = [*dict.fromkeys(agent for path in facts.due for agent in facts.meta.assigned(path))]
-        wanted = with_scopes(facts.due if asked is None else (*facts.due, asked))
+        paths = with_scopes(facts.due if target is None else (*facts.due, target))
         others = tuple(islice(without, max(0, MOST - len(facts.due))))
-        found = self._signs.states(workflow_id, wanted, assigned, others)
-        snapshot, listed = fenced(found.snapshot), frozenset(wanted)
+        signs = self._signs.states(workflow_id, paths, assigned, others)
+        snapshot, listed = fenced(signs.snapshot), frozenset(paths)
         untimed = frozenset(
             path
             for path in others
@@ -168,18 +168,20 @@ class Diagnosis:
         states = {
             path: doc
             for path, doc in snapshot.states.items()
-            if path in untimed or (path in listed and (path != asked or path in facts.due or doc.status.is_terminal))
+            if path in untimed or (path in listed and (path != target or path in facts.due or doc.status.is_terminal))
         }
         still_open = [path for path, doc in states.items() if not doc.status.is_terminal]
-        told = {path: _telling(one, states[path].lease.epoch) for path, one in found.told.items() if path in states}
+        telling = {
+            path: _telling(records, states[path].lease.epoch) for path, records in signs.told.items() if path in states
+        }
         around = frozenset(owner for path in still_open if "/" in path for owner in ancestors(path))
         return replace(
             facts,
-            now=found.snapshot.now,
+            now=signs.snapshot.now,
             states=states,
             around=around,
-            telling=told,
-            seen=found.seen,
+            telling=telling,
+            seen=signs.seen,
             platforms=self._kinds_of(assigned),
             awaited=self._awaited(workflow_id, states),
             untimed=untimed,

@@ -1,6 +1,6 @@
-"""Sets the timers of open states that Redis has lost: beside the clock, for `dcf doctor --repair`, and when asked.
+"""Sets the timers of open states that Redis has lost: for the timer loop, for `dcf doctor --repair`, and on request.
 
-Names what is read and the pure decision that is made on it; decides nothing.
+Names what is read and the pure decision that is made on it.
 """
 
 from dcf.core.decision import Decision, Reads, Snapshot

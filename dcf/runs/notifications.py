@@ -139,8 +139,8 @@ class Notifications:
             return
         before = self._records.read(workflow_id, (path,)).get(path, NEVER_TOLD)
         number = before.times(entry.epoch) + 1
-        found = Announcement(epoch=entry.epoch, number=number, agent_id=agent_id, at=snapshot.now)
-        self._records.record(workflow_id, path, found.after(before.sent))
+        announcement = Announcement(epoch=entry.epoch, number=number, agent_id=agent_id, at=snapshot.now)
+        self._records.record(workflow_id, path, announcement.after(before.sent))
 
     def deliver(self, workflow_id: str, *, payload: Json = None) -> list[Target]:
         """Hand owed notifications to their agents, a page of them. Entries that no agent can take yet stay."""

@@ -91,16 +91,16 @@ class People:
                 return None
         except StateError:
             return None  # the decision says what is wrong with it
-        found, names, run = dict[str, str](), dict[str, frozenset[str]](), workflow_id
+        by, names, run = dict[str, str](), dict[str, frozenset[str]](), workflow_id
         led = led_here(self._plane.run(workflow_id).definition.machine, path)
         for _ in range(_MOST_RERUNS):
             producers = self._read(run, Producers(path, led))
-            found = {**producers.found, **found}
+            by = {**producers.by, **by}
             names |= {key: names.get(key, frozenset()) | more for key, more in producers.names.items()}
             if producers.taken_from is None:
                 break
             run = producers.taken_from
-        return Produced(epoch=doc.lease.epoch, by=found, names=names)
+        return Produced(epoch=doc.lease.epoch, by=by, names=names)
 
     def _read(self, workflow_id: str, found: Producers) -> Producers:
         last, is_more = "0", True

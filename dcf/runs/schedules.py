@@ -77,32 +77,32 @@ class Schedules:
     def create(self, wish: ScheduleWish, agents: Json, definition: Definition | None = None) -> ScheduleMade | Refusal:
         """Create a schedule of a kept definition, or of this one, which is kept. The same one again finds it."""
         generation = secrets.token_hex(16)
-        wanted = self._starting.wanted(wish.workflow, wish.project, definition)
-        started = wanted.definition
-        asked = replace(wish, agents=check_agents(agents, set(started.skills)))
+        entry = self._starting.wanted(wish.workflow, wish.project, definition)
+        started = entry.definition
+        checked = replace(wish, agents=check_agents(agents, set(started.skills)))
         unassigned = tuple(
-            state for state in started.skills if not asked.agents.get(state) and state not in started.bound
+            state for state in started.skills if not checked.agents.get(state) and state not in started.bound
         )
 
         def decide(found: ScheduleFound) -> ScheduleChange[ScheduleMade | Refusal]:
             if found.refusal is not None:
                 return ScheduleChange(answer=found.refusal, is_changed=False)
-            made, there = new_schedule(asked, found.now, generation), found.schedule
+            made, there = new_schedule(checked, found.now, generation), found.schedule
             if there is not None:
                 existed = there.generation != generation  # otherwise the reply to an earlier try was lost
-                kept = ScheduleMade(schedule=there, existed=existed, unassigned=unassigned)
+                existing = ScheduleMade(schedule=there, existed=existed, unassigned=unassigned)
                 same = is_same(there, made) and there.created_by == made.created_by
-                return ScheduleChange(answer=kept if same else schedule_exists(asked.name), is_changed=False)
-            too_many = _too_many(found, asked.created_by)
+                return ScheduleChange(answer=existing if same else schedule_exists(checked.name), is_changed=False)
+            too_many = _too_many(found, checked.created_by)
             if too_many is not None:
                 return ScheduleChange(answer=too_many, is_changed=False)
             fresh = ScheduleMade(schedule=made, existed=False, unassigned=unassigned)
             return ScheduleChange(answer=fresh, schedule=made)
 
-        name, keep = check_schedule_name(wish.name), partial(self._starting.keep_in, wanted)
-        answer = self._schedules.transact(name, decide, author=asked.created_by, ground=keep)
+        name, keep = check_schedule_name(wish.name), partial(self._starting.keep_in, entry)
+        answer = self._schedules.transact(name, decide, author=checked.created_by, ground=keep)
         if isinstance(answer, ScheduleMade):
-            self._starting.tell(wanted)
+            self._starting.tell(entry)
         return answer
 
     def all(self) -> list[Schedule]:
@@ -141,14 +141,14 @@ class Schedules:
         """
         schedule = self.read(name)
         run = schedule.run_for(request_id or secrets.token_hex(16), 0)
-        told = _told(reason)
-        why = f"Schedule {name}, triggered{'.' if told is None else f': {told}'}"
-        wanted = self._starting.wanted(schedule.workflow, schedule.project)
-        asked = Start(wish=_wish(schedule, wanted.definition, run, by), reason=why)
-        answer = self._starting.start(asked, kept=wanted)
+        note = _told(reason)
+        why = f"Schedule {name}, triggered{'.' if note is None else f': {note}'}"
+        entry = self._starting.wanted(schedule.workflow, schedule.project)
+        start_request = Start(wish=_wish(schedule, entry.definition, run, by), reason=why)
+        answer = self._starting.start(start_request, to_keep=entry)
         if isinstance(answer, Refusal):
             return answer
-        noted = self._change(name, lambda found, now: scheduling.triggered(found, now, run, told))
+        noted = self._change(name, lambda current, now: scheduling.triggered(current, now, run, note))
         return Triggered(schedule=noted, workflow_id=run, created=answer)
 
     def look(self, name: str, *, has_stepped_back: bool = False) -> int:
@@ -209,10 +209,10 @@ class Schedules:
         if account is not None and account.over:
             return PutOff(why=schedule_waits(account), for_s=max(1.0, account.wait_s))
         with authored_by(schedule.created_by, account):
-            wanted = self._starting.wanted(schedule.workflow, schedule.project)
-            wish = _wish(schedule, wanted.definition, schedule.run_at(intent.tick), schedule.created_by)
-            asked = Start(wish=wish, reason=reason_of(schedule, intent.tick), within=(intent.at, intent.until))
-            answer = self._starting.start(asked, kept=wanted)
+            entry = self._starting.wanted(schedule.workflow, schedule.project)
+            wish = _wish(schedule, entry.definition, schedule.run_at(intent.tick), schedule.created_by)
+            start_request = Start(wish=wish, reason=reason_of(schedule, intent.tick), within=(intent.at, intent.until))
+            answer = self._starting.start(start_request, to_keep=entry)
         match answer:
             case Created():
                 return Begun(exists=True)

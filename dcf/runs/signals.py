@@ -96,7 +96,7 @@ class SignalSending:
         for start in range(0, len(paths), _AT_ONCE):
             page = paths[start : start + _AT_ONCE]
             states = fenced(self._store.read(workflow_id, Reads(states=with_scopes(page)))).states
-            found = {path: doc for path in page if (doc := states.get(path)) and doc.kind == "Signal"}
-            waiting |= found
-            inputs |= self._store.read(workflow_id, Reads(inputs=tuple(found))).inputs if found else {}
+            signal_tasks = {path: doc for path in page if (doc := states.get(path)) and doc.kind == "Signal"}
+            waiting |= signal_tasks
+            inputs |= self._store.read(workflow_id, Reads(inputs=tuple(signal_tasks))).inputs if signal_tasks else {}
         return signalling.longest_waiting(waiting, inputs, name)

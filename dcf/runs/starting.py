@@ -44,43 +44,43 @@ class Starting:
             return WantedDefinition(definition=document, project=project, version=document.version)
         read = read_reference(reference)
         for kept_in in dict.fromkeys((project, None)):
-            found = self._definitions.find(read, kept_in)
-            if found is not None:
-                return WantedDefinition(definition=read_definition(found), project=kept_in, version=read.version)
+            stored = self._definitions.find(read, kept_in)
+            if stored is not None:
+                return WantedDefinition(definition=read_definition(stored), project=kept_in, version=read.version)
         raise UnknownDefinition
 
     def keep(self, definition: Definition, project: str | None = None) -> Refusal | None:
         """Keep a definition that runs of a project are to be started from; refuse another of its name and version."""
         return self._definitions.keep(definition, project)
 
-    def keep_in(self, wanted: WantedDefinition, connection: Connection) -> Refusal | None:
+    def keep_in(self, entry: WantedDefinition, connection: Connection) -> Refusal | None:
         """Keep a definition in an attempt of a transaction that depends on it."""
-        return self._definitions.keep_in(wanted, connection)
+        return self._definitions.keep_in(entry, connection)
 
-    def tell(self, wanted: WantedDefinition) -> None:
+    def tell(self, entry: WantedDefinition) -> None:
         """Have a definition listed that was kept in an attempt."""
-        self._definitions.tell(wanted)
+        self._definitions.tell(entry)
 
     def start(
-        self, asked: Start, premise: Premise | None = None, *, kept: WantedDefinition | None = None
+        self, start_request: Start, premise: Premise | None = None, *, to_keep: WantedDefinition | None = None
     ) -> Created | Refusal:
         """Create a run and kick it off. Repeating the same request returns the run that exists.
 
-        If there is a premise and it does not hold, nothing is written. `kept` is its definition, if that is to be kept
-        with it, so that runs are started from it later.
+        If there is a premise and it does not hold, nothing is written. `to_keep` is the definition of the run, if it is
+        stored with the run, so that more runs are started from it later.
         """
-        wish = with_secret(asked.wish)
-        asked = replace(asked, wish=wish)
-        known = () if asked.request is None else (asked.request.key,)
+        wish = with_secret(start_request.wish)
+        start_request = replace(start_request, wish=wish)
+        known = () if start_request.request is None else (start_request.request.key,)
         reads = with_premise(Reads(open_states=(0, _ALL), whole_meta=True, run_receipts=known), premise)
 
         def decide(snapshot: Snapshot) -> Decision[Created | Refusal]:
-            return resting_on(premise, snapshot, lambda: start(snapshot, asked))
+            return resting_on(premise, snapshot, lambda: start(snapshot, start_request))
 
-        ground = None if kept is None else partial(self.keep_in, kept)
+        ground = None if to_keep is None else partial(self.keep_in, to_keep)
         committed = self._transactions.store.create(wish.workflow_id, reads, decide, wish.size, ground)
-        if kept is not None and not isinstance(committed.answer, Refusal):
-            self.tell(kept)
+        if to_keep is not None and not isinstance(committed.answer, Refusal):
+            self.tell(to_keep)
         return self._follow_ups.after_creation(wish, committed)
 
     def rerun(self, workflow_id: str, asked: Rerun, request_id: str | None = None) -> Created | Refusal:

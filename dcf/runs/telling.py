@@ -54,21 +54,21 @@ def outcome_of(entry: OutboxEntry, target: Target, now: int, recorded: Told) -> 
     if target.agent_id is None:
         return NOTHING_TOLD
     is_announcement = target.sent and entry.type != NoticeKind.LEASE_LOST
-    told = _announced(entry, target.agent_id, now).after(recorded.sent) if is_announcement else None
+    announcement = _announced(entry, target.agent_id, now).after(recorded.sent) if is_announcement else None
     sent = (Event(type="NotificationSent", state=entry.state, data=_shown(entry, target.agent_id)),)
     if not target.failed or entry.type in TO_HOLDERS:
-        return TellingOutcome(events=sent if target.sent else (), told=told)
+        return TellingOutcome(events=sent if target.sent else (), told=announcement)
     before = recorded.failed
     known = before.known if before is not None and before.epoch == entry.epoch else ()
-    news = {_reason(*one): one for one in target.failed if _is_worth_telling(one[1])}
-    news = {reason: one for reason, one in news.items() if reason not in known}
+    news = {_reason(*failure): failure for failure in target.failed if _is_worth_telling(failure[1])}
+    news = {reason: failure for reason, failure in news.items() if reason not in known}
     missed = _missed(entry, target, now, (*known, *news))
     is_lost = target.delivery.failure is Undelivered.UNKNOWN_AGENT and entry.state is not None
     is_lost = is_lost and entry.type != NoticeKind.ASKED
     return TellingOutcome(
-        events=(*(_failure(entry, *one) for one in news.values()), *(sent if target.sent else ())),
+        events=(*(_failure(entry, *failure) for failure in news.values()), *(sent if target.sent else ())),
         notices=(_loss(entry),) if is_lost and news else (),
-        told=told,
+        told=announcement,
         failed=None if before is not None and missed == replace(before, at=missed.at) else missed,
     )
 

@@ -155,22 +155,22 @@ class Transactions:
         run = self.run(workflow_id)
         with self._evaluations.of(workflow_id, paths, run.sha256) as evaluation:
             needed = reads(run)
-            wanted = self._scopes.without(workflow_id, needed)
+            reading = self._scopes.without(workflow_id, needed)
             while True:
                 guarded = partial(self._guarded, workflow_id, paths, run, needed.scopes, _risking(evaluation, decide))
                 following = partial(self._following, workflow_id, partial(ahead, run))
-                found: Committed[Any] = self.store.commit(workflow_id, wanted, guarded, following)
-                if isinstance(found.answer, _Risky):
+                committed: Committed[Any] = self.store.commit(workflow_id, reading, guarded, following)
+                if isinstance(committed.answer, _Risky):
                     evaluation.begin()
-                elif isinstance(found.answer, _Outdated):
+                elif isinstance(committed.answer, _Outdated):
                     run = self.load(workflow_id)
-                    wanted = needed = reads(run)
-                elif isinstance(found.answer, More):
-                    wanted = needs.add(wanted, found.answer)
+                    reading = needed = reads(run)
+                elif isinstance(committed.answer, More):
+                    reading = needs.add(reading, committed.answer)
                 else:
-                    if found.seen is not None:
+                    if committed.seen is not None:
                         evaluation.written()
-                    return found
+                    return committed
 
     def load(self, workflow_id: str) -> Run:
         """Read the fixed part of a run from the store."""

@@ -79,10 +79,10 @@ class WorkFinding:
 
         A call with the request id of an earlier one gets what that one was given, as long as it is still held.
         """
-        given = None if request_id is None else self.handed.find(Asker(agent_id=wish.owner, request_id=request_id))
-        if given is not None and self._is_of_project(given.workflow_id, query.project):
+        handed = None if request_id is None else self.handed.find(Asker(agent_id=wish.owner, request_id=request_id))
+        if handed is not None and self._is_of_project(handed.workflow_id, query.project):
             again = self._try(
-                FoundState(workflow_id=given.workflow_id, state=given.state), replace(wish, token=given.token)
+                FoundState(workflow_id=handed.workflow_id, state=handed.state), replace(wish, token=handed.token)
             )
             if isinstance(again, FoundWork):
                 return again

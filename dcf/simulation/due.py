@@ -60,7 +60,7 @@ class Due:
     """
 
     at: int
-    what: Literal["task", "wake", "expires", "look", "signal"]
+    kind: Literal["task", "wake", "expires", "look", "signal"]
     path: str = ""
     task: OpenTask | None = None
     answer: Answer | None = None
@@ -74,7 +74,7 @@ class _Waiting:
     task: OpenTask
     doc: StateDoc
     resource: Resource
-    asked: AskedTask | None = None
+    asked_task: AskedTask | None = None
     answer: Answer = field(default_factory=dict)
     comes_at: int | None = None
 
@@ -104,10 +104,10 @@ class OutsideTasks:
             doc = begun(limited(StateDoc(lease=Lease(epoch=now)), task, now, now), resource.waits_as, now, task.human)
             self.waiting[task.path] = _Waiting(task=task, doc=doc, resource=resource)
 
-    def expect(self, asked: AskedTask, answer: Answer, now: int) -> int | None:
+    def expect(self, asked_task: AskedTask, answer: Answer, now: int) -> int | None:
         """Note what the Task will be answered; return the time of the next look, None if nothing is ever due."""
-        waiting = self.waiting[asked.path]
-        waiting.asked, waiting.answer = asked, answer
+        waiting = self.waiting[asked_task.path]
+        waiting.asked_task, waiting.answer = asked_task, answer
         is_answered = not (answer.get("never") or answer.get("timed_out"))
         waiting.comes_at = now + round(float(answer.get("after") or 0) * SECOND) if is_answered else None
         return self._next_look(waiting)
@@ -176,8 +176,8 @@ class OutsideTasks:
         if refusal is not None:
             raise _refused(f"the answer to '{path}'", refusal)
         wish = human_tasks.conclusion_of(reply, task, doc.lease.epoch, now)
-        if not wish.failed and waiting.asked is not None:
-            refuse_misfit(waiting.asked, wish.output)
+        if not wish.failed and waiting.asked_task is not None:
+            refuse_misfit(waiting.asked_task, wish.output)
         self.history.append((CONCLUDED, path, {"answered_by": reply.by.name}))
         return wish
 
@@ -185,7 +185,7 @@ class OutsideTasks:
         producers = Producers(path, led_here(self.machine, path))
         for type_, state, data in self.history:
             producers.saw(type_, state, data, None)
-        return producers.found
+        return producers.by
 
     def _child_over(self, path: str, waiting: _Waiting, now: int) -> Conclusion:
         """Return the end of a Task whose child run was started, has ended, or could not be started.
@@ -199,12 +199,12 @@ class OutsideTasks:
             return Conclusion(state=path, epoch=link.epoch, by=children.CHILD, output=output)
         if error in _UNSTARTED:
             return children.failed(link, str(error), str(answer.get("cause") or ""))
-        asked, child = read_child_input(waiting.task.effective), children.child_id(self.run, path, link.epoch)
+        child_input, child = read_child_input(waiting.task.effective), children.child_id(self.run, path, link.epoch)
         status = RunStatus.SUCCEEDED if "output" in answer else RunStatus.FAILED
         meta: dict[str, Json] = {
-            "workflow_name": asked.reference.partition("@")[0],
+            "workflow_name": child_input.reference.partition("@")[0],
             "status": status.value,
-            "input": asked.run_input,
+            "input": child_input.run_input,
             "output": output,
             "error": error,
             "cause": answer.get("cause"),
@@ -245,8 +245,8 @@ def _timed_out(path: str, doc: StateDoc, now: int) -> Conclusion:
 def _called_back(path: str, waiting: _Waiting) -> Conclusion:
     """Return the end that a callback gives a Task; what an agent said that handed the token out is no output."""
     answer = waiting.answer
-    if "output" in answer and waiting.asked is not None:
-        refuse_misfit(waiting.asked, answer["output"])
+    if "output" in answer and waiting.asked_task is not None:
+        refuse_misfit(waiting.asked_task, answer["output"])
     return Conclusion(
         state=path,
         epoch=waiting.doc.lease.epoch,
@@ -278,18 +278,18 @@ def _reply(path: str, waiting: _Waiting) -> HumanAnswer:
 
 def _first_asked(waiting: _Waiting) -> Answerer:
     """Return the first person that the task asks now and that may answer, or a member of the first group."""
-    asked, task = waiting.doc.asked, waiting.task.human
-    assert asked is not None, "it waits for a person"
+    asking, task = waiting.doc.asked, waiting.task.human
+    assert asking is not None, "it waits for a person"
     assert task is not None, "the engine read what is asked"
-    person = next((name for name in asked.to.people if name not in task.not_by), None)
+    person = next((name for name in asking.to.people if name not in task.not_by), None)
     if person is not None:
         return Answerer(name=person)
-    return Answerer(name="somebody", groups=_groups(next(iter(asked.to.groups), None)))
+    return Answerer(name="somebody", groups=_groups(next(iter(asking.to.groups), None)))
 
 
 def _groups(group: Json) -> frozenset[str]:
     return frozenset() if group is None else frozenset({str(group)})
 
 
-def _refused(what: str, refusal: Refusal) -> InvalidArgument:
-    return InvalidArgument(f"A run would refuse {what} ({refusal.code}): {refusal.message}", refusal.hint)
+def _refused(subject: str, refusal: Refusal) -> InvalidArgument:
+    return InvalidArgument(f"A run would refuse {subject} ({refusal.code}): {refusal.message}", refusal.hint)

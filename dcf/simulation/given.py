@@ -60,7 +60,7 @@ class Answers:
     def take(self, task: AskedTask) -> Answer:
         """Return the next answer of a Task to its input.
 
-        Without answers, an agent's Task returns its input, and one that waits for something outside waits.
+        Without answers, an agent's Task returns its input. A Task for something outside waits.
         """
         name, given = task.name, task.given
         answers = self._left.get(name, [])

@@ -50,7 +50,7 @@ from dcf.values.records import record
 MAX_CALLS: Final = 100_000
 DEFAULT_TIMEOUT_S: Final = 99_999_999
 AGENT: Final = "test"
-"""Who completes the tasks of agents in a simulation."""
+"""The agent that completes the tasks of agents in a simulation."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 START: Final = 1_767_225_600 * SECOND
@@ -78,7 +78,7 @@ class _SimulatedScope:
 
 @dataclass(slots=True, kw_only=True)
 class Simulation:
-    """A run that goes on in memory."""
+    """A run in memory."""
 
     machine: Machine
     context: Mapping[str, Json]
@@ -108,10 +108,10 @@ class Simulation:
         self.trace = Trace(machine=self.machine)
 
     def run(self, run_input: Json) -> Played:
-        """Carry the run out, to its end or until nothing is due any more."""
+        """Execute the run to its end, or until nothing more is due."""
         limit = self.machine.timeout_s
         deadline = None if limit is None else self.now + limit * SECOND
-        self.due += [Due(at=self.now + round(sent.after * SECOND), what="signal", signal=sent) for sent in self.sent]
+        self.due += [Due(at=self.now + round(sent.after * SECOND), kind="signal", signal=sent) for sent in self.sent]
         self._apply(engine.start(self.machine, run_input, self.context, self._clock()))
         self._follow_up()
         while self.end is None:
@@ -136,7 +136,7 @@ class Simulation:
     def _let_pass(self, until: int) -> None:
         if until > _END_OF_TIME:
             raise InvalidArgument(
-                "The run goes on after the year 9999.", "Make its Waits and retries shorter or fewer."
+                "The run continues after the year 9999.", "Make its Waits and retries shorter or fewer."
             )
         self.now = max(self.now, until)
 
@@ -145,7 +145,7 @@ class Simulation:
             return None
         if self.schedule is not None:
             # Any open task may answer next; timers keep their order, since time does not run backwards.
-            ready = [event for event in self.due if event.what == "task"] or [min(self.due, key=_time)]
+            ready = [event for event in self.due if event.kind == "task"] or [min(self.due, key=_time)]
             event = self.schedule.choice(ready)
         else:
             event = min(self.due, key=_time)
@@ -155,7 +155,7 @@ class Simulation:
     def _happen(self, event: Due) -> None:
         if event.signal is not None:
             self._conclude(self.outside.receive(event.signal, self.now))
-        elif event.what == "look":
+        elif event.kind == "look":
             self._next_look(event.path, self.outside.look(event.path, self.now))
         elif event.task is None:
             self._call(engine.wake, event.path)
@@ -166,16 +166,16 @@ class Simulation:
 
     def _await(self, task: OpenTask) -> None:
         """Let a task wait for what comes from outside, once an agent has handed its token out, if one is to."""
-        asked = self._asked(task)
-        failure = self.hand_out(asked) if self.hand_out is not None and task.waits_as is None else None
+        asked_task = self._asked_task(task)
+        failure = self.hand_out(asked_task) if self.hand_out is not None and task.waits_as is None else None
         if failure is not None:
             self._call(engine.fail, task.path, failure.get("error"), failure.get("cause"))
             return
-        self._next_look(task.path, self.outside.expect(asked, self.answer(asked), self.now))
+        self._next_look(task.path, self.outside.expect(asked_task, self.answer(asked_task), self.now))
 
     def _next_look(self, path: str, due: Conclusion | int | None) -> None:
         if isinstance(due, int):
-            self.due.append(Due(at=due, what="look", path=path))
+            self.due.append(Due(at=due, kind="look", path=path))
         else:
             self._conclude(due)
 
@@ -190,7 +190,7 @@ class Simulation:
 
     def _settle(self, event: Due, task: OpenTask) -> None:
         """Take the answer of an agent's task."""
-        answer = self.answer(self._asked(task)) if event.answer is None else event.answer
+        answer = self.answer(self._asked_task(task)) if event.answer is None else event.answer
         if event.answer is None and answer.get("after"):
             self._delay(task, answer)
         elif event.answer is None and (answer.get("timed_out") or answer.get("never")):
@@ -204,7 +204,7 @@ class Simulation:
     def _call(self, function: Callable[..., Advance], path: str, *arguments: Json) -> None:
         self.calls += 1
         if self.calls > MAX_CALLS:
-            raise InvalidArgument(f"The run goes on after {MAX_CALLS} steps.", "Let its loops end sooner.")
+            raise InvalidArgument(f"The run continues after {MAX_CALLS} steps.", "Let its loops end sooner.")
         visits = {owner: self.visits[owner] for owner in ancestors(path)}
         if path in self.visits:
             visits[path] = self.visits[path]
@@ -236,7 +236,7 @@ class Simulation:
             case OpenWait() | Paused():
                 self.visits[step.path] = step.entry
                 at = step.until if isinstance(step, OpenWait) else self.now
-                self.due.append(Due(at=at, what="wake", path=step.path))
+                self.due.append(Due(at=at, kind="wake", path=step.path))
             case OpenScope():
                 self.visits[step.path] = step
                 self.scopes[step.path] = _SimulatedScope()
@@ -294,7 +294,7 @@ class Simulation:
         return self.end is None and scope is not None and self.scopes.get(owner) is scope
 
     def _enter_task(self, task: OpenTask) -> None:
-        """Open a task; one that waits and is tried again is entered again, in the same visit."""
+        """Open a task. A waiting task that is retried is entered again in the same visit."""
         if task.path not in self.again:
             self.begun[task.path] = (self.calls, 0)
         self.again.discard(task.path)
@@ -303,7 +303,7 @@ class Simulation:
     def _open_task(self, task: OpenTask, at: int) -> None:
         self.visits[task.path] = task.entry
         self.outside.begin(task, at)
-        self.due.append(Due(at=at, what="task", path=task.path, task=task))
+        self.due.append(Due(at=at, kind="task", path=task.path, task=task))
 
     def _try_again(self, step: Retried) -> None:
         self.visits[step.path] = step.entry
@@ -312,7 +312,7 @@ class Simulation:
             self._open_task(step.task, step.not_before)
         else:
             self.again |= {step.path} if step.task is not None else set()
-            self.due.append(Due(at=step.not_before, what="wake", path=step.path))
+            self.due.append(Due(at=step.not_before, kind="wake", path=step.path))
 
     def _leave(self, path: str) -> None:
         if path not in self.visits:
@@ -349,13 +349,13 @@ class Simulation:
 
     def _supply(self, step: NeedItems) -> None:
         try:
-            found = bring(step, GivenFiles(texts=self.files, modified=START // SECOND))
+            items = bring(step, GivenFiles(texts=self.files, modified=START // SECOND))
         except StateError as error:
             self._call(engine.fail, step.path, error.error, error.cause)
             return
-        self._call(engine.supply_items, step.path, found)
+        self._call(engine.supply_items, step.path, items)
 
-    def _asked(self, task: OpenTask) -> AskedTask:
+    def _asked_task(self, task: OpenTask) -> AskedTask:
         name, state = self.trace.name(task.path), self.outside.task(task.path)
         self.task_calls.append({"state": name, "path": task.path, "input": task.effective})
         visit, attempts = self.begun[task.path]
@@ -380,14 +380,14 @@ class Simulation:
             self._let_expire(task, {"never": True})
         else:
             at = self.now + round(answer["after"] * SECOND)
-            self.due.append(Due(at=at, what="expires", path=task.path, task=task, answer=answer))
+            self.due.append(Due(at=at, kind="expires", path=task.path, task=task, answer=answer))
 
     def _let_expire(self, task: OpenTask, answer: Answer) -> None:
         timeout, heartbeat = task.timeout_s or DEFAULT_TIMEOUT_S, task.heartbeat_s or DEFAULT_TIMEOUT_S
         error = HEARTBEAT if heartbeat < timeout else TIMEOUT
         failure = {"error": answer.get("error", error), "cause": answer.get("cause")}
         at = self.now + min(timeout, heartbeat) * SECOND
-        self.due.append(Due(at=at, what="expires", path=task.path, task=task, answer=failure))
+        self.due.append(Due(at=at, kind="expires", path=task.path, task=task, answer=failure))
 
 
 def _time(event: Due) -> int:

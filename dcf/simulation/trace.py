@@ -70,7 +70,7 @@ class Trace:
 
     def _tell(self, event: str, path: str, **data: Json) -> None:
         if len(self.events) >= MAX_EVENTS:
-            raise InvalidArgument(f"The run goes on after {MAX_EVENTS} entries of its trace.")
+            raise InvalidArgument(f"The run continues after {MAX_EVENTS} entries of its trace.")
         name, kind = self._known(path)
         self.events.append({"event": event, "state": name, "path": path, "type": kind, **data})
 

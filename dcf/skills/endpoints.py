@@ -108,7 +108,9 @@ def _real(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     """Return the IPv4 address in a compatible one (::/96) or a translated one (::ffff:0:0:0/96)."""
-    return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF) if any(address in one for one in _EMBEDDING) else None
+    return (
+        ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF) if any(address in network for network in _EMBEDDING) else None
+    )
 
 
 def _translated(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

@@ -1,8 +1,8 @@
-"""Bytes of artifacts that API keys hold: counted before they are kept, and given back if they are not.
+"""Bytes of artifacts that API keys hold: counted before they are stored, and released if they are not.
 
-What is counted is noted as arriving, under the name that its sender drew, in the same script. So a packet that is sent
-again counts or gives back once. What a process leaves when it dies before its record stands is found by the next put
-of the key: after a minute the records of the run say whether they name that sender. Decides nothing.
+The script that counts bytes also notes them as arriving, under the name that their sender drew. So a packet that is
+sent again counts or releases once. A process may end before it writes its record. The next put of the key finds those
+bytes: after a minute the records of the run say whether they name that sender. Makes no decisions.
 """
 
 from typing import Final
@@ -53,7 +53,7 @@ end
 return #found
 """
 )
-"""Gives back what did not arrive: neither an artifact nor an upload of the run names its sender."""
+"""Releases bytes that did not arrive: neither an artifact nor an upload of the run names its sender."""
 
 _RESERVE: Final = (
     LOOK
@@ -86,7 +86,7 @@ redis.call('HINCRBY', held, '', size)
 return {}
 """
 )
-"""Counts bytes of artifacts of a run, if the key may hold them. Runs that are gone are given back before a refusal."""
+"""Counts bytes of artifacts of a run, if the key may hold them. The bytes of deleted runs are released before a refusal."""
 
 _GIVE_BACK: Final = (
     _TAKE_BACK
@@ -95,7 +95,7 @@ if redis.call('ZREM', KEYS[2], ARGV[2]) == 1 then take_back(KEYS[1], ARGV[1], to
 return 1
 """
 )
-"""Gives back bytes that were counted and not kept."""
+"""Releases bytes that were counted and not stored."""
 
 
 def reserve(connections: Connections, prefix: str, wish: ArtifactPut, account: Account) -> Refusal | None:
@@ -103,13 +103,13 @@ def reserve(connections: Connections, prefix: str, wish: ArtifactPut, account: A
     keyed = _keys_of(account)
     settled: Command = ("EVAL", _SETTLE, *keyed, _DATA_BEFORE, _DATA_AFTER, _ARRIVES_WITHIN_S)
     most = account.quotas.artifact_bytes
-    given = (prefix, _name(prefix, wish), wish.part.size, most, _META_BEFORE, _META_AFTER)
-    _, reply = ask(connections, settled, ("EVAL", _RESERVE, *keyed, *given))
+    arguments = (prefix, _name(prefix, wish), wish.part.size, most, _META_BEFORE, _META_AFTER)
+    _, reply = ask(connections, settled, ("EVAL", _RESERVE, *keyed, *arguments))
     return refusal_in(reply)
 
 
 def give_back(connections: Connections, prefix: str, wish: ArtifactPut, account: Account) -> None:
-    """Give back the bytes of a put that kept none."""
+    """Release the bytes of a put that stored no artifact."""
     connections.send(("EVAL", _GIVE_BACK, *_keys_of(account), prefix, _name(prefix, wish), wish.part.size))
 
 

@@ -218,7 +218,7 @@ class ArtifactStore:
         return None if account is None else artifact_quotas.reserve(self._connections, prefix, wish, account)
 
     def give_back(self, prefix: str, wish: ArtifactPut) -> None:
-        """Give back the bytes of a put that kept none; what is not given back now, a later put of the key finds."""
+        """Release the bytes of a put that stored no artifact. If that fails, a later put of the key releases them."""
         account = current_account()
         if account is None:
             return

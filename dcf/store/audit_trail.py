@@ -59,7 +59,7 @@ return id
 
 Kind: TypeAlias = Literal["change", "refusal", "login", "read"]
 _KINDS: Final[Mapping[str, Kind]] = {"login": "login", "refusal": "refusal", "read": "read"}
-"""Kinds of entries that name theirs; a change names none."""
+"""Kinds that an entry names in a field; the entry of a change does not have that field."""
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ A document is kept for a while after it was last started, counted as a document 
 version is, the document says itself (`version`); a version that is kept stands for one document. A document without a
 version is found by its hash, and by its name as long as it is the newest.
 
-What depends on a kept document has it kept in each of its attempts, over the connection that commits (`keep_in`): no
+A transaction that depends on a document stores it in each attempt, over the connection that commits (`keep_in`): no
 process knows from earlier that it is there, since a power loss or a failover may have taken it.
 
 Each script is atomic. Decides nothing about runs.
@@ -37,7 +37,7 @@ KEPT_S: Final = 90 * 24 * 3600
 """Seconds that a definition is kept after it was last started."""
 
 _LISTED_S: Final = 3600.0
-"""Seconds for which a process does not list once more what it has listed, unless it was written anew."""
+"""Seconds for which a process does not list a document again, unless the document was rewritten."""
 
 _MOST_LISTED: Final = 256
 _NEWEST: Final = "newest"
@@ -85,7 +85,7 @@ return {}
 )
 """Keeps a document, unless its name and version stand for another one or the key holds too much.
 
-Without its text it is kept as long anew, if it is there.
+Without its text, the script only extends the life of an existing document.
 """
 
 _KEEP_HELD: Final = """
@@ -160,38 +160,38 @@ class KeptDefinitions:
 
     def keep(self, definition: Definition, project: str | None = None) -> Refusal | None:
         """Keep a definition; refuse another document of the same name and version, or one document too many."""
-        wanted = WantedDefinition(definition=definition, project=project, version=definition.version)
+        entry = WantedDefinition(definition=definition, project=project, version=definition.version)
 
         def once(connection: Connection) -> Refusal | None:
-            refusal = self.keep_in(wanted, connection)
-            self._attempts.confirm(connection, companion_keys.barrier(wanted.key))
+            refusal = self.keep_in(entry, connection)
+            self._attempts.confirm(connection, companion_keys.barrier(entry.key))
             return refusal
 
         refusal = self._attempts.until_done(once)
         if refusal is None:
-            self.tell(wanted)
+            self.tell(entry)
         return refusal
 
-    def keep_in(self, wanted: WantedDefinition, connection: Connection) -> Refusal | None:
+    def keep_in(self, entry: WantedDefinition, connection: Connection) -> Refusal | None:
         """Keep a definition in an attempt of a transaction that depends on it; refuse as `keep` does.
 
         Its text is only sent if it is not there. On a single server the attempt confirms what was written.
         """
-        reply = self._sent(wanted, self._keeping(wanted), connection)
+        reply = self._sent(entry, self._keeping(entry), connection)
         if reply and reply[0] == _ABSENT:
-            self._listed.pop(wanted.key, None)
-            reply = self._written(wanted, connection)
-        return reply if isinstance(reply, Refusal) else _refusal(wanted.definition, reply)
+            self._listed.pop(entry.key, None)
+            reply = self._written(entry, connection)
+        return reply if isinstance(reply, Refusal) else _refusal(entry.definition, reply)
 
-    def tell(self, wanted: WantedDefinition) -> None:
+    def tell(self, entry: WantedDefinition) -> None:
         """Have a definition listed that is kept now."""
         now = time.monotonic()
-        if self._listed.get(wanted.key, 0.0) > now:
+        if self._listed.get(entry.key, 0.0) > now:
             return
         if len(self._listed) >= _MOST_LISTED:
             self._listed.clear()
-        self._after_keeping(wanted.definition, wanted.project)
-        self._listed[wanted.key] = now + _LISTED_S
+        self._after_keeping(entry.definition, entry.project)
+        self._listed[entry.key] = now + _LISTED_S
 
     def find(self, reference: Reference, project: str | None = None) -> Json | None:
         """Return the document that is kept in this project, or None if none is."""
@@ -203,39 +203,39 @@ class KeptDefinitions:
         (reply,) = self._attempts.surely(((*command, beginning, KEPT_S),), companion_keys.barrier(beginning))
         return load(reply[0]) if reply else None
 
-    def _written(self, wanted: WantedDefinition, connection: Connection) -> Reply | Refusal:
-        """Write a document that is not there. On a cluster it is counted before, and what became of it after."""
-        text, kept = dump(wanted.definition.identity), wanted.key
+    def _written(self, entry: WantedDefinition, connection: Connection) -> Reply | Refusal:
+        """Write a document that is not there. On a cluster its size is counted before the write, and settled after it."""
+        text, key = dump(entry.definition.identity), entry.key
         if self._connections.shards == 1:
-            return self._sent(wanted, self._keeping(wanted, text), connection)
-        was, account, mark = owned(self._connections, kept), current_account(), new_mark()
+            return self._sent(entry, self._keeping(entry, text), connection)
+        was, account, mark = owned(self._connections, key), current_account(), new_mark()
         owner = _owner() if was is None else was.owner
-        counted = CountedDocument(key=kept, owner=owner, size=len(text.encode()), life_s=KEPT_S)
+        counted = CountedDocument(key=key, owner=owner, size=len(text.encode()), life_s=KEPT_S)
         refusal = hold(self._connections, counted, account if was is None else None, mark)
         if refusal is not None:
             return refusal
-        reply = self._sent(wanted, self._keeping(wanted, text, owner, mark), connection)
-        settle(self._connections, kept, owner, None if reply and was is None else counted.size, mark)
+        reply = self._sent(entry, self._keeping(entry, text, owner, mark), connection)
+        settle(self._connections, key, owner, None if reply and was is None else counted.size, mark)
         return reply
 
-    def _sent(self, wanted: WantedDefinition, command: Command, connection: Connection) -> Reply:
+    def _sent(self, entry: WantedDefinition, command: Command, connection: Connection) -> Reply:
         """Send a script over the attempt's connection; on a cluster to the server of the definitions, and confirmed."""
         if self._connections.shards == 1:
             (reply,) = all_checked(exchange(connection, [command]))
         else:
-            (reply,) = self._attempts.surely((command,), companion_keys.barrier(wanted.key))
+            (reply,) = self._attempts.surely((command,), companion_keys.barrier(entry.key))
         return reply
 
-    def _keeping(self, wanted: WantedDefinition, text: str = "", owner: str | None = None, mark: str = "") -> Command:
-        """Return the script that keeps a document; without its text, one that is there."""
-        kept, account, shards = wanted.key, current_account(), self._connections.shards
-        keyed = (3, kept, wanted.names, companion_keys.register(kept, shards))
-        said = (wanted.definition.sha256, wanted.version or "", text, KEPT_S, owner or _owner())
-        beginning = KeyText(keys.definition("", wanted.project))
+    def _keeping(self, entry: WantedDefinition, text: str = "", owner: str | None = None, mark: str = "") -> Command:
+        """Return the script that keeps a document. Without its text the document must exist."""
+        key, account, shards = entry.key, current_account(), self._connections.shards
+        keyed = (3, key, entry.names, companion_keys.register(key, shards))
+        arguments = (entry.definition.sha256, entry.version or "", text, KEPT_S, owner or _owner())
+        beginning = KeyText(keys.definition("", entry.project))
         if shards > 1:
-            return ("EVAL", _KEEP_HELD, *keyed, *said, mark, beginning, kept)
+            return ("EVAL", _KEEP_HELD, *keyed, *arguments, mark, beginning, key)
         most = (NO_QUOTA, NO_QUOTA) if account is None else (account.quotas.documents, account.quotas.stored_bytes)
-        return ("EVAL", _KEEP, *keyed, *said, *most, beginning, keys.quota(""), keys.quota("", "docs"))
+        return ("EVAL", _KEEP, *keyed, *arguments, *most, beginning, keys.quota(""), keys.quota("", "docs"))
 
 
 def _owner() -> str:

@@ -32,7 +32,7 @@ class Gauges:
 
     runs: dict[str, int]
     stuck: int
-    held: int
+    on_hold: int
     live: int
     agents: int
     clock_late_s: float
@@ -59,13 +59,13 @@ class GaugeReader:
         )  # fmt: skip
         clock, looked_at, agents, *rest = found
         now, lists = micros(clock), rest[len(sizes) :]
-        stuck, held, live, *by_status = (sum(rest[first : first + shards]) for first in range(0, len(sizes), shards))
+        stuck, on_hold, live, *by_status = (sum(rest[first : first + shards]) for first in range(0, len(sizes), shards))
         first = [float(entries[1]) for entries in lists if entries]
         named = [name.decode() for entries in lists for name in entries[::2]]
         return Gauges(
             runs=dict(zip((status.value for status in RunStatus), by_status, strict=True)),
             stuck=stuck,
-            held=held,
+            on_hold=on_hold,
             live=live,
             agents=agents,
             clock_late_s=max(0.0, now - min(first, default=now)) / SECOND,

@@ -64,7 +64,7 @@ class HandedOut:
         workflow_id, state, token, *more = load(text)
         return Handed(workflow_id=workflow_id, state=state, token=token, message_id=more[0] if more else None)
 
-    def note(self, asker: Asker, given: Handed) -> None:
-        """Note what a call is about to be given."""
-        text = dump([given.workflow_id, given.state, given.token, given.message_id])
+    def note(self, asker: Asker, handed: Handed) -> None:
+        """Note the work that a call is about to return."""
+        text = dump([handed.workflow_id, handed.state, handed.token, handed.message_id])
         self._connections.send(("SET", asker.key, text, "EX", _KEPT_S))

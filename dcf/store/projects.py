@@ -1,8 +1,8 @@
 """Projects in Redis: a document each, written together with the indexes that name it, by compare-and-set.
 
-The first packet has WATCH, TIME and the reads, the second MULTI, the document, the index entries and EXEC. Which
-project a run belongs to stands in the run's meta document, and never changes. A project counts for the key that created
-it: before it is written as the larger of the old and the new document, and afterwards as it is. Decides nothing.
+The first packet has WATCH, TIME and the reads, the second MULTI, the document, the index entries and EXEC. The
+project of a run is recorded in the run's meta document, and never changes. A project counts for the key that created
+it: before it is written as the larger of the old and the new document, and afterwards as it is. Makes no decisions.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -169,12 +169,12 @@ def used_command(project_id: str, at: int) -> Command:
     return ("ZADD", PROJECTS, "XX", "GT", at, project_id)
 
 
-def _counted(wanted: Project) -> CountedDocument:
+def _counted(project_record: Project) -> CountedDocument:
     """Return what a project counts as, and for which key; what the local user created is counted for that one."""
-    by = wanted.created_by
+    by = project_record.created_by
     owner = by.removeprefix(KEY_CALLER) if by.startswith(KEY_CALLER) else LOCAL
-    size = len(dump(write_project(wanted)).encode())
-    return CountedDocument(key=project(wanted.project_id), owner=owner, size=size, life_s=0)
+    size = len(dump(write_project(project_record)).encode())
+    return CountedDocument(key=project(project_record.project_id), owner=owner, size=size, life_s=0)
 
 
 def _read(connection: Connection, project_id: str, places: Sequence[ProjectPlace], author: str) -> ProjectFound:

@@ -171,7 +171,7 @@ redis.call('ZREM', KEYS[3], ARGV[1])
 return 1
 """
 )
-"""Gives back what is held of a run that is gone, its place among the live ones too."""
+"""Releases the counts of a deleted run, also its place among the live runs."""
 
 RESERVE_RUN: Final = (
     LOOK

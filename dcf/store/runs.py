@@ -137,8 +137,8 @@ class RunStore:
     ) -> Committed[Answer | Refusal]:
         """Like `commit`, for a run that is to be created; `size` is asked for the bytes of its workflow and its input.
 
-        Refuse a run beyond the quotas of the caller's key, in the packet that reads whether the run is there. What its
-        `ground` refuses is the answer too.
+        Refuse a run beyond the quotas of the caller's key, in the packet that reads whether the run is there. A refusal
+        of `ground` is the answer too.
         """
         account = current_account()
         if account is None and ground is None:

@@ -101,13 +101,13 @@ class ScheduleStore:
 
         def once(connection: Connection) -> Answer:
             refusal = None if ground is None else ground(connection)
-            found = replace(_read(connection, name, runs, author), refusal=refusal)
-            found = found if self._clock is None else replace(found, now=self._clock(found.now))
-            change = self._attempts.result_of(connection, barrier, lambda: decide(found))
+            current = replace(_read(connection, name, runs, author), refusal=refusal)
+            current = current if self._clock is None else replace(current, now=self._clock(current.now))
+            change = self._attempts.result_of(connection, barrier, lambda: decide(current))
             if change.is_changed:
                 if self._before_commit is not None:
                     self._before_commit()
-                commit(connection, _commands(name, found.schedule, change, found.now))
+                commit(connection, _commands(name, current.schedule, change, current.now))
                 self._attempts.confirm(connection, barrier)
             else:
                 self._attempts.let_go(connection, barrier)

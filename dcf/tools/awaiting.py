@@ -183,14 +183,14 @@ def _nobody(_: bool) -> None:
 
 
 async def _given_before(app: Application, args: AwaitWorkflowEvent, acknowledged: str | None) -> WorkflowEvent | None:
-    """Return the work that an earlier call with the same id was given, if it is still held with the token of then."""
+    """Return the work that an earlier call with the same id got, if its lease still has the same token."""
     asker = _asker(args)
-    given = None if asker is None else await anyio.to_thread.run_sync(app.work.handed.find, asker)
-    if given is None or _has_arrived(given, acknowledged):
+    handed = None if asker is None else await anyio.to_thread.run_sync(app.work.handed.find, asker)
+    if handed is None or _has_arrived(handed, acknowledged):
         return None
-    if await _is_elsewhere(app, {"workflow_id": given.workflow_id}):
+    if await _is_elsewhere(app, {"workflow_id": handed.workflow_id}):
         return None
-    work = await _take(app, args, given, unless_signed=args.request_id is None)
+    work = await _take(app, args, handed, unless_signed=args.request_id is None)
     if work is None or _AT_LIMIT in work:
         return None
     was_there = None
@@ -201,69 +201,69 @@ async def _given_before(app: Application, args: AwaitWorkflowEvent, acknowledged
         agent_id=args.agent_id,
         acknowledged=was_there,
         repeated=True,
-        event={"type": "workflow_event", "workflow_id": given.workflow_id, "target_state": given.state},
+        event={"type": "workflow_event", "workflow_id": handed.workflow_id, "target_state": handed.state},
         work=work,
         next=steps_of(work, args.agent_id),
     )
 
 
-def _has_arrived(given: Handed, acknowledged: str | None) -> bool:
-    """Return True if the caller acknowledges the very event by which it was given work: it has the answer."""
-    return acknowledged is not None and given.message_id == acknowledged
+def _has_arrived(handed: Handed, acknowledged: str | None) -> bool:
+    """Return True if the caller acknowledges the very event that brought its work: it has the answer."""
+    return acknowledged is not None and handed.message_id == acknowledged
 
 
 async def _leased(app: Application, args: AwaitWorkflowEvent, message: Message) -> dict[str, Json] | None:
-    """Lease the state of an event and return its work; None if somebody else has it, or it is not ready any more."""
+    """Lease the state of an event and return its work; None if another agent has it, or it is no longer ready."""
     asker, event = _asker(args), message.event
-    given = Handed(
+    handed = Handed(
         workflow_id=event["workflow_id"],
         state=event["target_state"],
         token=args.lease_token or new_token(),
         message_id=message.message_id,
     )
     if asker is not None:
-        await anyio.to_thread.run_sync(app.work.handed.note, asker, given)
+        await anyio.to_thread.run_sync(app.work.handed.note, asker, handed)
     try:
-        found = await _take(app, args, given)
+        work = await _take(app, args, handed)
         await anyio.lowlevel.checkpoint_if_cancelled()
-    except anyio.get_cancelled_exc_class():  # nobody hears of the lease
+    except anyio.get_cancelled_exc_class():  # no caller gets the lease
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(partial(_give_back, app, given))
+            await anyio.to_thread.run_sync(partial(_give_back, app, handed))
         raise
-    return found
+    return work
 
 
 async def _take(
-    app: Application, args: AwaitWorkflowEvent, given: Handed, *, unless_signed: bool = False
+    app: Application, args: AwaitWorkflowEvent, handed: Handed, *, unless_signed: bool = False
 ) -> dict[str, Json] | None:
     """Lease a state with the token that was noted for it, which also finds a lease that was granted before.
 
     `unless_signed`: return None if there was a sign of its holder, which now asks for more.
     """
-    return await anyio.to_thread.run_sync(partial(_work_of, app, args, given, unless_signed=unless_signed))
+    return await anyio.to_thread.run_sync(partial(_work_of, app, args, handed, unless_signed=unless_signed))
 
 
 def _work_of(
-    app: Application, args: AwaitWorkflowEvent, given: Handed, *, unless_signed: bool
+    app: Application, args: AwaitWorkflowEvent, handed: Handed, *, unless_signed: bool
 ) -> dict[str, Json] | None:
     """Lease a state and return its work, which may have to be read: not on the event loop."""
     request = lease.Acquire(
-        state=given.state,
+        state=handed.state,
         owner=args.agent_id,
-        token=given.token,
+        token=handed.token,
         ttl_s=args.lease_ttl_s,
         first_term_s=first_term_of(args.lease_ttl_s),
         takes_back=False,  # the event may be one from before, and another process of this agent may be mending it
     )
     try:
-        found = app.control_plane.acquire(given.workflow_id, request)
+        leased = app.control_plane.acquire(handed.workflow_id, request)
     except NotFound:  # the run was deleted meanwhile
         return None
-    if isinstance(found, Refusal):
-        return {_AT_LIMIT: found.message} if found.code == "work_limit_reached" else None
-    if unless_signed and not found.doc.lease.awaits_sign:
+    if isinstance(leased, Refusal):
+        return {_AT_LIMIT: leased.message} if leased.code == "work_limit_reached" else None
+    if unless_signed and not leased.doc.lease.awaits_sign:
         return None
-    return work_shown(app, given.workflow_id, found, whole_input=args.whole_input)
+    return work_shown(app, handed.workflow_id, leased, whole_input=args.whole_input)
 
 
 def _give_back(app: Application, given: Handed) -> None:
@@ -274,7 +274,7 @@ def _give_back(app: Application, given: Handed) -> None:
 
 
 def _asker(args: AwaitWorkflowEvent) -> Asker | None:
-    """Return by what a repetition of this call is known; None if it leases nothing, or finds its lease by a token."""
+    """Return the key of a repetition of this call; None for a call without a lease, or with a token that finds it."""
     if not args.lease or (args.request_id is None and args.lease_token is not None):
         return None
     return Asker(agent_id=args.agent_id, request_id=args.request_id, caller=current_caller().name)

@@ -211,11 +211,11 @@ def _run_recorded(spec: ToolSpec, application: Application, checked: Arguments) 
     return answer
 
 
-def _about(spec: ToolSpec, told: Arguments | Answer) -> dict[str, str]:
+def _about(spec: ToolSpec, source: Arguments | Answer) -> dict[str, str]:
     """Return the fields of arguments or an answer that name what was changed; a whole document is no name."""
-    named = ((name, getattr(told, name, None)) for name in spec.audit)
-    found = {name: value for name, value in named if not isinstance(value, Mapping | BaseModel)}
-    return {name: printable(str(value)[:_LONGEST_SUBJECT]) for name, value in found.items() if value}
+    named = ((name, getattr(source, name, None)) for name in spec.audit)
+    fields = {name: value for name, value in named if not isinstance(value, Mapping | BaseModel)}
+    return {name: printable(str(value)[:_LONGEST_SUBJECT]) for name, value in fields.items() if value}
 
 
 def _authorize(spec: ToolSpec, caller: Caller) -> None:

@@ -139,7 +139,7 @@ _OVERLAP: Final = 3
 class HeadLines:
     """The bytes of a request up to the end of its headers, looked through as they arrive.
 
-    h11 takes a line that ends with LF alone, and one that goes on in the next; a proxy before it may not.
+    h11 accepts a line that ends with LF alone, and a line that continues in the next line. A proxy may reject both.
     """
 
     _seen: bytearray = field(default_factory=bytearray)

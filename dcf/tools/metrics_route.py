@@ -105,8 +105,8 @@ class _MetricsEndpoint(HttpEndpoint):
         return _page(await anyio.to_thread.run_sync(self.read))
 
 
-def _page(found: Iterable[MetricValues]) -> Response:
-    text = "\n".join([*(line for one in found for line in one.lines()), ""])
+def _page(metrics: Iterable[MetricValues]) -> Response:
+    text = "\n".join([*(line for metric in metrics for line in metric.lines()), ""])
     return Response(text, media_type=_TYPE, headers={"Cache-Control": "no-store"})
 
 
@@ -119,7 +119,7 @@ def _by_name(family: Family, counts: Mapping[str, int]) -> MetricValues:
 
 
 def _values_of(found: Gauges) -> list[MetricValues]:
-    single: dict[Family, float] = {STUCK: found.stuck, HELD: found.held, LIVE: found.live, AGENTS: found.agents}
+    single: dict[Family, float] = {STUCK: found.stuck, HELD: found.on_hold, LIVE: found.live, AGENTS: found.agents}
     single |= {LATE: found.clock_late_s, OWED: found.outbox_age_s}
     single |= {} if found.clock_looked_s is None else {LOOKED: found.clock_looked_s}
     several = [_single(UP, 1), _by_name(RUNS, found.runs), _by_name(OPEN, found.open_states)]

@@ -204,7 +204,7 @@ def finalize_workflow(app: Application, args: FinalizeWorkflow) -> WorkflowFinal
         status="finalized",
         workflow_id=args.workflow_id,
         summary=_summary(audit),
-        agents=[one.as_json() for one in closed.agents],
+        agents=[agent.as_json() for agent in closed.agents],
         warnings=list(closed.warnings),
         audit=audit,
     )

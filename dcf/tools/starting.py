@@ -100,20 +100,20 @@ def start_run(app: Application, args: StartRun) -> RunStarted:
     wish_for = _reader(app, args)
     given = _given(app, args)
     document = None if given is None else read_given(given)
-    wanted = app.starting.wanted(str(args.definition), args.project, document)
-    definition = wanted.definition
+    entry = app.starting.wanted(str(args.definition), args.project, document)
+    definition = entry.definition
     workflow_id = args.workflow_id or id_for(definition, args.request_id, whose_requests())
     wish = wish_for(definition, workflow_id)
     request = None if args.request_id is None else request_to_start(wish, args.request_id)
-    asked = Start(wish=wish, request=request, reason=args.reason, bound_to=bound_to())
-    answer = app.starting.start(asked, kept=wanted if document is None or args.keep else None)
+    start_request = Start(wish=wish, request=request, reason=args.reason, bound_to=bound_to())
+    answer = app.starting.start(start_request, to_keep=entry if document is None or args.keep else None)
     if isinstance(answer, Refusal):
         return refused(RunStarted, answer, workflow_id=workflow_id)
     if answer.existed:
         require_planner(app, workflow_id)
     chosen = None if args.workflow_id is not None else workflow_id
-    told = defaulted(given, definition, wish.agents, chosen_id=chosen)
-    return started(answer, definition, workflow_id).model_copy(update={"defaulted": told})
+    defaults = defaulted(given, definition, wish.agents, chosen_id=chosen)
+    return started(answer, definition, workflow_id).model_copy(update={"defaulted": defaults})
 
 
 def started(answer: Created, definition: Definition, workflow_id: str) -> RunStarted:

@@ -64,14 +64,14 @@ def work_shown(app: Application, workflow_id: str, leased: Leased, *, whole_inpu
 def _times(doc: StateDoc) -> dict[str, Json]:
     """Return until when the holder must do what."""
     lease = doc.lease
-    found: dict[str, Json] = {} if lease.expires_at is None else {"lease_expires_at": to_text(lease.expires_at)}
+    times: dict[str, Json] = {} if lease.expires_at is None else {"lease_expires_at": to_text(lease.expires_at)}
     if is_short(lease):
-        found["sign_within_s"] = FIRST_TERM_S
+        times["sign_within_s"] = FIRST_TERM_S
     if doc.deadline is not None:
-        found["deadline"] = to_text(doc.deadline)
+        times["deadline"] = to_text(doc.deadline)
     if doc.heartbeat_s is not None:
-        found["heartbeat_s"] = doc.heartbeat_s
-    return found
+        times["heartbeat_s"] = doc.heartbeat_s
+    return times
 
 
 def _warned(app: Application, workflow_id: str, leased: Leased, definition: Definition) -> dict[str, Json]:

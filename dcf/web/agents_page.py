@@ -70,8 +70,8 @@ def agents_page(visit: Visit, parameters: Mapping[str, str]) -> str:
         at=at,
         here=_link(cursor, first_agent).partition("#")[0],
         leases=leases,
-        over=sum(one.is_over for one in leases),
-        agents=[one | {"skills": _skills(visit, one["agent_id"])} for one in shown] if sees_all else shown,
+        over=sum(lease.is_over for lease in leases),
+        agents=[agent | {"skills": _skills(visit, agent["agent_id"])} for agent in shown] if sees_all else shown,
         sees_all=sees_all,
         platforms=health.get("platforms", ()),
         count=len(agents),
@@ -107,9 +107,9 @@ def _leases_of(run: Glance) -> Iterator[LeaseRow]:
         )
 
 
-def _soonest(one: LeaseRow) -> float:
+def _soonest(lease: LeaseRow) -> float:
     """Return what sorts the lease that ends first before the others."""
-    return math.inf if one.left_s is None else one.left_s
+    return math.inf if lease.left_s is None else lease.left_s
 
 
 def _agents(

@@ -67,8 +67,8 @@ def _expired(seen: Glance) -> dict[str, int]:
     """Return when the leases ended that are over, of states that nobody took over."""
     return {
         path: at
-        for path, one in seen.states.items()
-        if one.doc.has_lost_lease(seen.now) and (at := one.doc.lease.expires_at) is not None
+        for path, state in seen.states.items()
+        if state.doc.has_lost_lease(seen.now) and (at := state.doc.lease.expires_at) is not None
     }
 
 

@@ -1,8 +1,8 @@
 """Delivers events to webhooks: looks up what is to be done, signs and sends it, and records that it was accepted.
 
-A receiver that does not answer is left alone for a while, longer each time; all processes keep to that. What failed
-stays in the outbox and is sent again under the same id. What is signed has the time of Redis, as the clock of this host
-may be wrong, and receivers refuse what seems old. This module decides nothing about runs.
+A receiver that does not answer is left alone for a while, longer each time; all processes keep to that. An event
+that failed stays in the outbox and is sent again under the same id. The signed text has the time of Redis: the clock of
+this host may be wrong, and receivers refuse old requests. This module makes no decisions about runs.
 """
 
 from collections.abc import Mapping
