@@ -107,16 +107,12 @@ def _memory(memory: MemoryUse | None) -> Iterator[HealthFinding]:
     yield HealthFinding(Topic.MEMORY, Level.WARNING, sentence, remedy)
 
 
-def _durability(durability: Durability | None, expected_fsync: str | None) -> Iterator[HealthFinding]:
+def _durability(durability: Durability | None, policy: str | None) -> Iterator[HealthFinding]:
     if durability is None:
         sentence = "Whether Redis keeps its data on disk is not known: it refuses INFO."
         yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, _LOOK_UP)
         return
-    problems = [
-        *_failed_saves(durability),
-        *_lossy(durability, expected_fsync),
-        *_unchecked(durability, expected_fsync),
-    ]
+    problems = [*_failed_saves(durability), *_lossy(durability, policy), *_unchecked(durability, policy)]
     yield from problems
     if not problems:
         sentence = f"appendonly is yes and appendfsync is {durability.fsync}: nothing acknowledged is lost."
@@ -133,7 +129,7 @@ def _failed_saves(durability: Durability) -> Iterator[HealthFinding]:
         yield HealthFinding(Topic.DURABILITY, Level.WARNING, "The last snapshot (RDB) failed.", free)
 
 
-def _lossy(durability: Durability, expected_fsync: str | None) -> Iterator[HealthFinding]:
+def _lossy(durability: Durability, policy: str | None) -> Iterator[HealthFinding]:
     if not durability.log:
         kept = (
             f"only its snapshots (save {durability.snapshots}) survive" if durability.snapshots else "every run is lost"
@@ -152,19 +148,19 @@ def _lossy(durability: Durability, expected_fsync: str | None) -> Iterator[Healt
     loss = "a killed redis-server or a power loss may take the last two seconds of work"
     if durability.fsync == "no":
         loss = "a killed redis-server or a power loss may take the last half a minute of work, or more"
-    if expected_fsync not in {None, durability.fsync}:
-        loss = f"{loss}, though DCF_APPENDFSYNC asks for {expected_fsync}"
+    if policy not in {None, durability.fsync}:
+        loss = f"{loss}, though DCF_APPENDFSYNC asks for {policy}"
     sentence = f"appendfsync is {durability.fsync}: {loss}."
-    where = "Set appendfsync always in its configuration" if expected_fsync is None else "Set DCF_APPENDFSYNC=always"
-    if expected_fsync == "always":
+    where = "Set appendfsync always in its configuration" if policy is None else "Set DCF_APPENDFSYNC=always"
+    if policy == "always":
         where = "End every dcf process of this data directory and start them with DCF_APPENDFSYNC=always"
     remedy = f"{where} to lose nothing."
-    yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, remedy, as_asked=expected_fsync == durability.fsync)
+    yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, remedy, as_asked=policy == durability.fsync)
 
 
-def _unchecked(durability: Durability, expected_fsync: str | None) -> Iterator[HealthFinding]:
+def _unchecked(durability: Durability, policy: str | None) -> Iterator[HealthFinding]:
     """Warn of a Redis that dcf does not start itself, and that starts with a torn log."""
-    if expected_fsync is None and durability.log and durability.loads_torn:
+    if policy is None and durability.log and durability.loads_torn:
         sentence = (
             "Redis does not have its log checked (aof-load-truncated is yes): after a power loss it starts with a torn"
             " transaction in it, and the next start may lose or half apply what was written since."

@@ -86,7 +86,7 @@ redis.call('HINCRBY', held, '', size)
 return {}
 """
 )
-"""Counts bytes of artifacts of a run, if the key may hold them. The bytes of deleted runs are released before a refusal."""
+"""Counts bytes of artifacts of a run, if the key may hold them. Before a refusal it releases those of deleted runs."""
 
 _GIVE_BACK: Final = (
     _TAKE_BACK

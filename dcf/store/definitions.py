@@ -204,7 +204,7 @@ class KeptDefinitions:
         return load(reply[0]) if reply else None
 
     def _written(self, entry: WantedDefinition, connection: Connection) -> Reply | Refusal:
-        """Write a document that is not there. On a cluster its size is counted before the write, and settled after it."""
+        """Write a document that is not there. On a cluster its size is counted before, and settled after the write."""
         text, key = dump(entry.definition.identity), entry.key
         if self._connections.shards == 1:
             return self._sent(entry, self._keeping(entry, text), connection)

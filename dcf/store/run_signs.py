@@ -25,7 +25,7 @@ MOST: Final = 1_000
 
 @record(frozen=True, slots=True, kw_only=True)
 class RunSigns:
-    """The run as a whole: its meta document, its open states by when the timer loop must look at them, and how many more.
+    """The run as a whole: its meta document, its open states by their next timer, and how many more.
 
     `scopes` are the Parallel and Map states that were ever opened, with how many branches or iterations they had.
     """

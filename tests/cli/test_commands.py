@@ -194,8 +194,8 @@ def test_doctor_says_in_words_what_it_found(dcf_alone: Dcf) -> None:
 
 def test_doctor_on_a_redis_of_ones_own_names_its_own_setting(dcf: Dcf) -> None:
     checks = json.loads(dcf("doctor", "--json").stdout)["checks"]
-    found, unchecked = (one for one in checks if one["topic"] == "durability")
-    assert found["remedy"] == "Set appendfsync always in its configuration to lose nothing."
+    durability, unchecked = (check for check in checks if check["topic"] == "durability")
+    assert durability["remedy"] == "Set appendfsync always in its configuration to lose nothing."
     assert "redis-check-aof --fix" in unchecked["remedy"]
 
 

@@ -46,5 +46,5 @@ def test_runs_are_cancelled_finalized_deleted_and_pruned(dcf: Dcf, crowded: tupl
         assert done.exit_code == 0, (command, done.stderr)
     left = [bool(world.ask("EXISTS", RunKeys(run).meta)) for run in (first, second, old)]
     assert left == [True, False, False]
-    told = " ".join(dcf("doctor", REDIS_URL=url).stdout.split())
-    assert "dcf prune --older-than 7d" in told
+    advice = " ".join(dcf("doctor", REDIS_URL=url).stdout.split())
+    assert "dcf prune --older-than 7d" in advice

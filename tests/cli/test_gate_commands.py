@@ -71,8 +71,8 @@ def test_what_waits_is_shown_and_judged(dcf: Dcf, world: World, run: str) -> Non
     assert "author_may_not_review" in dcf("decide", run, "A", "review", "pass", "--as", "ann", *read).stderr
     odd = dcf("decide", run, "A", "review", "fail", "--failed", "Odd.", "--as", "rita", *read)
     assert "is no criterion" in odd.stderr
-    told = dcf("decide", run, "A", "review", "fail", "--failed", CRITERIA[1], "-m", "cut it", "--as", "rita", *read)
-    assert told.stdout == f"Gate review of A of {run}: fail. The state is running.\n"
+    decided = dcf("decide", run, "A", "review", "fail", "--failed", CRITERIA[1], "-m", "cut it", "--as", "rita", *read)
+    assert decided.stdout == f"Gate review of A of {run}: fail. The state is running.\n"
     assert dcf("gates", run).stdout == f"Nothing of {run} waits for a verdict.\n"
     assert "feedback': 'cut it'" in dcf("events", run, "--type", "GateDecided").stdout.replace('"', "'").replace(
         "feedback':'", "feedback': '"

@@ -97,8 +97,8 @@ def test_a_person_of_a_group_takes_another_choice(dcf: Dcf, world: World) -> Non
     words = ("answer", run, "Ask", "defer", "--as", "carol", "--group", "finance", "--epoch", epoch_of(dcf, run))
     refused = dcf(*words)
     assert "invalid_answer" in refused.stderr
-    told = json.loads(dcf(*words, "--comment", "later", "--json", "--request-id", "r1").stdout)
-    assert (told["choice"], told["answered_by"], told["repeated"]) == ("defer", "carol", False)
+    answered = json.loads(dcf(*words, "--comment", "later", "--json", "--request-id", "r1").stdout)
+    assert (answered["choice"], answered["answered_by"], answered["repeated"]) == ("defer", "carol", False)
     again = dcf(*words, "--comment", "later", "--request-id", "r1")
     assert "by an earlier command with this --request-id" in again.stdout
 
@@ -155,10 +155,10 @@ def test_a_simulation_answers_a_human_task_by_the_rules_of_a_run(dcf: Dcf, tmp_p
     paid = {"Type": "Task", "Resource": "dcf:signal", "Parameters": {"name": "paid"}, "End": True}
     paid["ResultPath"] = "$.paid"
     (tmp_path / "w.json").write_text(json.dumps({"StartAt": "Ask", "States": {"Ask": ask, "Paid": paid}}))
-    told = ("simulate", tmp_path / "w.json", "--signals", '[{"name": "paid", "payload": 7}]', "--mocks")
-    done = json.loads(dcf(*told, '{"Ask": {"output": {"choice": "approve"}}}', "--json").stdout)
+    command = ("simulate", tmp_path / "w.json", "--signals", '[{"name": "paid", "payload": 7}]', "--mocks")
+    done = json.loads(dcf(*command, '{"Ask": {"output": {"choice": "approve"}}}', "--json").stdout)
     assert (done["output"]["choice"], done["output"]["answered_by"], done["output"]["paid"]) == ("approve", "alice", 7)
-    refused = dcf(*told, '{"Ask": {"output": {"choice": "defer"}}}')
+    refused = dcf(*command, '{"Ask": {"output": {"choice": "defer"}}}')
     assert (refused.exit_code, "A run would refuse" in refused.stderr) == (2, True)
     wrong = dcf("simulate", tmp_path / "w.json", "--signals", '[{"name": "paid", "at": 7}]')
     assert (wrong.exit_code, "no list of signals" in wrong.stderr) == (2, True)

@@ -65,9 +65,9 @@ def test_who_waits_for_a_verdict_holds_the_state_and_no_lease_is_over(dcf: Dcf, 
     made = started(world, workflow({"A": {"Type": "Task", "Gates": [gate], "End": True}}), agents={"A": "top-judged"})
     world.try_complete(made, "A", world.acquire(made, "A", "top-judged"), output={})
     world.expire_lease(made, "A")
-    found = json.loads(dcf("top", "--json").stdout)
-    holds = next(agent["holds"] for agent in found["agents"] if agent["agent"] == "top-judged")
-    assert [(what["state"], what["lease_expires_at"]) for what in holds] == [("A", None)]
+    top = json.loads(dcf("top", "--json").stdout)
+    holds = next(agent["holds"] for agent in top["agents"] if agent["agent"] == "top-judged")
+    assert [(lease["state"], lease["lease_expires_at"]) for lease in holds] == [("A", None)]
     assert "expired" not in dcf("top").stdout
 
 

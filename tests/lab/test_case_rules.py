@@ -97,7 +97,9 @@ def test_a_rule_sees_its_fault_and_nothing_in_an_errand_that_went_well(rule: Jud
 
 
 def test_each_rule_of_errands_has_a_planted_fault() -> None:
-    rules = {name for name, one in vars(case_rules).items() if getattr(one, "__module__", "") == case_rules.__name__}
+    rules = {
+        name for name, value in vars(case_rules).items() if getattr(value, "__module__", "") == case_rules.__name__
+    }
     assert rules == {rule.__name__ for rule, _, _ in FAULTS.values()}
 
 
@@ -112,12 +114,12 @@ def test_a_log_is_torn_behind_the_documents_of_the_run_and_before_the_end(tmp_pa
     ]
     for seed in range(20):
         log.write_bytes(before + b"".join(map(_written, [*commands, ("EXEC",)])))
-        kept = tear(log, random.Random(seed))
-        assert kept in {1, 2}
-        whole = before + b"".join(map(_written, commands[: kept + 1]))
+        whole_commands = tear(log, random.Random(seed))
+        assert whole_commands in {1, 2}
+        whole = before + b"".join(map(_written, commands[: whole_commands + 1]))
         assert log.read_bytes().startswith(whole)
         assert len(log.read_bytes()) == len(whole) + 3
 
 
 def _written(command: tuple[str, ...]) -> bytes:
-    return b"".join([b"*%d\r\n" % len(command), *(b"$%d\r\n%s\r\n" % (len(one), one.encode()) for one in command)])
+    return b"".join([b"*%d\r\n" % len(command), *(b"$%d\r\n%s\r\n" % (len(word), word.encode()) for word in command)])

@@ -450,11 +450,11 @@ def test_a_child_that_is_started_while_its_parent_is_cancelled_is_cancelled_too(
     run = world.create(workflow({"Inner": starts(keep(world))}))
     epoch, start = world.doc(run, "Inner").lease.epoch, world.starting.start
 
-    def late(asked: Start, premise: Premise | None = None, **_: Any) -> Any:
+    def late(start_request: Start, premise: Premise | None = None, **_: Any) -> Any:
         assert premise is not None, "it held before"
         world.lifecycle.cancel(run)
         world.notifications.deliver_all(run)
-        return start(asked)
+        return start(start_request)
 
     world.starting.start = late  # type: ignore[method-assign]
     world.children._begin(run, "Inner", epoch)

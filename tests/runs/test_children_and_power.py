@@ -96,11 +96,11 @@ def started_too_late(world: World, run: str) -> None:
     """Whoever starts the child is slow: when it has read that the parent waits, that is given up, and all are told."""
     start = world.starting.start
 
-    def late(asked: Start, premise: Premise | None = None, **_: Any) -> Created | Refusal:
+    def late(start_request: Start, premise: Premise | None = None, **_: Any) -> Created | Refusal:
         assert premise is not None, "it held before"
         given_up(world, run)
         settled(world, run)
-        return start(asked)
+        return start(start_request)
 
     world.starting.start = late  # type: ignore[method-assign]
     deliver(world, run)

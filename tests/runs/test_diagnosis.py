@@ -147,9 +147,7 @@ def test_a_state_whose_agent_was_deleted(world: World) -> None:
 
 
 @rows("cause", ["nobody_assigned", "not_taken"])
-def test_what_its_agents_may_be_about_to_take_is_stuck_once_they_were_reminded_in_vain(
-    world: World, cause: str
-) -> None:
+def test_unclaimed_state_is_stuck_after_its_reminders(world: World, cause: str) -> None:
     run = started(world, chain("A"), agents={} if cause == "nobody_assigned" else {"A": "a-1"})
     for _ in range(STUCK_REMINDERS):
         assert not only(world, run, Cause(cause)).stuck
@@ -158,7 +156,7 @@ def test_what_its_agents_may_be_about_to_take_is_stuck_once_they_were_reminded_i
     assert only(world, run, Cause(cause)).stuck
 
 
-def test_a_run_that_is_about_to_be_started_is_stuck_once_the_clock_has_found_that_nobody_does(world: World) -> None:
+def test_unstarted_run_is_stuck_after_the_first_look_of_the_timer_loop(world: World) -> None:
     run = world.create(chain("A"))
     assert not only(world, run, Cause.NOT_STARTED).stuck
     world.make_due(run, "A")

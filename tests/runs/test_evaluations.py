@@ -36,9 +36,9 @@ def risky(output: str = SUM, **more: Any) -> Document:
 
 def marks(world: World, run: str) -> list[Mark]:
     probe = Mark(mark_id="probe", state="?", process="?", since=0)
-    _, found = world.store.marks.put(run, probe)
+    _, stored = world.store.marks.put(run, probe)
     world.store.marks.remove(run, ["probe"])
-    return found
+    return stored
 
 
 def dies(world: World, run: str, state: str, *processes: str, ago: int = LONGEST_EVALUATION + 1_000_000) -> None:
@@ -92,9 +92,7 @@ def test_a_step_that_risks_nothing_marks_nothing(world: World, document: Documen
         (workflow({"A": {**task("B"), "OutputPath": "$.items[*].id"}, "B": task()}), [1, 2]),
     ],
 )
-def test_a_risky_step_is_marked_while_it_evaluates_and_its_outcome_takes_the_mark_off(
-    world: World, document: Document, output: Any
-) -> None:
+def test_risky_step_is_marked_until_its_evaluation_ends(world: World, document: Document, output: Any) -> None:
     run = world.create(document)
     with watched() as calls:
         world.do(run, "A", output={"items": [{"id": 1}, {"id": 2}]})
@@ -104,16 +102,16 @@ def test_a_risky_step_is_marked_while_it_evaluates_and_its_outcome_takes_the_mar
 
 
 def test_the_mark_says_which_process_evaluates_for_which_state(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, found = world.create(risky()), list[Mark]()
+    run, seen = world.create(risky()), list[Mark]()
     evaluate = Query._evaluate
 
     def look(self: Query, *arguments: Any) -> Any:
-        found.extend(marks(world, run))
+        seen.extend(marks(world, run))
         return evaluate(self, *arguments)
 
     monkeypatch.setattr(Query, "_evaluate", look)
     world.do(run, "A")
-    (mark,) = found
+    (mark,) = seen
     assert mark.state == "A"
     assert mark.process.count(":") == 2  # host, process, and a number of its own
 
@@ -140,11 +138,11 @@ def test_a_third_process_does_not_evaluate_while_two_do(world: World) -> None:
     with pytest.raises(Conflict):
         world.complete(run, "A", token)
     assert world.doc(run, "A").status is Status.RUNNING
-    assert {one.process for one in marks(world, run)} == {"host:1:a", "host:2:b"}
+    assert {mark.process for mark in marks(world, run)} == {"host:1:a", "host:2:b"}
 
 
-def held(world: World, **options: Any) -> tuple[str, str]:
-    """A run on hold, and the token of who holds its first state."""
+def run_on_hold(world: World, **options: Any) -> tuple[str, str]:
+    """A run on hold, and the lease token of its first state."""
     run = world.create(risky(), **options)
     token = world.acquire(run, "A", "ann")
     dies(world, run, "A", "host:1:a", "host:2:b")
@@ -154,10 +152,10 @@ def held(world: World, **options: Any) -> tuple[str, str]:
 
 
 def test_after_two_deaths_the_run_is_held_and_everybody_is_told_why(world: World) -> None:
-    run, token = held(world, planner="pat")
+    run, token = run_on_hold(world, planner="pat")
     assert "RunBlocked" in world.event_types(run)
     world.notifications.deliver_all(run)
-    assert [one["reason"] for one in world.messages("pat")] == ["run_blocked"]
+    assert [message["reason"] for message in world.messages("pat")] == ["run_blocked"]
     (finding,) = world.diagnosis.explain(run).findings
     assert (finding.cause, finding.stuck, finding.remedy.command) == (Cause.KILLED_PROCESS, True, f"dcf retry {run}")
     refusal = world.try_acquire(run, "A", "bob")
@@ -171,7 +169,7 @@ def test_after_two_deaths_the_run_is_held_and_everybody_is_told_why(world: World
 
 
 def test_other_runs_of_the_same_workflow_go_on(world: World) -> None:
-    held(world)
+    run_on_hold(world)
     other = world.create(risky())
     world.do(other, "A")
     world.do(other, "B")
@@ -200,7 +198,7 @@ def _sum() -> dict[str, Any]:
 
 
 def test_only_an_operator_releases_a_held_run_and_then_it_goes_on(world: World) -> None:
-    run, token = held(world)
+    run, token = run_on_hold(world)
     refused = world.retrying.retry(run, may_release=False)
     assert isinstance(refused, Refusal)
     assert refused.code == "run_held"
@@ -216,7 +214,7 @@ def test_only_an_operator_releases_a_held_run_and_then_it_goes_on(world: World) 
 
 
 def test_a_held_run_can_be_cancelled(world: World) -> None:
-    run, _ = held(world)
+    run, _ = run_on_hold(world)
     assert isinstance(world.lifecycle.cancel(run), RunAnswer)
     assert world.run_status(run) is RunStatus.CANCELLED
 
@@ -253,7 +251,7 @@ def test_a_run_that_begins_with_deaths_is_created_and_held(world: World, monkeyp
     first = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": SUM, "Next": "B"}
     world.create(workflow({"A": first, "B": task()}), run=run)
     monkeypatch.undo()
-    assert [one.cause for one in world.diagnosis.explain(run).findings] == [Cause.KILLED_PROCESS]
+    assert [finding.cause for finding in world.diagnosis.explain(run).findings] == [Cause.KILLED_PROCESS]
     world.retrying.retry(run)
     world.notifications.pulse()
     assert world.given(run, "B") == 6

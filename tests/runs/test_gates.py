@@ -196,8 +196,8 @@ def test_a_verdict_for_the_same_content_survives_a_repetition(world: World) -> N
     # what the command judges was mended outside of the output, which is the same
     assert code(submit(world, run, token)) == "needs_work"
     assert code(submit(world, run, token, request_id="mended")) == "review_running"
-    told = ok(judge(world, run, "tests", "pass", judge=HELPER, facts={"exit_code": 0}))
-    assert told["state_status"] == "succeeded"  # the review was not asked for again
+    decided = ok(judge(world, run, "tests", "pass", judge=HELPER, facts={"exit_code": 0}))
+    assert decided["state_status"] == "succeeded"  # the review was not asked for again
 
 
 def test_other_content_needs_a_new_verdict(world: World) -> None:
@@ -329,15 +329,15 @@ def test_override_reason_lost(world: World) -> None:
     assert kept.waived["review"]["reason"] == "checked by phone"
 
 
-@rows("who", [{"by": "ann"}, {"by": "olga", "caller": "key:ann"}])
-def test_the_author_does_not_override_a_gate(world: World, who: dict[str, str]) -> None:
+@rows("caller", [{"by": "ann"}, {"by": "olga", "caller": "key:ann"}])
+def test_the_author_does_not_override_a_gate(world: World, caller: dict[str, str]) -> None:
     """Known by name, also beforehand, or by key: then an override beforehand counts no more once the author submits."""
     run, token = begun(world, REVIEW)
-    early = code(override(world, run, **who))
-    assert early == ("author_may_not_override" if who["by"] == "ann" else "ok")
+    early = code(override(world, run, **caller))
+    assert early == ("author_may_not_override" if caller["by"] == "ann" else "ok")
     with authored_by("key:ann"):
         assert code(submit(world, run, token)) == "review_running"
-    assert code(override(world, run, **who)) == "author_may_not_override"
+    assert code(override(world, run, **caller)) == "author_may_not_override"
     assert world.doc(run, "A").status == "running"
     assert ok(override(world, run))["state_status"] == "succeeded"
 
@@ -421,7 +421,7 @@ def test_a_helper_attests_the_authors_commands_and_judges_nothing_else(world: Wo
 
 
 @rows(
-    "who, told",
+    "caller, refusal",
     [
         (Judge(name="ann", may_work=True), "author_may_not_review"),
         (Judge(name=None, may_work=True), "author_may_not_review"),
@@ -433,11 +433,11 @@ def test_a_helper_attests_the_authors_commands_and_judges_nothing_else(world: Wo
         (Judge(name="pat", may_plan=True), "not_a_reviewer"),
     ],
 )
-def test_nobody_but_a_helper_says_that_the_authors_command_passed(world: World, who: Judge, told: str) -> None:
+def test_nobody_but_a_helper_says_that_the_authors_command_passed(world: World, caller: Judge, refusal: str) -> None:
     run, token = begun(world, {**COMMAND, "author_may_review": True})
     with authored_by("key:ann"):
         submit(world, run, token)
-    assert code(judge(world, run, "tests", judge=who, facts={"exit_code": 0})) == told
+    assert code(judge(world, run, "tests", judge=caller, facts={"exit_code": 0})) == refusal
     assert world.doc(run, "A").status == "running"
 
 

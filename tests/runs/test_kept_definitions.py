@@ -41,8 +41,8 @@ def scheduled(world: World, definition: Definition, *, by_document: bool = True)
 
 def started(world: World, definition: Definition, *, by_document: bool = True) -> None:
     wish = replace(world.wish(dict(definition.document)), definition=definition)
-    wanted = world.starting.wanted(f"{definition.name}@1", None, definition if by_document else None)
-    answer = world.starting.start(Start(wish=wish), kept=wanted)
+    entry = world.starting.wanted(f"{definition.name}@1", None, definition if by_document else None)
+    answer = world.starting.start(Start(wish=wish), to_keep=entry)
     assert isinstance(answer, Created), answer
 
 
@@ -50,10 +50,10 @@ def is_kept(world: World, definition: Definition) -> bool:
     """Return True if the definition is found by its hash, its name and its version, so that all can start it."""
     references = (definition.sha256, definition.name, f"{definition.name}@1")
     try:
-        found = [world.starting.definition(reference) for reference in references]
+        definitions = [world.starting.definition(reference) for reference in references]
     except UnknownDefinition:
         return False
-    return {one.sha256 for one in found} == {definition.sha256}
+    return {stored.sha256 for stored in definitions} == {definition.sha256}
 
 
 WAYS: dict[str, Callable[[World, Definition], object]] = {
@@ -81,7 +81,7 @@ def test_a_schedule_whose_definition_was_lost_before_it_was_created_starts_its_r
     due = (world.schedules.read(name).next_at or 0) - 60 * SECOND
     world.ask("JSON.SET", schedule_keys.schedule(name), "$.next_at", str(due))
     assert world.schedules.look(name) == 1
-    assert [one.outcome for one in world.schedules.read(name).records] == ["started"]
+    assert [record.outcome for record in world.schedules.read(name).records] == ["started"]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -101,7 +101,7 @@ def test_a_definition_that_is_lost_between_two_attempts_is_written_in_the_second
 
 def test_a_definition_that_was_lost_is_listed_again(world: World) -> None:
     definition, listed = drawn(), list[str]()
-    world.starting._definitions.after_keeping(lambda found, _: listed.append(found.sha256))
+    world.starting._definitions.after_keeping(lambda stored, _: listed.append(stored.sha256))
     for is_lost in (False, False, True):
         if is_lost:
             lose(world, definition)

@@ -37,7 +37,7 @@ def sweep(world: World) -> Sweep:
 
 
 def begun(world: World, document: Document, **options: object) -> str:
-    """A run that was started, and whose agents were told; a clock has looked."""
+    """A started run with delivered notifications, after a look of the timer loop."""
     world.ask("SET", keys.SERVER_TIME, now(world))
     run = world.create(document, **options)
     world.plane.kick_off(run, "initial")
@@ -61,8 +61,8 @@ def torn(world: World) -> str:
 
 
 def is_timed(world: World, run: str, state: str) -> bool:
-    found = world.ask("ZSCORE", keys.RunKeys(run).timers, key_parts.encode_state(state))
-    return found is not None
+    score = world.ask("ZSCORE", keys.RunKeys(run).timers, key_parts.encode_state(state))
+    return score is not None
 
 
 def test_a_ready_state_without_timer_and_outbox_entry_is_taken_up_after_a_sweep(site: World) -> None:
@@ -74,7 +74,7 @@ def test_a_ready_state_without_timer_and_outbox_entry_is_taken_up_after_a_sweep(
     assert sweep(site).look(repair=True).missing == {ListKind.TIMERS: 1}
     assert is_timed(site, run, "B")
     site.notifications.pulse()
-    assert [(one["target_state"], one["reason"]) for one in site.messages("bob")] == [("B", "timer_lost")]
+    assert [(message["target_state"], message["reason"]) for message in site.messages("bob")] == [("B", "timer_lost")]
     assert sweep(site).look(repair=True).missing == {}
     site.do(run, "B", "bob")
     assert site.run_status(run) is RunStatus.SUCCEEDED
@@ -87,17 +87,17 @@ def test_the_sweep_beside_the_clock_does_so_by_itself(site: World) -> None:
 
 
 def test_a_sweep_is_due_once_redis_has_started_anew(tmp_path: Path) -> None:
-    found: list[int] = []
+    repairs: list[int] = []
     for _ in range(2):
         with redis_server(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as port:
             world = World(connections=Connections(open_pool(f"redis://127.0.0.1:{port}")))
-            found += [sweep(world).step(), sweep(world).step()]
+            repairs += [sweep(world).step(), sweep(world).step()]
             torn(world)
             world.connections.close()
-    assert found == [0, 0, 1, 0]
+    assert repairs == [0, 0, 1, 0]
 
 
-def held(world: World) -> tuple[str, str]:
+def leased(world: World) -> tuple[str, str]:
     run = begun(world, chain("A"), agents={"A": "ann"})
     world.acquire(run, "A", "ann")
     return run, "A"
@@ -126,11 +126,11 @@ def paused(world: World) -> tuple[str, str]:
     return run, "A"
 
 
-OPEN = [held, waiting, mapped, iteration, unstarted, paused]
+OPEN = [leased, waiting, mapped, iteration, unstarted, paused]
 
 
 @rows("made", OPEN)
-def test_any_open_state_gets_its_timer_again_and_agents_are_told_only_what_they_may_take(
+def test_open_state_gets_its_timer_again_without_a_second_notification(
     site: World, made: Callable[[World], tuple[str, str]]
 ) -> None:
     run, state = made(site)
@@ -139,16 +139,16 @@ def test_any_open_state_gets_its_timer_again_and_agents_are_told_only_what_they_
     assert sweep(site).look(repair=True).missing[ListKind.TIMERS] == 1
     assert is_timed(site, run, state)
     site.notifications.deliver_all(run)
-    assert len(site.messages("ann")) == before, "who was told before is not told again"
+    assert len(site.messages("ann")) == before, "an agent is notified once"
 
 
 def test_an_ended_lease_without_timer_is_reminded_of(site: World) -> None:
-    run, state = held(site)
+    run, state = leased(site)
     site.expire_lease(run, state)
     tear(site, run, state)
     sweep(site).look(repair=True)
     site.notifications.pulse()
-    assert "lease_expired" in [one["reason"] for one in site.messages("ann")]
+    assert "lease_expired" in [message["reason"] for message in site.messages("ann")]
 
 
 def test_states_that_need_no_timer_get_none(site: World) -> None:
@@ -174,7 +174,7 @@ def test_why_names_the_lost_timer_and_what_helps(world: World, torn_at: tuple[st
     assert about.cause is Cause.TIMER_LOST
     world.notifications.notify(run, state, reason="why")
     assert is_timed(world, run, state)
-    assert Cause.TIMER_LOST not in [one.cause for one in world.diagnosis.explain(run).findings]
+    assert Cause.TIMER_LOST not in [finding.cause for finding in world.diagnosis.explain(run).findings]
 
 
 def test_the_nudge_of_an_operator_sets_the_timer_too(world: World) -> None:

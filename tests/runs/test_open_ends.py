@@ -59,7 +59,7 @@ def test_not_even_by_force_does_a_run_succeed_over_what_is_open(
     assert isinstance(server.close(run, status=RunStatus.FAILED, force=True), RunAnswer)
 
 
-def test_a_run_whose_work_is_done_while_it_is_blocked_ends_when_the_issue_is_resolved(real: World) -> None:
+def test_blocked_run_without_open_states_ends_when_the_issue_is_resolved(real: World) -> None:
     run = real.create(chain("A"))
     token = real.acquire(run, "A")
     first, second = raised(real, run), raised(real, run, "Which colour?")
@@ -73,7 +73,7 @@ def test_a_run_whose_work_is_done_while_it_is_blocked_ends_when_the_issue_is_res
     assert types.index("RunEndHeld") < types.index("RunSucceeded")
 
 
-def test_a_sealed_run_that_is_blocked_ends_when_the_issue_is_resolved_unless_a_unit_was_taken_back(real: World) -> None:
+def test_blocked_sealed_run_ends_with_its_issue_unless_a_unit_was_rewound(real: World) -> None:
     server = Server(real)
     ends, goes_on = server.open({"name": "A"}), server.open({"name": "A"})
     for run in (ends, goes_on):
@@ -82,15 +82,15 @@ def test_a_sealed_run_that_is_blocked_ends_when_the_issue_is_resolved_unless_a_u
         resolved(real, run, issue)
         again = raised(real, run, "Which colour?")
         resolved(real, run, again)
-    held = {}
+    last_issues = {}
     for run in (ends, goes_on):
         token = real.acquire(run, "A")
-        held[run] = raised(real, run, "Last?")
+        last_issues[run] = raised(real, run, "Last?")
         real.complete(run, "A", token, {})
         assert real.run_status(run) is RunStatus.RUNNING
     assert isinstance(server.rewind(goes_on, "A"), RunAnswer)
     for run in (ends, goes_on):
-        resolved(real, run, held[run])
+        resolved(real, run, last_issues[run])
     assert real.run_status(ends) is RunStatus.SUCCEEDED
     assert real.run_status(goes_on) is RunStatus.RUNNING
     server.finish(goes_on, "A")

@@ -43,7 +43,7 @@ def asking(parameters: Document | None = None, **state: Any) -> Document:
 
 
 def checked() -> Document:
-    """A question, and another about its answer, which whoever gave it must not answer."""
+    """A question, and another about its answer, which the same person must not answer."""
     document = asking(Next="Check")
     document["asl"]["States"]["Check"] = {
         **document["asl"]["States"]["Ask"],
@@ -287,9 +287,9 @@ def test_who_used_or_handed_out_a_task_token_may_not_answer_what_came_of_it(worl
 
 def by_key(world: World, run: str, name: str, key: str | None, state: str = "Review") -> str:
     """Answer under a name, with a key; return the code of the answer."""
-    who = Answerer(name=name, groups=frozenset({"editors"}), key=key)
-    told = world.people.answer_human_task(run, HumanAnswer(state=state, choice="approve", by=who))
-    return told.code if isinstance(told, Refusal) else "ok"
+    person = Answerer(name=name, groups=frozenset({"editors"}), key=key)
+    reply = world.people.answer_human_task(run, HumanAnswer(state=state, choice="approve", by=person))
+    return reply.code if isinstance(reply, Refusal) else "ok"
 
 
 def test_the_key_with_which_a_task_was_completed_answers_under_no_other_name(world: World) -> None:

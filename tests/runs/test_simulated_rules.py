@@ -61,15 +61,15 @@ def compared(world: World, run: str, story: Story) -> None:
         pytest.param(FAIL, {}, {"choice": "approve"}, id="approved where a rejection would fail"),
         pytest.param(WITH_COMMENT, {}, {"choice": "b", "comment": "x"}, id="a choice of its own with a comment"),
         pytest.param({"schema": PAY}, {}, {"choice": "approve", "answer": {"amount": 7}}, id="an answer that fits"),
-        pytest.param({"schema": PAY}, {}, {"choice": "reject"}, id="whoever rejects need not fill in the form"),
+        pytest.param({"schema": PAY}, {}, {"choice": "reject"}, id="a rejection needs no form"),
         pytest.param({"to": {"group": "g"}}, {}, {"choice": "approve", "answered_by": "eve", "group": "g"}, id="group"),
     ],
 )  # fmt: skip
 def test_an_answer_that_is_taken(world: World, parameters: Document, state: Document, reply: dict[str, Any]) -> None:
     document = asking(parameters, **state)
-    run, said = world.create(document, run_input={}), dict(reply)
-    more = {"by": said.pop("answered_by", "alice"), "groups": {said.pop("group")} if "group" in said else ()}
-    assert not isinstance(answer(world, run, said.pop("choice"), **more, **said), Refusal)
+    run, fields = world.create(document, run_input={}), dict(reply)
+    more = {"by": fields.pop("answered_by", "alice"), "groups": {fields.pop("group")} if "group" in fields else ()}
+    assert not isinstance(answer(world, run, fields.pop("choice"), **more, **fields), Refusal)
     compared(world, run, testing.run(document, {}, {}, answers={"Ask": reply}))
     mocked = simulate(document, {}, {"Ask": {"output": reply}})
     assert mocked["status"] == world.run_status(run).value.upper()
@@ -89,8 +89,8 @@ def test_an_answer_that_is_taken(world: World, parameters: Document, state: Docu
 )  # fmt: skip
 def test_an_answer_that_is_refused(world: World, parameters: Document, code: str, reply: dict[str, Any]) -> None:
     document = asking(parameters)
-    run, said = world.create(document, run_input={}), dict(reply)
-    refused = answer(world, run, said.pop("choice"), by=said.pop("answered_by", "alice"), **said)
+    run, fields = world.create(document, run_input={}), dict(reply)
+    refused = answer(world, run, fields.pop("choice"), by=fields.pop("answered_by", "alice"), **fields)
     assert isinstance(refused, Refusal)
     assert refused.code == code
     with pytest.raises(InvalidArgument, match=re.escape(f"({refused.code}): {refused.message[:40]}")):
@@ -279,7 +279,7 @@ def test_what_a_worker_says_that_hands_the_token_out_is_no_output(timely: World)
         timely.do(name, "A", output="handed out")
         if name == run:
             timely.callbacks.succeed(token, "what came")
-    functions = {"A": lambda given: f"handed out {given['token']}"}
+    functions = {"A": lambda task_input: f"handed out {task_input['token']}"}
     compared(timely, run, testing.run(document, {}, functions, answers={"A": After(9, "what came")}))
     ahead.look(timely, late)
     compared(timely, late, testing.run(document, {}, functions))

@@ -37,24 +37,24 @@ def explained(world: World, run: str) -> bool:
 
 
 def listed(world: World, run: str) -> bool:
-    found = RunList(Catalog(world.connections)).list_runs(RunQuery(limit=1000, stuck=True))
-    return run in [row.workflow_id for row in found.rows]
+    page = RunList(Catalog(world.connections)).list_runs(RunQuery(limit=1000, stuck=True))
+    return run in [row.workflow_id for row in page.rows]
 
 
 def shown(world: World, run: str) -> bool:
-    found = RunList(Catalog(world.connections)).list_runs(RunQuery(limit=1000))
-    return next(row.stuck for row in found.rows if row.workflow_id == run)
+    page = RunList(Catalog(world.connections)).list_runs(RunQuery(limit=1000))
+    return next(row.stuck for row in page.rows if row.workflow_id == run)
 
 
 def counted(world: World, run: str) -> bool:
-    """What the count of the tile and `dcf_runs_stuck` are made of."""
+    """The index that the tile and `dcf_runs_stuck` count."""
     world.notifications.pulse()
     return world.ask("ZSCORE", world.list_of(keys.STUCK, run), run) is not None
 
 
 def agree(world: World, run: str, *, stuck: bool) -> None:
-    found = {view.__name__: view(world, run) for view in (explained, listed, shown, counted)}
-    assert found == dict.fromkeys(found, stuck)
+    verdicts = {view.__name__: view(world, run) for view in (explained, listed, shown, counted)}
+    assert verdicts == dict.fromkeys(verdicts, stuck)
 
 
 def failing(world: World, times: int) -> str:
@@ -140,7 +140,7 @@ def test_all_views_say_that_nobody_has_to_help(world: World, story: str) -> None
 
 def test_a_run_that_is_let_go_on_is_stuck_again_only_where_it_was(world: World) -> None:
     run = stuck_runs.blocked(world)
-    (issue,) = (one["issue"] for one in world.meta(run)["blocked_by"])
+    (issue,) = (blocker["issue"] for blocker in world.meta(run)["blocked_by"])
     resolve(world, run, issue)
     agree(world, run, stuck=False)
     waiting = reminded(world, stuck_runs.not_taken(world))

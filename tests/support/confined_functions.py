@@ -1,4 +1,4 @@
-"""What the tests call in confined children. Imports nothing heavy: a child imports it within its limits."""
+"""Functions that the tests call in confined children. Imports nothing heavy: a child imports it within its limits."""
 
 import os
 from pathlib import Path

@@ -32,7 +32,7 @@ OPERATORS: Final = ("+", "-", "*", "/", "%", "=", "!=", "<", "and", "or", "in", 
 
 
 def document() -> dict[str, object]:
-    """What the expressions read: within the limits of a state's data, and of every shape."""
+    """Input of the expressions, of every shape and within the limits of a state's data."""
     deep: object = 1
     for _ in range(50):
         deep = {"a": deep, "b": [1, 2]}

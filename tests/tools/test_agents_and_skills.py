@@ -164,7 +164,7 @@ async def test_the_audit_record_counts_agents_that_could_not_be_deleted(
     for _ in range(2):
         final = await tools.ok("finalize_workflow", workflow_id=run_id)
         assert final["summary"]["agents"] == {"to_delete": 2, "deleted": 1, "delete_errors": 1}
-        assert [one["agent_id"] for one in final["audit"]["agents"]["each"] if not one["deleted"]] == [stays]
+        assert [agent["agent_id"] for agent in final["audit"]["agents"]["each"] if not agent["deleted"]] == [stays]
     monkeypatch.undo()
     last = await tools.ok("finalize_workflow", workflow_id=run_id)
     assert last["summary"]["agents"] == {"to_delete": 2, "deleted": 2, "delete_errors": 0}

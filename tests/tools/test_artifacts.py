@@ -394,8 +394,8 @@ async def test_the_clock_takes_uploads_of_an_expired_run_off_the_index(
     shelf: Application, shelved: Tools, run: str, raw_redis: Any
 ) -> None:
     other = await new_run(shelved, f"{run}-2")
-    for one in (run, other):
-        await shelved.ok("put_artifact", workflow_id=one, name="p", artifact_id="p", of=2, part=1, content="x" * 5000)
+    for owner in (run, other):
+        await shelved.ok("put_artifact", workflow_id=owner, name="p", artifact_id="p", of=2, part=1, content="x" * 5000)
     for key in raw_redis.keys(f"*wf:{run}:*"):
         raw_redis.delete(key)
     _clean(shelf)
@@ -404,7 +404,7 @@ async def test_the_clock_takes_uploads_of_an_expired_run_off_the_index(
 
 def _uploads_of(raw_redis: Any, run: str) -> list[bytes]:
     """The entries of a run in the index of uploads."""
-    return [one for one in raw_redis.zrange(UPLOADS, 0, -1) if one.startswith(f"{run}/".encode())]
+    return [entry for entry in raw_redis.zrange(UPLOADS, 0, -1) if entry.startswith(f"{run}/".encode())]
 
 
 async def test_an_upload_that_goes_on_is_not_dropped(

@@ -192,7 +192,7 @@ def test_a_repeated_origin_or_host_is_refused(site: _Site, header: str) -> None:
     ],
 )
 def test_a_header_that_two_readers_understand_differently_is_refused(site: _Site, wrong: tuple[bytes, bytes]) -> None:
-    """A line that ends without CR, or goes on in the next one; also in a request sent before the answer to another."""
+    """A line that ends without CR, or continues in the next line; also in a request that follows another at once."""
     request = post(LIST, site.key())
     assert wrong[0] in request
     doubtful = request.replace(*wrong, 1)

@@ -1,4 +1,4 @@
-"""A lost answer to a call that asks for work locks nobody out: the same caller gets the same work again."""
+"""After a lost answer to a call that asks for work, the same caller gets the same work again."""
 
 import secrets
 from typing import Any
@@ -23,7 +23,7 @@ def agent(run_id: str) -> str:
     return f"agent-{run_id}"
 
 
-def held(answer: Answer) -> dict[str, Any]:
+def lease_of(answer: Answer) -> dict[str, Any]:
     """The arguments that name the lease of an answer."""
     return {name: answer["work"][name] for name in ("workflow_id", "state", "lease_token")}
 
@@ -39,8 +39,8 @@ async def test_who_waits_again_without_an_id_gets_the_same_work_until_it_used_th
     await ready(tools, run_id, agent)
     first = await awaited(tools, agent)
     again = await awaited(tools, agent)
-    assert (held(again), again["repeated"], again["work"]["attempt"]) == (held(first), True, 1)
-    await tools.ok("renew_state_lease", **held(again))
+    assert (lease_of(again), again["repeated"], again["work"]["attempt"]) == (lease_of(first), True, 1)
+    await tools.ok("renew_state_lease", **lease_of(again))
     assert (await awaited(tools, agent))["status"] == "timeout"
 
 
@@ -51,10 +51,10 @@ async def test_who_claims_again_without_a_token_gets_the_same_work_until_it_used
     wish = {"workflow_id": run_id, "owner_agent_id": agent}
     first = await tools.ok("claim_ready_state", **wish)
     again = await tools.ok("claim_ready_state", **wish)
-    assert (held(again), again["work"]["attempt"]) == (held(first), 1)
+    assert (lease_of(again), again["work"]["attempt"]) == (lease_of(first), 1)
     assert again["work"]["input"] == first["work"]["input"]
     assert "sign_within_s" not in first["work"], "who claims is there: its lease is no shorter"
-    await tools.ok("renew_state_lease", **held(again))
+    await tools.ok("renew_state_lease", **lease_of(again))
     await tools.refused("nothing_ready", "claim_ready_state", **wish)
 
 
@@ -71,24 +71,22 @@ async def test_another_key_gets_no_lease_that_was_granted_to_this_one(
         asks, {"workflow_id": run, "owner_agent_id": agent}
     )
 
-    async def asked(caller: Caller) -> Answer:
+    async def call(caller: Caller) -> Answer:
         return await ask(application, caller, asks, **wish)
 
-    first = await asked(ours)
-    assert "work" not in (await asked(theirs)).payload
-    assert held(await asked(ours)) == held(first)
+    first = await call(ours)
+    assert "work" not in (await call(theirs)).payload
+    assert lease_of(await call(ours)) == lease_of(first)
 
 
-async def test_who_acknowledges_the_event_that_brought_work_has_its_answer_and_asks_for_more(
-    tools: Tools, run_id: str, agent: str
-) -> None:
+async def test_acknowledging_the_event_of_leased_work_asks_for_more_work(tools: Tools, run_id: str, agent: str) -> None:
     await ready(tools, run_id, agent)
     first = await awaited(tools, agent)
     await ready(tools, f"{run_id}-2", agent)
     second = await awaited(tools, agent, ack_message_id=first["message_id"])
     assert (second["work"]["workflow_id"], second["acknowledged"]) == (f"{run_id}-2", True)
     again = await awaited(tools, agent, ack_message_id=first["message_id"])
-    assert (held(again), again["repeated"]) == (held(second), True)
+    assert (lease_of(again), again["repeated"]) == (lease_of(second), True)
 
 
 @rows("request_id", [None, "asked"])
@@ -101,7 +99,7 @@ async def test_work_of_a_run_that_was_finalized_with_open_states_is_not_given_ag
     await ready(tools, run, agent)
     first = await awaited(tools, agent, request_id=request_id)
     await tools.ok("finalize_workflow", workflow_id=run, close_open_states=False)
-    await tools.refused("terminal", "acquire_state_lease", owner_agent_id=agent, **held(first))
+    await tools.refused("terminal", "acquire_state_lease", owner_agent_id=agent, **lease_of(first))
     assert (await awaited(tools, agent, request_id=request_id))["status"] == "timeout"
     await ready(tools, f"{run}-2", agent)
     assert (await awaited(tools, agent, request_id=request_id))["work"]["workflow_id"] == f"{run}-2"
@@ -128,8 +126,8 @@ async def test_the_first_sign_makes_the_lease_as_long_as_it_was_asked_for(
 ) -> None:
     await ready(tools, run_id, agent)
     answer = await awaited(tools, agent, lease_ttl_s=300)
-    kept = await tools.ok("renew_state_lease", **held(answer))
-    ends_at = from_text(kept["lease"]["expires_at"])
+    renewed = await tools.ok("renew_state_lease", **lease_of(answer))
+    ends_at = from_text(renewed["lease"]["expires_at"])
     assert ends_at is not None
     assert ends_at - server_time(raw_redis) > 200 * SECOND
-    assert "awaits_sign" not in kept["lease"]
+    assert "awaits_sign" not in renewed["lease"]

@@ -34,8 +34,8 @@ SHAPES = {"short": [b"a" * 10], "long": [b"b" * 5000], "parts": [b"c" * 3000, b"
 
 @pytest.fixture
 def way(own_redis: RestrictedRedis) -> Iterator[Proxy]:
-    with Proxy(own_redis.socket, own_redis.login()) as found:
-        yield found
+    with Proxy(own_redis.socket, own_redis.login()) as proxy:
+        yield proxy
 
 
 @pytest.fixture
@@ -92,18 +92,18 @@ def put(remote: Application, account: Account, parts: list[PartGiven]) -> list[A
 
 def assert_is_whole(shelf: Application, run: str, home: Path, pieces: list[bytes]) -> None:
     """Assert that the artifact is there with its bytes, counted once for its run, and that nothing else is kept."""
-    found = shelf.artifacts.read(run, "a", 0, None)
-    assert isinstance(found, ArtifactRead), found
-    assert found.data == b"".join(pieces)
+    artifact = shelf.artifacts.read(run, "a", 0, None)
+    assert isinstance(artifact, ArtifactRead), artifact
+    assert artifact.data == b"".join(pieces)
     page = shelf.artifacts.page(run, None, 10)
-    assert (page.count, page.bytes, len(page.uploads)) == (1, found.artifact.size, 0)
-    kept = sorted(path.stat().st_size for path in (home / run).rglob("*") if path.is_file())
-    assert kept == [len(one) for one in pieces if len(one) > INLINE]
+    assert (page.count, page.bytes, len(page.uploads)) == (1, artifact.artifact.size, 0)
+    sizes = sorted(path.stat().st_size for path in (home / run).rglob("*") if path.is_file())
+    assert sizes == [len(piece) for piece in pieces if len(piece) > INLINE]
 
 
 @rows("shape", SHAPES)
 @rows("fault", [Fault.LOSE_REPLY, Fault.CUT_BEFORE])
-def test_a_put_of_which_any_packet_meets_a_fault_keeps_its_bytes_once_and_charges_them_once(
+def test_put_with_a_fault_in_any_packet_stores_and_counts_its_bytes_once(
     shelf: Application,
     remote: Application,
     way: Proxy,
@@ -119,12 +119,12 @@ def test_a_put_of_which_any_packet_meets_a_fault_keeps_its_bytes_once_and_charge
         run, account = new_run(shelf), new_account()
         way.plan(fault, None, before=before)
         answers = put(remote, account, parts_of(run, pieces))
-        assert all(isinstance(one, ArtifactStands) for one in answers), (before, answers)
+        assert all(isinstance(answer, ArtifactStands) for answer in answers), (before, answers)
         assert_is_whole(shelf, run, home, pieces)
         put(shelf, account, parts_of(run, [b"x"], "next"))
-        held = raw_redis.hgetall(artifact_quota(account.key_id))
-        assert int(held[b""]) == sum(map(len, pieces)) + 1, before
-        assert sum(map(int, held.values())) == 2 * int(held[b""]), before
+        quota = raw_redis.hgetall(artifact_quota(account.key_id))
+        assert int(quota[b""]) == sum(map(len, pieces)) + 1, before
+        assert sum(map(int, quota.values())) == 2 * int(quota[b""]), before
         if not way.is_spent:
             break
     assert before > len(pieces)
@@ -132,7 +132,7 @@ def test_a_put_of_which_any_packet_meets_a_fault_keeps_its_bytes_once_and_charge
 
 
 @rows("shape", SHAPES)
-def test_a_put_whose_commit_was_applied_and_not_answered_says_that_it_kept_the_artifact(
+def test_put_whose_commit_reply_was_lost_reports_the_stored_artifact(
     shelf: Application, remote: Application, way: Proxy, home: Path, shape: str
 ) -> None:
     pieces, run = SHAPES[shape], new_run(shelf)
@@ -144,7 +144,7 @@ def test_a_put_whose_commit_was_applied_and_not_answered_says_that_it_kept_the_a
     assert_is_whole(shelf, run, home, pieces)
 
 
-def test_an_upload_with_other_bytes_than_meant_is_refused_as_such_when_the_answer_is_lost(
+def test_upload_with_wrong_bytes_is_rejected_although_a_reply_is_lost(
     shelf: Application, remote: Application, way: Proxy, home: Path
 ) -> None:
     run = new_run(shelf)
@@ -171,7 +171,7 @@ def test_a_body_put_over_http_is_whole_when_the_answer_of_redis_is_lost(
         way.plan(Fault.LOSE_REPLY)
         named, headers = {"name": "a", "artifact_id": "a"}, {"Authorization": f"Bearer {text}"}
         answers = [httpx2.put(f"{url}/artifacts/{run}", params=named, content=data, headers=headers) for _ in range(2)]
-        assert [one.status_code for one in answers] == [201, 200]
+        assert [answer.status_code for answer in answers] == [201, 200]
         assert way.is_spent
         assert httpx2.get(f"{url}/artifacts/{run}/a", headers=headers).content == data
     assert_is_whole(shelf, run, home, [data])

@@ -122,7 +122,7 @@ def test_a_key_of_one_project_may_not_read_what_is_counted_of_all(site: Applicat
 def a_scrape_without_redis(
     folder: Path, headers: Callable[[Application], dict[str, str]], auth: str
 ) -> httpx2.Response:
-    """What a server answers once its Redis has ended."""
+    """Return the answer of a server after its Redis has ended."""
     with embedded.start(folder / "data") as server:
         manager = open_application(Settings.model_validate({"redis_url": server.url, "auth": auth}))
         application = manager.__enter__()
@@ -134,21 +134,21 @@ def a_scrape_without_redis(
         manager.__exit__(None, None, None)
 
 
-def test_metrics_say_that_redis_does_not_answer_to_whoever_shows_a_key(tmp_path: Path) -> None:
+def test_metrics_with_a_key_say_that_redis_does_not_answer(tmp_path: Path) -> None:
     metrics.count().called("list_runs", 0.1)
     got = a_scrape_without_redis(tmp_path, lambda site: _key(site, Scope.READ), "keys")
     assert (got.status_code, got.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
     (family,) = text_string_to_metric_families(got.text)
-    assert [(one.name, one.value) for one in family.samples] == [("dcf_redis_up", 0)]
+    assert [(sample.name, sample.value) for sample in family.samples] == [("dcf_redis_up", 0)]
 
 
 def test_metrics_say_that_redis_does_not_answer_where_no_key_is_asked_for(tmp_path: Path) -> None:
     metrics.count().called("list_runs", 0.1)
     got = a_scrape_without_redis(tmp_path, lambda _: {}, "off")
     assert got.status_code == 200
-    found = {one.name: one for one in text_string_to_metric_families(got.text)}
-    assert found["dcf_redis_up"].samples[0].value == 0
-    assert "dcf_tool_seconds" in found  # what the process counts itself is there all the same
+    families = {family.name: family for family in text_string_to_metric_families(got.text)}
+    assert families["dcf_redis_up"].samples[0].value == 0
+    assert "dcf_tool_seconds" in families  # what the process counts itself is there all the same
 
 
 def test_without_redis_a_request_without_a_key_or_with_another_host_learns_nothing(tmp_path: Path) -> None:
@@ -191,8 +191,8 @@ def test_runs_are_counted_by_status_and_no_label_names_one(site: Application) ->
 
 @pytest.fixture
 def lonely_redis(short_directory: Path) -> Iterator[RestrictedRedis]:
-    with restricted_redis(short_directory / f"metrics-{secrets.token_hex(3)}") as found:
-        yield found
+    with restricted_redis(short_directory / f"metrics-{secrets.token_hex(3)}") as server:
+        yield server
 
 
 @pytest.fixture
@@ -237,8 +237,8 @@ def test_a_state_that_waits_for_a_verdict_is_leased_however_long_that_takes(
     with lonely_redis.admin() as admin:
         admin.execute_command("JSON.SET", key, "$.lease.expires_at", '"2026-01-01T00:00:00.000000Z"')
     with serving(build_http_app(lonely)) as url:
-        found = _scraped(lonely, url)
-    assert {name: found[f'dcf_open_states{{status="{name}"}}'] for name in ("leased", "expired")} == {
+        values = _scraped(lonely, url)
+    assert {name: values[f'dcf_open_states{{status="{name}"}}'] for name in ("leased", "expired")} == {
         "leased": 1,
         "expired": 0,
     }

@@ -52,10 +52,10 @@ def test_projects_count_as_documents_until_they_are_deleted(
     assert isinstance(refused, Refusal)
     assert refused.code == "quota_exceeded"
     assert application.projects.those([more[0]]) == []
-    assert [isinstance(owner.put(one), ProjectPut) for one in more] == [True, False, False]
+    assert [isinstance(owner.put(project_id), ProjectPut) for project_id in more] == [True, False, False]
     assert owner.holds()[1] == 2
-    for one in (large, more[0]):
-        application.projects.delete(one)
+    for project_id in (large, more[0]):
+        application.projects.delete(project_id)
     assert owner.holds() == (0, 0)
 
 

@@ -1,4 +1,4 @@
-"""Who looks for what is of other projects, who logs in and out, and who takes a copy of a run stands in the trail."""
+"""The audit trail records reads of other projects, log-ins, log-outs and exports of runs."""
 
 import secrets
 from typing import Any
@@ -57,5 +57,5 @@ async def test_an_export_is_noted_with_its_first_page(alone: Application) -> Non
         )
         cursor, pages = page.payload.get("next_cursor"), pages + 1
     assert pages > 1
-    (entry,) = [one for one in noted(alone, reader.name) if one.kind == "read"]
+    (entry,) = [row for row in noted(alone, reader.name) if row.kind == "read"]
     assert (entry.change, entry.outcome, entry.about) == ("export_run", "ok", {"workflow_id": run})

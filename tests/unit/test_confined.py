@@ -18,13 +18,13 @@ MEMORY = 96 * 1024 * 1024
 
 @contextmanager
 def calls(function: str, *, wall_s: float = 60.0, children: int = 1) -> Iterator[ConfinedCalls]:
-    found = ConfinedCalls(
+    confined = ConfinedCalls(
         f"tests.support.confined_functions:{function}", memory=MEMORY, wall_s=wall_s, children=children
     )
     try:
-        yield found
+        yield confined
     finally:
-        found.close()
+        confined.close()
 
 
 def data_of(reply: ConfinedReply | BeyondLimit) -> bytes:
@@ -86,8 +86,8 @@ def test_threads_share_the_children() -> None:
 
 def test_threads_get_the_answers_to_their_own_calls() -> None:
     with calls("echo", children=2) as call, ThreadPoolExecutor(8) as threads:
-        asked = [b"%d" % number * (number * 50) for number in range(300)]
-        assert [data_of(reply) for reply in threads.map(lambda data: call(data, 10), asked)] == asked
+        requests = [b"%d" % number * (number * 50) for number in range(300)]
+        assert [data_of(reply) for reply in threads.map(lambda data: call(data, 10), requests)] == requests
 
 
 def test_a_child_has_no_file_of_its_parent() -> None:

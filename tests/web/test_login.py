@@ -146,8 +146,8 @@ async def test_a_log_in_and_a_log_out_are_noted_in_the_audit_trail(keyed: Applic
     page = (await visitor.get("/ui/runs")).text
     await visitor.post("/ui/logout", form(page, "/ui/logout"))
     entries = keyed.audit.newest(50, AuditFilter(by=f"key:{id_of(key)}"))
-    told = [(one.kind, one.change, one.outcome) for one in entries]
-    assert told == [("login", "log out", "ok"), ("login", "log in", "ok")]
+    noted = [(entry.kind, entry.change, entry.outcome) for entry in entries]
+    assert noted == [("login", "log out", "ok"), ("login", "log in", "ok")]
 
 
 async def test_a_key_that_may_not_read_gets_no_session(keyed: Application, visitor: Visitor) -> None:

@@ -29,6 +29,6 @@ async def test_a_page_says_503_and_not_that_the_request_is_wrong_while_redis_is_
             process.kill()
             process.wait()
             answers = {path: await visitor.get(path) for path in PAGES}
-    assert {path: one.status_code for path, one in answers.items()} == dict.fromkeys(PAGES, 503)
-    assert {one.headers["retry-after"] for one in answers.values()} == {"1"}
-    assert all("Redis" in one.text for one in answers.values())
+    assert {path: answer.status_code for path, answer in answers.items()} == dict.fromkeys(PAGES, 503)
+    assert {answer.headers["retry-after"] for answer in answers.values()} == {"1"}
+    assert all("Redis" in answer.text for answer in answers.values())

@@ -36,9 +36,9 @@ def system_redis(short_directory: Path) -> Iterator[RestrictedRedis]:
 @pytest.fixture(scope="module")
 def here(system_redis: RestrictedRedis) -> Iterator[Application]:
     """A control plane with an audit trail of its own, and with secrets in its settings."""
-    given = {"redis_url": system_redis.url, "auth": "off", "allow_operator": True, "api_key": PASSWORD}
-    given["public_url"] = f"https://me:{PASSWORD}@dcf.example/mcp"
-    with open_application(Settings.model_validate(given)) as opened:
+    values = {"redis_url": system_redis.url, "auth": "off", "allow_operator": True, "api_key": PASSWORD}
+    values["public_url"] = f"https://me:{PASSWORD}@dcf.example/mcp"
+    with open_application(Settings.model_validate(values)) as opened:
         yield opened
 
 
@@ -161,10 +161,10 @@ async def test_every_page_says_that_redis_rejects_writes(
     with system_redis.admin() as admin:
         admin.config_set("maxmemory", 1)
         monkeypatch.setattr(here.writes, "_good_until", 0.0)
-        told = [text_of(await browser.get(path)) for path in ("/ui/runs", "/ui/inbox", "/ui/system")]
+        pages = [text_of(await browser.get(path)) for path in ("/ui/runs", "/ui/inbox", "/ui/system")]
         admin.config_set("maxmemory", 0)
-    assert all("Redis refuses writes: its memory is full (OOM)." in page for page in told)
-    assert all("dcf prune --older-than 7d" in page for page in told)
+    assert all("Redis refuses writes: its memory is full (OOM)." in page for page in pages)
+    assert all("dcf prune --older-than 7d" in page for page in pages)
     monkeypatch.setattr(here.writes, "_good_until", 0.0)
     assert "Redis refuses writes" not in await browser.get("/ui/runs")
 

@@ -131,7 +131,7 @@ def test_an_ordinary_expression_is_plain(expression: str) -> None:
         ),
         *("$v[$count($v) > 1]", "$v[[1]]", "$v[$ = $w]", "function($x){1}", "λ($x){1}", "($a := 1; $a)", "$f(1)"),
         *("$pad('a', 1)", "$v.$string()", "$distinct($v)", "$split($v, ',')", "$contains($v, /a/)"),
-        # What looks like text to a careless reader.
+        # Quotes that a careless reader takes for the start of a text.
         '$v and /"/ and [1..9] and /"/',
         '$v /* " */ & [1..9] /* " */',
         "[" + ", ".join(["$v"] * MOST_OPERANDS) + "]",

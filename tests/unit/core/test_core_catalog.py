@@ -117,7 +117,7 @@ HOUR = NO_PROGRESS_FOR
         (StateDoc(), StateDoc(), {"blocked_by": [BLOCKED]}, True),
     ],
 )
-def test_a_run_is_marked_as_stuck_once_somebody_has_to_help_and_unmarked_by_what_follows(
+def test_stuck_mark_follows_the_states_of_a_run(
     before: StateDoc, after: StateDoc, meta: dict[str, Any], mark: bool | None
 ) -> None:
     assert stuck_mark(RUNNING, {"A": before}, Changes(states={"A": after}, meta=meta)) is mark
@@ -127,7 +127,7 @@ def test_starting_a_run_unmarks_it() -> None:
     assert stuck_mark(RUNNING, {}, Changes(meta={"started_at": "now"})) is False
 
 
-def test_a_run_that_is_blocked_stays_marked_until_it_is_not_and_one_that_is_paused_is_not() -> None:
+def test_blocked_run_stays_marked_as_stuck_and_paused_run_does_not() -> None:
     blocked = replace(RUNNING, blocked_by=read_blockers([BLOCKED]))
     assert stuck_mark(blocked, {"A": WAITING}, Changes(states={"A": StateDoc(status=Status.SUCCEEDED)})) is None
     assert stuck_mark(blocked, {"A": StateDoc()}, Changes(meta={"blocked_by": None})) is False

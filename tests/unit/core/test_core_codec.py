@@ -201,10 +201,10 @@ def test_a_document_that_an_earlier_version_wrote_reads_the_same(doc: StateDoc) 
 )
 def test_a_receipt_that_the_first_versions_wrote_is_read(last: dict[str, Any], operation: Operation) -> None:
     """They had one for each operation, and none of them said what was written."""
-    found = read_state({"status": "succeeded", "finished_at": to_text(NOW), "last": dump(last)}).receipt
-    assert found is not None
-    assert (found.request, found.operation, found.at, found.content) == ("r1", operation, NOW, "")
-    assert found.next_states == tuple(last.get("complete", {}).get("next", ()))
+    receipt = read_state({"status": "succeeded", "finished_at": to_text(NOW), "last": dump(last)}).receipt
+    assert receipt is not None
+    assert (receipt.request, receipt.operation, receipt.at, receipt.content) == ("r1", operation, NOW, "")
+    assert receipt.next_states == tuple(last.get("complete", {}).get("next", ()))
 
 
 # Tolerantly

@@ -50,7 +50,7 @@ def of_cluster(topic: Topic, *servers: ServerVitals, **expected: Any) -> list[He
 
 
 @rows(
-    ("change", "asked", "warned"),
+    ("change", "policy", "warned"),
     [
         ({"loads_torn": True}, None, True),
         ({"loads_torn": False}, None, False),
@@ -60,11 +60,11 @@ def of_cluster(topic: Topic, *servers: ServerVitals, **expected: Any) -> list[He
     ],
 )
 def test_a_redis_of_others_that_starts_with_a_torn_log_is_warned_of(
-    change: dict[str, Any], asked: str | None, warned: bool
+    change: dict[str, Any], policy: str | None, warned: bool
 ) -> None:
-    found = about(Topic.DURABILITY, replace(SERVER, durability=replace(DURABLE, **change)), fsync=asked)
-    told = [one for one in found if "redis-check-aof --fix" in (one.remedy or "")]
-    assert [one.level for one in told] == [Level.WARNING] * warned
+    findings = about(Topic.DURABILITY, replace(SERVER, durability=replace(DURABLE, **change)), fsync=policy)
+    warnings = [finding for finding in findings if "redis-check-aof --fix" in (finding.remedy or "")]
+    assert [finding.level for finding in warnings] == [Level.WARNING] * warned
 
 
 def test_a_well_kept_redis_gives_one_finding_on_each_topic_and_none_of_them_is_bad() -> None:

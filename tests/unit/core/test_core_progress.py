@@ -284,7 +284,7 @@ def test_a_repeated_completion_is_told_whether_the_first_one_wrote_an_output() -
     assert not updated(made.update("A", "t1", status=Status.SUCCEEDED)).output_written
 
 
-def test_a_completion_that_the_first_versions_acknowledged_is_answered_as_a_repetition() -> None:
+def test_completion_acknowledged_by_a_first_version_is_a_repetition() -> None:
     made = started()
     made.complete("A", "t1", {"n": 1})
     receipt = {"req": fingerprint("t1"), "next": ["B"]}

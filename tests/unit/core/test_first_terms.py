@@ -34,8 +34,8 @@ def after(decide: Callable[[Snapshot, Any], Decision[Any]], wish: Any, now: int 
 def test_a_lease_of_a_wait_ends_soon_and_says_so() -> None:
     decision = acquire(snapshot(StateDoc()), WISH)
     assert decision.changes is not None
-    found = decision.changes.states["A"].lease
-    assert (found.ttl_s, found.expires_at, found.awaits_sign) == (TTL, NOW + FIRST_TERM_S * SECOND, True)
+    lease = decision.changes.states["A"].lease
+    assert (lease.ttl_s, lease.expires_at, lease.awaits_sign) == (TTL, NOW + FIRST_TERM_S * SECOND, True)
     assert decision.changes.timers == {"A": NOW + FIRST_TERM_S * SECOND}
     assert stored(unsigned()) == unsigned()
     assert "awaits_sign" not in str(stored(held()).extra)
@@ -54,8 +54,8 @@ def test_a_shorter_lease_has_no_longer_first_term() -> None:
     ],
 )
 def test_a_call_with_its_token_makes_the_lease_last(decide: Callable[..., Any], wish: Any) -> None:
-    found = after(decide, wish)
-    assert (found.expires_at, found.awaits_sign) == (LATER + TTL * SECOND, False)
+    lease = after(decide, wish)
+    assert (lease.expires_at, lease.awaits_sign) == (LATER + TTL * SECOND, False)
 
 
 def test_a_partial_write_makes_the_lease_last() -> None:
@@ -74,9 +74,9 @@ def test_the_first_sign_may_come_late_as_long_as_nobody_took_over() -> None:
     assert code(acquire(snapshot(unsigned(), now=LATER), other).answer) == "lease_held"
 
 
-def test_who_asks_through_a_wait_again_has_the_first_term_anew_and_gave_no_sign() -> None:
-    found = after(acquire, WISH)
-    assert (found.expires_at, found.awaits_sign) == (LATER + FIRST_TERM_S * SECOND, True)
+def test_repeated_wait_renews_the_first_term_and_is_no_sign() -> None:
+    lease = after(acquire, WISH)
+    assert (lease.expires_at, lease.awaits_sign) == (LATER + FIRST_TERM_S * SECOND, True)
 
 
 def test_asking_again_after_a_sign_changes_nothing() -> None:
@@ -87,13 +87,13 @@ def test_asking_again_after_a_sign_changes_nothing() -> None:
 def test_a_claim_of_what_is_held_finds_what_awaits_a_sign_and_takes_nothing_new() -> None:
     wish = replace(WISH, state="", only_held=True)
 
-    def found(**states: StateDoc) -> Decision[Any]:
+    def claimed(**states: StateDoc) -> Decision[Any]:
         return claim(replace(snapshot(StateDoc(), now=LATER), states=states, inputs=dict.fromkeys(states)), wish)
 
-    again = found(A=unsigned(), B=StateDoc())
+    again = claimed(A=unsigned(), B=StateDoc())
     assert (leased(again.answer).state, leased(again.answer).outcome) == ("A", "lease_already_held")
     for states in ({"A": held(), "B": StateDoc()}, {"B": StateDoc()}):
-        nothing = found(**states)
+        nothing = claimed(**states)
         assert (nothing.answer.examined, nothing.changes) == (0, None)
 
 
