@@ -44,7 +44,7 @@ def excluded(state: str, person: str) -> Refusal:
     return Refusal(
         code="excluded",
         message=f"The description of '{state}' says that '{person}' must not answer it.",
-        hint="Another person that is asked must answer.",
+        hint="Let another of the asked persons answer.",
     )
 
 
@@ -53,7 +53,7 @@ def excluded_by_key(state: str, known_as: str) -> Refusal:
     return Refusal(
         code="excluded",
         message=f"'{known_as}' acted in this run with the same key, and must not answer '{state}'.",
-        hint="Another person that is asked must answer, with a key of their own.",
+        hint="Let another of the asked persons answer, with a key of their own.",
     )
 
 
@@ -63,7 +63,7 @@ def produced_it(state: str, person: str, source: str, *, by_key: bool) -> Refusa
     return Refusal(
         code="excluded",
         message=f"{subject} completed '{source}', which led to '{state}', and so must not answer it.",
-        hint="Another person that is asked must answer, with a key of their own.",
+        hint="Let another of the asked persons answer, with a key of their own.",
     )
 
 
