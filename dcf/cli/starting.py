@@ -100,7 +100,7 @@ def start(
     document = document_of(workflow)
     with opening.application() as found, by_the_local_user():
         belongs_to = None if project is None else check_id(project, "--project")
-        entry = found.starting.wanted(workflow, belongs_to, document)
+        entry = found.starting.resolve(workflow, belongs_to, document)
         definition = entry.definition
         wish = Create(
             workflow_id=check_id(run_id or id_for(definition, request_id, None), "--id"),

@@ -131,12 +131,12 @@ def _failed_saves(durability: Durability) -> Iterator[HealthFinding]:
 
 def _lossy(durability: Durability, policy: str | None) -> Iterator[HealthFinding]:
     if not durability.log:
-        kept = (
+        surviving = (
             f"only its snapshots (save {durability.snapshots}) survive" if durability.snapshots else "every run is lost"
         )
         if durability.snapshots is None:
-            kept = "only snapshots survive, if there are any (this user may not read settings),"
-        sentence = f"appendonly is no: {kept} when Redis stops."
+            surviving = "only snapshots survive, if there are any (this user may not read settings),"
+        sentence = f"appendonly is no: {surviving} when Redis stops."
         yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, "Set appendonly yes in its configuration.")
         return
     if durability.fsync == "always":

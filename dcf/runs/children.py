@@ -121,7 +121,7 @@ class Children:
         try:
             if not isinstance(account, Refusal):
                 child = read_child_input(given)
-                entry = self._starting.wanted(child.reference, document.get("project"))
+                entry = self._starting.resolve(child.reference, document.get("project"))
                 wish = children.wish_for(document, child, entry.definition, link)
                 with authored_by(creator, account):
                     answer = self._starting.start(Start(wish=wish), children.is_awaited(link), to_keep=entry)

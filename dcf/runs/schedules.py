@@ -77,7 +77,7 @@ class Schedules:
     def create(self, wish: ScheduleWish, agents: Json, definition: Definition | None = None) -> ScheduleMade | Refusal:
         """Create a schedule of a kept definition, or of this one, which is kept. The same one again finds it."""
         generation = secrets.token_hex(16)
-        entry = self._starting.wanted(wish.workflow, wish.project, definition)
+        entry = self._starting.resolve(wish.workflow, wish.project, definition)
         started = entry.definition
         checked = replace(wish, agents=check_agents(agents, set(started.skills)))
         unassigned = tuple(
@@ -143,7 +143,7 @@ class Schedules:
         run = schedule.run_for(request_id or secrets.token_hex(16), 0)
         note = _told(reason)
         why = f"Schedule {name}, triggered{'.' if note is None else f': {note}'}"
-        entry = self._starting.wanted(schedule.workflow, schedule.project)
+        entry = self._starting.resolve(schedule.workflow, schedule.project)
         start_request = Start(wish=_wish(schedule, entry.definition, run, by), reason=why)
         answer = self._starting.start(start_request, to_keep=entry)
         if isinstance(answer, Refusal):
@@ -209,7 +209,7 @@ class Schedules:
         if account is not None and account.over:
             return PutOff(why=schedule_waits(account), for_s=max(1.0, account.wait_s))
         with authored_by(schedule.created_by, account):
-            entry = self._starting.wanted(schedule.workflow, schedule.project)
+            entry = self._starting.resolve(schedule.workflow, schedule.project)
             wish = _wish(schedule, entry.definition, schedule.run_at(intent.tick), schedule.created_by)
             start_request = Start(wish=wish, reason=reason_of(schedule, intent.tick), within=(intent.at, intent.until))
             answer = self._starting.start(start_request, to_keep=entry)

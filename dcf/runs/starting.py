@@ -36,9 +36,9 @@ class Starting:
 
         Raise UnknownDefinition if there is none; one of another project is not there.
         """
-        return self.wanted(reference, project).definition
+        return self.resolve(reference, project).definition
 
-    def wanted(self, reference: str, project: str | None, document: Definition | None = None) -> WantedDefinition:
+    def resolve(self, reference: str, project: str | None, document: Definition | None = None) -> WantedDefinition:
         """Return this document, or else a kept definition as `definition` does, and where it is to be kept."""
         if document is not None:
             return WantedDefinition(definition=document, project=project, version=document.version)

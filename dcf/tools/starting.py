@@ -100,7 +100,7 @@ def start_run(app: Application, args: StartRun) -> RunStarted:
     wish_for = _reader(app, args)
     given = _given(app, args)
     document = None if given is None else read_given(given)
-    entry = app.starting.wanted(str(args.definition), args.project, document)
+    entry = app.starting.resolve(str(args.definition), args.project, document)
     definition = entry.definition
     workflow_id = args.workflow_id or id_for(definition, args.request_id, whose_requests())
     wish = wish_for(definition, workflow_id)

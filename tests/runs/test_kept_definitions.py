@@ -41,7 +41,7 @@ def scheduled(world: World, definition: Definition, *, by_document: bool = True)
 
 def started(world: World, definition: Definition, *, by_document: bool = True) -> None:
     wish = replace(world.wish(dict(definition.document)), definition=definition)
-    entry = world.starting.wanted(f"{definition.name}@1", None, definition if by_document else None)
+    entry = world.starting.resolve(f"{definition.name}@1", None, definition if by_document else None)
     answer = world.starting.start(Start(wish=wish), to_keep=entry)
     assert isinstance(answer, Created), answer
 

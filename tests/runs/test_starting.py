@@ -161,7 +161,7 @@ def test_starting_takes_two_round_trips_and_a_definition_one(counting: CountingP
     definition = read_definition(document)
     for trips in (4, 3):  # the text of a definition is sent only where it is not kept
         with counting.counted() as packets:
-            world.starting.start(asked(world.wish(document)), to_keep=world.starting.wanted("", None, definition))
+            world.starting.start(asked(world.wish(document)), to_keep=world.starting.resolve("", None, definition))
         assert len(packets) == trips
     with counting.counted() as packets:
         found = world.starting.definition(f"{name}@1")

@@ -176,10 +176,10 @@ def test_a_run_that_keeps_failing_in_one_branch_stays_stuck_while_another_goes_o
 
 
 def test_the_metric_counts_runs_on_hold_until_they_are_released(world: World) -> None:
-    before = GaugeReader(world.connections).read().held
+    before = GaugeReader(world.connections).read().on_hold
     run = stuck_runs.killed_process(world)
-    assert GaugeReader(world.connections).read().held == before + 1
+    assert GaugeReader(world.connections).read().on_hold == before + 1
     world.retrying.retry(run)
-    assert GaugeReader(world.connections).read().held == before
+    assert GaugeReader(world.connections).read().on_hold == before
     stuck_runs.killed_process(world)
-    assert GaugeReader(world.connections).read().held == before + 1
+    assert GaugeReader(world.connections).read().on_hold == before + 1
