@@ -9,7 +9,7 @@ from dcf.errors import DcfError
 from lab.case_rules import a_bomb_ends_its_state_alone
 from lab.deployments import Deployment
 from lab.evidence import read_meta
-from lab.extras import Bench, Errands, eventually
+from lab.extras import Bench, Errands
 
 _ENDED_S: Final = 20.0
 
@@ -96,7 +96,7 @@ class Bombs(Errands[Bomb]):
             except DcfError as failure:
                 code = failure.code
             if code != "invalid_workflow":
-                eventually(lambda: read_meta(client, run).get("status") in {"failed", "succeeded"}, _ENDED_S)
+                self.eventually(lambda: read_meta(client, run).get("status") in {"failed", "succeeded"}, _ENDED_S)
         grew = self._deployment.peak() - before
         meta, died = read_meta(client, run), self._deployment.revive()
         if meta.get("status") == "running":  # so that it does not strike the next one

@@ -33,11 +33,12 @@ _SCOPES: Final = (Scope.READ, Scope.WORK, Scope.PLAN)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What errands work with."""
+    """What errands work with. `ended` is set when their batch ends, well or not."""
 
     dcf: Dcf
     kind: "Kind"
     seeds: Sequence[int]
+    ended: threading.Event
 
 
 class Errands(ABC, Generic[Evidence]):
@@ -50,13 +51,31 @@ class Errands(ABC, Generic[Evidence]):
         self.dcf = bench.dcf
         self.kind = bench.kind
         self.over = threading.Event()
+        self._ended = bench.ended
         self._threads = ThreadPoolExecutor(self.at_once)
-        self._begun = {seed: self._threads.submit(self.errand, seed) for seed in bench.seeds}
+        self._begun = {seed: self._threads.submit(self._unless_ended, seed) for seed in bench.seeds}
         self._noted: list[Evidence] = []
 
     @abstractmethod
     def errand(self, seed: int) -> Evidence | None:
         """Do the errand of a seed; None if the faults left nothing to judge."""
+
+    def eventually(self, holds: Callable[[], bool], seconds: float, every_s: float = 0.03) -> bool:
+        """Look until something holds; whether it did in time, and before the batch ended."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            try:
+                if holds():
+                    return True
+            except DcfError as error:
+                if error.code not in PASSING:
+                    raise
+            if self._ended.wait(every_s):
+                break
+        return False
+
+    def _unless_ended(self, seed: int) -> Evidence | None:
+        return None if self._ended.is_set() else self.errand(seed)
 
     def note(self, found: Evidence) -> None:
         """Keep what a strike saw, to be judged like what an errand brings back."""
@@ -132,20 +151,6 @@ class Calls:
             if error.code in PASSING:
                 return None
             raise
-
-
-def eventually(holds: Callable[[], bool], seconds: float) -> bool:
-    """Look until something holds; whether it did in time."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        try:
-            if holds():
-                return True
-        except DcfError as error:
-            if error.code not in PASSING:
-                raise
-        time.sleep(0.03)
-    return False
 
 
 def _has_evidence(errand: Future[Any]) -> bool:

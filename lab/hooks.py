@@ -16,7 +16,7 @@ from dcf.webhooks import WebhookEvent, WebhookRefused, verify
 from lab.case_rules import lost_answers_of_webhooks_lose_no_work
 from lab.deployments import Deployment
 from lab.evidence import read_meta
-from lab.extras import Bench, Errands, eventually
+from lab.extras import Bench, Errands
 from tests.support.servers import free_port
 
 _MACHINE: Final = {
@@ -28,6 +28,7 @@ _MACHINE: Final = {
     },
 }
 _ENDED_S: Final = 60.0
+_LOOK_S: Final = 0.2
 _MOST_FAULTS: Final = 3
 """Requests of an agent that go wrong: it is left alone longer after each."""
 
@@ -147,6 +148,6 @@ class Hooks(Errands[Hook]):
             receiver.secret = calls.surely("register_agent", agent_id=agent, url=url)["secret"]
             calls.surely("start_run", workflow_json=_MACHINE, workflow_id=run, agents_map_json={"*": agent})
             client = self._deployment.client()
-            eventually(lambda: read_meta(client, run).get("status") != "running", _ENDED_S)
+            self.eventually(lambda: read_meta(client, run).get("status") != "running", _ENDED_S, _LOOK_S)
         status = read_meta(client, run).get("status")
         return Hook(status=status, odd=tuple(receiver.odd), came=tuple(receiver.came))

@@ -115,6 +115,7 @@ class Batch:
         self._observed: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
         self._over = threading.Event()
         self._signals_over = threading.Event()
+        self._ended = threading.Event()
 
     def run(self) -> Outcome:
         """Run the batch to its end and judge it."""
@@ -129,7 +130,7 @@ class Batch:
                 self._start()
                 schedules.create()
                 self._create_all(dcf)
-                errands = self._kind.errands(Bench(dcf=dcf, kind=self._kind, seeds=self._cases))
+                errands = self._kind.errands(Bench(dcf=dcf, kind=self._kind, seeds=self._cases, ended=self._ended))
                 striker.start()
                 began_striking = time.monotonic()
                 self._wait_for_ends(dcf, _STRIKING_S)
@@ -137,6 +138,7 @@ class Batch:
                 self._over.set()
                 striker.join()
                 self._kind.heal(self._crew)
+                schedules.look()
                 self._resume_all(dcf)
                 self._wait_while_they_go_on(dcf)
                 broken = errands.judge()
@@ -145,6 +147,7 @@ class Batch:
             finally:
                 self._over.set()
                 self._signals_over.set()
+                self._ended.set()
                 self._crew.end()
         outcome = Outcome(runs=len(stories), strikes=len(self._struck), seconds=time.monotonic() - began)
         outcome.broken = self._kind.struck
