@@ -9,12 +9,11 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 from shutil import which
 from typing import Final
 
-from dcf.local.git_settings import DIFF, MOST_NAMED, STATUS, environment, named_off
+from dcf.local.git_settings import DIFF, EXECUTE_NOTHING, MOST_NAMED, STATUS, environment, named_off
 from dcf.local.working_root import WorkingDirectory
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
@@ -53,17 +52,7 @@ class WorktreeFacts:
 
 def run(root: Path, *arguments: str, ok: tuple[int, ...] = (0,), given: bytes | None = None) -> bytes:
     """Return what git prints; raise GitRefused if it is missing, takes too long or fails."""
-    settings = _settings(root)
-    return _run(root, settings, *arguments, ok=ok, given=given)
-
-
-def _run(
-    root: Path,
-    settings: Mapping[str, str],
-    *arguments: str,
-    ok: tuple[int, ...] = (0,),
-    given: bytes | None = None,
-) -> bytes:
+    settings = _settings(root, arguments[0])
     try:
         done = subprocess.run(  # noqa: S603 - words of ours and names, no shell
             [_program(settings), *arguments],
@@ -84,7 +73,7 @@ def _run(
 
 def beginning(root: Path, *arguments: str, limit: int, ok: tuple[int, ...] = (0,)) -> bytes:
     """Return at most `limit` bytes of what git prints, and end git there; raise GitRefused as `run` does."""
-    settings = _settings(root)
+    settings = _settings(root, arguments[0])
     with (
         tempfile.TemporaryFile() as said,
         subprocess.Popen(  # noqa: S603 - words of ours and names, no shell
@@ -115,9 +104,11 @@ def beginning(root: Path, *arguments: str, limit: int, ok: tuple[int, ...] = (0,
     return found
 
 
-def _settings(root: Path) -> dict[str, str]:
-    """Return the environment of git in a repository: the filters and hooks that it names are switched off."""
-    names = _names(_run(root, environment(), "config", "--list", "--name-only", "-z"))
+def _settings(root: Path, command: str) -> dict[str, str]:
+    """Return the environment of a command of git: what the repository names is switched off, where it may be run."""
+    if command in EXECUTE_NOTHING:
+        return environment()
+    names = _names(run(root, "config", "--list", "--name-only", "-z"))
     off = named_off(names)
     if len(off) > MOST_NAMED:
         raise GitRefused(
@@ -126,7 +117,7 @@ def _settings(root: Path) -> dict[str, str]:
     return environment(off)
 
 
-def _program(settings: Mapping[str, str]) -> str:
+def _program(settings: dict[str, str]) -> str:
     git = which("git", path=settings.get("PATH", os.defpath))
     if git is None:
         raise GitRefused("git_missing", "git is not installed.", "Install git, or do without it.")

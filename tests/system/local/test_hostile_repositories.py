@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -245,6 +246,34 @@ def everything(root: Path) -> None:
     for ask in asks:
         with suppress(GitRefused):
             ask()
+
+
+def test_git_is_started_once_for_a_command_that_executes_nothing_of_a_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before any other command, git lists what the repository names, so that it can be switched off."""
+    root = trap_in(tmp_path / "counted").root
+    started = tmp_path / "started"
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin/git"
+    program.write_text(f"#!/bin/sh\necho \"$1\" >>'{started}'\nexec '{which('git')}' \"$@\"\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+
+    def processes(ask: Callable[[], object]) -> list[str]:
+        started.write_text("")
+        ask()
+        return started.read_text().split()
+
+    assert processes(lambda: git.run(root, "config", "--list")) == ["config"]
+    assert processes(lambda: git.run(root, "rev-parse", "HEAD")) == ["rev-parse"]
+    assert processes(lambda: git.run(root, "cat-file", "blob", "HEAD:README.md")) == ["cat-file"]
+    assert processes(lambda: git.run(root, "check-ref-format", "--branch", "x")) == ["check-ref-format"]
+    assert processes(lambda: git.beginning(root, "cat-file", "blob", "HEAD:README.md", limit=1)) == ["cat-file"]
+    assert processes(lambda: git.facts(WorkingDirectory(root, root))) == ["rev-parse", "config", "status"]
+    assert processes(lambda: git.run(root, "update-ref", "refs/heads/x", "HEAD")) == ["config", "update-ref"]
+    assert processes(lambda: git.run(root, "switch", "--quiet", "x")) == ["config", "switch"]
+    assert processes(lambda: git.beginning(root, "diff", "HEAD", limit=1)) == ["config", "diff"]
 
 
 def test_a_filter_of_the_users_own_settings_is_not_run_for_a_repository(
