@@ -81,8 +81,11 @@ class Listings:
         After a server of Redis has started, or another took its place, a sweep is due at once: it may have lost writes.
         """
         servers = self._started()
-        taken, claimed = self._connections.send(("SET", keys.SWEEP, servers, "NX", "EX", seconds), ("GET", keys.SWEEP))
-        if taken is None and claimed.decode() != servers:
+        claim: Command = ("SET", keys.SWEEP, servers, "NX", "EX", seconds)
+        taken, claimed = self._connections.send(claim, ("GET", keys.SWEEP))
+        if taken is None and claimed is None:  # the earlier claim expired between the two commands
+            (taken,) = self._connections.send(claim)
+        elif taken is None and claimed.decode() != servers:
             (taken,) = self._connections.send(("SET", keys.SWEEP, servers, "EX", seconds))
         return taken is not None
 
