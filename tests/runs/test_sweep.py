@@ -14,7 +14,7 @@ from dcf.store import keys
 from dcf.store.access_keys import AccessKeys
 from dcf.store.agents import AgentRecord
 from dcf.store.assignments import AssignmentIndex
-from dcf.store.connection import Connections, open_pool
+from dcf.store.connection import Command, Connections, Reply, open_pool
 from dcf.store.listings import Listings
 from dcf.workforce.crew.assigning import assign
 from tests.support.counting import CountingPool
@@ -170,6 +170,22 @@ def test_one_process_sweeps_and_the_others_leave_it_to_it(site: World) -> None:
     site.ask("ZREM", keys.LIVE, run)
     assert (first.step(), second.step()) == (0, 0), "the next time in an hour"
     assert 0 < site.ask("TTL", keys.SWEEP) <= 3600
+
+
+class ExpiresBetween(Connections):
+    """The claim of the last sweep expires between the commands of a packet."""
+
+    def send(self, *commands: Command) -> list[Reply]:
+        replies: list[Reply] = []
+        for command in commands:
+            replies += super().send(command)
+            super().send(("DEL", keys.SWEEP))
+        return replies
+
+
+def test_a_claim_that_expires_while_a_process_asks_leaves_the_sweep_to_this_process(site: World) -> None:
+    site.ask("SET", keys.SWEEP, "1")
+    assert Listings(ExpiresBetween(site.connections._pool)).take_turn(3600)
 
 
 def test_a_long_sweep_goes_on_step_by_step(site: World) -> None:
