@@ -11,6 +11,7 @@ from typing import Final
 
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json
+from dcf.values.names import escaped
 from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
@@ -39,6 +40,11 @@ class Blocker:
     def is_hold(self) -> bool:
         """True if the run is on hold, and only an operator releases it."""
         return self.issue == KILLED_PROCESS
+
+    @property
+    def shown_text(self) -> str:
+        """The text on one line, with what cannot be seen written out."""
+        return escaped(self.text, LONGEST_BLOCKER)
 
     def as_json(self) -> dict[str, Json]:
         """Return it as JSON, as the meta document has it."""
