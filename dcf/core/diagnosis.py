@@ -232,8 +232,9 @@ def _about_states(facts: Facts) -> Iterator[RunFinding]:
 
 
 def _unless_moving(facts: Facts) -> Iterator[RunFinding]:
-    """Yield that nothing is open in a run that is not over: no step can follow, whatever anybody does."""
-    if facts.meta.status is RunStatus.RUNNING and not facts.states and facts.unreadable is None:
+    """Yield that nothing is open in a run that is not over: no step can follow, unless the run grows."""
+    may_grow = facts.document.get("grown") is True
+    if facts.meta.status is RunStatus.RUNNING and not facts.states and facts.unreadable is None and not may_grow:
         yield RunFinding(
             cause=Cause.NOTHING_OPEN,
             sentence="The run is not over, and no state is open: its documents were changed by hand, or were lost.",

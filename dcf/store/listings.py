@@ -23,6 +23,7 @@ from dcf.store.gate_lists import WAITING
 from dcf.store.index import UNLIST
 from dcf.store.keys import RunKeys
 from dcf.store.looks import ask
+from dcf.store.lost_states import without_open_states
 from dcf.store.lost_timers import without_timers
 from dcf.store.people_keys import ASKED, open_questions, read_member
 from dcf.store.project_keys import project
@@ -60,6 +61,7 @@ class Listings:
         """
         for names in self._names():
             yield self._mended(partial(_lacking, names, self._connections.shards), repair=repair)
+            yield self._mended(partial(without_open_states, names, self._connections.shards), repair=repair)
             yield self._connections.over_one(partial(without_timers, names))
             for index in names:
                 listed = _list(index)
