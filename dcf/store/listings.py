@@ -14,7 +14,7 @@ from dcf.core.codec import read_state
 from dcf.core.human_tasks import waits_for_person
 from dcf.core.listings import ListFlaw, ListKind, dangling, lists_of_run
 from dcf.core.vitals import SweepResult, Trouble
-from dcf.store import keys
+from dcf.store import artifact_quotas, keys
 from dcf.store.agents import lists_of
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.counting import forget_counted
@@ -57,12 +57,15 @@ class Listings:
     def pages(self, *, repair: bool) -> Iterator[Flaws]:
         """Go through all keys of dcf. Yield what is wrong, page by page, and repair it if `repair`, but for timers.
 
+        A repair also settles what was counted of artifacts: that is wrong in no list.
         Raise StoreUnsuitable if this Redis user may not list keys.
         """
         for names in self._names():
             yield self._mended(partial(_lacking, names, self._connections.shards), repair=repair)
             yield self._mended(partial(without_open_states, names, self._connections.shards), repair=repair)
             yield self._connections.over_one(partial(without_timers, names))
+            if repair:
+                artifact_quotas.settle(self._connections, names)
             for index in names:
                 listed = _list(index)
                 if listed is not None:
