@@ -73,6 +73,12 @@ def word_of(document: Mapping[str, Json]) -> str:
     return "blocked" if is_blocked(document) else str(document.get("status"))
 
 
+def listed_word(row: Mapping[str, Json]) -> str:
+    """Return the word for a run by its line in the list of runs: what holds it up, else its status."""
+    marks = (name for name in ("paused", "blocked", "stuck") if row.get(name))
+    return next(marks, str(row["status"]))
+
+
 def _read(found: list[Json]) -> Iterable[Blocker]:
     for one in found:
         match one:

@@ -23,7 +23,7 @@ _FIELDS: Final = ("$.status", "$.created_at", "$.held_end", "$.grown", "$.states
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class _Run:
+class _RunWithoutTimers:
     """A running run that is not listed as stuck and has no timer: its states may be lost."""
 
     keys: RunKeys
@@ -42,7 +42,7 @@ def without_open_states(names: Sequence[str], shards: int, connection: Connectio
     return tuple(one.flaw for one in read if one is not None and not _has_open(one, connection))
 
 
-def _has_open(run: "_Run", connection: Connection) -> bool:
+def _has_open(run: "_RunWithoutTimers", connection: Connection) -> bool:
     """Return True if a state of the run is open. Few runs are looked at so closely."""
     asked: list[Command] = [("JSON.GET", run.keys.state(name), "$") for name in run.states]
     return any(map(is_open_state, exchange(connection, asked) if asked else ()))
@@ -55,7 +55,7 @@ def _commands(run: RunKeys, stuck: str) -> Iterator[Command]:
     yield ("ZCARD", run.timers)
 
 
-def _read(run: RunKeys, stuck: str, replies: Sequence[Reply]) -> _Run | None:
+def _read(run: RunKeys, stuck: str, replies: Sequence[Reply]) -> _RunWithoutTimers | None:
     """Return a run whose states must be looked at; one that grows, or whose end is held, may have none that is open."""
     listed, before, meta, after = replies
     if listed is not None or (before, after) != (0, 0) or not isinstance(meta, bytes):
@@ -64,7 +64,7 @@ def _read(run: RunKeys, stuck: str, replies: Sequence[Reply]) -> _Run | None:
     if found.get("status") != RunStatus.RUNNING or found.get("held_end") is not None or found.get("grown") is True:
         return None
     states, at = found.get("states"), listed_at(found.get("created_at"), 0)
-    return _Run(
+    return _RunWithoutTimers(
         keys=run,
         states=tuple(map(str, states)) if isinstance(states, list) else (),
         flaw=ListFlaw(kind=ListKind.CATALOG, index=stuck, name=run.workflow_id, score=at, is_missing=True),

@@ -17,13 +17,12 @@ from dcf.runs.lost_timers import set_timer
 from dcf.runs.sweep import Sweep
 from dcf.store import key_parts, keys
 from dcf.store.catalog import Catalog
-from dcf.store.connection import Connections, open_pool
 from dcf.store.listings import Listings
 from tests.support.ahead import now
+from tests.support.alone import world_alone
 from tests.support.growing import Server
 from tests.support.machines import Document, chain, workflow
 from tests.support.scopes import each, parallel, task
-from tests.support.servers import redis_server
 from tests.support.tables import rows
 from tests.support.world import World
 
@@ -31,10 +30,8 @@ from tests.support.world import World
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[World]:
     """dcf on a Redis where there is nothing else."""
-    with redis_server(tmp_path) as port:
-        world = World(connections=Connections(open_pool(f"redis://127.0.0.1:{port}")))
+    with world_alone(tmp_path) as world:
         yield world
-        world.connections.close()
 
 
 def sweep(world: World) -> Sweep:
@@ -94,11 +91,9 @@ def test_the_sweep_beside_the_clock_does_so_by_itself(site: World) -> None:
 def test_a_sweep_is_due_once_redis_has_started_anew(tmp_path: Path) -> None:
     found: list[int] = []
     for _ in range(2):
-        with redis_server(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as port:
-            world = World(connections=Connections(open_pool(f"redis://127.0.0.1:{port}")))
+        with world_alone(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as world:
             found += [sweep(world).step(), sweep(world).step()]
             torn(world)
-            world.connections.close()
     assert found == [0, 0, 1, 0]
 
 

@@ -17,6 +17,7 @@ from dcf.store.assignments import AssignmentIndex
 from dcf.store.connection import Command, Connections, Reply, open_pool
 from dcf.store.listings import Listings
 from dcf.workforce.crew.assigning import assign
+from tests.support.alone import world_alone
 from tests.support.counting import CountingPool
 from tests.support.machines import chain
 from tests.support.servers import redis_server
@@ -29,10 +30,8 @@ RIGHT = SweepReport(missing={}, dangling={})
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[World]:
     """dcf on a Redis where there is nothing else: the lists of the session's name what other tests left."""
-    with redis_server(tmp_path) as port:
-        world = World(connections=Connections(open_pool(f"redis://127.0.0.1:{port}")))
+    with world_alone(tmp_path) as world:
         yield world
-        world.connections.close()
 
 
 def sweep(world: World, page: int = 500) -> Sweep:
@@ -265,9 +264,7 @@ def test_runs_of_an_earlier_version_are_listed_under_what_they_are(site: World) 
 
 
 def test_an_ended_run_of_an_earlier_version_finalizes_itself_too_once_a_sweep_found_it(tmp_path: Path) -> None:
-    with redis_server(tmp_path) as port:
-        connections = Connections(open_pool(f"redis://127.0.0.1:{port}"))
-        world = World(connections=connections, policy=RetentionPolicy(finalize_after_s=3600))
+    with world_alone(tmp_path, policy=RetentionPolicy(finalize_after_s=3600)) as world:
         run = world.create(chain("A"))
         world.do(run, "A")
         world.notifications.pulse()
@@ -278,7 +275,6 @@ def test_an_ended_run_of_an_earlier_version_finalizes_itself_too_once_a_sweep_fo
         world.ask("JSON.SET", keys.RunKeys(run).meta, "$.finished_at", '"2020-01-01T00:00:00Z"')
         world.notifications.pulse()
         assert world.meta(run)["finalized_at"] is not None
-        connections.close()
 
 
 def test_lists_of_runs_do_not_keep_what_is_gone(site: World) -> None:

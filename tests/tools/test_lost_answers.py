@@ -46,11 +46,12 @@ async def test_who_waits_again_without_an_id_gets_the_same_work_until_it_used_th
 
 def asking(tool: str, run: str, agent: str) -> dict[str, Any]:
     """The arguments of a call that asks for work of this run, or of all runs."""
-    return {
+    calls: dict[str, dict[str, Any]] = {
         "await_workflow_event": {"agent_id": agent, "timeout_s": 0},
         "claim_ready_state": {"workflow_id": run, "owner_agent_id": agent},
         "find_work": {"agent_id": agent, "claim": True},
-    }[tool]
+    }
+    return calls[tool]
 
 
 @rows("claims", ["claim_ready_state", "find_work"])

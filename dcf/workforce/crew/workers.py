@@ -134,8 +134,8 @@ class Workers:
                     raise
         results = [self._dismissed(part, agent) for agent, part in targets.items() if agent not in kept]
         failed = {one.state for one in results if not one.deleted}
-        again = {part: member for part, member in leaving.items() if part in failed or member.agent_id in spare}
-        self._documents.transact(workflow_id, lambda roster, _: (decisions.reinstate(roster, again), None))
+        left = {part: member for part, member in leaving.items() if part in failed or member.agent_id in spare}
+        self._documents.transact(workflow_id, lambda roster, _: (decisions.reinstate(roster, left), None))
         return results
 
     def resolve(self, name: str, is_seen: Callable[[AgentFound], bool] = lambda _: True) -> str:
