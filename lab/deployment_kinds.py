@@ -22,7 +22,7 @@ _ALL_AT_ONCE: Final = 0.2
 class Beside(Kind):
     """Workers of the drawn runs are killed and frozen, and servers of the deployment beside them are killed."""
 
-    pause_s = (0.5, 1.5)
+    pause_s = (0.7, 2.0)
     kills = True
 
     def open(self) -> None:

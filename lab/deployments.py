@@ -86,7 +86,7 @@ class Deployment:
 
     def revive(self) -> int:
         """Start the servers again that ended by themselves; return how many did."""
-        dead = [port for port, process in self._running.items() if process.poll() is not None]
+        dead = [port for port in self._running if self._has_ended(port)]
         self._start(*dead)
         return len(dead)
 
@@ -98,7 +98,14 @@ class Deployment:
         for port in ports:
             self._running[port] = self._begun(port, self._hosts[port])
         for port in ports:
-            wait_until(lambda port=port: answers(port), _STARTED_S)  # type: ignore[misc]
+            wait_until(lambda port=port: answers(port) or self._has_ended(port), _STARTED_S)  # type: ignore[misc]
+            assert not self._has_ended(port), self._log(port).read_text()[-2000:]
+
+    def _has_ended(self, port: int) -> bool:
+        return self._running[port].poll() is not None
+
+    def _log(self, port: int) -> Path:
+        return self._home / f"server {port}.log"
 
     def _begun(self, port: int, host: Host) -> subprocess.Popen[bytes]:
         environment = {**os.environ, **_SOON, **self._settings, "DCF_SERVER_URL": f"http://127.0.0.1:{port}/mcp"}
@@ -107,7 +114,7 @@ class Deployment:
         paths = [*([_CLOCKS] if host.ahead_s else []), *([host.program] if host.program is not None else [])]
         environment["PYTHONPATH"] = os.pathsep.join(map(str, paths))
         command = (sys.executable, "-m", "dcf", "serve", "--transport", "http", "--port", str(port), "--auth", "off")
-        with (self._home / f"server {port}.log").open("ab") as log:
+        with self._log(port).open("ab") as log:
             process = subprocess.Popen(command, env=environment, cwd=host.program, stdout=log, stderr=log)
         if host.memory is not None:
             resource.prlimit(process.pid, resource.RLIMIT_AS, (host.memory, host.memory))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Evidence = TypeVar("Evidence")
 
 _PATIENCE_S: Final = 90.0
-"""Seconds that errands have to end after the strikes are over."""
+"""Seconds in which no errand ends, after which what is still open counts as standing still."""
 
 _SCOPES: Final = (Scope.READ, Scope.WORK, Scope.PLAN)
 
@@ -93,10 +93,16 @@ class Errands(ABC, Generic[Evidence]):
     def judge(self) -> list[str]:
         """Let them end now that everything is well; return the rules that were broken, each with its seed."""
         self.over.set()
-        self.wait(_PATIENCE_S)
+        self._wait_while_some_end()
         self._threads.shutdown(wait=False, cancel_futures=True)
         broken = [f"seed {seed}: {sentence}" for seed, one in self._begun.items() for sentence in self._judged(one)]
         return [*broken, *(sentence for found in self._noted for sentence in self._broken(found))]
+
+    def _wait_while_some_end(self) -> None:
+        before = -1
+        while (ended := sum(one.done() for one in self._begun.values())) not in {before, len(self._begun)}:
+            before = ended
+            self.wait(_PATIENCE_S)
 
     def _broken(self, found: Evidence) -> Iterator[str]:
         for rule in self.rules:

@@ -50,6 +50,7 @@ _STRIKING_S = 30.0
 _PATIENCE_S = 20.0
 """Seconds without any progress after which what is still open counts as standing still."""
 
+_LOOK_S = 0.2
 _REMINDERS = 4
 """Entries that a run which stands still adds to its history in that time: nobody takes its state, and is reminded."""
 
@@ -244,7 +245,7 @@ class Batch:
         until = time.monotonic() + seconds
         open_runs = {*self._workflows, *self._grown}
         while open_runs and time.monotonic() < until:
-            time.sleep(0.05)
+            time.sleep(_LOOK_S)
             with suppress(DcfError):
                 open_runs = {run for run in sorted(open_runs) if self._is_open(dcf, run)}
         return open_runs
