@@ -120,10 +120,7 @@ def test_a_function_that_ends_its_process_each_time_ends_a_direct_run(site: Site
 
 @FORMS
 def test_deaths_between_which_the_run_went_on_do_not_end_it(site: Site, options: tuple[str, ...]) -> None:
-    """Six states, each of which ends the worker once: more deaths than one that goes nowhere may have.
-
-    It works on one at a time: of more threads one may have gone on to wait for events when another ended the worker.
-    """
+    """Six states, each of which ends the worker once: more deaths than one that goes nowhere may have."""
     names = [f"S{number}" for number in range(6)]
     end = "sys.exit(7)" if options else "os._exit(7)"
     functions = (
@@ -131,7 +128,7 @@ def test_deaths_between_which_the_run_went_on_do_not_end_it(site: Site, options:
         f"for name in {names}:\n mark = Path(__file__).with_name(f'{{name}}.died')\n"
         " task(name)(lambda given, mark=mark: work(given, mark))\n"
     )
-    run = started(site, "mortal", chain(*names), functions, "--lease-ttl", "1", "--concurrency", "1", *options)
+    run = started(site, "mortal", chain(*names), functions, "--lease-ttl", "1", *options)
     result, code = result_of(run)
     assert (code, result["status"]) == (0, "succeeded")
     assert all(doc["attempts"] >= 2 for doc in result["states"].values())
