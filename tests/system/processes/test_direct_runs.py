@@ -120,9 +120,10 @@ def test_a_function_that_ends_its_process_each_time_ends_a_direct_run(site: Site
 
 @FORMS
 def test_deaths_between_which_the_run_went_on_do_not_end_it(site: Site, options: tuple[str, ...]) -> None:
-    """Six states, each of which ends the worker once: more deaths than one that goes nowhere may have.
+    """Six states end the worker once each: more deaths than a worker without progress may have.
 
-    It works on one at a time: of more threads one may have gone on to wait for events when another ended the worker.
+    It works on one state at a time. With more threads another thread may take the next event and drop it; the event
+    then comes again after five seconds.
     """
     names = [f"S{number}" for number in range(6)]
     end = "sys.exit(7)" if options else "os._exit(7)"
