@@ -14,7 +14,7 @@ SERVE = ("serve", "--transport", "http", "--web")
 
 @pytest.fixture
 def _never_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that is not refused would serve for ever."""
+    """A server that is not refused would serve without end."""
 
     def serve_app(*_: object, **__: object) -> None:
         pytest.fail("it is served")
@@ -24,7 +24,7 @@ def _never_served(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_never_served")
 @rows(
-    ("arguments", "told"),
+    ("arguments", "reason"),
     [
         (("web",), "--auth off"),
         (SERVE, "--auth off"),
@@ -41,8 +41,8 @@ def _never_served(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_where_the_page_would_be_open_to_others_it_is_refused(
-    dcf_alone: Dcf, arguments: tuple[str, ...], told: str
+    dcf_alone: Dcf, arguments: tuple[str, ...], reason: str
 ) -> None:
     result = dcf_alone(*arguments)
     assert result.exit_code == 2
-    assert told in result.stderr
+    assert reason in result.stderr

@@ -46,7 +46,7 @@ LONGEST_FIRST: Final = (
     "quality/test_checks.py",
     "deployment/test_image.py",
 )
-"""Files that take a minute and more. A long file at the end would keep one worker busy and the others idle."""
+"""The files that take longest. A long file at the end would keep one worker busy and the others idle."""
 
 
 @pytest.fixture(scope="session", autouse=True)

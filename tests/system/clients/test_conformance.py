@@ -51,7 +51,7 @@ def _check(programs: Programs, server: Server, revision: str, results: Path, *op
 
 
 def _statuses(results: Path, scenario: str) -> set[str]:
-    """What the checks of a scenario ended with. Its directory has the time behind its name."""
+    """Return the statuses of the checks of a scenario. Its directory has the time behind its name."""
     (place,) = results.glob(f"server-{scenario}-20[0-9][0-9]-*")
     return {check["status"] for check in json.loads((place / "checks.json").read_text("utf-8"))}
 
@@ -69,8 +69,9 @@ def test_our_app_conforms_but_for_what_needs_a_session(
 def test_the_server_as_it_is_conforms(programs: Programs, open_server: Server, revision: str, tmp_path: Path) -> None:
     """The whole suite is run, since each start takes a second; what needs other tools than ours is not looked at."""
     _run(programs, open_server, revision, tmp_path, "--suite", "all")
-    found = {scenario: _statuses(tmp_path, scenario) for scenario in PLAIN[revision]}
-    assert {scenario: told for scenario, told in found.items() if not {"SUCCESS"} <= told <= {"SUCCESS", "INFO"}} == {}
+    statuses = {scenario: _statuses(tmp_path, scenario) for scenario in PLAIN[revision]}
+    wrong = {name: each for name, each in statuses.items() if not {"SUCCESS"} <= each <= {"SUCCESS", "INFO"}}
+    assert wrong == {}
 
 
 @pytest.mark.parametrize("scenario", EXTENSIONS)

@@ -31,7 +31,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (packages,) = (place / "dcf").glob("lib/python*/site-packages")
     (packages / "others.pth").write_text(sysconfig.get_path("purelib"))
     pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", place / "dcf" / "bin" / "python"]
-    # What the test starts is compiled when it is imported, a tenth of the package.
+    # The commands below import, and so compile, a part of the package; pip would compile all of it.
     options = ["-q", "--no-deps", "--no-compile", "--disable-pip-version-check"]
     subprocess.run([*pip, "install", *options, "."], cwd=place / "src", check=True)
     return place / "dcf" / "bin"

@@ -155,8 +155,8 @@ async def _is_done_again(app: Application, run: str, of: int) -> None:
     done = app.artifacts.put(given(run, bytes([of]) * 100_000, of, of))
     assert isinstance(done, ArtifactStands)
     assert done.artifact is not None
-    found = app.artifacts.read(run, "big", 0, None)
-    assert getattr(found, "data", None) == b"".join(bytes([number]) * 100_000 for number in range(1, of + 1))
+    content = app.artifacts.read(run, "big", 0, None)
+    assert getattr(content, "data", None) == b"".join(bytes([number]) * 100_000 for number in range(1, of + 1))
     assert (await succeeds(app, "list_artifacts", workflow_id=run))["total_bytes"] == of * 100_000
     await succeeds(app, "cancel_run", workflow_id=run)
     await succeeds(app, "delete_run", workflow_id=run)

@@ -105,7 +105,7 @@ async def _read_with_dcf(site: Site) -> None:
         async with Client(build_server(opened)) as client:
             tools = await Tools.of(client)
             runs = (await tools.ok("list_runs", tag="deepwork"))["runs"]
-            assert [one["status"] for one in runs] == ["running", "succeeded"]
+            assert [listed["status"] for listed in runs] == ["running", "succeeded"]
             run = runs[1]["workflow_id"]
             read = await tools.ok("read_workflow_control_plane", workflow_id=run)
             assert read["meta"]["input"]["goal"] == "Know them"

@@ -87,11 +87,11 @@ async def _moved(client: ProfileClient, order: str, status: str) -> None:
 
 
 async def _read_with_dcf(site: Site, run: str) -> None:
-    with open_application(Settings(redis_url=None, data_dir=site.data_dir)) as found:
-        read = await ask(found, key_of(Scope.READ), "read_workflow_control_plane", workflow_id=run)
+    with open_application(Settings(redis_url=None, data_dir=site.data_dir)) as opened:
+        read = await ask(opened, key_of(Scope.READ), "read_workflow_control_plane", workflow_id=run)
         states = {name: doc["status"] for name, doc in read["states"].items()}
         assert states == {"prices": "succeeded", "ship": "succeeded"}
-        await found.reader.close()
+        await opened.reader.close()
     output, code = finish(site.dcf("events", run, "--json"))
     assert code == 0
     types = [json.loads(line)["type"] for line in output.splitlines()]

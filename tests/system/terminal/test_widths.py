@@ -60,7 +60,7 @@ for command in json.loads(sys.argv[1]):
     os.waitpid(child, 0)
     print("END OF COMMAND", flush=True)
 """
-"""Runs commands one after the other, each in a process of its own. What they import is imported once for all."""
+"""Runs commands one after the other, each in a process of its own, which has imported its modules already."""
 
 
 def shown(columns: int, commands: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -111,13 +111,13 @@ def test_no_line_is_longer_than_the_terminal(
     machine = {"StartAt": LONG, "States": {LONG: {"Type": "Pass", "End": True}}}
     (tmp_path / "pass.json").write_text(json.dumps(machine))
     (tmp_path / "wrong.json").write_text(json.dumps(machine | {"StartAt": "B", "a field that is not known": 1}))
-    found = shown(COLUMNS, [[names.get(word, word) for word in command] for command in COMMANDS])
+    screens = shown(COLUMNS, [[names.get(word, word) for word in command] for command in COMMANDS])
     too_long = {
         " ".join(command): [line for line in sentences(lines) if cell_len(line.rstrip()) > COLUMNS]
-        for command, lines in zip(COMMANDS, found, strict=True)
+        for command, lines in zip(COMMANDS, screens, strict=True)
     }
     assert {command: lines for command, lines in too_long.items() if lines} == {}
-    assert all(found)
+    assert all(screens)
 
 
 def sentences(lines: Sequence[str]) -> list[str]:
