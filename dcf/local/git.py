@@ -14,6 +14,7 @@ from shutil import which
 from typing import Final
 
 from dcf.local.git_settings import DIFF, EXECUTE_NOTHING, MOST_NAMED, STATUS, environment, named_off
+from dcf.local.repository_bounds import RepositoryPlace, is_within
 from dcf.local.working_root import WorkingDirectory
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
@@ -137,15 +138,8 @@ def _failed(code: int, complaint: bytes) -> GitRefused:
 def facts(place: WorkingDirectory) -> WorktreeFacts:
     """Return what is so now; raise GitRefused if the directory is in no worktree that may be read."""
     root = place.path
-    try:
-        found = run(root, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n")
-    except GitRefused as refused:
-        if refused.refusal.code != "git_failed":
-            raise
-        raise GitRefused(
-            "no_worktree", f"{root} is in no git worktree.", "Pass root, or make one with git init."
-        ) from None
-    top = Path(found)
+    repository = _place(root)
+    top = repository.top
     nearest = next((one for one in (root, *root.parents) if os.path.lexists(one / ".git")), None)
     if top != nearest:
         raise GitRefused(
@@ -159,7 +153,29 @@ def facts(place: WorkingDirectory) -> WorktreeFacts:
             f"The worktree around {root} begins above --root, {place.boundary}.",
             "Start dcf local with the top of the worktree as --root, or with a directory above it.",
         )
+    if not is_within(repository, place.boundary or top):
+        raise GitRefused(
+            "no_worktree",
+            f"The worktree {top} reads a repository outside {place.boundary or top} that does not name it as its own.",
+            "Make the worktree with git worktree add, or start dcf local with a --root that has the repository.",
+        )
     return _status(top)
+
+
+def _place(root: Path) -> RepositoryPlace:
+    asked = ("--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir")
+    try:
+        top, own, shared = os.fsdecode(run(root, "rev-parse", *asked)).splitlines()
+    except ValueError:
+        raise GitRefused("no_worktree", f"A path around {root} has a line break.", "Rename that directory.") from None
+    except GitRefused as refused:
+        if refused.refusal.code != "git_failed":
+            raise
+        raise GitRefused(
+            "no_worktree", f"{root} is in no git worktree.", "Pass root, or make one with git init."
+        ) from None
+    named = run(root, "config", "--get", "core.worktree", ok=(0, 1)).decode("utf-8", "replace").strip()
+    return RepositoryPlace(top=Path(top), own=Path(own), shared=Path(shared), named_worktree=named)
 
 
 def _status(top: Path) -> WorktreeFacts:
