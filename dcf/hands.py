@@ -36,19 +36,33 @@ class Hands:
         self._held = 0
         self._threads = 0
         self._idle = 0
+        self._alive: set[Callable[[], None]] = set()
         self._ends: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
 
-    def serve(self) -> None:
-        """Work until told to stop, and finish what is in hand. Raise what ended a thread before that."""
-        threading.Thread(target=self._run, args=(self._listen,), daemon=True).start()
-        threading.Thread(target=self._run, args=(self._send,), daemon=True).start()
+    def serve(self, *, outlives: bool) -> None:
+        """Work until told to stop, and finish what is in hand. Raise what ended a thread before that.
+
+        With `outlives` the other threads go on then, and the next call replaces the one that ended. A thread that waits
+        for an event cannot be stopped: beside a new one it would take an event, and leave it unhandled for seconds.
+        """
+        for task in (self._listen, self._send):
+            self._start(task)
+        self._take([])
         while True:
             error = self._ends.get()
             if error is not None:
-                self._stop.set()
+                if not outlives:
+                    self._stop.set()
                 raise error
             if self._is_over:
                 return
+
+    def _start(self, task: Callable[[], None]) -> None:
+        with self._changed:
+            if task in self._alive:
+                return
+            self._alive.add(task)
+        threading.Thread(target=self._run, args=(task,), daemon=True).start()
 
     def wake(self) -> None:
         """Notice at once that the worker is told to stop."""
@@ -56,15 +70,15 @@ class Hands:
             self._changed.notify_all()
 
     def _run(self, task: Callable[[], None]) -> None:
+        end: BaseException | None = None
         try:
             task()
         except BaseException as error:  # noqa: BLE001 - raised by `serve`; also SystemExit of a function
-            self._ends.put(error)
-        else:
-            self._ends.put(None)
-        finally:
-            with self._changed:
-                self._changed.notify_all()
+            end = error
+        with self._changed:
+            self._alive.discard(task)
+            self._changed.notify_all()
+        self._ends.put(end)
 
     def _listen(self) -> None:
         """Lease the states of events, while a hand is free."""
@@ -122,6 +136,7 @@ class Hands:
             except BaseException:
                 with self._changed:
                     self._held -= 1  # its lease expires
+                    self._threads -= 1
                 raise
             self._end(work, result, None)
             with self._changed:

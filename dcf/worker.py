@@ -100,15 +100,16 @@ class Worker:
         self._changed = threading.Condition()
         self._renewals = Renewals(self._leases.renew, lease_ttl_s / _RENEWALS_PER_LEASE)
 
-    def serve(self, stop: threading.Event | None = None) -> None:
+    def serve(self, stop: threading.Event | None = None, *, outlives: bool = False) -> None:
         """Handle events until told to stop; raise if the server cannot be reached at first, later retry.
 
-        With a `concurrency` above 1 so many functions run at a time, on threads.
+        With a `concurrency` above 1 it has so many threads. What ends one ends all, unless the worker `outlives` it.
         """
         self._stop = stop or self._stop
         if self._concurrency > 1:
-            self._hands = Hands(self, self._concurrency, self._stop)
-            self._hands.serve()
+            if self._hands is None or not outlives:
+                self._hands = Hands(self, self._concurrency, self._stop)
+            self._hands.serve(outlives=outlives)
             return
         for event, granted in self.events(self._stop):
             if self._stop.is_set():
@@ -178,8 +179,7 @@ class Worker:
 
     def drop(self, event: Mapping[str, Json], error: DcfError) -> None:
         """Log that an event could not be handled. It must not be delivered for ever; the clock notifies again."""
-        run, state = event.get("workflow_id"), event.get("target_state")
-        log.warning("%s/%s: the event is dropped: %s", run, state, error.message)
+        log.warning("%s: the event of %s is dropped: %s", event.get("workflow_id"), event.get("target_state"), error)
 
     def decline(self, granted: Granted) -> None:
         """Give back what was leased with an event that came too late."""

@@ -1,4 +1,4 @@
-"""`python -m lab KIND`: random workflows under faults of a kind, judged by rules. See lab/README.md."""
+"""`python -m lab KIND...`: random workflows under faults of a kind, judged by rules. See lab/README.md."""
 
 import argparse
 import shutil
@@ -60,7 +60,7 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
-    parser.add_argument("kind", nargs="?", choices=list(KINDS), help="what is struck")
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"what is struck: {', '.join(KINDS)}")
     parser.add_argument("--all", action="store_true", help="every kind, and a few with --acl and --http as well")
     parser.add_argument("--jobs", type=int, default=2, help="how many kinds are tried at the same time (default: 2)")
     parser.add_argument("--runs", type=int, help=f"runs of each kind, in batches of {BATCH} (default: one batch)")
@@ -73,8 +73,10 @@ def _arguments() -> argparse.Namespace:
     today = RECORDS / f"{datetime.now(UTC):%Y-%m-%d}.md"
     parser.add_argument("--record", type=Path, nargs="?", const=today, help="write the figures to a file")
     found = parser.parse_args()
-    if (found.kind is None) is not found.all:
-        parser.error("name a kind, or --all")
+    if bool(found.kinds) is found.all:
+        parser.error("name kinds, or --all")
+    if unknown := sorted({*found.kinds} - {*KINDS}):
+        parser.error(f"no such kinds: {', '.join(unknown)}")
     if found.alone and found.seed is None:
         parser.error("--alone needs --seed")
     if found.runs is None:
@@ -83,9 +85,9 @@ def _arguments() -> argparse.Namespace:
 
 
 def _ways(arguments: argparse.Namespace) -> list[Way]:
-    """Return what to try: one kind as it was asked for, or all of them, and a few in the other ways as well."""
+    """Return what to try: kinds as they were asked for, or all of them, and a few in the other ways as well."""
     if not arguments.all:
-        return [Way(arguments.kind, acl=arguments.acl, http=arguments.http)]
+        return [Way(kind, acl=arguments.acl, http=arguments.http) for kind in arguments.kinds]
     left_out = {name: why for name, kind in KINDS.items() if (why := kind.why_not()) is not None}
     for name, why in left_out.items():
         print(f"{name}: left out, {why}")

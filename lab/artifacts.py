@@ -48,7 +48,7 @@ class Artifacts(Errands[KeptArtifacts]):
 
     def errand(self, seed: int) -> KeptArtifacts:
         """Put artifacts into a run, and look what is there."""
-        run, luck = f"lab-artifacts-{seed}", random.Random(f"artifacts {seed}")
+        run, luck = f"lab-put-{seed}", random.Random(f"artifacts {seed}")
         with self.calls() as calls:
             wish = {"workflow_id": run, "agents_map_json": {"Work": "ann"}}
             calls.surely("create_workflow_control_plane", workflow_json=_WORKFLOW, **wish)

@@ -1,15 +1,17 @@
 """Expressions that want all memory, or never end: each must fail its own state, and nothing else."""
 
 import random
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from dcf.errors import DcfError
+from dcf.store.keys import RunKeys
 from lab.case_rules import a_bomb_ends_its_state_alone
 from lab.deployments import Deployment
 from lab.evidence import read_meta
-from lab.extras import Bench, Errands, eventually
+from lab.extras import Bench, Errands
 
 _ENDED_S: Final = 20.0
 
@@ -61,7 +63,7 @@ _DRAWN: Final[tuple[Draw, ...]] = (_product, _cube, _sum, _doubled, _padded, _ba
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bomb:
-    """What an expression did: how its run ended, how many servers did, and how many bytes the largest one grew."""
+    """What became of an expression's run, how many servers died meanwhile, and by how many bytes the largest grew."""
 
     expression: str
     code: str
@@ -72,13 +74,15 @@ class Bomb:
 
 
 class Bombs(Errands[Bomb]):
-    """Runs of one state each, whose Output is a bomb; one at a time, so that it is known what a server died of."""
+    """Runs of one state each, whose Output is a bomb. Of what a server dies is a guess among a few."""
 
-    at_once = 1
+    at_once = 4
     rules = (a_bomb_ends_its_state_alone,)
 
     def __init__(self, bench: Bench, deployment: Deployment) -> None:
         self._deployment = deployment
+        self._reviving = threading.Lock()
+        self._died = 0
         super().__init__(bench)
 
     def errand(self, seed: int) -> Bomb:
@@ -86,8 +90,7 @@ class Bombs(Errands[Bomb]):
         run, luck = f"lab-bomb-{seed}", random.Random(f"bomb {seed}")
         expression = _DRAWN[seed % len(_DRAWN)](luck)
         client = self._deployment.client()
-        self._deployment.revive()
-        before = self._deployment.peak()
+        died, before = self._revive(), self._deployment.peak()
         with self._deployment.calls() as calls:
             wish = {"workflow_json": _machine(expression, waits=luck.random() < 0.5), "workflow_id": run}
             try:
@@ -96,13 +99,19 @@ class Bombs(Errands[Bomb]):
             except DcfError as failure:
                 code = failure.code
             if code != "invalid_workflow":
-                eventually(lambda: read_meta(client, run).get("status") in {"failed", "succeeded"}, _ENDED_S)
+                self.eventually(lambda: read_meta(client, run).get("status") in {"failed", "succeeded"}, _ENDED_S)
         grew = self._deployment.peak() - before
-        meta, died = read_meta(client, run), self._deployment.revive()
+        meta, died = read_meta(client, run), self._revive() - died
         if meta.get("status") == "running":  # so that it does not strike the next one
-            client.delete(*client.keys(f"*{run}*"))
+            client.delete(*client.keys(RunKeys(run).of("*")))
         status, error = meta.get("status"), meta.get("error")
         return Bomb(expression=expression, code=code, status=status, error=error, died=died, grew=grew)
+
+    def _revive(self) -> int:
+        """Start servers again that have died; return how many ever did."""
+        with self._reviving:
+            self._died += self._deployment.revive()
+            return self._died
 
 
 def _machine(expression: str, *, waits: bool) -> dict[str, Any]:

@@ -6,6 +6,7 @@ between. What each call was told is noted, and a rule judges it.
 
 import random
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 
@@ -43,11 +44,14 @@ class CallingBack:
 
     def work(self, over: threading.Event) -> None:
         """Answer until it is over."""
-        while self._runs and not over.wait(_PAUSE_S):
+        pause_s = _PAUSE_S
+        while self._runs and not over.wait(pause_s):
+            began = time.monotonic()
             for run in self._runs:
                 self.see_to(run)
             if self._used and not self._honest and self._luck.random() < _LATE:
                 self.come_back(*self._luck.choice(self._used))
+            pause_s = max(_PAUSE_S, time.monotonic() - began)
 
     def see_to(self, run: str) -> None:
         """Answer what waits in the run, or will."""

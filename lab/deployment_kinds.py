@@ -15,12 +15,14 @@ from lab.two_versions import TwoVersions, checked_out
 
 _MEMORY: Final = 3 * 1024**3 // 2
 _HOUR_S: Final = 3600
+_ALL_AT_ONCE: Final = 0.2
+"""How often all servers of the deployment are killed, and not one of them."""
 
 
 class Beside(Kind):
     """Workers of the drawn runs are killed and frozen, and servers of the deployment beside them are killed."""
 
-    pause_s = (0.5, 1.5)
+    pause_s = (0.7, 2.0)
     kills = True
 
     def open(self) -> None:
@@ -45,9 +47,10 @@ class Beside(Kind):
         """Kill or freeze a worker, or kill a server of the deployment."""
         if not self.kills or luck.random() < 0.5:
             return luck.choice((freeze_worker, kill_worker))(luck, crew)
-        number = luck.randrange(len(self.deployment.urls))
-        self.deployment.kill(number)
-        return f"killed server {number} of the deployment"
+        everywhere = range(len(self.deployment.urls))
+        numbers = [*everywhere] if luck.random() < _ALL_AT_ONCE else [luck.choice(everywhere)]
+        self.deployment.kill(*numbers)
+        return f"killed servers {numbers} of the deployment"
 
 
 class Webhooks(Beside):

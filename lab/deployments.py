@@ -51,12 +51,11 @@ class Deployment:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        self._stack.enter_context(self._redis)
-        self._stack.callback(self._end)
-        for port in self._hosts:
-            self._start(port)
-        for port in self._hosts:
-            wait_until(lambda port=port: answers(port), _STARTED_S)  # type: ignore[misc]
+        with ExitStack() as started:
+            started.enter_context(self._redis)
+            started.callback(lambda: self._end(*self._running))
+            self._start(*self._hosts)
+            self._stack = started.pop_all()
         return self
 
     def __exit__(
@@ -79,43 +78,52 @@ class Deployment:
         """Return a plain client of its Redis."""
         return self._redis.client()
 
-    def kill(self, number: int) -> None:
-        """Kill a server, and start it again."""
-        port = list(self._hosts)[number]
-        self._running[port].kill()
-        self._running[port].wait()
-        self._start(port)
+    def kill(self, *numbers: int) -> None:
+        """Kill servers, start them again, and wait until they answer."""
+        ports = [port for number, port in enumerate(self._hosts) if number in numbers]
+        self._end(*ports)
+        self._start(*ports)
 
     def revive(self) -> int:
         """Start the servers again that ended by themselves; return how many did."""
-        dead = [port for port, process in self._running.items() if process.poll() is not None]
-        for port in dead:
-            self._start(port)
-            wait_until(lambda port=port: answers(port), _STARTED_S)  # type: ignore[misc]
+        dead = [port for port in self._running if self._has_ended(port)]
+        self._start(*dead)
         return len(dead)
 
     def peak(self) -> int:
         """Return the most memory in bytes that any server has had."""
         return max(map(_peak_of, self._running.values()))
 
-    def _start(self, port: int) -> None:
-        host = self._hosts[port]
+    def _start(self, *ports: int) -> None:
+        for port in ports:
+            self._running[port] = self._begun(port, self._hosts[port])
+        for port in ports:
+            wait_until(lambda port=port: answers(port) or self._has_ended(port), _STARTED_S)  # type: ignore[misc]
+            assert not self._has_ended(port), self._log(port).read_text()[-2000:]
+
+    def _has_ended(self, port: int) -> bool:
+        return self._running[port].poll() is not None
+
+    def _log(self, port: int) -> Path:
+        return self._home / f"server {port}.log"
+
+    def _begun(self, port: int, host: Host) -> subprocess.Popen[bytes]:
         environment = {**os.environ, **_SOON, **self._settings, "DCF_SERVER_URL": f"http://127.0.0.1:{port}/mcp"}
         environment["REDIS_URL"] = f"redis://127.0.0.1:{self._redis.port}"
         environment["LAB_AHEAD_S"] = str(host.ahead_s)
         paths = [*([_CLOCKS] if host.ahead_s else []), *([host.program] if host.program is not None else [])]
         environment["PYTHONPATH"] = os.pathsep.join(map(str, paths))
         command = (sys.executable, "-m", "dcf", "serve", "--transport", "http", "--port", str(port), "--auth", "off")
-        with (self._home / f"server {port}.log").open("ab") as log:
+        with self._log(port).open("ab") as log:
             process = subprocess.Popen(command, env=environment, cwd=host.program, stdout=log, stderr=log)
         if host.memory is not None:
             resource.prlimit(process.pid, resource.RLIMIT_AS, (host.memory, host.memory))
-        self._running[port] = process
+        return process
 
-    def _end(self) -> None:
-        for process in self._running.values():
-            process.kill()
-            process.wait()
+    def _end(self, *ports: int) -> None:
+        for port in ports:
+            self._running[port].kill()
+            self._running[port].wait()
 
 
 def _peak_of(process: subprocess.Popen[bytes]) -> int:

@@ -26,18 +26,19 @@ if TYPE_CHECKING:
 Evidence = TypeVar("Evidence")
 
 _PATIENCE_S: Final = 90.0
-"""Seconds that errands have to end after the strikes are over."""
+"""Seconds in which no errand ends, after which what is still open counts as standing still."""
 
 _SCOPES: Final = (Scope.READ, Scope.WORK, Scope.PLAN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What errands work with."""
+    """What errands work with. `ended` is set when their batch ends, well or not."""
 
     dcf: Dcf
     kind: "Kind"
     seeds: Sequence[int]
+    ended: threading.Event
 
 
 class Errands(ABC, Generic[Evidence]):
@@ -50,13 +51,31 @@ class Errands(ABC, Generic[Evidence]):
         self.dcf = bench.dcf
         self.kind = bench.kind
         self.over = threading.Event()
+        self._ended = bench.ended
         self._threads = ThreadPoolExecutor(self.at_once)
-        self._begun = {seed: self._threads.submit(self.errand, seed) for seed in bench.seeds}
+        self._begun = {seed: self._threads.submit(self._unless_ended, seed) for seed in bench.seeds}
         self._noted: list[Evidence] = []
 
     @abstractmethod
     def errand(self, seed: int) -> Evidence | None:
         """Do the errand of a seed; None if the faults left nothing to judge."""
+
+    def eventually(self, holds: Callable[[], bool], seconds: float, every_s: float = 0.03) -> bool:
+        """Look until something holds; whether it did in time, and before the batch ended."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            try:
+                if holds():
+                    return True
+            except DcfError as error:
+                if error.code not in PASSING:
+                    raise
+            if self._ended.wait(every_s):
+                break
+        return False
+
+    def _unless_ended(self, seed: int) -> Evidence | None:
+        return None if self._ended.is_set() else self.errand(seed)
 
     def note(self, found: Evidence) -> None:
         """Keep what a strike saw, to be judged like what an errand brings back."""
@@ -74,10 +93,16 @@ class Errands(ABC, Generic[Evidence]):
     def judge(self) -> list[str]:
         """Let them end now that everything is well; return the rules that were broken, each with its seed."""
         self.over.set()
-        self.wait(_PATIENCE_S)
+        self._wait_while_some_end()
         self._threads.shutdown(wait=False, cancel_futures=True)
         broken = [f"seed {seed}: {sentence}" for seed, one in self._begun.items() for sentence in self._judged(one)]
         return [*broken, *(sentence for found in self._noted for sentence in self._broken(found))]
+
+    def _wait_while_some_end(self) -> None:
+        before = -1
+        while (ended := sum(one.done() for one in self._begun.values())) not in {before, len(self._begun)}:
+            before = ended
+            self.wait(_PATIENCE_S)
 
     def _broken(self, found: Evidence) -> Iterator[str]:
         for rule in self.rules:
@@ -132,20 +157,6 @@ class Calls:
             if error.code in PASSING:
                 return None
             raise
-
-
-def eventually(holds: Callable[[], bool], seconds: float) -> bool:
-    """Look until something holds; whether it did in time."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        try:
-            if holds():
-                return True
-        except DcfError as error:
-            if error.code not in PASSING:
-                raise
-        time.sleep(0.03)
-    return False
 
 
 def _has_evidence(errand: Future[Any]) -> bool:

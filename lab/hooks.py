@@ -16,7 +16,7 @@ from dcf.webhooks import WebhookEvent, WebhookRefused, verify
 from lab.case_rules import lost_answers_of_webhooks_lose_no_work
 from lab.deployments import Deployment
 from lab.evidence import read_meta
-from lab.extras import Bench, Errands, eventually
+from lab.extras import Bench, Errands
 from tests.support.servers import free_port
 
 _MACHINE: Final = {
@@ -28,6 +28,7 @@ _MACHINE: Final = {
     },
 }
 _ENDED_S: Final = 60.0
+_LOOK_S: Final = 0.2
 _MOST_FAULTS: Final = 3
 """Requests of an agent that go wrong: it is left alone longer after each."""
 
@@ -144,9 +145,10 @@ class Hooks(Errands[Hook]):
         receiver = self._receivers.by_agent[agent] = Receiver(random.Random(f"hook {seed}"), self._faults)
         with self._deployment.calls() as calls:
             url = f"http://127.0.0.1:{self._receivers.port}/{agent}"
-            receiver.secret = calls.surely("register_agent", agent_id=agent, url=url)["secret"]
+            # A key is shown once: whoever did not hear the answer asks for a new one.
+            receiver.secret = calls.surely("register_agent", agent_id=agent, url=url, new_key="at_once")["secret"]
             calls.surely("start_run", workflow_json=_MACHINE, workflow_id=run, agents_map_json={"*": agent})
             client = self._deployment.client()
-            eventually(lambda: read_meta(client, run).get("status") != "running", _ENDED_S)
+            self.eventually(lambda: read_meta(client, run).get("status") != "running", _ENDED_S, _LOOK_S)
         status = read_meta(client, run).get("status")
         return Hook(status=status, odd=tuple(receiver.odd), came=tuple(receiver.came))

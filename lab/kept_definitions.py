@@ -10,7 +10,7 @@ from typing import Any, Final
 from dcf.errors import ToolCallFailed, UnknownRun, UnknownSchedule
 from lab.case_rules import what_is_started_has_its_definition
 from lab.crews import LAB
-from lab.extras import Calls, Errands, eventually
+from lab.extras import Calls, Errands
 from lab.http_verbs import connected
 from lab.process import patiently
 
@@ -57,7 +57,7 @@ class KeptDefinitions(Errands[Kept]):
         for url in self.kind.workplace().server_urls:
             with self.as_the_lab(url) as calls:
                 calls.surely("start_run", workflow_json=workflow, workflow_id=name)
-        if not eventually(lambda: len(self.kind.losses) > losses or self.over.is_set(), _LOSS_S):
+        if not self.eventually(lambda: len(self.kind.losses) > losses or self.over.is_set(), _LOSS_S):
             return False
         return not self.is_there(name)
 
@@ -92,7 +92,7 @@ class KeptDefinitions(Errands[Kept]):
             return self.dcf.schedules.read(name)
 
         try:
-            eventually(lambda: bool(read().records), _TICK_S)
+            self.eventually(lambda: bool(read().records), _TICK_S)
             found = patiently(read)
             patiently(lambda: self.dcf.schedules.pause(name))
         except UnknownSchedule:  # a power loss took it back

@@ -16,7 +16,7 @@ from dcf.tools.messages import ToolRequest, headers_for
 from dcf.values.instants import SECOND, from_text
 from lab.case_rules import FIRST_TERM_S, a_frozen_client_holds_a_task_shortly, the_next_client_gets_the_task
 from lab.evidence import read_documents, read_meta
-from lab.extras import Calls, Errands, eventually
+from lab.extras import Calls, Errands
 
 _WORKFLOW: Final = {"StartAt": "Work", "States": {"Work": {"Type": "Task", "End": True}}}
 
@@ -44,12 +44,12 @@ class Polls(Errands[FrozenPoll]):
             with frozen(url, calls.api_key, "await_workflow_event", agent_id=agent, timeout_s=50):
                 time.sleep(luck.uniform(0.05, 0.3))
                 calls.surely("notify_next_worker_agent", workflow_id=run)
-                if not eventually(lambda: self.lease(run) != {}, 3):
+                if not self.eventually(lambda: self.lease(run) != {}, 3):
                     return None
                 term_s = _term_of(self.lease(run))
                 if term_s > FIRST_TERM_S:
                     return FrozenPoll(term_s=term_s, status=None)
-                eventually(lambda: self.is_done(calls, run, agent), 30)
+                self.eventually(lambda: self.is_done(calls, run, agent), 30)
         return FrozenPoll(term_s=term_s, status=read_meta(self.kind.client(), run).get("status"))
 
     def lease(self, run: str) -> Mapping[str, Any]:

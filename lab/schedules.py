@@ -37,6 +37,7 @@ class LabSchedules:
     def __init__(self, schedules: Schedules, batch: str) -> None:
         self._schedules = schedules
         self._names = {overlap: f"lab-{batch}-{overlap}" for overlap in Overlap}
+        self._before: dict[str, tuple[int, int | None]] = {}
 
     def create(self) -> None:
         """Create them, as often as it takes."""
@@ -52,16 +53,20 @@ class LabSchedules:
             )
             patiently(partial(self._schedules.create, wish, {}, definition))
 
+    def look(self) -> None:
+        """Note what they did until everything was well: each must do more from then on."""
+        for name in self._names.values():
+            with suppress(UnknownSchedule):  # a power loss took it back
+                self._before[name] = self._done(name)
+
     def judge(self, client: Any) -> list[str]:
-        """Pause them, now that everything is well, and return what is wrong with what they did."""
-        return [sentence for overlap, name in self._names.items() for sentence in self._judged(client, overlap, name)]
+        """Pause them after another tick of each, and return what is wrong with what they did."""
+        there = [(overlap, name) for overlap, name in self._names.items() if name in self._before]
+        return [sentence for overlap, name in there for sentence in self._judged(client, overlap, name)]
 
     def _judged(self, client: Any, overlap: Overlap, name: str) -> Iterator[str]:
-        try:
-            goes_on = self._goes_on(name)
-            paused = patiently(lambda: self._schedules.pause(name))
-        except UnknownSchedule:  # a power loss took it back
-            return
+        goes_on = self._goes_on(name)
+        paused = patiently(lambda: self._schedules.pause(name))
         if not goes_on:
             yield f"schedule {name} does nothing any more: {paused}"
         listed = [run for run in _runs_of(client, name) if read_meta(client, run)]
@@ -75,10 +80,10 @@ class LabSchedules:
 
     def _goes_on(self, name: str) -> bool:
         """Wait for another tick; whether it came."""
-        before, until = self._done(name), time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + _PATIENCE_S
         while time.monotonic() < until:
             with suppress(DcfError):
-                if self._done(name) != before:
+                if self._done(name) != self._before[name]:
                     return True
             time.sleep(0.05)
         return False

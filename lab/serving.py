@@ -1,6 +1,7 @@
 """A server process of the lab: `dcf serve` over HTTP, in stretched time, without a limit of calls per second."""
 
 import socket
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from dcf.cli import serving
+from dcf.errors import StoreUnavailable
 from dcf.settings import Settings
 from dcf.store import opening
 from lab.lost_answers import losing
@@ -17,6 +19,7 @@ from lab.process import Place
 from lab.server_time import SharedTime, quicken, timed
 
 _ENOUGH = 100_000
+_AGAIN_S = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,10 @@ def main(duty: ServerDuty) -> None:
         max_concurrency=1000,
         **duty.settings,
     )
-    serving.serve("http", settings, None, _say_nothing, web=duty.page, with_metrics=duty.page)
+    while True:  # one that starts while Redis is away ends, and whoever watches over servers starts it again
+        with suppress(StoreUnavailable):
+            serving.serve("http", settings, None, _say_nothing, web=duty.page, with_metrics=duty.page)
+        time.sleep(_AGAIN_S)
 
 
 def _say_nothing(_: Mapping[str, object]) -> None:

@@ -50,6 +50,7 @@ _STRIKING_S = 30.0
 _PATIENCE_S = 20.0
 """Seconds without any progress after which what is still open counts as standing still."""
 
+_LOOK_S = 0.2
 _REMINDERS = 4
 """Entries that a run which stands still adds to its history in that time: nobody takes its state, and is reminded."""
 
@@ -115,6 +116,7 @@ class Batch:
         self._observed: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
         self._over = threading.Event()
         self._signals_over = threading.Event()
+        self._ended = threading.Event()
 
     def run(self) -> Outcome:
         """Run the batch to its end and judge it."""
@@ -129,7 +131,7 @@ class Batch:
                 self._start()
                 schedules.create()
                 self._create_all(dcf)
-                errands = self._kind.errands(Bench(dcf=dcf, kind=self._kind, seeds=self._cases))
+                errands = self._kind.errands(Bench(dcf=dcf, kind=self._kind, seeds=self._cases, ended=self._ended))
                 striker.start()
                 began_striking = time.monotonic()
                 self._wait_for_ends(dcf, _STRIKING_S)
@@ -137,6 +139,7 @@ class Batch:
                 self._over.set()
                 striker.join()
                 self._kind.heal(self._crew)
+                schedules.look()
                 self._resume_all(dcf)
                 self._wait_while_they_go_on(dcf)
                 broken = errands.judge()
@@ -145,6 +148,7 @@ class Batch:
             finally:
                 self._over.set()
                 self._signals_over.set()
+                self._ended.set()
                 self._crew.end()
         outcome = Outcome(runs=len(stories), strikes=len(self._struck), seconds=time.monotonic() - began)
         outcome.broken = self._kind.struck
@@ -241,7 +245,7 @@ class Batch:
         until = time.monotonic() + seconds
         open_runs = {*self._workflows, *self._grown}
         while open_runs and time.monotonic() < until:
-            time.sleep(0.05)
+            time.sleep(_LOOK_S)
             with suppress(DcfError):
                 open_runs = {run for run in sorted(open_runs) if self._is_open(dcf, run)}
         return open_runs

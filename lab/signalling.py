@@ -6,6 +6,7 @@ once; signals that come early are sent before any state waits.
 
 import random
 import threading
+import time
 from collections.abc import Mapping
 
 from dcf.core.model import RunStatus
@@ -32,9 +33,12 @@ class Signaller:
 
     def work(self, over: threading.Event) -> None:
         """Send signals until it is over."""
-        while self._left and not over.wait(_PAUSE_S):
+        pause_s = _PAUSE_S
+        while self._left and not over.wait(pause_s):
+            began = time.monotonic()
             for run in self._left:
                 self.see_to(run)
+            pause_s = max(_PAUSE_S, time.monotonic() - began)
 
     def see_to(self, run: str) -> None:
         """Send what the run waits for, and now and then what it will wait for."""

@@ -33,6 +33,7 @@ THREADS = 3
 _MOST_STALE = 200
 _GATHERED = 3
 _GIVING_BACK = 0.7
+_FROM_ENDED = 0.1
 _LOOKS = 12
 _LOOK_S = 0.05
 
@@ -85,13 +86,18 @@ def main(duty: Duty) -> None:
 
 @dataclass(kw_only=True)
 class Worker:
-    """One agent. `told` are events of its inbox, `stale` the leases that it may come back with too late."""
+    """One agent.
+
+    `told` are events of its inbox, `stale` the leases that it may come back with too late, `over` the runs that have
+    ended as it heard.
+    """
 
     duty: Duty
     verbs: Recorded
     inbox: Inbox | None = None
     told: SimpleQueue[tuple[str, Any]] = field(default_factory=SimpleQueue)
     stale: deque[Held] = field(default_factory=lambda: deque(maxlen=_MOST_STALE))
+    over: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.luck = random.Random(f"{self.duty.agent} {self.duty.number}")
@@ -133,12 +139,17 @@ class Worker:
             try:
                 message_id, event = self.told.get(timeout=0.02 + 0.05 * luck.random())
             except Empty:
-                if self.duty.claimed:
-                    self.take(luck.choice(self.duty.claimed), "")
+                self.claim(luck)
                 continue
             self.hear(message_id, event)
             if luck.random() < 0.15:
                 self.come_back(luck)
+
+    def claim(self, luck: random.Random) -> None:
+        """Claim from a run; from one that has ended only now and then."""
+        run = luck.choice(self.duty.claimed or ("",))
+        if run and (run not in self.over or luck.random() < _FROM_ENDED):
+            self.take(run, "")
 
     def hear(self, message_id: str, event: Any) -> None:
         """Handle one event and acknowledge it."""
@@ -160,6 +171,8 @@ class Worker:
         if state:
             ttl_s = habit_of(self.seed_of(run) or 0, state, 1).ttl_s
         heard = self.verbs.surely(lambda: self.verbs.acquire(run, state, token, ttl_s), 3.0)
+        if heard.code == "terminal" and not state:
+            self.over.add(run)
         work = deque([(heard, token, ttl_s)])
         while work:
             heard, token, ttl_s = work.popleft()

@@ -1,11 +1,15 @@
 """Asks before a command does what cannot be undone, or answers what its user has not said to have read."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import typer
 
+from dcf.cli.text import clean
 from dcf.errors import InvalidArgument
+
+Row = TypeVar("Row")
 
 
 def ask(question: str, *, yes: bool) -> None:
@@ -17,15 +21,20 @@ def ask(question: str, *, yes: bool) -> None:
     typer.confirm(question, abort=True, err=True)
 
 
-def ask_if_read(show: Callable[[], None], question: str, *, otherwise: str) -> None:
+def ask_if_read(
+    rows: Sequence[Row], show: Callable[[Row], None], question: str, *, waits_at: str, otherwise: str
+) -> None:
     """Show on a terminal what is answered, ask, and end the command where the answer is no.
 
-    Without a terminal the command must name what was read: `otherwise` says how.
+    If there are no `rows`, nothing waits at that place. Without a terminal the command must name what was read:
+    `otherwise` says how.
     """
     if not can_ask():
         raise InvalidArgument("The command does not say what was read, and there is no terminal to ask on.", otherwise)
-    show()
-    typer.confirm(question, abort=True, err=True)
+    for row in rows:
+        show(row)
+    nothing = f"Nothing waits at {clean(waits_at)}. Try it all the same?"
+    typer.confirm(question if rows else nothing, abort=True, err=True)
 
 
 def can_ask() -> bool:

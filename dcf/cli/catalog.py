@@ -19,7 +19,7 @@ from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
-from dcf.cli.views import console, print_line, say, status_text
+from dcf.cli.views import console, listed_status, print_line, say
 from dcf.errors import InvalidArgument, NotFound
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
@@ -182,19 +182,11 @@ def _time(micros: int | None) -> str | None:
 def _columns(rows: Sequence[Mapping[str, Json]]) -> dict[str, Sequence[Text]]:
     return {
         "run": [Text(clean(row["workflow_id"])) for row in rows],
-        "status": [_status(row) for row in rows],
+        "status": [listed_status(row) for row in rows],
         "states": [Text(_progress(row)) for row in rows],
         "created": [Text(clean(row["created_at"] or "", 20)[:19].replace("T", " ")) for row in rows],
         "workflow": [Text(name) for name in _workflows(rows)],
     }
-
-
-def _status(row: Mapping[str, Json]) -> Text:
-    if row["blocked"] and not row["paused"]:
-        return status_text("blocked")
-    if row["stuck"]:
-        return Text("! stuck", style="yellow", no_wrap=True)
-    return Text("‖ paused", style="dim", no_wrap=True) if row["paused"] else status_text(row["status"])
 
 
 def _progress(row: Mapping[str, Json]) -> str:

@@ -124,14 +124,11 @@ def override(
 def _shown(run: str, path: str, gate: str, case: "Submission | None", verdict: str) -> str:
     """Show what waits at the gate and ask for the verdict; return the hash of what was shown."""
     rows = [] if case is None else [row for row in _rows(run, case) if row["name"] == gate]
-
-    def show() -> None:
-        for row in rows:
-            _print_row(run, row, whole=True, to_stderr=True)
-
     ask_if_read(
-        show,
-        f"Judge this output: {clean(verdict)}?" if rows else f"Nothing waits at {clean(gate)}. Try it all the same?",
+        rows,
+        partial(_print_row, run, whole=True, to_stderr=True),
+        f"Judge this output: {clean(verdict)}?",
+        waits_at=gate,
         otherwise=f"Read it with `dcf gates {clean(run)} {clean(path)}`, and give its --content-sha256.",
     )
     return "" if case is None else case.kept.sha256

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -197,14 +198,11 @@ def _epoch_shown(application: "Application", run: str, state: str, choice: str) 
     path = application.control_plane.place(run, state).path
     page = application.people.list_human_tasks(HumanTaskQuery(limit=1000, run=run, state=path))
     tasks = [row for row in page.rows if row.task is not None]
-
-    def show() -> None:
-        for row in tasks:
-            _print_task(row.as_json(), to_stderr=True)
-
     ask_if_read(
-        show,
-        f"Answer this: {clean(choice)}?" if tasks else f"Nothing waits at {clean(state)}. Try it all the same?",
+        [row.as_json() for row in tasks],
+        partial(_print_task, to_stderr=True),
+        f"Answer this: {clean(choice)}?",
+        waits_at=state,
         otherwise=f"Read it with `dcf inbox {clean(run)} {clean(path)}`, and give its --epoch.",
     )
     return tasks[0].doc.lease.epoch if tasks else None

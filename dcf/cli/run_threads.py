@@ -27,7 +27,6 @@ class WorkerThreads:
         self._worker = worker
         self._name = name
         self._stop = threading.Event()
-        self._serving = threading.Event()  # set to end what serves now
         self._deaths = 0
         self._in_vain = 0
         self._last = ""
@@ -40,7 +39,6 @@ class WorkerThreads:
     def __exit__(self, *_: object) -> None:
         """Take no more work. A function that runs is not waited for: its state is done again by another."""
         self._stop.set()
-        self._serving.set()
 
     def check(self) -> None:
         """Raise if the worker keeps ending and is not started again any more."""
@@ -58,13 +56,13 @@ class WorkerThreads:
 
     def _keep(self) -> None:
         while not self._stop.is_set() and self._failure is None:
-            self._serving = threading.Event()
             try:
-                self._worker.serve(self._serving)
+                self._worker.serve(self._stop, outlives=True)
             except DcfError as error:
                 self._note(error.message)
             except BaseException as error:  # noqa: BLE001 - whatever a user's function raises to end its process
                 self._note(f"{type(error).__name__}: {error}")
+        self._stop.set()
 
     def _note(self, why: str) -> None:
         if self._stop.is_set():

@@ -20,7 +20,7 @@ from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.notes import span
 from dcf.cli.text import clean, json_text
-from dcf.cli.views import console, status_text
+from dcf.cli.views import console, listed_status
 from dcf.errors import PASSING, DcfError, NotFound
 from dcf.values.instants import from_text, seconds, to_text
 from dcf.values.json_text import Json
@@ -126,14 +126,8 @@ def _runs(rows: list[Mapping[str, Json]]) -> RenderableType:
     for row in rows:
         done = "" if row["states"] is None else f"{row['states_done']}/{row['states']}"
         name, why = clean(row["workflow_name"] or ""), clean(row.get("why") or "")
-        table.add_row(Text(clean(row["workflow_id"])), _status(row), Text(done), Text(name), Text(why))
+        table.add_row(Text(clean(row["workflow_id"])), listed_status(row), Text(done), Text(name), Text(why))
     return table
-
-
-def _status(row: Mapping[str, Json]) -> Text:
-    if row["stuck"] and not row["blocked"]:
-        return Text("! stuck", style="yellow")
-    return status_text("paused" if row["paused"] else "blocked" if row["blocked"] else row["status"])
 
 
 def _held(rows: list[tuple[Json, Mapping[str, Json]]], at: Json) -> RenderableType:

@@ -26,6 +26,7 @@ _MARKS = {
     "partial": ("◐", "yellow"),
     "paused": ("‖", "yellow"),
     "blocked": ("⊘", "yellow"),
+    "stuck": ("!", "yellow"),
 }
 _WIDE = 500
 """Columns where there is no screen: a pipe or a file gets each row on one line."""
@@ -55,6 +56,13 @@ def status_text(status: object) -> Text:
     """Show a status as mark, word and colour; never as colour alone."""
     mark, style = _MARKS.get(str(status), ("?", ""))
     return Text(f"{mark} {clean(status)}", style=style, no_wrap=True)
+
+
+def listed_status(row: Mapping[str, Json]) -> Text:
+    """Show how a run of the list stands."""
+    from dcf.core.blockers import listed_word
+
+    return status_text(listed_word(row))
 
 
 def run_word(about: Mapping[str, Json]) -> str:

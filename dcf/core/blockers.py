@@ -11,6 +11,7 @@ from typing import Final
 
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json
+from dcf.values.names import escaped
 from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
@@ -40,6 +41,11 @@ class Blocker:
         """True if the run is on hold, and only an operator releases it."""
         return self.issue == KILLED_PROCESS
 
+    @property
+    def shown_text(self) -> str:
+        """The text on one line, with what cannot be seen written out."""
+        return escaped(self.text, LONGEST_BLOCKER)
+
     def as_json(self) -> dict[str, Json]:
         """Return it as JSON, as the meta document has it."""
         return {"issue": self.issue, "text": clip(self.text, LONGEST_BLOCKER), "since": to_text(self.since)}
@@ -65,6 +71,12 @@ def word_of(document: Mapping[str, Json]) -> str:
     if document.get("status") == "running" and document.get("paused_at") is not None:
         return "paused"
     return "blocked" if is_blocked(document) else str(document.get("status"))
+
+
+def listed_word(row: Mapping[str, Json]) -> str:
+    """Return the word for a run by its line in the list of runs: what holds it up, else its status."""
+    marks = (name for name in ("paused", "blocked", "stuck") if row.get(name))
+    return next(marks, str(row["status"]))
 
 
 def _read(found: list[Json]) -> Iterable[Blocker]:

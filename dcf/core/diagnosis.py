@@ -117,7 +117,7 @@ def _about_run(facts: Facts) -> Iterator[RunFinding]:
 def _on_hold(facts: Facts, hold: Blocker) -> RunFinding:
     return RunFinding(
         cause=Cause.KILLED_PROCESS,
-        sentence=f"The run is on hold since {moment(hold.since)}, and dcf evaluates no more of it: {hold.text}",
+        sentence=f"The run is on hold since {moment(hold.since)}, and dcf evaluates no more of it: {hold.shown_text}",
         remedy=remedies.release(facts.workflow_id),
         stuck=True,
         since=hold.since,
@@ -128,10 +128,10 @@ def _on_hold(facts: Facts, hold: Blocker) -> RunFinding:
 def _blocked(facts: Facts) -> RunFinding:
     first, count = facts.meta.blocked_by[0], len(facts.meta.blocked_by)
     leased = [path for path, doc in facts.states.items() if doc.is_held(facts.now)]
-    more = "" if count == 1 else f" So do {count - 1} more."
+    text = first.shown_text if count == 1 else f"{first.shown_text} So do {count - 1} more."
     return RunFinding(
         cause=Cause.BLOCKED,
-        sentence=f"Issue '{first.issue}' blocks the run, no state is leased until it is resolved: {first.text}{more}",
+        sentence=f"Issue '{first.issue}' blocks the run, no state is leased until it is resolved: {text}",
         remedy=remedies.resolve_issue(facts.workflow_id, first.issue),
         stuck=True,
         since=first.since,
@@ -235,8 +235,9 @@ def _about_states(facts: Facts) -> Iterator[RunFinding]:
 
 
 def _unless_moving(facts: Facts) -> Iterator[RunFinding]:
-    """Yield that nothing is open in a run that is not over: no step can follow, whatever anybody does."""
-    if facts.meta.status is RunStatus.RUNNING and not facts.states and facts.unreadable is None:
+    """Yield that nothing is open in a run that is not over: no step can follow, unless the run grows."""
+    may_grow = facts.document.get("grown") is True
+    if facts.meta.status is RunStatus.RUNNING and not facts.states and facts.unreadable is None and not may_grow:
         yield RunFinding(
             cause=Cause.NOTHING_OPEN,
             sentence="The run is not over, and no state is open: its documents were changed by hand, or were lost.",

@@ -3,7 +3,7 @@
 run_paused           run_paused                    no new leases until the run is resumed
 run_blocked          run_blocked                   no new leases until the issues that block the run are resolved
 only_operators_release  run_held                   the run is on hold, and the caller is no operator
-issues_open          issues_open                   a run does not succeed until the issues that block it are resolved
+issues_open          issues_open                   a run does not succeed while issues block it or it is on hold
 states_open          states_open                   a run does not succeed until its states have ended
 """
 
@@ -52,9 +52,9 @@ def run_paused() -> Refusal:
 
 def run_blocked(blockers: Sequence[Blocker]) -> Refusal:
     """Refuse a new lease because an issue blocks the run."""
-    hold = next((blocker for blocker in blockers if blocker.is_hold), None)
+    hold = _hold(blockers)
     if hold is not None:
-        return Refusal(code="run_blocked", message=f"The run is on hold: {hold.text}", hint=WAITS_FOR_OPERATOR)
+        return Refusal(code="run_blocked", message=f"The run is on hold: {hold.shown_text}", hint=WAITS_FOR_OPERATOR)
     issue, text = _shown(blockers)
     return Refusal(
         code="run_blocked",
@@ -67,7 +67,14 @@ def run_blocked(blockers: Sequence[Blocker]) -> Refusal:
 
 
 def issues_open(blockers: Sequence[Blocker]) -> Refusal:
-    """Refuse that a run succeeds while issues that ask for a person are open."""
+    """Refuse that a run succeeds while issues that ask for a person are open, or the run is on hold."""
+    hold = _hold(blockers)
+    if hold is not None:
+        return Refusal(
+            code="issues_open",
+            message=f"A run does not succeed while it is on hold: {hold.shown_text}",
+            hint="An operator lets the run go on first with retry_run (dcf retry). The run can be ended as failed.",
+        )
     issue, text = _shown(blockers)
     return Refusal(
         code="issues_open",
@@ -79,11 +86,15 @@ def issues_open(blockers: Sequence[Blocker]) -> Refusal:
     )
 
 
+def _hold(blockers: Sequence[Blocker]) -> Blocker | None:
+    return next((blocker for blocker in blockers if blocker.is_hold), None)
+
+
 def _shown(blockers: Sequence[Blocker]) -> tuple[str, str]:
     """Return the first issue with the number of the others, and its text, for a message."""
     first, more = blockers[0], len(blockers) - 1
     others = f" and {more} more" if more else ""
-    return f"issue '{first.issue}'{others}", clip(escaped(first.text), _SHOWN)
+    return f"issue '{first.issue}'{others}", escaped(first.text, _SHOWN)
 
 
 def states_open(paths: Sequence[str]) -> Refusal:

@@ -14,6 +14,7 @@ from dcf.core.evaluating import Mark
 from dcf.core.halt_refusals import only_operators_release
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.values.names import escaped
 
 _AUTHOR: Final = "dcf"
 _MOST_NAMED: Final = 100
@@ -54,5 +55,5 @@ def _release(snapshot: Snapshot, request: RunRequest, *, may_release: bool) -> R
 
 
 def _text_of(state: str, deaths: Sequence[Mark]) -> str:
-    processes = " and ".join(mark.process for mark in deaths)
-    return f"The expressions of state '{state}' ended {len(deaths)} processes while they were evaluated: {processes}."
+    processes, name = " and ".join(escaped(mark.process) for mark in deaths), escaped(state)
+    return f"The expressions of state '{name}' ended {len(deaths)} processes while they were evaluated: {processes}."

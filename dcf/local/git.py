@@ -9,12 +9,12 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 from shutil import which
 from typing import Final
 
-from dcf.local.git_settings import DIFF, MOST_NAMED, STATUS, environment, named_off
+from dcf.local.git_settings import DIFF, EXECUTE_NOTHING, MOST_NAMED, STATUS, environment, named_off
+from dcf.local.repository_bounds import RepositoryPlace, is_within
 from dcf.local.working_root import WorkingDirectory
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
@@ -53,17 +53,7 @@ class WorktreeFacts:
 
 def run(root: Path, *arguments: str, ok: tuple[int, ...] = (0,), given: bytes | None = None) -> bytes:
     """Return what git prints; raise GitRefused if it is missing, takes too long or fails."""
-    settings = _settings(root)
-    return _run(root, settings, *arguments, ok=ok, given=given)
-
-
-def _run(
-    root: Path,
-    settings: Mapping[str, str],
-    *arguments: str,
-    ok: tuple[int, ...] = (0,),
-    given: bytes | None = None,
-) -> bytes:
+    settings = _settings(root, arguments[0])
     try:
         done = subprocess.run(  # noqa: S603 - words of ours and names, no shell
             [_program(settings), *arguments],
@@ -84,7 +74,7 @@ def _run(
 
 def beginning(root: Path, *arguments: str, limit: int, ok: tuple[int, ...] = (0,)) -> bytes:
     """Return at most `limit` bytes of what git prints, and end git there; raise GitRefused as `run` does."""
-    settings = _settings(root)
+    settings = _settings(root, arguments[0])
     with (
         tempfile.TemporaryFile() as said,
         subprocess.Popen(  # noqa: S603 - words of ours and names, no shell
@@ -115,9 +105,11 @@ def beginning(root: Path, *arguments: str, limit: int, ok: tuple[int, ...] = (0,
     return found
 
 
-def _settings(root: Path) -> dict[str, str]:
-    """Return the environment of git in a repository: the filters and hooks that it names are switched off."""
-    names = _names(_run(root, environment(), "config", "--list", "--name-only", "-z"))
+def _settings(root: Path, command: str) -> dict[str, str]:
+    """Return the environment of a command of git: what the repository names is switched off, where it may be run."""
+    if command in EXECUTE_NOTHING:
+        return environment()
+    names = _names(run(root, "config", "--list", "--name-only", "-z"))
     off = named_off(names)
     if len(off) > MOST_NAMED:
         raise GitRefused(
@@ -126,7 +118,7 @@ def _settings(root: Path) -> dict[str, str]:
     return environment(off)
 
 
-def _program(settings: Mapping[str, str]) -> str:
+def _program(settings: dict[str, str]) -> str:
     git = which("git", path=settings.get("PATH", os.defpath))
     if git is None:
         raise GitRefused("git_missing", "git is not installed.", "Install git, or do without it.")
@@ -146,15 +138,8 @@ def _failed(code: int, complaint: bytes) -> GitRefused:
 def facts(place: WorkingDirectory) -> WorktreeFacts:
     """Return what is so now; raise GitRefused if the directory is in no worktree that may be read."""
     root = place.path
-    try:
-        found = run(root, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n")
-    except GitRefused as refused:
-        if refused.refusal.code != "git_failed":
-            raise
-        raise GitRefused(
-            "no_worktree", f"{root} is in no git worktree.", "Pass root, or make one with git init."
-        ) from None
-    top = Path(found)
+    repository = _place(root)
+    top = repository.top
     nearest = next((one for one in (root, *root.parents) if os.path.lexists(one / ".git")), None)
     if top != nearest:
         raise GitRefused(
@@ -168,7 +153,29 @@ def facts(place: WorkingDirectory) -> WorktreeFacts:
             f"The worktree around {root} begins above --root, {place.boundary}.",
             "Start dcf local with the top of the worktree as --root, or with a directory above it.",
         )
+    if not is_within(repository, place.boundary or top):
+        raise GitRefused(
+            "no_worktree",
+            f"The worktree {top} reads a repository outside {place.boundary or top} that does not name it as its own.",
+            "Make the worktree with git worktree add, or start dcf local with a --root that has the repository.",
+        )
     return _status(top)
+
+
+def _place(root: Path) -> RepositoryPlace:
+    asked = ("--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir")
+    try:
+        top, own, shared = os.fsdecode(run(root, "rev-parse", *asked)).splitlines()
+    except ValueError:
+        raise GitRefused("no_worktree", f"A path around {root} has a line break.", "Rename that directory.") from None
+    except GitRefused as refused:
+        if refused.refusal.code != "git_failed":
+            raise
+        raise GitRefused(
+            "no_worktree", f"{root} is in no git worktree.", "Pass root, or make one with git init."
+        ) from None
+    named = run(root, "config", "--get", "core.worktree", ok=(0, 1)).decode("utf-8", "replace").strip()
+    return RepositoryPlace(top=Path(top), own=Path(own), shared=Path(shared), named_worktree=named)
 
 
 def _status(top: Path) -> WorktreeFacts:

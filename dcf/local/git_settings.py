@@ -18,6 +18,14 @@ STATUS: Final = ("--ignore-submodules=dirty",)
 MOST_NAMED: Final = 500
 """Filters and hooks that one repository may name."""
 
+EXECUTE_NOTHING: Final = frozenset({"cat-file", "check-ref-format", "config", "rev-parse"})
+"""Commands that need no list of what a repository names: git documents no filter, hook or diff driver for them.
+
+They read settings, refs and objects. Of them only `cat-file` runs programs, with `--filters` and `--textconv`
+(git-cat-file), which nobody passes here. What writes a ref runs hooks (githooks: reference-transaction); what compares
+or writes files of the worktree runs filters (gitattributes): neither is among them.
+"""
+
 _KEPT: Final = ("PATH", "HOME", "TMPDIR")
 _OFF: Final[Mapping[str, str]] = {
     "core.hooksPath": os.devnull,

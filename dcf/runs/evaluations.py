@@ -20,6 +20,7 @@ from dcf.core.decision import Reads
 from dcf.core.evaluating import Leave, Mark, may_evaluate
 from dcf.errors import Conflict, DcfError, RunOnHold
 from dcf.store.runs import RunStore
+from dcf.values.names import escaped
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ class Evaluations:
             return (own.mark_id, *(mark.mark_id for mark in ruled.deaths))
         self._store.marks.remove(workflow_id, (own.mark_id,))
         if ruled.leave is Leave.WAIT:
-            raise Conflict(f"Others evaluate expressions of state '{state}', or died over it just now.")
+            raise Conflict(f"Others evaluate expressions of state '{escaped(state)}', or died over it just now.")
         decide = partial(holding.hold, state=state, deaths=ruled.deaths)
         raise RunOnHold(self._store.transact(workflow_id, Reads(), decide).text)
 

@@ -74,29 +74,46 @@ class WorkFinding:
         """Return a page of work. Two round trips at most."""
         return self._work.page(query)
 
-    def claim_work(self, query: WorkQuery, wish: Acquire, request_id: str | None = None) -> FoundWork | Refusal:
+    def claim_work(self, query: WorkQuery, wish: Acquire, asker: Asker | None = None) -> FoundWork | Refusal:
         """Lease the next ready state for the wish's owner, the one of the oldest run first.
 
-        A call with the request id of an earlier one gets what that one was given, as long as it is still held.
+        An `asker` that was given a state before gets it again, as long as it is still held. One without a request id
+        gets it until a call came with the lease's token.
         """
-        handed = None if request_id is None else self.handed.find(Asker(agent_id=wish.owner, request_id=request_id))
-        if handed is not None and self._is_of_project(handed.workflow_id, query.project):
-            again = self._try(
-                FoundState(workflow_id=handed.workflow_id, state=handed.state), replace(wish, token=handed.token)
-            )
-            if isinstance(again, FoundWork):
-                return again
+        again = None if asker is None else self._given_before(query, wish, asker)
+        if again is not None:
+            return again
         if self._plane.limits is not None:
             self._plane.limits.freshen()
         passed: list[FoundState] = []
         reasons: list[Refusal] = []
         for pause_s in (*_PAUSES_S, 0.0):
             mark = fingerprint(wish.token) if pause_s else ""
-            answer = self._once(query, wish, request_id, mark, passed, reasons)
+            answer = self._once(query, wish, asker, mark, passed, reasons)
             if answer is not None:
                 return answer
             time.sleep(JITTER.uniform(pause_s / 2, pause_s))
         return nothing_found(query.agent or "", [one.message for one in reasons])
+
+    def _given_before(self, query: WorkQuery, wish: Acquire, asker: Asker) -> FoundWork | None:
+        """Return what an earlier call of the same asker was given, if it is to get it again."""
+        handed = self.handed.find(asker)
+        if handed is None or not self._is_of_project(handed.workflow_id, query.project):
+            return None
+        if asker.request_id is None and not self._awaits_sign(handed):
+            return None
+        target = FoundState(workflow_id=handed.workflow_id, state=handed.state)
+        again = self._try(target, replace(wish, token=handed.token))
+        return again if isinstance(again, FoundWork) else None
+
+    def _awaits_sign(self, given: Handed) -> bool:
+        """Return True if a state is still held as it was given, and no call came with the lease's token."""
+        try:
+            read = self._plane.read(given.workflow_id, (given.state,), whole_meta=False, with_data=False)
+        except NotFound:
+            return False
+        lease = read.states[given.state].lease
+        return lease.is_held_with(given.token) and lease.awaits_sign
 
     def _is_of_project(self, workflow_id: str, project: str | None) -> bool:
         """Return True if a run is of the project that is asked for: what was given of another is not given again."""
@@ -111,7 +128,7 @@ class WorkFinding:
         self,
         query: WorkQuery,
         wish: Acquire,
-        request_id: str | None,
+        asker: Asker | None,
         mark: str,
         passed: list[FoundState],
         reasons: list[Refusal],
@@ -127,9 +144,9 @@ class WorkFinding:
             found = self._work.next_ready(asked, mark, passed)
             is_contested = is_contested or found.is_contested
             for one in found.states:
-                if request_id is not None:
+                if asker is not None:
                     given = Handed(workflow_id=one.workflow_id, state=one.state, token=wish.token)
-                    self.handed.note(Asker(agent_id=wish.owner, request_id=request_id), given)
+                    self.handed.note(asker, given)
                 answer = self._try(one, wish)
                 if isinstance(answer, FoundWork):
                     self._leave(query, None if begun is None else asked.place)

@@ -9,7 +9,7 @@
 | `cp:idx:blobs` | sorted set | before bytes go to the artifact store: what they are kept under (run, creation time), by the latest write | until the run and then the bytes are gone |
 | `cp:idx:uploads` | sorted set | before an upload begins: uploads by when they are dropped | until they are whole or dropped |
 | `cp:idx:quota:artifacts:<owner>` | hash | putting an artifact: bytes of an API key by run; under "" all of them | while it holds anything |
-| `cp:idx:quota:arriving:<owner>` | sorted set | the same: what was counted a moment ago, with its sender and size, by when | until a later put finds whether it was kept |
+| `cp:idx:quota:arriving:<owner>` | sorted set | the same: what was counted a moment ago, with its sender and size, by when | until a later put, or a sweep, finds whether it was kept |
 """
 
 from typing import Final

@@ -1,10 +1,11 @@
 """Bytes of artifacts that API keys hold: counted before they are stored, and released if they are not.
 
 The script that counts bytes also notes them as arriving, under the name that their sender drew. So a packet that is
-sent again counts or releases once. A process may end before it writes its record. The next put of the key finds those
-bytes: after a minute the records of the run say whether they name that sender. Makes no decisions.
+sent again counts or releases once. A process may end before it writes its record. The next put of the key, or the
+sweep, finds those bytes: after a minute the records of the run say whether they name that sender. Makes no decisions.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from dcf.core.artifacts import ArtifactPut
@@ -19,6 +20,10 @@ from dcf.values.refusal import Refusal
 _ARRIVES_WITHIN_S: Final = 60
 """Seconds after which a put that was counted has ended: its transaction is given up after ten."""
 
+_SETTLED_AT_ONCE: Final = 20
+"""What is settled by one script, at most."""
+
+_ARRIVING: Final = arriving("")
 _META_BEFORE, _META_AFTER = RunKeys("\0").meta.split("\0")
 _DATA_BEFORE, _DATA_AFTER = RunKeys("\0").of("artifacts").removesuffix("artifacts").split("\0")
 
@@ -36,7 +41,7 @@ _SETTLE: Final = (
     + """
 local held, arriving, before, after = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 local ended, found = tonumber(redis.call('TIME')[1]) - tonumber(ARGV[3]), {}
-for _, one in ipairs(redis.call('ZRANGE', arriving, '-inf', ended, 'BYSCORE', 'LIMIT', 0, 20)) do
+for _, one in ipairs(redis.call('ZRANGE', arriving, '-inf', ended, 'BYSCORE', 'LIMIT', 0, ARGV[4])) do
   local run, created, artifact, sender, size = string.match(one, '^([^/]+)/([^/]+)/([^/]+)/(%S+) (%d+)$')
   local is_kept = false
   for _, kind in ipairs({'artifacts', 'uploads'}) do
@@ -100,21 +105,33 @@ return 1
 
 def reserve(connections: Connections, prefix: str, wish: ArtifactPut, account: Account) -> Refusal | None:
     """Count the bytes of a put for a key, or refuse them. `prefix` is what the run's bytes are kept under."""
-    keyed = _keys_of(account)
-    settled: Command = ("EVAL", _SETTLE, *keyed, _DATA_BEFORE, _DATA_AFTER, _ARRIVES_WITHIN_S)
+    keyed = _keys_of(account.key_id)
     most = account.quotas.artifact_bytes
     arguments = (prefix, _name(prefix, wish), wish.part.size, most, _META_BEFORE, _META_AFTER)
-    _, reply = ask(connections, settled, ("EVAL", _RESERVE, *keyed, *arguments))
+    _, reply = ask(connections, _settled(account.key_id), ("EVAL", _RESERVE, *keyed, *arguments))
     return refusal_in(reply)
 
 
 def give_back(connections: Connections, prefix: str, wish: ArtifactPut, account: Account) -> None:
     """Release the bytes of a put that stored no artifact."""
-    connections.send(("EVAL", _GIVE_BACK, *_keys_of(account), prefix, _name(prefix, wish), wish.part.size))
+    connections.send(("EVAL", _GIVE_BACK, *_keys_of(account.key_id), prefix, _name(prefix, wish), wish.part.size))
 
 
-def _keys_of(account: Account) -> tuple[int, str, str]:
-    return 2, artifact_quota(account.key_id), arriving(account.key_id)
+def settle(connections: Connections, names: Iterable[str]) -> None:
+    """Release bytes that did not arrive, for each owner whose key of arriving bytes is among these."""
+    for name in names:
+        if name.startswith(_ARRIVING):
+            while ask(connections, _settled(name.removeprefix(_ARRIVING))) == [_SETTLED_AT_ONCE]:
+                pass
+
+
+def _settled(owner: str) -> Command:
+    limits = (_ARRIVES_WITHIN_S, _SETTLED_AT_ONCE)
+    return ("EVAL", _SETTLE, *_keys_of(owner), _DATA_BEFORE, _DATA_AFTER, *limits)
+
+
+def _keys_of(owner: str) -> tuple[int, str, str]:
+    return 2, artifact_quota(owner), arriving(owner)
 
 
 def _name(prefix: str, wish: ArtifactPut) -> str:

@@ -16,7 +16,7 @@ from dcf.store.connection import Command, Connections
 from dcf.store.key_parts import KeyText
 from dcf.store.keys import RunKeys
 from dcf.store.looks import LOOK, ask
-from dcf.store.quota_scripts import FREE_RUNS, RECEIPTS, WRITE_HELD_DOCUMENT
+from dcf.store.quota_scripts import FREE_RUNS, GIVE_BACK, RECEIPTS, WRITE_HELD_DOCUMENT
 from dcf.store.quotas import NO_QUOTA, DocumentWrite, refusal_in
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
@@ -36,6 +36,7 @@ end
 
 _HOLD: Final = (
     LOOK
+    + GIVE_BACK
     + RECEIPTS
     + FREE_RUNS
     + _RELEASE
@@ -48,7 +49,10 @@ for _, one in ipairs(redis.call('ZRANGE', docs, '-inf', now, 'BYSCORE', 'LIMIT',
   if look(one, 'EXISTS', one) == 0 then gone[#gone + 1] = one end
 end
 if unseen() then return unseen() end
-for _, one in ipairs(gone) do release(account, docs, sizes, one) end
+for _, one in ipairs(gone) do
+  if ARGV[13] ~= '' then give_back(ARGV[13], ARGV[14], ARGV[15], one) end
+  release(account, docs, sizes, one)
+end
 drop_receipts(account, receipts, now)
 local before = tonumber(string.match(redis.call('HGET', sizes, name) or '', '^%d+'))
 local more = size - (before or 0)
@@ -68,7 +72,10 @@ if receipt ~= '' then hold_receipt(account, receipts, receipt, ARGV[11], ARGV[12
 return {}
 """
 )
-"""Counts a document that is about to be written, if the quotas of its owner allow it."""
+"""Counts a document that is about to be written, if the quotas of its owner allow it.
+
+On a single server projects alone are held: the bytes of other documents that have expired stand in the register.
+"""
 
 _SETTLE: Final = (
     _RELEASE
@@ -146,10 +153,11 @@ def hold(connections: Connections, wanted: CountedDocument, account: Account | N
     """Count a document that is about to be written; refuse it beyond the account's quotas. None: nothing is refused."""
     most = (NO_QUOTA, NO_QUOTA) if account is None else (account.quotas.documents, account.quotas.stored_bytes)
     own = wanted.owner
+    register = (keys.DOCUMENTS, keys.quota(""), keys.quota("", "docs")) if connections.shards == 1 else ("", "", "")
     script: Command = (
         *("EVAL", _HOLD, 5, keys.quota(own), keys.quota(own, "docs"), keys.quota(own, "receipts")),
         *(keys.quota(own, "sizes"), keys.quota(own, "runs"), wanted.key, wanted.size, wanted.life_s, mark, *most),
-        *(KeyText(keys.quota(own, "part")), _META_BEFORE, _META_AFTER, *(wanted.receipt or ("", 0, 0))),
+        *(KeyText(keys.quota(own, "part")), _META_BEFORE, _META_AFTER, *(wanted.receipt or ("", 0, 0)), *register),
     )
     (reply,) = ask(connections, script)
     return refusal_in(reply)

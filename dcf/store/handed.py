@@ -2,7 +2,7 @@
 
 An agent that asks for work learns the lease token by the answer alone, and the answer may be lost. What is noted here
 is found with the request id that the call had. Of a call without one the caller is noted, an API key or the local
-user: a caller that asks for the same agent with another key never gets the token.
+user, with what it asks for: a caller that asks for the same agent with another key never gets the token.
 """
 
 from typing import Final
@@ -19,22 +19,23 @@ _KEPT_S: Final = 3600
 
 @record(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """By what a repetition of an agent's call is known: its request id, or else its caller and the run it asks about.
+    """By what a repetition of an agent's call is known: its request id, or else its caller and what it asks for.
 
-    `workflow_id` is empty for a call that asks for work of any run.
+    `workflow_id` is empty for a call that asks for work of any run; `wanted` are the filters of a claim across runs.
     """
 
     agent_id: str
     request_id: str | None = None
     caller: str = ""
     workflow_id: str = ""
+    wanted: tuple[str | None, ...] = ()
 
     @property
     def key(self) -> str:
         """Key of what is noted. No fingerprint has a colon, so that no request id is taken for a caller."""
         if self.request_id is not None:
             return keys.handed(self.agent_id, fingerprint(self.request_id))
-        return keys.handed(self.agent_id, f"to:{fingerprint(dump([self.caller, self.workflow_id]))}")
+        return keys.handed(self.agent_id, f"to:{fingerprint(dump([self.caller, self.workflow_id, *self.wanted]))}")
 
 
 @record(frozen=True, slots=True, kw_only=True)

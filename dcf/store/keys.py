@@ -34,7 +34,7 @@
 | `cp:idx:news` | stream; on a cluster channels of this name, one for each part of the agents | delivery of notifications: which inboxes got something, for the processes whose agents wait | the last 1000 or so |
 | `cp:idx:gone:<agent>` | string | deleting an agent of ours, so that it does not come back as an inbox | a week |
 | `cp:idx:asked:<list>` | sorted set | opening a human task (before the run's keys), ending it: open ones by person, group and run (`people_keys`) | until the task is over, or a sweep finds it so |
-| `cp:idx:handed:<agent>:<digest>` | string | waiting with a request id (before the lease): which state this call was given, by the digest of the id | an hour |
+| `cp:idx:handed:<agent>:<digest>` | string | waits and claims (before the lease): which state this call was given, by the digest of its request id, or of its caller and what it asks for | an hour |
 | `cp:idx:turn:<agent>` | string | a delivery, as long as it takes | 90 s |
 | `cp:idx:sent:<agent>:<thing>` | string | delivery, to recognise a repetition: by run and state in an inbox, by event elsewhere | a day |
 | `cp:idx:agent:<agent>` | JSON | making or registering an agent: its name and tags, its platform and how it is reached there, and of one that reads its record, blocks and tools | until it is deleted |

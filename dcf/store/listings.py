@@ -14,7 +14,7 @@ from dcf.core.codec import read_state
 from dcf.core.human_tasks import waits_for_person
 from dcf.core.listings import ListFlaw, ListKind, dangling, lists_of_run
 from dcf.core.vitals import SweepResult, Trouble
-from dcf.store import keys
+from dcf.store import artifact_quotas, keys
 from dcf.store.agents import lists_of
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.counting import forget_counted
@@ -23,6 +23,7 @@ from dcf.store.gate_lists import WAITING
 from dcf.store.index import UNLIST
 from dcf.store.keys import RunKeys
 from dcf.store.looks import ask
+from dcf.store.lost_states import without_open_states
 from dcf.store.lost_timers import without_timers
 from dcf.store.people_keys import ASKED, open_questions, read_member
 from dcf.store.project_keys import project
@@ -56,11 +57,15 @@ class Listings:
     def pages(self, *, repair: bool) -> Iterator[Flaws]:
         """Go through all keys of dcf. Yield what is wrong, page by page, and repair it if `repair`, but for timers.
 
+        A repair also settles what was counted of artifacts: that is wrong in no list.
         Raise StoreUnsuitable if this Redis user may not list keys.
         """
         for names in self._names():
             yield self._mended(partial(_lacking, names, self._connections.shards), repair=repair)
+            yield self._mended(partial(without_open_states, names, self._connections.shards), repair=repair)
             yield self._connections.over_one(partial(without_timers, names))
+            if repair:
+                artifact_quotas.settle(self._connections, names)
             for index in names:
                 listed = _list(index)
                 if listed is not None:
@@ -81,8 +86,11 @@ class Listings:
         After a server of Redis has started, or another took its place, a sweep is due at once: it may have lost writes.
         """
         servers = self._started()
-        taken, claimed = self._connections.send(("SET", keys.SWEEP, servers, "NX", "EX", seconds), ("GET", keys.SWEEP))
-        if taken is None and claimed.decode() != servers:
+        claim: Command = ("SET", keys.SWEEP, servers, "NX", "EX", seconds)
+        taken, claimed = self._connections.send(claim, ("GET", keys.SWEEP))
+        if taken is None and claimed is None:  # the earlier claim expired between the two commands
+            (taken,) = self._connections.send(claim)
+        elif taken is None and claimed.decode() != servers:
             (taken,) = self._connections.send(("SET", keys.SWEEP, servers, "EX", seconds))
         return taken is not None
 

@@ -37,7 +37,7 @@ def without_timers(names: Sequence[str], connection: Connection) -> tuple[ListFl
             is_missing=True,
         )
         for state, before, text, after in read
-        if before is None and after is None and _must_be_listed(text)
+        if before is None and after is None and is_open_state(text)
     )
 
 
@@ -51,7 +51,7 @@ def _is_running(status: Reply) -> bool:
     return isinstance(status, bytes) and load(status) == [RunStatus.RUNNING]
 
 
-def _must_be_listed(text: Reply) -> bool:
+def is_open_state(text: Reply) -> bool:
     """Return True if the document is of an open state. A document that was damaged by hand is not."""
     values = load(text) if isinstance(text, bytes) else []
     try:

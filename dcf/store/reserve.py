@@ -5,7 +5,8 @@ the reserve is what the machine has beyond `maxmemory`, and nothing else can use
 or `with_reserve` sends its writes that way. Each of these operations writes little, and ends in less being kept.
 
 Between MULTI and EXEC no such script is accepted. In place of WATCH, a transaction that finds Redis full is tried again
-with the digests of the keys that it would watch; one script compares these and writes.
+with the digests of the keys that it would watch; one script compares these and writes. A script can send no other one,
+so a transaction that has one is not sent at all.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -145,9 +146,13 @@ def _translated_transaction(connection: Connection, commands: Sequence[Command])
     if first[0] == "WATCH":
         keys = first[1:]
         return _Translation(sent=[("EVAL", _DIGESTS, len(keys), *keys)], understand=partial(_watched, connection, keys))
-    if first[0] != "MULTI" or any(command[0] == "EVAL" for command in inner):
+    if first[0] != "MULTI":
         return _translated(connection, commands)
     digests: dict[Word, bytes] = vars(connection).pop(_WATCHED, {})
+    if any(command[0] == "EVAL" for command in inner):
+        raise AssertionError(
+            "A script within a transaction cannot be sent from the reserve: no digests would guard it."
+        )
     return _Translation(sent=[_commit(digests, inner)], understand=partial(_executed, len(inner)))
 
 

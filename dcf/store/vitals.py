@@ -125,8 +125,8 @@ class VitalSigns:
         written, *infos, fsync, save, truncated = replies[: 1 + len(_ABOUT)]
         settings = map(_setting, (fsync, save, truncated))
         confirmed = replies[-1] if waiting else None
-        if server.node is not None and isinstance(written, AskError | TryAgainError):
-            written, confirmed = b"OK", self._wait_replicas  # the slot of this key moves away: that is no refusal
+        if _is_moving(written):
+            confirmed = self._wait_replicas  # nothing was written that replicas could confirm
         info = _fields(infos)
         return ServerVitals(
             node=server.node,
@@ -187,6 +187,10 @@ def _is_error(reply: Reply) -> bool:
     return isinstance(reply, redis.ResponseError)
 
 
+def _is_moving(reply: Reply) -> bool:
+    return isinstance(reply, AskError | TryAgainError)
+
+
 def _is_refused(reply: Reply) -> bool:
     return isinstance(reply, redis.ResponseError) and faults.is_refused(reply)
 
@@ -197,8 +201,8 @@ def write_probe(key: str) -> Command:
 
 
 def refusal_of(reply: Reply) -> Trouble | None:
-    """Return why the small write was refused; None if it was not."""
-    return Trouble.of(faults.refusal(reply)) if _is_error(reply) else None
+    """Return why the small write was refused; None if it was not, or if the slot of its key moves to another node."""
+    return Trouble.of(faults.refusal(reply)) if _is_error(reply) and not _is_moving(reply) else None
 
 
 def _fullness(server: ServerVitals) -> tuple[float, int]:

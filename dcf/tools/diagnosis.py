@@ -162,10 +162,9 @@ class RunExported(Answer):
 )
 def export_run(app: Application, args: ExportRun) -> RunExported:
     """Export a page of a run; the first one is noted in the audit trail."""
-    if args.cursor is None:
-        app.control_plane.run(args.workflow_id)
-        app.refusals.exported(current_caller().name, "export_run", args.workflow_id)
     page = app.exports.page(args.workflow_id, args.cursor, args.limit, Room(app.settings.max_result_bytes).takes)
+    if args.cursor is None:
+        app.refusals.exported(current_caller().name, "export_run", args.workflow_id)
     more = "; there is more" if page.next_cursor is not None else ""
     return RunExported(
         status=f"{len(page.states)} states and {len(page.events)} events of run '{args.workflow_id}'{more}.",

@@ -21,6 +21,9 @@ _AT_ONCE: Final = 4
 files before any limit counts them. Few enough for the spare ones to hold those that are new."""
 _QUEUED: Final = 512
 """Connections that the kernel keeps until they are accepted."""
+_IDLE_S: Final = 75
+"""Seconds that a connection may wait for its next request. Load balancers keep theirs for 60 s and Node for 4 s: where
+the server closes first, a request that is just being sent fails. A new connection takes the place of an idle one."""
 _OWN_FILES: Final = 96
 """Open files besides connections: the log, Redis, SPARE connections, and those that are just being accepted."""
 
@@ -47,7 +50,9 @@ class HttpServer(uvicorn.Server):
             deadlines=Deadlines(headers_s=settings.header_timeout_s, body_s=settings.body_timeout_s),
         )
         protocol: Any = limited  # uvicorn calls it, whatever it is
-        super().__init__(uvicorn.Config(app, http=protocol, ws="none", backlog=_AT_ONCE, **options))
+        super().__init__(
+            uvicorn.Config(app, http=protocol, ws="none", backlog=_AT_ONCE, timeout_keep_alive=_IDLE_S, **options)
+        )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to listen, with the queue that the kernel should keep."""

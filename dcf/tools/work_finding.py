@@ -11,7 +11,8 @@ from dcf.core.access import Scope
 from dcf.core.codec import write_lease
 from dcf.core.work_list import LONGEST_PAGE, WorkItem, WorkQuery, WorkStatus, read_work_place
 from dcf.errors import InvalidArgument
-from dcf.tools.callers import require
+from dcf.store.handed import Asker
+from dcf.tools.callers import current_caller, require
 from dcf.tools.leases import new_token
 from dcf.tools.next_calls import wait_again
 from dcf.tools.paging import Room
@@ -54,7 +55,10 @@ class FindWork(Arguments):
 
 
 class WorkFound(Answer):
-    """`items` of a page; or, with claim, the leased state as `work`."""
+    """`items` of a page; or, with claim, the leased state as `work`.
+
+    Until a call has its lease_token, the same caller's same claim gets the same work: the answer may have been lost.
+    """
 
     items: list[dict[str, Any]] | None = None
     next_cursor: str | None = None
@@ -99,8 +103,14 @@ def _claimed(app: Application, args: FindWork) -> WorkFound:
         raise InvalidArgument("Nobody can claim without a name.", "Give agent_id, your own.")
     if args.status not in {None, "ready"}:
         raise InvalidArgument("Only what is ready can be claimed.", "Leave status out.")
-    wish = lease.Acquire(state="", owner=args.agent_id, token=new_token(), ttl_s=args.lease_ttl_s)
-    found = app.work.claim_work(_query(args), wish, args.request_id)
+    wish = lease.Acquire(
+        state="",
+        owner=args.agent_id,
+        token=new_token(),
+        ttl_s=args.lease_ttl_s,
+        first_term_s=args.lease_ttl_s if args.request_id is None else None,
+    )
+    found = app.work.claim_work(_query(args), wish, _asker(args, args.agent_id))
     if isinstance(found, Refusal):
         return refused(WorkFound, found, next=[wait_again(args.agent_id)])
     work = work_shown(app, found.workflow_id, found.leased, whole_input=args.whole_input)
@@ -112,6 +122,12 @@ def _claimed(app: Application, args: FindWork) -> WorkFound:
         work=work,
         next=steps_of(work, args.agent_id),
     )
+
+
+def _asker(args: FindWork, agent_id: str) -> Asker:
+    """Return by what a repetition of this claim is known: without a request id, by its caller and its filters."""
+    wanted = ("find_work", args.project, args.workflow, args.workflow_id, args.skill)
+    return Asker(agent_id=agent_id, request_id=args.request_id, caller=current_caller().name, wanted=wanted)
 
 
 def _query(args: FindWork) -> WorkQuery:

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 import anyio
 import anyio.to_thread
 
+from dcf.core.blockers import listed_word
 from dcf.values.json_text import Json, dump_bytes
 from dcf.web.live_streams import Stream, StreamMessage, message, refresh
 from dcf.web.visit import ToolRefused
@@ -129,12 +130,6 @@ def mark_of(listed: Listed) -> str:
     return hashlib.blake2b(dump_bytes(shown), digest_size=8).hexdigest()
 
 
-def word_of(row: Mapping[str, Json]) -> str:
-    """Return the word that the list shows for a run: what needs help first."""
-    marks = (name for name in ("paused", "blocked", "stuck") if row.get(name))
-    return next(marks, str(row["status"]))
-
-
 def _end(found: _ListFeed) -> None:
     for stream in found.streams:
         stream.end()
@@ -146,13 +141,13 @@ def _tell(found: _ListFeed, told: StreamMessage) -> None:
 
 
 def _whole(now: Listed) -> StreamMessage:
-    rows = {str(row["workflow_id"]): word_of(row) for row in now["runs"]}
+    rows = {str(row["workflow_id"]): listed_word(row) for row in now["runs"]}
     return message("reset", {"counts": now["counts"], "rows": rows}, event_id=mark_of(now))
 
 
 def _changes(before: Listed, now: Listed) -> dict[str, Json]:
     """Return the counts that changed, and the words of the runs whose rows did."""
     old = {row["workflow_id"]: row for row in before["runs"]}
-    rows = {str(row["workflow_id"]): word_of(row) for row in now["runs"] if old.get(row["workflow_id"]) != row}
+    rows = {str(row["workflow_id"]): listed_word(row) for row in now["runs"] if old.get(row["workflow_id"]) != row}
     counts = {name: count for name, count in now["counts"].items() if before["counts"].get(name) != count}
     return {"counts": counts, "rows": rows}

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from dcf.core.blockers import listed_word
 from dcf.drawing.statuses import MARKS
 from dcf.drawing.words import printable
 from dcf.values.json_text import Json
@@ -117,7 +118,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     found.filters.update(shown=_shown, document=_document, moment=_moment, status_class=_status_class, mark=_mark)
-    found.filters["paragraphs"] = _paragraphs
+    found.filters.update(paragraphs=_paragraphs, listed_word=listed_word)
     found.filters.update(brief=_brief, excerpt=_excerpt, plain=_plain)
     found.globals.update(run_link=run_link, runs_link=runs_link, query=query, actions=ACTIONS)
     return found

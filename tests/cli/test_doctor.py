@@ -11,10 +11,9 @@ from dcf.cli.health import exit_code
 from dcf.core.health_findings import Topic
 from dcf.store import embedded, keys
 from dcf.store.activity import ActivityRecords
-from dcf.store.connection import Connections, open_pool
 from tests.cli.conftest import Dcf
+from tests.support.alone import url_of, world_alone
 from tests.support.machines import chain
-from tests.support.servers import redis_server
 from tests.support.tables import rows
 from tests.support.world import World
 
@@ -24,18 +23,12 @@ DURABLE = ("--appendonly", "yes", "--appendfsync", "always", "--aof-load-truncat
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[World]:
     """dcf on a server that keeps everything, of this test alone."""
-    with redis_server(tmp_path, *DURABLE) as port:
-        world = World(connections=Connections(open_pool(f"redis://127.0.0.1:{port}")))
+    with world_alone(tmp_path, *DURABLE) as world:
         yield world
-        world.connections.close()
-
-
-def url(world: World) -> str:
-    return f"redis://127.0.0.1:{world.ask('CONFIG', 'GET', 'port')[1].decode()}"
 
 
 def test_nothing_to_say_is_zero_also_when_it_is_strict(dcf: Dcf, own: World) -> None:
-    result = dcf("doctor", "--strict", REDIS_URL=url(own))
+    result = dcf("doctor", "--strict", REDIS_URL=url_of(own))
     assert result.exit_code == 0
     assert "✔" in result.stdout
     assert not any(mark in result.stdout for mark in "!✘→")
@@ -43,20 +36,20 @@ def test_nothing_to_say_is_zero_also_when_it_is_strict(dcf: Dcf, own: World) -> 
 
 def test_a_warning_is_told_and_an_error_only_when_it_is_strict(dcf: Dcf, own: World) -> None:
     own.ask("CONFIG", "SET", "appendfsync", "everysec")
-    assert dcf("doctor", REDIS_URL=url(own)).exit_code == 0
-    strict = dcf("doctor", "--strict", REDIS_URL=url(own))
+    assert dcf("doctor", REDIS_URL=url_of(own)).exit_code == 0
+    strict = dcf("doctor", "--strict", REDIS_URL=url_of(own))
     assert (strict.exit_code, "! warning" in strict.stdout) == (1, True)
 
 
 def test_a_clock_that_is_missing_is_one(dcf: Dcf, own: World) -> None:
     own.create(chain("A"))
-    result = dcf("doctor", REDIS_URL=url(own))
+    result = dcf("doctor", REDIS_URL=url_of(own))
     assert result.exit_code == 1
     said = " ".join(result.stdout.split())
     assert "✘ failing No clock has ever looked, and 1 run is under way" in said
     assert "→ Start dcf serve or dcf pulse, or look at its log." in said
-    assert dcf("pulse", "--once", REDIS_URL=url(own)).exit_code == 0
-    assert dcf("doctor", REDIS_URL=url(own)).exit_code == 0
+    assert dcf("pulse", "--once", REDIS_URL=url_of(own)).exit_code == 0
+    assert dcf("doctor", REDIS_URL=url_of(own)).exit_code == 0
 
 
 def test_a_full_memory_of_the_embedded_server_is_four(dcf_alone: Dcf, tmp_path: Path) -> None:
@@ -90,7 +83,7 @@ def test_what_is_found_fits_eighty_columns_and_names_the_agents_seen(dcf: Dcf, o
     records.saw([f"agent-{'x' * 50}-{number:02}" for number in range(12)])
     hostile = "\x1b[31mred\u202e " + "very long " * 40
     records.platform_fails("letta", for_s=60, failures=7, error=hostile)
-    result = dcf("doctor", REDIS_URL=url(own))
+    result = dcf("doctor", REDIS_URL=url_of(own))
     assert all(len(line) <= 80 for line in result.stdout.splitlines())
     assert "\x1b" not in result.stdout
     assert "\u202e" not in result.stdout
@@ -101,7 +94,7 @@ def test_what_is_found_fits_eighty_columns_and_names_the_agents_seen(dcf: Dcf, o
 
 def test_the_report_for_programs_has_versions_facts_and_agents(dcf: Dcf, own: World) -> None:
     ActivityRecords(own.connections).saw(["pricing-1"])
-    result = dcf("doctor", "--json", REDIS_URL=url(own))
+    result = dcf("doctor", "--json", REDIS_URL=url_of(own))
     found = json.loads(result.stdout)
     assert (found["redis"], found["redis_version"][:2], found["level"]) == ("REDIS_URL", "8.", "ok")
     assert found["dcf"]
@@ -115,6 +108,6 @@ def test_a_list_that_cannot_be_mended_now_is_an_error_of_repair_only(dcf: Dcf, o
     run = own.create(chain("A"))
     own.ask("ZREM", keys.RUNS, run)
     own.ask("CONFIG", "SET", "maxmemory", "1000")
-    assert dcf("doctor", REDIS_URL=url(own)).exit_code == 4
-    refused = dcf("doctor", "--repair", REDIS_URL=url(own))
+    assert dcf("doctor", REDIS_URL=url_of(own)).exit_code == 4
+    refused = dcf("doctor", "--repair", REDIS_URL=url_of(own))
     assert (refused.exit_code, "memory is full (OOM)" in refused.stderr) == (4, True)

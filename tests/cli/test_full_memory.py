@@ -7,11 +7,10 @@ import pytest
 
 from dcf.core.catalog import Facet
 from dcf.store import keys
-from dcf.store.connection import Connections, open_pool
 from dcf.store.keys import RunKeys
 from tests.cli.conftest import Dcf
+from tests.support.alone import url_of, world_alone
 from tests.support.machines import chain
-from tests.support.servers import redis_server
 from tests.support.world import World
 
 LONG_AGO = "2001-01-01T00:00:00.000000Z"
@@ -20,11 +19,8 @@ LONG_AGO = "2001-01-01T00:00:00.000000Z"
 @pytest.fixture
 def crowded(tmp_path: Path) -> Iterator[tuple[World, str]]:
     """dcf on a Redis of this test alone, and its URL."""
-    with redis_server(tmp_path) as port:
-        url = f"redis://127.0.0.1:{port}"
-        world = World(connections=Connections(open_pool(url)))
-        yield world, url
-        world.connections.close()
+    with world_alone(tmp_path) as world:
+        yield world, url_of(world)
 
 
 def test_runs_are_cancelled_finalized_deleted_and_pruned(dcf: Dcf, crowded: tuple[World, str]) -> None:

@@ -11,6 +11,7 @@ from dcf.asl.jsonata import Query
 from dcf.core.answers import Updated
 from dcf.core.catalog import RunQuery
 from dcf.core.evaluating import LONGEST_EVALUATION, Mark
+from dcf.core.finalization import Finalize
 from dcf.core.findings import Cause
 from dcf.core.model import RunStatus, Status
 from dcf.core.operations import RunAnswer
@@ -166,6 +167,29 @@ def test_after_two_deaths_the_run_is_held_and_everybody_is_told_why(world: World
     with pytest.raises(RunOnHold):
         world.complete(run, "A", token)
     assert world.run_status(run) is RunStatus.RUNNING
+
+
+def test_a_held_run_does_not_succeed_and_the_refusal_names_what_releases_it(world: World) -> None:
+    run, _ = run_on_hold(world)
+    refused = world.plane.finalize(run, Finalize(workflow_id=run, status=RunStatus.SUCCEEDED))
+    assert isinstance(refused, Refusal)
+    assert refused.code == "issues_open"
+    assert "ended 2 processes" in refused.message
+    assert "retry_run" in refused.hint
+    assert "resolve_issue" not in refused.hint
+
+
+def test_whatever_says_why_a_run_is_on_hold_shows_what_cannot_be_seen(world: World) -> None:
+    run = world.create(risky())
+    token = world.acquire(run, "A", "ann")
+    dies(world, run, "A", "host\u202e:1:a", "host:2:b")
+    with pytest.raises(RunOnHold) as raised:
+        world.complete(run, "A", token)
+    refused = world.try_acquire(run, "A", "bob")
+    assert isinstance(refused, Refusal)
+    (finding,) = world.diagnosis.explain(run).findings
+    for text in (raised.value.message, refused.message, finding.sentence, world.meta(run)["blocked_by"][0]["text"]):
+        assert "host\\u202e:1:a" in text
 
 
 def test_other_runs_of_the_same_workflow_go_on(world: World) -> None:

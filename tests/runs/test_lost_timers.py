@@ -6,19 +6,23 @@ from pathlib import Path
 
 import pytest
 
+from dcf.core.catalog import RunQuery
 from dcf.core.findings import Cause
+from dcf.core.journal import EntryKind
+from dcf.core.journaling import AddEntry
 from dcf.core.listings import ListKind
 from dcf.core.model import RunStatus
+from dcf.runs.catalog import RunList
 from dcf.runs.lost_timers import set_timer
 from dcf.runs.sweep import Sweep
 from dcf.store import key_parts, keys
-from dcf.store.connection import Connections, open_pool
+from dcf.store.catalog import Catalog
 from dcf.store.listings import Listings
 from tests.support.ahead import now
+from tests.support.alone import world_alone
 from tests.support.growing import Server
 from tests.support.machines import Document, chain, workflow
 from tests.support.scopes import each, parallel, task
-from tests.support.servers import redis_server
 from tests.support.tables import rows
 from tests.support.world import World
 
@@ -26,10 +30,8 @@ from tests.support.world import World
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[World]:
     """dcf on a Redis where there is nothing else."""
-    with redis_server(tmp_path) as port:
-        world = World(connections=Connections(open_pool(f"redis://127.0.0.1:{port}")))
+    with world_alone(tmp_path) as world:
         yield world
-        world.connections.close()
 
 
 def sweep(world: World) -> Sweep:
@@ -89,11 +91,9 @@ def test_the_sweep_beside_the_clock_does_so_by_itself(site: World) -> None:
 def test_a_sweep_is_due_once_redis_has_started_anew(tmp_path: Path) -> None:
     repairs: list[int] = []
     for _ in range(2):
-        with redis_server(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as port:
-            world = World(connections=Connections(open_pool(f"redis://127.0.0.1:{port}")))
+        with world_alone(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as world:
             repairs += [sweep(world).step(), sweep(world).step()]
             torn(world)
-            world.connections.close()
     assert repairs == [0, 0, 1, 0]
 
 
@@ -189,3 +189,60 @@ def test_a_group_has_no_timer_and_gets_none(site: World) -> None:
     assert sweep(site).look(repair=True).total == 0
     assert not set_timer(site.plane, run, "G")
     assert site.ask("ZRANGE", keys.RunKeys(run).timers, 0, -1) == [b"A"]
+
+
+def half_written(world: World) -> str:
+    """A run of which Redis has the meta document and the definition alone."""
+    run = world.create(chain("A"), agents={"A": "ann"})
+    own = keys.RunKeys(run)
+    world.ask("DEL", own.state("A"), own.input("A"), own.timers, own.events, own.outbox)
+    return run
+
+
+def stuck_runs(world: World) -> list[str]:
+    return [
+        row.workflow_id for row in RunList(Catalog(world.connections)).list_runs(RunQuery(limit=9, stuck=True)).rows
+    ]
+
+
+def test_a_run_whose_states_are_lost_is_found_and_listed_as_stuck(site: World) -> None:
+    run = half_written(site)
+    (finding,) = site.diagnosis.explain(run).findings
+    assert (finding.cause, finding.stuck) == (Cause.NOTHING_OPEN, True)
+    assert sweep(site).look(repair=False).missing == {ListKind.CATALOG: 1}
+    assert stuck_runs(site) == []
+    assert sweep(site).look(repair=True).missing == {ListKind.CATALOG: 1}
+    assert stuck_runs(site) == [run]
+    assert sweep(site).look(repair=True).total == 0
+    site.lifecycle.cancel(run)
+    assert stuck_runs(site) == []
+
+
+def growing(world: World) -> str:
+    return Server(world).open()
+
+
+def at_a_held_end(world: World) -> str:
+    run = begun(world, chain("A"), agents={"A": "ann"})
+    token = world.acquire(run, "A", "ann")
+    wish = AddEntry(kind=EntryKind.ISSUE, text="Why?", agent="ann", key="why", blocks=True, is_operator=True)
+    world.journal.add_journal_entry(run, wish)
+    world.complete(run, "A", token, {})
+    world.ask("ZREM", keys.STUCK, run)
+    return run
+
+
+def torn_at_its_creation(world: World) -> str:
+    run = world.create(chain("A"), agents={"A": "ann"})
+    tear(world, run, "A")
+    return run
+
+
+@rows("made", [growing, at_a_held_end, torn_at_its_creation])
+def test_a_run_that_can_go_on_is_not_taken_for_one_whose_states_are_lost(
+    site: World, made: Callable[[World], str]
+) -> None:
+    run = made(site)
+    assert ListKind.CATALOG not in sweep(site).look(repair=True).missing
+    assert stuck_runs(site) == []
+    assert Cause.NOTHING_OPEN not in [one.cause for one in site.diagnosis.explain(run).findings]

@@ -14,9 +14,10 @@ from dcf.store import keys
 from dcf.store.access_keys import AccessKeys
 from dcf.store.agents import AgentRecord
 from dcf.store.assignments import AssignmentIndex
-from dcf.store.connection import Connections, open_pool
+from dcf.store.connection import Command, Connections, Reply, open_pool
 from dcf.store.listings import Listings
 from dcf.workforce.crew.assigning import assign
+from tests.support.alone import world_alone
 from tests.support.counting import CountingPool
 from tests.support.machines import chain
 from tests.support.servers import redis_server
@@ -29,10 +30,8 @@ RIGHT = SweepReport(missing={}, dangling={})
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[World]:
     """dcf on a Redis where there is nothing else: the lists of the session's name what other tests left."""
-    with redis_server(tmp_path) as port:
-        world = World(connections=Connections(open_pool(f"redis://127.0.0.1:{port}")))
+    with world_alone(tmp_path) as world:
         yield world
-        world.connections.close()
 
 
 def sweep(world: World, page: int = 500) -> Sweep:
@@ -172,6 +171,22 @@ def test_one_process_sweeps_and_the_others_leave_it_to_it(site: World) -> None:
     assert 0 < site.ask("TTL", keys.SWEEP) <= 3600
 
 
+class ExpiresBetween(Connections):
+    """The claim of the last sweep expires between the commands of a packet."""
+
+    def send(self, *commands: Command) -> list[Reply]:
+        replies: list[Reply] = []
+        for command in commands:
+            replies += super().send(command)
+            super().send(("DEL", keys.SWEEP))
+        return replies
+
+
+def test_a_claim_that_expires_while_a_process_asks_leaves_the_sweep_to_this_process(site: World) -> None:
+    site.ask("SET", keys.SWEEP, "1")
+    assert Listings(ExpiresBetween(site.connections._pool)).take_turn(3600)
+
+
 def test_a_long_sweep_goes_on_step_by_step(site: World) -> None:
     runs = [site.create(chain("A")) for _ in range(30)]
     site.ask("DEL", keys.LIVE)
@@ -249,9 +264,7 @@ def test_runs_of_an_earlier_version_are_listed_under_what_they_are(site: World) 
 
 
 def test_an_ended_run_of_an_earlier_version_finalizes_itself_too_once_a_sweep_found_it(tmp_path: Path) -> None:
-    with redis_server(tmp_path) as port:
-        connections = Connections(open_pool(f"redis://127.0.0.1:{port}"))
-        world = World(connections=connections, policy=RetentionPolicy(finalize_after_s=3600))
+    with world_alone(tmp_path, policy=RetentionPolicy(finalize_after_s=3600)) as world:
         run = world.create(chain("A"))
         world.do(run, "A")
         world.notifications.pulse()
@@ -262,7 +275,6 @@ def test_an_ended_run_of_an_earlier_version_finalizes_itself_too_once_a_sweep_fo
         world.ask("JSON.SET", keys.RunKeys(run).meta, "$.finished_at", '"2020-01-01T00:00:00Z"')
         world.notifications.pulse()
         assert world.meta(run)["finalized_at"] is not None
-        connections.close()
 
 
 def test_lists_of_runs_do_not_keep_what_is_gone(site: World) -> None:

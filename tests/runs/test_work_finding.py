@@ -14,6 +14,7 @@ from dcf.errors import InvalidArgument
 from dcf.runs import work_finding
 from dcf.runs.work_finding import FoundWork
 from dcf.store import keys, work_search
+from dcf.store.handed import Asker
 from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
 from tests.support.machines import chain, workflow
@@ -44,7 +45,8 @@ def found(world: World, who: str | None, **filters: Any) -> list[tuple[str, str,
 
 def claim(world: World, who: str, request_id: str | None = None, **filters: Any) -> FoundWork | Refusal:
     query = WorkQuery(limit=1, agent=who, status=WorkStatus.READY, **filters)
-    return world.work.claim_work(query, Acquire(state="", owner=who, token=new_token(), ttl_s=600), request_id)
+    asker = None if request_id is None else Asker(agent_id=who, request_id=request_id)
+    return world.work.claim_work(query, Acquire(state="", owner=who, token=new_token(), ttl_s=600), asker)
 
 
 def test_an_agent_finds_what_it_holds_and_what_is_ready_for_it_the_oldest_run_first(real: World) -> None:

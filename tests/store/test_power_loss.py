@@ -11,12 +11,10 @@ from dcf.core.listings import ListKind
 from dcf.runs.sweep import Sweep
 from dcf.store.access_keys import AccessKeys
 from dcf.store.agents import AgentRecord
-from dcf.store.connection import Connections, open_pool
 from dcf.store.listings import Listings
 from dcf.workforce.crew.assigning import assign
+from tests.support.alone import world_alone
 from tests.support.machines import chain
-from tests.support.servers import redis_server
-from tests.support.world import World
 
 LOGGED = ("--appendonly", "yes", "--appendfsync", "always")
 
@@ -24,14 +22,12 @@ LOGGED = ("--appendonly", "yes", "--appendfsync", "always")
 def test_however_much_of_the_log_is_left_nothing_in_it_is_missing_on_a_list(tmp_path: Path) -> None:
     home = tmp_path / "whole"
     home.mkdir()
-    with redis_server(home, *LOGGED) as port:
-        world = World(connections=Connections(open_pool(f"redis://127.0.0.1:{port}")))
+    with world_alone(home, *LOGGED) as world:
         run = world.create(chain("A"), agents={"A": "a"})
         world.plane.kick_off(run, "go")
         assign(world.store, run, {"A": ("agent-1",)}, ("a",))
         world.records.create(AgentRecord(agent_id="agent-1", name="one", tags=("role:worker",)))
         AccessKeys(world.connections).create((Scope.READ,), agent_id=None, label=None, life_s=None)
-        world.connections.close()
     log = next(home.glob("appendonlydir/*.incr.aof")).relative_to(home)
     whole = (home / log).read_bytes()
     seen = [left(home, tmp_path / str(end), log, end) for end in ends_of_commands(whole)]
@@ -54,9 +50,6 @@ def left(whole: Path, home: Path, log: Path, size: int) -> tuple[dict[ListKind, 
     shutil.copytree(whole, home)
     with (home / log).open("r+b") as file:
         file.truncate(size)
-    with redis_server(home, *LOGGED) as port:
-        world = World(connections=Connections(open_pool(f"redis://127.0.0.1:{port}")))
+    with world_alone(home, *LOGGED) as world:
         missing = Sweep(Listings(world.connections)).look(repair=False).missing
-        has_run = bool(world.ask("KEYS", "cp:wf:*:meta"))
-        world.connections.close()
-    return dict(missing), has_run
+        return dict(missing), bool(world.ask("KEYS", "cp:wf:*:meta"))

@@ -72,6 +72,16 @@ def test_what_is_no_longer_watched_is_forgotten() -> None:
     assert sent.commands[-1][2:7] == (2, A, A, 1, b"digest-2")
 
 
+def test_a_transaction_with_a_script_is_not_sent_without_what_guards_it() -> None:
+    sent = Sent()
+    sent.packet(("WATCH", META))
+    before = list(sent.commands)
+    with pytest.raises(AssertionError, match="no digests would guard it"):
+        sent.packet(("MULTI",), ("EVAL", "return 1", 1, A), ("EXEC",))
+    assert sent.commands == before
+    assert vars(sent.connection) == {}, "the next transaction over this connection does not rest on these digests"
+
+
 def test_keys_within_a_transaction_get_their_tags_on_a_cluster() -> None:
     sent = Sent()
     sent.packet(("WATCH", META))

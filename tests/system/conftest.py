@@ -14,32 +14,39 @@ LIMIT_S: Final = 600
 HERE: Final = Path(__file__).parent
 LONGEST_FIRST: Final = (
     "lab/test_lab.py",
-    "quality/test_checks.py",
-    "processes/test_dcf_run.py",
+    "quality/test_types.py",
     "quality/test_security_checks.py",
     "processes/test_direct_runs.py",
+    "processes/test_dcf_run.py",
+    "cluster/test_store_on_every_redis.py",
     "browser/test_every_screen.py",
     "fuzz/test_schema_fuzz.py",
-    "terminal/test_widths.py",
+    "browser/test_web_commands.py",
+    "clients/test_conformance.py",
+    "clients/test_checkers.py",
     "processes/test_workers.py",
     "processes/test_acceptance.py",
     "hosting/test_acceptance.py",
-    "clients/test_conformance.py",
-    "clients/test_checkers.py",
+    "terminal/test_widths.py",
     "terminal/test_imports.py",
-    "deployment/test_image.py",
+    "stories/test_artifact_stores.py",
     "local/test_lasting.py",
     "hosting/test_commands.py",
     "browser/test_in_a_browser.py",
-    "cluster/test_store_on_every_redis.py",
-    "browser/test_web_commands.py",
+    "browser/test_live_browser.py",
+    "fuzz/test_stateful.py",
     "stories/test_deepwork_story.py",
+    "processes/test_python_client.py",
     "processes/test_live_traces.py",
     "browser/test_exports_in_a_browser.py",
     "processes/test_crashes.py",
+    "processes/test_on_a_cluster.py",
+    "cluster/test_growth_benchmark.py",
     "stories/test_openfactory_story.py",
+    "quality/test_checks.py",
+    "deployment/test_image.py",
 )
-"""Files that take a minute and more. A long file at the end would keep one worker busy and the others idle."""
+"""The files that take longest. A long file at the end would keep one worker busy and the others idle."""
 
 
 @pytest.fixture(scope="session", autouse=True)

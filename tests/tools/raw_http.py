@@ -45,10 +45,11 @@ class Served:
     port: int
 
     def let_pass(self, seconds: float) -> None:
-        """Time passes for a server whose clock is held."""
+        """Time passes for a server whose clock is held, and the server does what is due then."""
         loop = self.server.loop
         assert isinstance(loop, HeldClock)
         loop.call_soon_threadsafe(loop.let_pass, seconds)
+        asyncio.run_coroutine_threadsafe(_take_turns(), loop).result(PATIENCE_S)
 
     def protocol(self) -> LimitedProtocol:
         """The server's end of the only connection."""
@@ -73,6 +74,12 @@ class Served:
         with self.connect(source) as connection:
             connection.sendall(data)
             return rest(connection)
+
+
+async def _take_turns() -> None:
+    """Let the event loop do what is due now: it looks at its timers once in a turn."""
+    for _ in range(3):
+        await asyncio.sleep(0)
 
 
 class _Server(HttpServer):

@@ -9,9 +9,11 @@ import pytest
 from mcp.client import Client
 
 from dcf.application import Application, open_application
-from dcf.errors import PlatformUnavailable
+from dcf.core.dismissals import count
+from dcf.errors import PlatformUnavailable, StoreUnavailable
 from dcf.settings import Settings
 from dcf.tools.server import build_server
+from dcf.workforce.crew import closing
 from dcf.workforce.crew.workers import Workers
 from tests.support.skill_manifests import REGISTRY, manifest, source, tool
 from tests.support.tables import rows
@@ -169,6 +171,27 @@ async def test_the_audit_record_counts_agents_that_could_not_be_deleted(
     last = await tools.ok("finalize_workflow", workflow_id=run_id)
     assert last["summary"]["agents"] == {"to_delete": 2, "deleted": 2, "delete_errors": 0}
     assert (await tools.ok("finalize_workflow", workflow_id=run_id))["audit"] == last["audit"]
+
+
+async def test_an_audit_record_that_could_not_be_written_denies_no_deletion_and_counts_it_later(
+    tools: Tools, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crew, failures = set((await staffed(tools, run_id))["agents_map"].values()), iter((True,))
+
+    def unwritten(*args: Any, **more: Any) -> Any:
+        if next(failures, False):
+            raise StoreUnavailable("Redis does not answer.")
+        return count(*args, **more)
+
+    monkeypatch.setattr(closing, "count", unwritten)
+    final = await tools.ok("finalize_workflow", workflow_id=run_id)
+    (warning,) = final["warnings"]
+    assert "does not count" in warning
+    assert {one["agent_id"]: one["deleted"] for one in final["agents"]} == dict.fromkeys(crew, True)
+    assert final["audit"]["agents"] == dict.fromkeys(("to_delete", "deleted", "delete_errors"))
+    again = await tools.ok("finalize_workflow", workflow_id=run_id)
+    assert again["summary"]["agents"] == {"to_delete": 2, "deleted": 2, "delete_errors": 0}
+    assert {one["agent_id"] for one in again["agents"]} == crew
 
 
 async def test_an_assignment_has_input_skills_directives_and_what_the_record_holds(tools: Tools, run_id: str) -> None:

@@ -159,6 +159,19 @@ def test_an_answer_that_nobody_takes_is_given_up(hasty: Hasty) -> None:
         wait_until(lambda: hasty.served.connections == 0)
 
 
+def test_an_idle_connection_stays_longer_than_load_balancers_keep_theirs(hasty: Hasty) -> None:
+    """That is 60 s. Where the server closes first, it may close while a request is being sent."""
+    with hasty.connected(get("/healthz")) as connection:
+        assert b'"ok":true' in body(connection)
+        wait_until(lambda: hasty.served.at_work == 0)
+        hasty.served.let_pass(61)
+        connection.sendall(get("/healthz"))
+        assert b'"ok":true' in body(connection)
+        wait_until(lambda: hasty.served.at_work == 0)
+        hasty.served.let_pass(100)
+        wait_until(lambda: hasty.served.connections == 0)
+
+
 def test_a_call_may_take_longer_than_its_request_may(hasty: Hasty, run_id: str) -> None:
     agent = f"agent-{run_id}"
     with hasty.connected(_waiting(50, agent)) as connection:

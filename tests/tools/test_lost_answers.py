@@ -44,21 +44,52 @@ async def test_who_waits_again_without_an_id_gets_the_same_work_until_it_used_th
     assert (await awaited(tools, agent))["status"] == "timeout"
 
 
+def asking(tool: str, run: str, agent: str) -> dict[str, Any]:
+    """The arguments of a call that asks for work of this run, or of all runs."""
+    calls: dict[str, dict[str, Any]] = {
+        "await_workflow_event": {"agent_id": agent, "timeout_s": 0},
+        "claim_ready_state": {"workflow_id": run, "owner_agent_id": agent},
+        "find_work": {"agent_id": agent, "claim": True},
+    }
+    return calls[tool]
+
+
+@rows("claims", ["claim_ready_state", "find_work"])
 async def test_who_claims_again_without_a_token_gets_the_same_work_until_it_used_the_token(
-    tools: Tools, run_id: str, agent: str
+    tools: Tools, claims: str
 ) -> None:
-    await new_run(tools, run_id, agents_map_json={"A": agent})
-    wish = {"workflow_id": run_id, "owner_agent_id": agent}
-    first = await tools.ok("claim_ready_state", **wish)
-    again = await tools.ok("claim_ready_state", **wish)
+    run = f"run-{secrets.token_hex(5)}"
+    agent = f"agent-{run}"
+    await new_run(tools, run, agents_map_json={"A": agent})
+    wish = asking(claims, run, agent)
+    first = await tools.ok(claims, **wish)
+    again = await tools.ok(claims, **wish)
     assert (lease_of(again), again["work"]["attempt"]) == (lease_of(first), 1)
     assert again["work"]["input"] == first["work"]["input"]
     assert "sign_within_s" not in first["work"], "who claims is there: its lease is no shorter"
     await tools.ok("renew_state_lease", **lease_of(again))
-    await tools.refused("nothing_ready", "claim_ready_state", **wish)
+    await tools.refused("nothing_ready", claims, **wish)
 
 
-@rows("asks", ["await_workflow_event", "claim_ready_state"])
+async def test_a_claim_with_other_filters_is_another_one(tools: Tools, run_id: str, agent: str) -> None:
+    await new_run(tools, run_id, agents_map_json={"A": agent})
+    wish = asking("find_work", run_id, agent)
+    first = await tools.ok("find_work", **wish)
+    await tools.refused("nothing_ready", "find_work", **wish, workflow_id=run_id)
+    assert lease_of(await tools.ok("find_work", **wish)) == lease_of(first)
+
+
+async def test_a_claim_whose_run_is_gone_gets_other_work(tools: Tools, run_id: str, agent: str) -> None:
+    wish = asking("find_work", run_id, agent)
+    await new_run(tools, run_id, agents_map_json={"A": agent})
+    await tools.ok("find_work", **wish)
+    await tools.ok("cancel_run", workflow_id=run_id, reason="not needed")
+    await tools.ok("delete_run", workflow_id=run_id)
+    await new_run(tools, f"{run_id}-2", agents_map_json={"A": agent})
+    assert (await tools.ok("find_work", **wish))["workflow_id"] == f"{run_id}-2"
+
+
+@rows("asks", ["await_workflow_event", "claim_ready_state", "find_work"])
 async def test_another_key_gets_no_lease_that_was_granted_to_this_one(
     application: Application, tools: Tools, asks: str
 ) -> None:
@@ -67,9 +98,7 @@ async def test_another_key_gets_no_lease_that_was_granted_to_this_one(
     agent = f"agent-{run}"
     await ready(tools, run, agent)
     ours, theirs = key_of(*PLANNER), key_of(*PLANNER, name="key:ba9876543210")
-    wish = {"await_workflow_event": {"agent_id": agent, "timeout_s": 0}}.get(
-        asks, {"workflow_id": run, "owner_agent_id": agent}
-    )
+    wish = asking(asks, run, agent)
 
     async def call(caller: Caller) -> Answer:
         return await ask(application, caller, asks, **wish)

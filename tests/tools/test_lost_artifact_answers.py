@@ -12,14 +12,15 @@ import pytest
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.artifacts import ArtifactKind, ArtifactStands
+from dcf.core.artifacts import ArtifactKind, ArtifactPut, ArtifactStands
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
 from dcf.core.quotas import Account, Quotas
 from dcf.errors import StoreUnavailable, UnknownOutcome
 from dcf.runs.artifacts import ArtifactRead, PartGiven
 from dcf.store import artifact_quotas
-from dcf.store.artifact_keys import artifact_quota
+from dcf.store.artifact_keys import arriving, artifact_quota
+from dcf.store.artifacts import ArtifactStore
 from dcf.store.authors import authored_by
 from dcf.tools.server import build_http_app
 from dcf.values.refusal import Refusal
@@ -175,3 +176,39 @@ def test_a_body_put_over_http_is_whole_when_the_answer_of_redis_is_lost(
         assert way.is_spent
         assert httpx2.get(f"{url}/artifacts/{run}/a", headers=headers).content == data
     assert_is_whole(shelf, run, home, [data])
+
+
+class Died(Exception):
+    """The process of a put ends."""
+
+
+@rows("shape", SHAPES)
+def test_the_sweep_gives_back_the_bytes_of_a_put_whose_process_died(
+    shelf: Application, raw_redis: Any, monkeypatch: pytest.MonkeyPatch, shape: str
+) -> None:
+    def dies(*_: Any, **__: Any) -> None:
+        raise Died
+
+    run, account = new_run(shelf), new_account()
+    put(shelf, account, parts_of(run, [b"kept"], "kept"))
+    last = parts_of(run, SHAPES[shape])[-1]
+    with monkeypatch.context() as patch, authored_by(f"key:{account.key_id}", account):
+        reserve = ArtifactStore.reserve
+
+        def reserved(store: ArtifactStore, prefix: str, wish: ArtifactPut) -> Refusal | None:
+            answer = reserve(store, prefix, wish)
+            patch.setattr(ArtifactStore, "transact", dies)
+            return answer
+
+        patch.setattr(ArtifactStore, "reserve", reserved)
+        with pytest.raises(Died):
+            shelf.artifacts.put(last)
+    held = artifact_quota(account.key_id)
+    assert int(raw_redis.hget(held, "")) == len(b"kept") + len(last.data)
+    shelf.sweep.look(repair=True)
+    assert int(raw_redis.hget(held, "")) == len(b"kept") + len(last.data), "the put may still go on"
+    with monkeypatch.context() as patch:
+        patch.setattr(artifact_quotas, "_ARRIVES_WITHIN_S", 0)
+        shelf.sweep.look(repair=True)
+    assert int(raw_redis.hget(held, "")) == len(b"kept")
+    assert raw_redis.exists(arriving(account.key_id)) == 0

@@ -1,6 +1,7 @@
 """Projects count in the quotas of the key that created them, until they are deleted."""
 
 import secrets
+from contextlib import closing
 
 import pytest
 import redis
@@ -8,7 +9,10 @@ import redis
 from dcf.application import Application
 from dcf.core.projects import ProjectPut, ProjectWish
 from dcf.core.quotas import Account, Quotas
+from dcf.store import keys
 from dcf.store.authors import authored_by
+from dcf.store.connection import Connections, open_pool
+from dcf.store.edits import EditedDocument, EditOutcome, Edits
 from dcf.store.project_keys import project
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
@@ -25,6 +29,12 @@ class Owner:
         author = by or f"key:{self.account.key_id}"
         with authored_by(author, self.account):
             return self._app.projects.put(ProjectWish(project_id=name, paths=(), by=author, metadata=metadata))
+
+    def write(self, name: str, document: Json) -> None:
+        written = EditedDocument(document=document, receipt={}, life_s=60)
+        connections = Connections(open_pool(self._app.redis_url))
+        with closing(connections), authored_by(f"key:{self.account.key_id}", self.account):
+            Edits(connections).transact(name, name, lambda _: EditOutcome(answer=None, written=written))
 
     def holds(self) -> tuple[int, int]:
         usage = self._app.usage.of(self.account.key_id)
@@ -57,6 +67,19 @@ def test_projects_count_as_documents_until_they_are_deleted(
     for project_id in (large, more[0]):
         application.projects.delete(project_id)
     assert owner.holds() == (0, 0)
+
+
+def test_a_project_that_is_put_gives_back_documents_that_have_expired(
+    application: Application, owner: Owner, names: list[str], raw_redis: redis.Redis
+) -> None:
+    document, key_id = f"doc:{names[1]}", owner.account.key_id
+    owner.write(document, {"text": "x" * 2000})
+    raw_redis.delete(document)  # as it expires
+    raw_redis.zadd(keys.quota(key_id, "docs"), {document: 1})
+    assert isinstance(owner.put(names[0]), ProjectPut)
+    assert owner.holds()[1] == 1
+    application.projects.delete(names[0])
+    assert raw_redis.hget(keys.quota(key_id), "bytes") is None
 
 
 def test_the_sweep_gives_back_a_project_that_is_gone(

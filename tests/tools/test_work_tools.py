@@ -97,7 +97,7 @@ async def test_a_limit_of_an_agent_is_told_by_the_tools(application: Application
         assert limited.payload["max_in_progress"] == 1
         for number in range(2):
             await tools.call("start_run", workflow_json=TWO, workflow_id=f"{run}-{number}", agents_map_json={"*": me})
-        await tools.call("find_work", agent_id=me, claim=True)
+        await tools.call("find_work", agent_id=me, claim=True, request_id="first")
         refused = (await tools.call("find_work", agent_id=me, claim=True)).payload
         assert refused["code"] == "work_limit_reached"
         assert f"'A' of run '{run}-0'" in refused["error"]

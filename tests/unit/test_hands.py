@@ -199,6 +199,33 @@ def test_a_function_that_ends_its_process_ends_the_worker() -> None:
         serve(Server(5), leave)
 
 
+def test_a_worker_that_outlives_a_function_goes_on_with_the_wait_that_is_under_way() -> None:
+    """A second wait beside the first would take an event that nothing handles."""
+    server, waits = Server(12, state="Each/0/A"), 0
+    dying = threading.Event()
+
+    def leave_once(given: Any) -> Any:
+        if not dying.is_set():
+            dying.set()
+            raise SystemExit(3)
+        return given
+
+    class Counted(Worker):
+        def events(self, *arguments: Any, **options: Any) -> Any:
+            nonlocal waits
+            waits += 1
+            return super().events(*arguments, **options)
+
+    worker = Counted(server, "me", {"A": leave_once}, concurrency=2, wait_s=0, pause_s=0.001)
+    with pytest.raises(SystemExit):
+        worker.serve(server.stop, outlives=True)
+    assert not server.stop.is_set()
+    server.left.append("again")
+    worker.serve(server.stop, outlives=True)
+    assert waits == 1
+    assert len(server.done) == 12
+
+
 def test_a_worker_with_several_threads_fails_when_one_of_them_does() -> None:
     stop = threading.Event()
     tools = FakeTools(await_workflow_event=ServerUnreachable("The dcf server did not answer."))

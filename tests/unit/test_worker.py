@@ -313,7 +313,7 @@ def test_an_event_that_cannot_be_handled_does_not_end_the_worker(
     """Nor does it come again and again: it is acknowledged, and the clock tells of what is still owed."""
     tools = serve(Inbox(message(1), TIMEOUT), acquire_state_lease=error)
     assert acknowledged(tools) == [None, "1-0"]
-    assert f"{RUN}/A: the event is dropped: {error.message}" in caplog.text
+    assert f"{RUN}: the event of A is dropped: {error.message}" in caplog.text
 
 
 def test_a_server_that_goes_away_is_waited_for_and_the_acknowledgement_is_not_lost() -> None:

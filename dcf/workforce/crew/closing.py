@@ -49,17 +49,28 @@ class Closing:
         answer = with_reserve(partial(self._plane.finalize, run, replace(request, deletes_agents=delete_agents)))
         if isinstance(answer, Refusal):
             return answer
-        audit, warnings = answer.audit, []
-        if answer.repeated:
-            warnings.append("The run was finalized before; this is the first result.")
-        if delete_agents and not (answer.repeated and is_counted(audit)):
-            try:
-                audit = self._counted(run, self._dismissed(run, preserve_planner=preserve_planner))
-            except DcfError as error:  # the run is closed, and this can be repeated
-                audit = self._counted(run, (), f"{error.code}: {error.message}")
-                again = "Repeat the call to delete them."
-                warnings.append(f"The run's agents could not be deleted: {error.message} {again}")
-        return RunClosed(audit=audit, agents=read_dismissed(audit), warnings=tuple(warnings))
+        closed = RunClosed(audit=answer.audit, agents=read_dismissed(answer.audit), warnings=())
+        if delete_agents and not (answer.repeated and is_counted(answer.audit)):
+            closed = self._without_agents(run, closed, preserve_planner=preserve_planner, again=answer.repeated)
+        first = ("The run was finalized before; this is the first result.",) if answer.repeated else ()
+        return replace(closed, warnings=first + closed.warnings)
+
+    def _without_agents(self, workflow_id: str, closed: RunClosed, *, preserve_planner: bool, again: bool) -> RunClosed:
+        """Delete the agents and count them. What fails is a warning: the run is closed, and this can be repeated."""
+        try:
+            dismissed = self._dismissed(workflow_id, preserve_planner=preserve_planner, again=again)
+        except DcfError as error:
+            audit = self._counted(workflow_id, (), f"{error.code}: {error.message}")
+            warning = f"The run's agents could not be deleted: {error.message} Repeat the call to delete them."
+            return RunClosed(audit=audit, agents=read_dismissed(audit), warnings=(warning,))
+        try:
+            audit = self._counted(workflow_id, dismissed)
+        except DcfError as error:
+            warning = (
+                f"The audit record does not count the run's agents: {error.message} Repeat the call to count them."
+            )
+            return replace(closed, agents=dismissed, warnings=(warning,))
+        return replace(closed, audit=audit, agents=read_dismissed(audit))
 
     def _counted(
         self, workflow_id: str, dismissed: "Sequence[Dismissed]", error: str | None = None
@@ -68,7 +79,7 @@ class Closing:
         counted = with_reserve(partial(self._plane.transactions.on_run, workflow_id, Reads(audit=True), decide))
         return counted.answer
 
-    def _dismissed(self, workflow_id: str, *, preserve_planner: bool) -> tuple[Dismissed, ...]:
+    def _dismissed(self, workflow_id: str, *, preserve_planner: bool, again: bool) -> tuple[Dismissed, ...]:
         planner = self._views.read(workflow_id).planner_agent_id
         spare = (planner,) if preserve_planner and planner is not None else ()
-        return tuple(self._workers.delete_workers(workflow_id, spare))
+        return tuple(self._workers.delete_workers(workflow_id, spare, again=again))

@@ -108,10 +108,15 @@ def release(roster: Roster, parts: Iterable[str], token: str) -> Roster:
     return {part: member for part, member in roster.items() if part not in mine} if mine else roster
 
 
-def dismiss(roster: Roster, token: str) -> tuple[Roster, Roster]:
-    """Close the parts whose agents are to be deleted. Return them too. Open reservations can no longer be confirmed."""
+def dismiss(roster: Roster, token: str, *, again: bool = False) -> tuple[Roster, Roster]:
+    """Close the parts whose agents are to be deleted. Return them too. Open reservations can no longer be confirmed.
+
+    `again`: also the parts that an earlier call closed.
+    """
     leaving = {
-        part: member for part, member in roster.items() if not member.keep and member.phase is not MemberPhase.DELETED
+        part: member
+        for part, member in roster.items()
+        if not member.keep and (again or member.phase is not MemberPhase.DELETED)
     }
     gone = {part: replace(member, phase=MemberPhase.DELETED, token=token, until=0) for part, member in leaving.items()}
     return ({**roster, **gone} if gone else roster), leaving

@@ -115,14 +115,14 @@ class Workers:
             warnings=tuple(progress.warnings),
         )
 
-    def delete_workers(self, workflow_id: str, spare: Collection[str] = ()) -> list[Dismissed]:
+    def delete_workers(self, workflow_id: str, spare: Collection[str] = (), *, again: bool = False) -> list[Dismissed]:
         """Delete the agents that were created for a run, found in the store and by their tags. Idempotent.
 
         `spare` are ids that are never deleted (the planner's). A failure is reported per agent, and the next call
-        retries it.
+        retries it. `again`: report those too that an earlier call deleted.
         """
         token = f"dismiss-{secrets.token_hex(8)}"
-        leaving = self._documents.transact(workflow_id, lambda roster, _: decisions.dismiss(roster, token))
+        leaving = self._documents.transact(workflow_id, lambda roster, _: decisions.dismiss(roster, token, again=again))
         kept = {member.agent_id for member in self._documents.read(workflow_id).values() if member.keep} | set(spare)
         targets = {member.agent_id: part for part, member in leaving.items() if member.agent_id is not None}
         for provisioner in self._platforms.provisioners().values():
@@ -134,8 +134,8 @@ class Workers:
                     raise
         results = [self._dismissed(part, agent) for agent, part in targets.items() if agent not in kept]
         failed = {one.state for one in results if not one.deleted}
-        again = {part: member for part, member in leaving.items() if part in failed or member.agent_id in spare}
-        self._documents.transact(workflow_id, lambda roster, _: (decisions.reinstate(roster, again), None))
+        left = {part: member for part, member in leaving.items() if part in failed or member.agent_id in spare}
+        self._documents.transact(workflow_id, lambda roster, _: (decisions.reinstate(roster, left), None))
         return results
 
     def resolve(self, name: str, is_seen: Callable[[AgentFound], bool] = lambda _: True) -> str:

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
@@ -26,18 +27,13 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("image")
     for name in SOURCES:
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, place / "src" / name)
-    subprocess.run([sys.executable, "-m", "venv", place / "dcf"], check=True)
+    venv.create(place / "dcf")
     (packages,) = (place / "dcf").glob("lib/python*/site-packages")
     (packages / "others.pth").write_text(sysconfig.get_path("purelib"))
-    install: list[str | Path] = [
-        place / "dcf" / "bin" / "pip",
-        "install",
-        "-q",
-        "--no-deps",
-        "--disable-pip-version-check",
-        ".",
-    ]
-    subprocess.run(install, cwd=place / "src", check=True)
+    pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", place / "dcf" / "bin" / "python"]
+    # The commands below import, and so compile, a part of the package; pip would compile all of it.
+    options = ["-q", "--no-deps", "--no-compile", "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", *options, "."], cwd=place / "src", check=True)
     return place / "dcf" / "bin"
 
 

@@ -101,7 +101,7 @@ class Yard:
         found = read()
         assert found["meta"]["status"] == "succeeded", found["meta"]
         assert found["meta"]["output"]["total"] == TOTAL
-        assert effective(self.shop.site.printed_events(self.run)) == dict.fromkeys(STATES, 1)
+        assert effective(self.shop.site.events(self.run)) == dict.fromkeys(STATES, 1)
         return {state: found["states"][state]["attempts"] for state in STATES}
 
 

@@ -6,13 +6,17 @@ What the lab tries in an hour stands in lab/records.
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+import redis
 
 from dcf.core import refusals
 from lab import worker
+from lab.deployments import Deployment, Host
 from lab.kind import Kind
 from lab.kinds import KINDS
+from lab.serving import answers
 from lab.session import Batch, Outcome
 from lab.telling import story_of
 
@@ -38,6 +42,9 @@ FEWER = {
 """Runs of the kinds whose servers take long to start; `make lab` tries every kind for a minute."""
 BY_HAND = {"region-unconfirmed", "cluster-partition"}
 """Kinds that are tried by hand: they take long."""
+
+TOO_LITTLE = 32 * 1024**2
+"""Bytes of address space in which no server starts."""
 
 pytestmark = pytest.mark.processes
 
@@ -93,3 +100,12 @@ def test_a_dcf_without_fencing_breaks_rules(home: Path) -> None:
     with KINDS["workers"](home) as kind:
         outcome = Batch(kind, range(24), work=unfenced).run()
     assert "no_stale_write" in {found.rule for found in outcome.violations}
+
+
+def test_no_server_is_left_of_a_deployment_that_does_not_start(home: Path) -> None:
+    deployment = Deployment(home, (Host(), Host(memory=TOO_LITTLE)))
+    with pytest.raises(AssertionError), deployment:
+        pass
+    assert not any(answers(urlsplit(url).port or 0) for url in deployment.urls)
+    with pytest.raises(redis.ConnectionError):
+        deployment.client().ping()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -247,6 +248,34 @@ def everything(root: Path) -> None:
             ask()
 
 
+def test_git_is_started_once_for_a_command_that_executes_nothing_of_a_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before any other command, git lists what the repository names, so that it can be switched off."""
+    root = trap_in(tmp_path / "counted").root
+    started = tmp_path / "started"
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin/git"
+    program.write_text(f"#!/bin/sh\necho \"$1\" >>'{started}'\nexec '{which('git')}' \"$@\"\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+
+    def processes(ask: Callable[[], object]) -> list[str]:
+        started.write_text("")
+        ask()
+        return started.read_text().split()
+
+    assert processes(lambda: git.run(root, "config", "--list")) == ["config"]
+    assert processes(lambda: git.run(root, "rev-parse", "HEAD")) == ["rev-parse"]
+    assert processes(lambda: git.run(root, "cat-file", "blob", "HEAD:README.md")) == ["cat-file"]
+    assert processes(lambda: git.run(root, "check-ref-format", "--branch", "x")) == ["check-ref-format"]
+    assert processes(lambda: git.beginning(root, "cat-file", "blob", "HEAD:README.md", limit=1)) == ["cat-file"]
+    assert processes(lambda: git.facts(WorkingDirectory(root, root))) == ["rev-parse", "config", "config", "status"]
+    assert processes(lambda: git.run(root, "update-ref", "refs/heads/x", "HEAD")) == ["config", "update-ref"]
+    assert processes(lambda: git.run(root, "switch", "--quiet", "x")) == ["config", "switch"]
+    assert processes(lambda: git.beginning(root, "diff", "HEAD", limit=1)) == ["config", "diff"]
+
+
 def test_a_filter_of_the_users_own_settings_is_not_run_for_a_repository(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,3 +310,72 @@ def test_a_worktree_outside_the_root_is_not_read(tmp_path: Path) -> None:
         assert refused.value.refusal.code == "no_worktree"
     assert git.facts(WorkingDirectory(around.root / "sub", around.root)).root == around.root
     assert git.facts(WorkingDirectory(around.root / "sub")).root == around.root, "where the client's root is in it"
+
+
+def a_file(root: Path, secret: Path) -> None:
+    root.mkdir()
+    (root / ".git").write_text(f"gitdir: {secret}/.git\n")
+
+
+def a_link(root: Path, secret: Path) -> None:
+    root.mkdir()
+    (root / ".git").symlink_to(secret / ".git")
+
+
+def a_common_directory(root: Path, secret: Path) -> None:
+    trap_in(root.parent / "inner").root.rename(root)
+    (root / ".git/commondir").write_text(f"{secret}/.git\n")
+
+
+def a_made_up_worktree(root: Path, secret: Path) -> None:
+    own = root.parent / "worktrees/made-up"
+    own.mkdir(parents=True)
+    root.mkdir()
+    (root / ".git").write_text(f"gitdir: {own}\n")
+    (own / "gitdir").write_text(f"{root}/.git\n")
+    (own / "commondir").write_text(f"{secret}/.git\n")
+    (own / "HEAD").write_text("ref: refs/heads/main\n")
+
+
+def linked_data(root: Path, secret: Path) -> None:
+    trap_in(root.parent / "inner").root.rename(root)
+    for name in ("objects", "refs"):
+        (root / ".git" / name).rename(root.parent / f"old-{name}")
+        (root / ".git" / name).symlink_to(secret / ".git" / name)
+
+
+def alternates(root: Path, secret: Path) -> None:
+    """Objects of others, by way of a directory within the boundary."""
+    trap_in(root.parent / "inner").root.rename(root)
+    between = root / "between"
+    (between / "info").mkdir(parents=True)
+    (between / "info/alternates").write_text(f"{secret}/.git/objects\n")
+    (root / ".git/objects/info/alternates").write_text(f"{between}\n")
+    head = Repository(secret).git("rev-parse", "HEAD")
+    (root / ".git/refs/heads/main").write_text(f"{head}\n")
+
+
+@rows("arrange", [a_file, a_link, a_common_directory, a_made_up_worktree, linked_data, alternates])
+def test_the_data_of_a_repository_outside_the_root_is_not_read(
+    tmp_path: Path, arrange: Callable[[Path, Path], None]
+) -> None:
+    folder = tmp_path / arrange.__name__
+    secret = trap_in(folder).root
+    boundary = folder / "boundary"
+    boundary.mkdir()
+    root = boundary / "project"
+    arrange(root, secret)
+    with pytest.raises(GitRefused) as refused:
+        worktree.patch_of(WorkingDirectory(root, boundary), None)
+    assert refused.value.refusal.code == "no_worktree"
+
+
+def test_a_worktree_or_submodule_of_a_repository_outside_is_its_own(tmp_path: Path) -> None:
+    trap = trap_in(tmp_path / "main")
+    added = tmp_path / "added"
+    trap.repository.git("worktree", "add", "--quiet", str(added))
+    outer = trap_in(tmp_path / "outer")
+    outer.repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(trap.root), "sub")
+    for root in (added, outer.root / "sub"):
+        assert git.facts(WorkingDirectory(root, root)).root == root
+        assert git.facts(WorkingDirectory(root)).root == root, "where the client's root is it"

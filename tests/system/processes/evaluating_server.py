@@ -1,7 +1,7 @@
 """A server whose risky evaluations last: python -m ... ARGUMENTS of `dcf`.
 
 `evaluating.entered` in the folder that DCF_TEST_HOOKS names gets the process id when an evaluation begins; it goes on
-once `evaluating.go` exists.
+once `evaluating.go` exists. A process that has not ended its evaluation counts as dead after three seconds.
 """
 
 import os
@@ -13,6 +13,8 @@ from dcf.asl.jsonata import Query
 from dcf.asl.jsonata_evaluation import Valueless
 from dcf.asl.surroundings import Surroundings
 from dcf.cli.app import main
+from dcf.core import evaluating
+from dcf.values.instants import SECOND
 from tests.support.waiting import wait_until
 
 HOOKS = Path(os.environ["DCF_TEST_HOOKS"])
@@ -28,5 +30,6 @@ def lasting(self: Query, document: Mapping[str, Any], around: Surroundings) -> s
 
 
 if __name__ == "__main__":
+    evaluating.LONGEST_EVALUATION = 3 * SECOND  # type: ignore[misc]
     Query._evaluate = lasting  # type: ignore[method-assign]
     main()

@@ -170,8 +170,7 @@ def test_a_direct_run_whose_time_is_up_is_cancelled(site: Site) -> None:
 
 
 def test_copies_of_a_direct_run_are_processes_that_need_no_server_and_are_replaced(site: Site) -> None:
-    for state in STATES:
-        site.hook(f"{state}.kill")
+    site.hook("GenerateInvoice.kill")
     site.hook("GenerateInvoice.hold")
     run = site.run("--workers", str(HOOKED), "--direct", "--copies", "2", "--lease-ttl", "2")
     site.wait_entered("GenerateInvoice", 2)
@@ -180,7 +179,7 @@ def test_copies_of_a_direct_run_are_processes_that_need_no_server_and_are_replac
     site.hook("GenerateInvoice.go")
     result, code = result_of(run)
     assert (code, result["output"]["total"]) == (0, TOTAL)
-    assert all(doc["attempts"] >= 2 for doc in result["states"].values())
+    assert result["states"]["GenerateInvoice"]["attempts"] >= 2
 
 
 def test_a_direct_worker_calls_no_server(site: Site) -> None:

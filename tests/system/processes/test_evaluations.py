@@ -9,20 +9,21 @@ import pytest
 
 from dcf.tools.client import ToolClient, connect
 from tests.support.waiting import wait_until
-from tests.system.processes.runs import begin, wait_succeeded
-from tests.system.processes.site import LONG, STATES, Server, Site, finish, first_line
+from tests.system.processes.site import LONG, Server, Site, finish, first_line
 
 pytestmark = pytest.mark.processes
 
-BOMB: dict[str, Any] = {
-    "asl": {
-        "StartAt": "Pause",
-        "States": {
-            "Pause": {"Type": "Wait", "Seconds": 1, "Next": "Sum"},
-            "Sum": {"Type": "Pass", "QueryLanguage": "JSONata", "Output": "{% $sum([1..4]) %}", "End": True},
-        },
-    }
-}
+PAUSE: dict[str, Any] = {"Type": "Wait", "Seconds": 1, "Next": "Sum"}
+
+
+def machine(expression: str) -> dict[str, Any]:
+    """Return a workflow that evaluates an expression when a timer is due."""
+    total = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": f"{{% {expression} %}}", "End": True}
+    return {"asl": {"StartAt": "Pause", "States": {"Pause": PAUSE, "Sum": total}}}
+
+
+BOMB = machine("$sum([1..4])")
+PLAIN = machine("$states.input")
 
 
 def serve(site: Site) -> Server:
@@ -46,18 +47,16 @@ def test_the_third_process_holds_a_run_that_killed_two_and_goes_on_with_others(s
         os.kill(pid, signal.SIGKILL)
     (third,) = [one for one in servers if one.process.pid not in dying]
     with connect(third.url) as tools:
-        site.worker(third.url, "one")
-        wait_succeeded(tools, begin(tools, dict.fromkeys(STATES, "one")))  # other runs go on meanwhile
+        wait_ended(tools, tools.call("start_run", workflow_json=PLAIN)["workflow_id"])  # other runs go on meanwhile
         wait_until(lambda: causes(tools, run) == ["killed_process"], LONG)
-        wait_succeeded(tools, begin(tools, dict.fromkeys(STATES, "one")))
+        wait_ended(tools, tools.call("start_run", workflow_json=PLAIN)["workflow_id"])
         assert set(site.entered("evaluating")) == dying
         assert third.process.poll() is None
 
         site.hook("evaluating.go")
         told, code = finish(site.dcf("retry", run, "--reason", "it was mended"))
         assert (code, run in told) == (0, True)
-        wait_until(lambda: _status(tools, run) != "running", LONG)
-        assert _status(tools, run) == "succeeded"
+        wait_ended(tools, run)
         assert site.entered("evaluating")[-1] == third.process.pid
 
 
@@ -76,6 +75,12 @@ def test_servers_that_die_one_after_the_other_leave_the_run_to_the_third_which_h
         wait_until(lambda: causes(tools, run or "") == ["killed_process"], LONG)
     assert len(site.entered("evaluating")) == 2
     assert third.process.poll() is None
+
+
+def wait_ended(tools: ToolClient, run: str) -> None:
+    """Wait until the run is over; it must have succeeded."""
+    wait_until(lambda: _status(tools, run) != "running", LONG)
+    assert _status(tools, run) == "succeeded"
 
 
 def _status(tools: ToolClient, run: str) -> str:

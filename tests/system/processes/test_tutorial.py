@@ -44,7 +44,8 @@ def test_its_run_waits_for_a_person_and_pays_once(site: Site) -> None:
     write_files(site.folder)
     bank = site.start(str(site.folder / "bank.py"), "0")
     run = site.dcf(*words("run", site.folder), "--json", BANK_URL=first_line(bank).strip())
-    wait_until(lambda: "Pay these refunds?" in inbox(site), LONG)
+    wait_until(lambda: "dcf: Approve: running" in site.said(run), LONG)
+    assert "Pay these refunds?" in finish(site.dcf(*words("inbox", site.folder)))[0]
     (task,) = json.loads(finish(site.dcf(*words("inbox", site.folder), "--json"))[0])
     approved, code = finish(site.dcf(*words("approve", site.folder), "--epoch", str(task["epoch"]), "--json"))
     assert code == 0, approved
@@ -59,8 +60,3 @@ def test_its_run_waits_for_a_person_and_pays_once(site: Site) -> None:
     ]
     answered, _ = finish(site.dcf(*words("events refund-1 --type StateConcluded", site.folder), "--json"))
     assert json.loads(answered)["answered_by"] == "alice"
-
-
-def inbox(site: Site) -> str:
-    """What `dcf inbox` prints; the run may not be there yet."""
-    return finish(site.dcf(*words("inbox", site.folder)))[0]

@@ -1,15 +1,11 @@
-"""A place for stories: real servers of a profile that are killed, and clients that go on at the next one."""
+"""A place for stories: real servers of a profile that are killed."""
 
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from mcp.client import Client
-from mcp.client.streamable_http import streamable_http_client
-
-from tests.profiles.clients import ProfileClient
 from tests.system.processes.site import Server, Site, opened
 
 
@@ -20,12 +16,6 @@ def place() -> Iterator[Site]:
     with opened(folder) as found:
         yield found
     shutil.rmtree(folder)
-
-
-@asynccontextmanager
-async def client_of(server: Server) -> AsyncIterator[ProfileClient]:
-    async with Client(streamable_http_client(server.url)) as found:
-        yield ProfileClient(client=found)
 
 
 def kill(server: Server) -> None:

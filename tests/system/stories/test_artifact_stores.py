@@ -5,7 +5,7 @@ The bucket is one of moto's server, where it and obstore are installed (CONTRIBU
 
 import importlib
 import importlib.util
-import os
+import json
 import secrets
 import signal
 import subprocess
@@ -20,7 +20,6 @@ from dcf.application import Application
 from dcf.core.artifacts import ArtifactStands
 from dcf.errors import StoreUnavailable
 from tests.support.paths import ROOT
-from tests.support.tables import rows
 from tests.tools.calls import ONE_TASK
 from tests.tools.test_artifact_stores import (
     blobs,
@@ -87,57 +86,77 @@ def test_a_bucket_that_is_away_is_told_without_its_secrets(monkeypatch: pytest.M
     assert "very-secret" not in f"{told.value} {told.value.hint}"
 
 
-def _exit_of(script: list[str]) -> int:
-    return subprocess.run(script, cwd=ROOT, env=dict(os.environ), check=False).returncode
+def _statuses_of(script: list[str]) -> list[int]:
+    done = subprocess.run(script, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    return [int(word) for word in done.stdout.split()]
 
 
 DYING = """
-import os, signal, sys
+import json, os, signal, sys
 from pathlib import Path
 from dcf.adapters.blobs import directory
 from dcf.application import open_application
 from dcf.settings import Settings
 from tests.tools.test_artifact_stores import given
 
-url, home, run, moment, number, of = sys.argv[1:]
-die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-write = directory.DirectoryBlobs.write
-if moment == "before the file has its name":
-    Path.rename = die
-elif moment == "before the record":
-    def written(self, name, data):
-        write(self, name, data)
-        die()
-    directory.DirectoryBlobs.write = written
-with open_application(Settings.model_validate({"redis_url": url, "artifact_store": f"dir:{home}"})) as app:
-    if moment == "before it is whole":
-        app.artifacts._finish = die
-    app.artifacts.put(given(run, bytes([int(number)]) * 100_000, int(number), int(of)))
+def put(url, home, run, moment, of):
+    die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    write = directory.DirectoryBlobs.write
+    if moment == "before the file has its name":
+        Path.rename = die
+    elif moment == "before the record":
+        def written(self, name, data):
+            write(self, name, data)
+            die()
+        directory.DirectoryBlobs.write = written
+    with open_application(Settings.model_validate({"redis_url": url, "artifact_store": f"dir:{home}"})) as app:
+        if moment == "before it is whole":
+            app.artifacts._finish = die
+        app.artifacts.put(given(run, bytes([of]) * 100_000, of, of))
+
+url, home, cases = sys.argv[1:]
+for run, moment, of in json.loads(cases):
+    if (child := os.fork()) == 0:
+        put(url, home, run, moment, of)
+        os._exit(0)
+    print(os.waitpid(child, 0)[1], flush=True)
 """
+"""Each case in a process of its own, which has only to be forked."""
+
+CASES = [
+    ("before the file has its name", 1),
+    ("before the file has its name", 2),
+    ("before the record", 1),
+    ("before the record", 2),
+    ("before it is whole", 2),  # an artifact of one part has no such moment
+]
 
 
-@rows("of", [1, 2])
-@rows("moment", ["before the file has its name", "before the record", "before it is whole"])
-async def test_what_a_killed_process_began_is_done_again_and_leaves_nothing(
-    replica: Callable[..., Application], run_id: str, tmp_path: Path, moment: str, of: int
+async def test_what_killed_processes_began_is_done_again_and_leaves_nothing(
+    replica: Callable[..., Application], run_id: str, tmp_path: Path
 ) -> None:
-    if (of, moment) == (1, "before it is whole"):
-        return  # whole artifacts have no such moment
     home = tmp_path / "blobs"
     app = replica(artifact_store=f"dir:{home}")
-    await succeeds(app, "start_run", workflow_json=ONE_TASK, workflow_id=run_id)
-    for number in range(1, of):
-        app.artifacts.put(given(run_id, bytes([number]) * 100_000, number, of))
-    script = [sys.executable, "-c", DYING, str(app.redis_url), str(home), run_id, moment, str(of), str(of)]
-    assert _exit_of(script) == -signal.SIGKILL
-    listed = await succeeds(app, "list_artifacts", workflow_id=run_id)
+    cases = [(f"{run_id}-{number}", moment, of) for number, (moment, of) in enumerate(CASES)]
+    for run, _, of in cases:
+        await succeeds(app, "start_run", workflow_json=ONE_TASK, workflow_id=run)
+        for number in range(1, of):
+            app.artifacts.put(given(run, bytes([number]) * 100_000, number, of))
+    script = [sys.executable, "-c", DYING, str(app.redis_url), str(home), json.dumps(cases)]
+    assert _statuses_of(script) == [int(signal.SIGKILL)] * len(CASES)
+    for run, _, of in cases:
+        await _is_done_again(app, run, of)
+    assert not list(home.iterdir())
+
+
+async def _is_done_again(app: Application, run: str, of: int) -> None:
+    listed = await succeeds(app, "list_artifacts", workflow_id=run)
     assert listed["artifacts"] == [], "what is not whole is not there"
-    done = app.artifacts.put(given(run_id, bytes([of]) * 100_000, of, of))
+    done = app.artifacts.put(given(run, bytes([of]) * 100_000, of, of))
     assert isinstance(done, ArtifactStands)
     assert done.artifact is not None
-    found = app.artifacts.read(run_id, "big", 0, None)
-    assert getattr(found, "data", None) == b"".join(bytes([number]) * 100_000 for number in range(1, of + 1))
-    assert (await succeeds(app, "list_artifacts", workflow_id=run_id))["total_bytes"] == of * 100_000
-    await succeeds(app, "cancel_run", workflow_id=run_id)
-    await succeeds(app, "delete_run", workflow_id=run_id)
-    assert not list(home.iterdir())
+    content = app.artifacts.read(run, "big", 0, None)
+    assert getattr(content, "data", None) == b"".join(bytes([number]) * 100_000 for number in range(1, of + 1))
+    assert (await succeeds(app, "list_artifacts", workflow_id=run))["total_bytes"] == of * 100_000
+    await succeeds(app, "cancel_run", workflow_id=run)
+    await succeeds(app, "delete_run", workflow_id=run)

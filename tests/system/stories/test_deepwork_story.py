@@ -5,11 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.client import Client
 
+from dcf.application import open_application
+from dcf.settings import Settings
+from dcf.tools.server import build_server
 from tests.profiles.test_deepwork import JOB
 from tests.system.local.conftest import Agent, Repository, agent_at
 from tests.system.processes.site import Server, Site, finish
-from tests.system.stories.stories import client_of, kill, place
+from tests.system.stories.stories import kill, place
 from tests.tools.calls import Tools
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
@@ -35,9 +39,8 @@ async def test_a_workflow_is_carried_out_by_two_agents_while_servers_die_and_dcf
             assert missing.is_error
             assert "does not exist" in str(missing.content)
             await step(one, ada, "competitors.md", "interviews")
-        kill(first)
-        third = site.serve("--port", first.port, "--profile", "deepwork", DCF_ALLOW_OPERATOR="1")
-        async with helper(site, third, ada) as one, helper(site, second, bob) as two:
+            kill(first)
+            third = site.serve("--port", first.port, "--profile", "deepwork", DCF_ALLOW_OPERATOR="1")
             await step(two, bob, "competitors.md", "interviews")
             await step(one, ada, "interviews.md", "numbers", **REASON)
             kill(second)
@@ -98,17 +101,17 @@ async def step(agent: Agent, repository: Repository, output: str, following: str
 
 
 async def _read_with_dcf(site: Site) -> None:
-    server = site.serve("--port", "0")
-    async with client_of(server) as found:
-        tools = await Tools.of(found.client)
-        runs = (await tools.ok("list_runs", tag="deepwork"))["runs"]
-        assert [one["status"] for one in runs] == ["running", "succeeded"]
-        run = runs[1]["workflow_id"]
-        read = await tools.ok("read_workflow_control_plane", workflow_id=run)
-        assert read["meta"]["input"]["goal"] == "Know them"
-        assert set(read["outputs"]["report"]["file_hashes"]) == {"report.md"}
-        journal = await tools.ok("read_journal", workflow_id=run, kind="decision")
-        assert len(journal["entries"]) == 2
+    with open_application(Settings(redis_url=None, data_dir=site.data_dir)) as opened:
+        async with Client(build_server(opened)) as client:
+            tools = await Tools.of(client)
+            runs = (await tools.ok("list_runs", tag="deepwork"))["runs"]
+            assert [listed["status"] for listed in runs] == ["running", "succeeded"]
+            run = runs[1]["workflow_id"]
+            read = await tools.ok("read_workflow_control_plane", workflow_id=run)
+            assert read["meta"]["input"]["goal"] == "Know them"
+            assert set(read["outputs"]["report"]["file_hashes"]) == {"report.md"}
+            journal = await tools.ok("read_journal", workflow_id=run, kind="decision")
+            assert len(journal["entries"]) == 2
     output, code = finish(site.dcf("show", run, "--json"))
     assert code == 0
     assert json.loads(output)["meta"]["status"] == "succeeded"

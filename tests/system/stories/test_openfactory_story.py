@@ -17,7 +17,6 @@ from tests.profiles.clients import ProfileClient
 from tests.system.processes.site import Server, Site, finish
 from tests.system.stories.stories import kill, place
 from tests.tools.access import ask, key_of
-from tests.tools.calls import Tools
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 
@@ -88,14 +87,11 @@ async def _moved(client: ProfileClient, order: str, status: str) -> None:
 
 
 async def _read_with_dcf(site: Site, run: str) -> None:
-    server = site.serve("--port", "0")
-    async with Client(streamable_http_client(server.url)) as client:
-        tools = await Tools.of(client)
-        read = await tools.ok("read_workflow_control_plane", workflow_id=run)
-        assert {name: doc["status"] for name, doc in read["states"].items()} == {
-            "prices": "succeeded",
-            "ship": "succeeded",
-        }
+    with open_application(Settings(redis_url=None, data_dir=site.data_dir)) as opened:
+        read = await ask(opened, key_of(Scope.READ), "read_workflow_control_plane", workflow_id=run)
+        states = {name: doc["status"] for name, doc in read["states"].items()}
+        assert states == {"prices": "succeeded", "ship": "succeeded"}
+        await opened.reader.close()
     output, code = finish(site.dcf("events", run, "--json"))
     assert code == 0
     types = [json.loads(line)["type"] for line in output.splitlines()]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_doctor import own, url
+from tests.cli.test_doctor import own
+from tests.support.alone import url_of
 from tests.support.tables import rows
 from tests.support.world import World
 
@@ -20,7 +21,7 @@ def test_serve_tells_at_its_start_what_is_not_as_asked(own: World, transport: st
     own.ask("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
     own.ask("CONFIG", "SET", "min-replicas-to-write", "1")
     options = ["--transport", "http", "--auth", "off", "--port", "0"] if transport == "http" else []
-    with _started("serve", *options, REDIS_URL=url(own)) as process:
+    with _started("serve", *options, REDIS_URL=url_of(own)) as process:
         assert process.stderr is not None
         said = [process.stderr.readline() for _ in range(2)]
         process.terminate()
@@ -59,7 +60,7 @@ def test_run_says_when_redis_fills_up_under_it(own: World, hello: Path, tmp_path
     """What it reads of the run looks as if the worker took its time."""
     go = tmp_path / "go"
     options = ["--json", "--input", json.dumps(str(go))]
-    with _started("run", str(hello), *options, REDIS_URL=url(own)) as process:
+    with _started("run", str(hello), *options, REDIS_URL=url_of(own)) as process:
         assert process.stderr is not None
         for line in process.stderr:
             if line == "dcf: Greet: running\n":
@@ -77,7 +78,7 @@ def test_run_says_what_it_waits_for_and_goes_on_when_it_is_over(own: World, hell
     """Before the run is created, when everything can be read and nothing written."""
     own.ask("CONFIG", "SET", "maxmemory", "1000")
     options = ["--json", "--input", json.dumps(str(tmp_path))]
-    with _started("run", str(hello), *options, REDIS_URL=url(own)) as process:
+    with _started("run", str(hello), *options, REDIS_URL=url_of(own)) as process:
         assert process.stderr is not None
         assert process.stderr.readline().startswith("dcf: starting run hello-")
         assert process.stderr.readline() == WAITING

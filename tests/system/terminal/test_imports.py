@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Collection
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,9 @@ LIGHT = {
     *("dcf.runs", "dcf.runs.insides"),
 }
 """What the command line needs of the rooms below it to say what its options are, and to print a table."""
+
+
+imported_once = cache(imported_by)
 
 
 def of_these(modules: Collection[str], *packages: str) -> set[str]:
@@ -99,7 +103,7 @@ def test_a_command_imports_no_module_of_another_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("command", "most"), MOST_MODULES.items(), ids=MOST_MODULES)  # each starts processes
 def test_a_command_imports_at_most_as_many_modules_as_its_limit(command: str, most: int) -> None:
     """`python -m benchmarks.imports` prints what each imports. Import what few calls need where it is used."""
-    assert len(imported_by(command).modules) <= most
+    assert len(imported_once(command).modules) <= most
 
 
 def test_every_command_of_the_benchmark_has_a_limit() -> None:
@@ -107,18 +111,16 @@ def test_every_command_of_the_benchmark_has_a_limit() -> None:
 
 
 def test_a_server_imports_no_library_that_only_some_workflows_need() -> None:
-    assert of_these(imported_by("serve").modules, *LIBRARIES) == set()
+    assert of_these(imported_once("serve").modules, *LIBRARIES) == set()
 
 
 def test_a_server_makes_few_models_of_the_sdk_before_it_is_called() -> None:
     """Of 490, which take a tenth of the time of its start."""
-    assert imported_by("serve").models < 40
+    assert imported_once("serve").models < 40
 
 
-def test_looking_imports_no_sdk_and_no_library_that_only_some_workflows_need(
-    tmp_path: Path, short_directory: Path
-) -> None:
-    found = imported(tmp_path, "ls", DCF_DATA_DIR=str(short_directory / "looked-at")).modules
+def test_looking_imports_no_sdk_and_no_library_that_only_some_workflows_need() -> None:
+    found = imported_once("ls").modules
     assert "dcf.store.catalog" in found
     assert "dcf.application" not in found
     assert of_these(found, *SDK, *LIBRARIES) == set()

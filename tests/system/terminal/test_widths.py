@@ -6,6 +6,7 @@ Output of a run is JSON that may be copied, and is not broken; it is short here.
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -43,56 +44,85 @@ def waiting(seed: Seed, world: World) -> str:
     return run_id
 
 
-def shown(columns: int, *arguments: str) -> list[str]:
-    """The lines that a command leaves on a terminal so wide."""
-    with on_a_terminal_of(columns, sys.executable, "-m", "dcf", *arguments, **os.environ) as terminal:
-        terminal.end()
-        return terminal.screen()
+IN_TURN = """
+import json, os, sys
+from importlib import import_module
+from dcf.cli import command_table
+from dcf.cli.app import main
+
+for row in command_table.rows():
+    import_module(f"dcf.cli.{row.module}")
+import dcf.application
+for command in json.loads(sys.argv[1]):
+    if (child := os.fork()) == 0:
+        sys.argv = ["dcf", *command]
+        main()
+    os.waitpid(child, 0)
+    print("END OF COMMAND", flush=True)
+"""
+"""Runs commands one after the other, each in a process of its own, which has imported its modules already."""
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        *(
-            ("ls",),
-            ("show", "FAILED"),
-            ("show", "WAITING"),
-            ("watch", "FAILED"),
-            ("events", "FAILED"),
-            ("doctor",),
-            ("audit",),
-        ),
-        *(
-            ("why", "WAITING"),
-            ("why", "FAILED"),
-            ("keys", "list"),
-            ("show", "nobody"),
-            ("validate", "wrong.json"),
-            ("run", "wrong.json"),
-        ),
-        *(("run", "nowhere.json"), ("graph", "pass.json"), ("simulate", "pass.json"), ("tools",), ("skills", "list")),
-        *(("--help",), ("run", "--help"), ("keys", "--help"), ("wrong",)),
-    ],
-    ids=" ".join,
+def shown(columns: int, commands: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The lines that each command leaves on a terminal so wide."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    program = (sys.executable, "-c", IN_TURN, json.dumps(commands))
+    with on_a_terminal_of(columns, *program, **environment) as terminal:
+        assert terminal.end() == 0, terminal.text[-3000:]
+        lines = terminal.screen()
+    parts: list[list[str]] = [[]]
+    for line in lines:
+        if line == "END OF COMMAND":
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    assert parts.pop() == []
+    return parts
+
+
+COMMANDS = (
+    *(
+        ("ls",),
+        ("show", "FAILED"),
+        ("show", "WAITING"),
+        ("watch", "FAILED"),
+        ("events", "FAILED"),
+        ("doctor",),
+        ("audit",),
+    ),
+    *(
+        ("why", "WAITING"),
+        ("why", "FAILED"),
+        ("keys", "list"),
+        ("show", "nobody"),
+        ("validate", "wrong.json"),
+        ("run", "wrong.json"),
+    ),
+    *(("run", "nowhere.json"), ("graph", "pass.json"), ("simulate", "pass.json"), ("tools",), ("skills", "list")),
+    *(("--help",), ("run", "--help"), ("keys", "--help"), ("wrong",)),
 )
+
+
 def test_no_line_is_longer_than_the_terminal(
-    dcf: Dcf,
-    failed: str,
-    waiting: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: tuple[str, ...],
+    dcf: Dcf, failed: str, waiting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.chdir(tmp_path)
     names = {"FAILED": failed, "WAITING": waiting}
     machine = {"StartAt": LONG, "States": {LONG: {"Type": "Pass", "End": True}}}
     (tmp_path / "pass.json").write_text(json.dumps(machine))
     (tmp_path / "wrong.json").write_text(json.dumps(machine | {"StartAt": "B", "a field that is not known": 1}))
-    lines = shown(COLUMNS, *(names.get(word, word) for word in command))
-    assert lines
-    sentences = [line for line in lines if not line.startswith("    dcf ")]  # a command to copy stays one line
-    assert [line for line in sentences if cell_len(line.rstrip()) > COLUMNS] == []
+    screens = shown(COLUMNS, [[names.get(word, word) for word in command] for command in COMMANDS])
+    too_long = {
+        " ".join(command): [line for line in sentences(lines) if cell_len(line.rstrip()) > COLUMNS]
+        for command, lines in zip(COMMANDS, screens, strict=True)
+    }
+    assert {command: lines for command, lines in too_long.items() if lines} == {}
+    assert all(screens)
+
+
+def sentences(lines: Sequence[str]) -> list[str]:
+    """Lines but those with a command to copy, which stays one line."""
+    return [line for line in lines if not line.startswith("    dcf ")]
 
 
 def test_a_sentence_is_broken_between_words_and_nothing_of_it_is_lost() -> None:
