@@ -97,23 +97,23 @@ class WorkFinding:
 
     def _given_before(self, query: WorkQuery, wish: Acquire, asker: Asker) -> FoundWork | None:
         """Return what an earlier call of the same asker was given, if it is to get it again."""
-        given = self.handed.find(asker)
-        if given is None or not self._is_of_project(given.workflow_id, query.project):
+        handed = self.handed.find(asker)
+        if handed is None or not self._is_of_project(handed.workflow_id, query.project):
             return None
-        if asker.request_id is None and not self._awaits_sign(given):
+        if asker.request_id is None and not self._awaits_sign(handed):
             return None
-        found = FoundState(workflow_id=given.workflow_id, state=given.state)
-        again = self._try(found, replace(wish, token=given.token))
+        place = FoundState(workflow_id=handed.workflow_id, state=handed.state)
+        again = self._try(place, replace(wish, token=handed.token))
         return again if isinstance(again, FoundWork) else None
 
-    def _awaits_sign(self, given: Handed) -> bool:
+    def _awaits_sign(self, handed: Handed) -> bool:
         """Return True if a state is still held as it was given, and no call came with the lease's token."""
         try:
-            read = self._plane.read(given.workflow_id, (given.state,), whole_meta=False, with_data=False)
+            read = self._plane.read(handed.workflow_id, (handed.state,), whole_meta=False, with_data=False)
         except NotFound:
             return False
-        lease = read.states[given.state].lease
-        return lease.is_held_with(given.token) and lease.awaits_sign
+        lease = read.states[handed.state].lease
+        return lease.is_held_with(handed.token) and lease.awaits_sign
 
     def _is_of_project(self, workflow_id: str, project: str | None) -> bool:
         """Return True if a run is of the project that is asked for: what was given of another is not given again."""

@@ -2,7 +2,7 @@
 
 What is counted is noted as arriving, under the name that its sender drew, in the same script. So a packet that is sent
 again counts or gives back once. What a process leaves when it dies before its record stands is found by the next put
-of the key, or by the sweep: after a minute the records of the run say whether they name that sender. Decides nothing.
+of the key, or by the sweep: after a minute the records of the run say whether they name that sender.
 """
 
 from collections.abc import Iterable
@@ -118,7 +118,7 @@ def give_back(connections: Connections, prefix: str, wish: ArtifactPut, account:
 
 
 def settle(connections: Connections, names: Iterable[str]) -> None:
-    """Give back what did not arrive, for each owner whose key of what arrives is among these."""
+    """Count what did not arrive no more, for each owner whose list of arrivals is among these keys."""
     for name in names:
         if name.startswith(_ARRIVING):
             while ask(connections, _settled(name.removeprefix(_ARRIVING))) == [_SETTLED_AT_ONCE]:
