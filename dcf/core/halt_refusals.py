@@ -73,7 +73,7 @@ def issues_open(blockers: Sequence[Blocker]) -> Refusal:
         return Refusal(
             code="issues_open",
             message=f"A run does not succeed while it is on hold: {hold.shown_text}",
-            hint="An operator lets the run go on first with retry_run (dcf retry). The run can be ended as failed.",
+            hint="An operator releases the run first with retry_run (dcf retry). The run can be ended as failed.",
         )
     issue, text = _shown(blockers)
     return Refusal(

@@ -106,14 +106,14 @@ class WorkFinding:
         again = self._try(target, replace(wish, token=handed.token))
         return again if isinstance(again, FoundWork) else None
 
-    def _awaits_sign(self, given: Handed) -> bool:
+    def _awaits_sign(self, handed: Handed) -> bool:
         """Return True if a state is still held as it was given, and no call came with the lease's token."""
         try:
-            read = self._plane.read(given.workflow_id, (given.state,), whole_meta=False, with_data=False)
+            read = self._plane.read(handed.workflow_id, (handed.state,), whole_meta=False, with_data=False)
         except NotFound:
             return False
-        lease = read.states[given.state].lease
-        return lease.is_held_with(given.token) and lease.awaits_sign
+        lease = read.states[handed.state].lease
+        return lease.is_held_with(handed.token) and lease.awaits_sign
 
     def _is_of_project(self, workflow_id: str, project: str | None) -> bool:
         """Return True if a run is of the project that is asked for: what was given of another is not given again."""

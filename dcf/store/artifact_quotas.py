@@ -2,7 +2,7 @@
 
 The script that counts bytes also notes them as arriving, under the name that their sender drew. So a packet that is
 sent again counts or releases once. A process may end before it writes its record. The next put of the key, or the
-sweep, finds those bytes: after a minute the records of the run say whether they name that sender. Makes no decisions.
+sweep, finds those bytes: after a minute the records of the run say whether they name that sender.
 """
 
 from collections.abc import Iterable

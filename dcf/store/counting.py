@@ -74,7 +74,7 @@ return {}
 )
 """Counts a document that is about to be written, if the quotas of its owner allow it.
 
-On a single server projects alone are held: the bytes of other documents that have expired stand in the register.
+On a single server projects alone are held: the register has the bytes of other documents that have expired.
 """
 
 _SETTLE: Final = (

@@ -21,21 +21,21 @@ _KEPT_S: Final = 3600
 class Asker:
     """By what a repetition of an agent's call is known: its request id, or else its caller and what it asks for.
 
-    `workflow_id` is empty for a call that asks for work of any run; `wanted` are the filters of a claim across runs.
+    `workflow_id` is empty for a call that asks for work of any run; `filters` are those of a claim across runs.
     """
 
     agent_id: str
     request_id: str | None = None
     caller: str = ""
     workflow_id: str = ""
-    wanted: tuple[str | None, ...] = ()
+    filters: tuple[str | None, ...] = ()
 
     @property
     def key(self) -> str:
         """Key of what is noted. No fingerprint has a colon, so that no request id is taken for a caller."""
         if self.request_id is not None:
             return keys.handed(self.agent_id, fingerprint(self.request_id))
-        return keys.handed(self.agent_id, f"to:{fingerprint(dump([self.caller, self.workflow_id, *self.wanted]))}")
+        return keys.handed(self.agent_id, f"to:{fingerprint(dump([self.caller, self.workflow_id, *self.filters]))}")
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from dcf.errors import InvalidArgument
 from dcf.store import web_keys
 from dcf.store.access_keys import AccessKeys
 from dcf.store.connection import Connections
+from dcf.store.reserve import frees_memory
 
 _ID_BYTES: Final = 32
 _CLICKED_LIFE_S: Final = 24 * 3600
@@ -39,7 +40,7 @@ That is a write, so it is done only after a twentieth of the time is over.
 
 
 class WebSessions:
-    """The log-ins of one Redis."""
+    """The log-ins of one Redis. A person who frees memory logs in first, so they have the reserve."""
 
     def __init__(self, connections: Connections, keys: AccessKeys, *, life_s: int, idle_s: int) -> None:
         self._connections = connections
@@ -47,6 +48,7 @@ class WebSessions:
         self._life_s = life_s
         self._idle_s = idle_s
 
+    @frees_memory
     def begin(self, key_text: str) -> str:
         """Begin a session of the holder of this key, which was checked. Return the session's id; it is kept nowhere."""
         key_id = key_id_of(key_text)
@@ -83,6 +85,7 @@ class WebSessions:
         """End a session. Idempotent."""
         self._connections.send(("DEL", web_keys.session(session_id)))
 
+    @frees_memory
     def clicked_before(self, click: str) -> str | None:
         """Return what was remembered of the click with this id: empty while it is carried out, None for a new one.
 
@@ -92,6 +95,7 @@ class WebSessions:
         (before,) = self._connections.send(command)
         return None if before is None else str(before.decode())
 
+    @frees_memory
     def remember(self, click: str, outcome: str) -> None:
         """Remember what became of a click."""
         self._connections.send(("SET", web_keys.clicked(click), outcome, "XX", "EX", _CLICKED_LIFE_S))

@@ -126,8 +126,8 @@ def _claimed(app: Application, args: FindWork) -> WorkFound:
 
 def _asker(args: FindWork, agent_id: str) -> Asker:
     """Return by what a repetition of this claim is known: without a request id, by its caller and its filters."""
-    wanted = ("find_work", args.project, args.workflow, args.workflow_id, args.skill)
-    return Asker(agent_id=agent_id, request_id=args.request_id, caller=current_caller().name, wanted=wanted)
+    filters = ("find_work", args.project, args.workflow, args.workflow_id, args.skill)
+    return Asker(agent_id=agent_id, request_id=args.request_id, caller=current_caller().name, filters=filters)
 
 
 def _query(args: FindWork) -> WorkQuery:

@@ -1,4 +1,4 @@
-"""What a small write says of a server of Redis, by its reply."""
+"""The reply to a small write says whether a server of Redis rejects writes."""
 
 from types import SimpleNamespace
 from typing import Any

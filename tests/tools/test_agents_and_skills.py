@@ -173,7 +173,7 @@ async def test_the_audit_record_counts_agents_that_could_not_be_deleted(
     assert (await tools.ok("finalize_workflow", workflow_id=run_id))["audit"] == last["audit"]
 
 
-async def test_an_audit_record_that_could_not_be_written_denies_no_deletion_and_counts_it_later(
+async def test_an_audit_record_that_was_not_written_denies_no_deletion_and_counts_it_later(
     tools: Tools, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crew, failures = set((await staffed(tools, run_id))["agents_map"].values()), iter((True,))

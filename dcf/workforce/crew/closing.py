@@ -56,7 +56,7 @@ class Closing:
         return replace(closed, warnings=first + closed.warnings)
 
     def _without_agents(self, workflow_id: str, closed: RunClosed, *, preserve_planner: bool, again: bool) -> RunClosed:
-        """Delete the agents and count them. What fails is a warning: the run is closed, and this can be repeated."""
+        """Delete the agents and count them. A failure is a warning: the run is closed, and this can be repeated."""
         try:
             dismissed = self._dismissed(workflow_id, preserve_planner=preserve_planner, again=again)
         except DcfError as error:
