@@ -56,7 +56,7 @@ def test_the_page_is_served_on_loopback_where_no_keys_are_asked_for(
 @pytest.fixture(scope="module")
 def keyed(short_directory: Path) -> tuple[Path, str, str]:
     """A data directory with a key and a run: the directory, the key and the id of the run."""
-    folder = short_directory / "keyed"
+    folder = short_directory / "web-commands"
     key = dcf(folder, "keys", "create", "--scope", "plan", "--any-agent", "--json")["key"]
     run = dcf(folder, "start", str(WORKFLOW), "--json")["workflow_id"]
     return folder, key, run

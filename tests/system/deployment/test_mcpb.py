@@ -21,7 +21,7 @@ async def test_the_server_starts_from_what_is_in_the_bundle(tmp_path: Path, shor
         found.extractall(place)
     assert {"manifest.json", "pyproject.toml", MANIFEST["server"]["entry_point"]} <= set(names)
     assert not any("__pycache__" in name or name.startswith("tests/") for name in names)
-    environment = {"PYTHONPATH": str(place), "DCF_DATA_DIR": str(short_directory / "data"), "DCF_PROFILE": "planner"}
+    environment = {"PYTHONPATH": str(place), "DCF_DATA_DIR": str(short_directory / "mcpb"), "DCF_PROFILE": "planner"}
     started = StdioServerParameters(command=sys.executable, args=["-m", "dcf", *STDIO], env=environment, cwd=place)
     async with Client(started) as client:
         listed = {tool.name for tool in (await client.list_tools()).tools}

@@ -15,7 +15,7 @@ LIMITED = {"States.QueryEvaluationError", "States.DataLimitExceeded"}
 
 
 def test_a_server_answers_and_hardly_grows_while_expressions_want_too_much(short_directory: Path) -> None:
-    settings = Settings(redis_url=None, data_dir=short_directory / "data")
+    settings = Settings(redis_url=None, data_dir=short_directory / "bombs")
     with open_application(settings) as app, serving(app, "serve", "--transport", "http") as served:
         meet(served, "warm", [workflow("[1..3]")])
         trials = [[workflow(bomb) for bomb in BOMBS[first::3]] for first in range(3)]
