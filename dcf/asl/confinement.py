@@ -8,13 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.asl.surroundings import Spending
-from dcf.confined.calls import BOUNDS_MEMORY, IS_POSSIBLE, BeyondLimit, ConfinedCalls, Excess
-
-MEMORY: Final = 192 * 1024 * 1024
-"""Limit on the address space of a child, unless a setting says otherwise."""
-
-CHILDREN: Final = 2
-"""Limit on the children of a process, unless a setting says otherwise."""
+from dcf.confined.calls import BOUNDS_MEMORY, CHILDREN, IS_POSSIBLE, MEMORY, BeyondLimit, ConfinedCalls, Excess
 
 UNCONFINED_S: Final = None if BOUNDS_MEMORY else 0.25
 """The limit of time that the library of expressions keeps, where the system limits no memory: less time allocates

@@ -29,6 +29,12 @@ log = logging.getLogger(__name__)
 Excess: TypeAlias = Literal["memory", "time", "ended"]
 """The limit that a call reached. `ended`: something else ended its process, such as the kernel without memory."""
 
+MEMORY: Final = 192 * 1024 * 1024
+"""The address space of a child in bytes, unless a setting says otherwise."""
+
+CHILDREN: Final = 2
+"""The children of a process, unless a setting says otherwise."""
+
 WALL_S: Final = 10.0
 """The last resort for a child that gets no processor: what a call may take in all, with its wait for a child."""
 
@@ -111,6 +117,8 @@ class ConfinedCalls:
 
     @contextmanager
     def _child(self, wall_s: float) -> "Iterator[ConfinedProcess]":
+        from dcf.confined.processes import ChildEnded  # noqa: PLC0415 - most processes never call
+
         free = self._free
         if not free.acquire(timeout=wall_s):
             log.error("%s: no child process became free within %.1f s", self._function, wall_s)
@@ -119,9 +127,10 @@ class ConfinedCalls:
             child = self._taken()
             try:
                 yield child
-            except BaseException:  # also an interruption: what it would answer next is the answer to this call
+            except BaseException as error:  # also an interruption: what it answers next is the answer to this call
                 self._discard(child)
-                self._prepare()
+                if isinstance(error, ChildEnded):
+                    self._prepare()
                 raise
             self._give_back(child)
         finally:
@@ -148,7 +157,7 @@ class ConfinedCalls:
         return child
 
     def _prepare(self) -> None:
-        """Start the child that the next call will use, without waiting for it."""
+        """Start the child that the next call will use, before another call starts one, and without waiting for it."""
         with suppress(OSError):  # the next call reports it
             self._give_back(self._started())
 

@@ -176,6 +176,23 @@ class Transactions:
                         evaluation.written()
                     return found
 
+    def on_ended_run(
+        self, workflow_id: str, run: Run, state: str, reads: Reads, decide: ByRun[Answer]
+    ) -> Committed[Answer]:
+        """Decide by the definition on a run that has ended, with what the decision risks marked for this state."""
+        with self._evaluations.of(workflow_id, (state,), run.sha256) as evaluation:
+            risked = _risking(evaluation, decide)
+            while True:
+                found: Committed[Any] = self.on_run(workflow_id, reads, partial(risked, run))
+                if isinstance(found.answer, _Risky):
+                    evaluation.begin()
+                elif isinstance(found.answer, More):
+                    reads = needs.add(reads, found.answer)
+                else:
+                    if found.seen is not None:
+                        evaluation.written()
+                    return found
+
     def load(self, workflow_id: str) -> Run:
         """Read the fixed part of a run from the store."""
         found = self.store.definition(workflow_id)
