@@ -22,8 +22,8 @@ SEARCH: Final = b"s"
 """First bytes of a request: what the rest asks for (`confined_answers`)."""
 
 _REASONS: Final[Mapping[Excess, str]] = {
-    "memory": "needs more memory than a risky expression may use.",
-    "time": "took too long: the risky expressions of a step have half a second of processor time together.",
+    "memory": "needs more memory than an evaluation may use.",
+    "time": "took too long: the risky evaluations of a step have half a second of processor time together.",
     "ended": "did not end: its process was ended from outside.",
 }
 _calls: Final = ConfinedCalls("dcf.asl.confined_answers:answer", memory=MEMORY, children=CHILDREN)

@@ -68,7 +68,7 @@ class Search:
         except TypeError:
             raise self._failure("reads data that JSON cannot hold.") from None
         except Exceeded as excess:
-            raise self._failure(str(excess)) from None
+            raise StateError("States.DataLimitExceeded", f"The path '${self.rest}' {excess}") from None
         return matches
 
     def _failure(self, what: str) -> StateError:

@@ -260,10 +260,11 @@ def test_a_run_that_begins_with_deaths_is_created_and_held(world: World, monkeyp
 
 
 def ended(world: World) -> str:
-    """A run that failed, whose retry evaluates something risky at once."""
-    risks = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": "{% $sum([1..$states.input.last]) %}", "Next": "B"}
-    run = world.create(workflow({"A": task("Risk"), "Risk": risks, "B": task()}))
-    world.do(run, "A", output={"last": 9_999_999})
+    """A run that failed, whose retry evaluates something risky at once: the input of the Task that failed."""
+    risks = {"Type": "Task", "QueryLanguage": "JSONata", "Arguments": SUM, "End": True}
+    run = world.create(workflow({"A": task("Risk"), "Risk": risks}))
+    world.do(run, "A")
+    world.fail(run, "Risk", world.acquire(run, "Risk"))
     assert world.run_status(run) is RunStatus.FAILED
     return run
 

@@ -22,8 +22,13 @@ def spin(data: bytes) -> bytes:
 
 
 def identity(_data: bytes) -> bytes:
-    """Return the id of the process and its open files."""
-    opened = [str(Path(f"/proc/self/fd/{number}").readlink()) for number in (3, 4, 5, 6, 7, 8, 9) if _is_open(number)]
+    """Return the id of the process and its open files but the first three, each as `number name`."""
+    numbers = [int(name) for name in os.listdir("/proc/self/fd")]  # the one that lists them is closed again
+    opened = [
+        f"{number} {Path(f'/proc/self/fd/{number}').readlink()}"
+        for number in numbers
+        if number > 2 and _is_open(number)
+    ]
     return "\n".join([str(os.getpid()), *opened]).encode()
 
 
