@@ -23,12 +23,8 @@ def spin(data: bytes) -> bytes:
 
 def identity(_data: bytes) -> bytes:
     """Return the id of the process and its open files but the first three, each as `number name`."""
-    numbers = [int(name) for name in os.listdir("/proc/self/fd")]  # the one that lists them is closed again
-    opened = [
-        f"{number} {Path(f'/proc/self/fd/{number}').readlink()}"
-        for number in numbers
-        if number > 2 and _is_open(number)
-    ]
+    files = [file for file in Path("/proc/self/fd").iterdir() if file.name not in ("0", "1", "2")]
+    opened = [f"{file.name} {file.readlink()}" for file in files if _is_open(int(file.name))]
     return "\n".join([str(os.getpid()), *opened]).encode()
 
 

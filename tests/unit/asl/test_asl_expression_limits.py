@@ -89,7 +89,6 @@ def test_random_expressions_succeed_within_the_limits_or_fail() -> None:
         ends[answer.get("error")] += 1
         assert answer["status"] == "SUCCEEDED" or answer["error"] in LIMITED, (seed, text, answer)
         assert grown.bytes < MOST_GROWTH, (seed, text)
-    print(ends)
     assert set(ends) == {None, *LIMITED}
     assert ends.total() > COUNT / 2
 
