@@ -39,7 +39,7 @@ def limit_children(*, children: int, memory: int) -> None:
 
 
 def confined(kind: bytes, request: bytes, spending: Spending) -> bytes:
-    """Return the answer of a child, and charge what it took; raise Exceeded for one that needs too much."""
+    """Return the answer of a child, and charge its time; raise Exceeded for an evaluation that needs too much."""
     if spending.cpu_s <= 0 or spending.wall_s <= 0:
         raise Exceeded(_REASONS["time"])
     reply = _calls(kind + request, spending.cpu_s, spending.wall_s)

@@ -21,7 +21,7 @@ from dcf.values.json_text import Json, load
 from dcf.values.records import record
 
 if TYPE_CHECKING:
-    from jsonpath import JSONPathEnvironment, JSONPathQuery
+    from jsonpath import CompoundJSONPath, JSONPath, JSONPathEnvironment
 
 NoMatches: TypeAlias = Literal["failed", "too_many", "too_large"]
 """Why a search has no result: the library failed, or too much was found."""
@@ -49,19 +49,19 @@ class Search:
         """Return all matches in a value, in order; raise StateError when there are too many, or it takes too much."""
         if not isinstance(value, dict | list):
             return []
-        found = self._matches(value, spending)
-        match found:
+        matches = self._matches(value, spending)
+        match matches:
             case "failed":
                 raise self._failure("could not be followed.")
             case "too_many":
                 raise self._failure(f"finds more than {MAX_FOUND} values.")
             case "too_large":
                 raise too_large()
-        return found
+        return matches
 
     def _matches(self, value: Json, spending: Spending) -> list[Json] | NoMatches:
         if not confinement.IS_CONFINED:
-            return _found(self.rest, value)
+            return _all_matches(self.rest, value)
         try:
             request = orjson.dumps([self.rest, value])
             matches: list[Json] | NoMatches = load(confinement.confined(confinement.SEARCH, request, spending))
@@ -94,27 +94,27 @@ def parse_search(rest: str) -> Search:
 
 def answer(request: bytes) -> bytes:
     """Search what a request of `Search` names: the function that a confined child calls."""
-    return orjson.dumps(_found(*orjson.loads(request)))
+    return orjson.dumps(_all_matches(*orjson.loads(request)))
 
 
-def _found(rest: str, value: Json) -> list[Json] | NoMatches:
+def _all_matches(rest: str, value: Json) -> list[Json] | NoMatches:
     from jsonpath.exceptions import JSONPathError  # noqa: PLC0415 - see the docstring of the module
 
     try:
-        found = [match.obj for match in islice(_compiled(rest).finditer(value), MAX_FOUND + 1)]
+        matches = [match.obj for match in islice(_compiled(rest).finditer(value), MAX_FOUND + 1)]
     except (JSONPathError, RecursionError, TypeError, ValueError):
         return "failed"
-    if len(found) > MAX_FOUND:
+    if len(matches) > MAX_FOUND:
         return "too_many"
     try:
-        least_size(found)
+        least_size(matches)
     except StateError:
         return "too_large"
-    return found
+    return matches
 
 
 @lru_cache(maxsize=1024)
-def _compiled(rest: str) -> "JSONPathQuery":
+def _compiled(rest: str) -> "JSONPath | CompoundJSONPath":
     return _library().compile(f"${_respelled(rest)}")
 
 

@@ -183,15 +183,15 @@ class Transactions:
         with self._evaluations.of(workflow_id, (state,), run.sha256) as evaluation:
             risked = _risking(evaluation, decide)
             while True:
-                found: Committed[Any] = self.on_run(workflow_id, reads, partial(risked, run))
-                if isinstance(found.answer, _Risky):
+                committed: Committed[Any] = self.on_run(workflow_id, reads, partial(risked, run))
+                if isinstance(committed.answer, _Risky):
                     evaluation.begin()
-                elif isinstance(found.answer, More):
-                    reads = needs.add(reads, found.answer)
+                elif isinstance(committed.answer, More):
+                    reads = needs.add(reads, committed.answer)
                 else:
-                    if found.seen is not None:
+                    if committed.seen is not None:
                         evaluation.written()
-                    return found
+                    return committed
 
     def load(self, workflow_id: str) -> Run:
         """Read the fixed part of a run from the store."""

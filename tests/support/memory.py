@@ -23,18 +23,18 @@ class Growth:
 def growth() -> Iterator[Growth]:
     """Measure how much this process grows inside the block.
 
-    The peak of a process is that of its whole life, so Linux is told to count it anew.
+    The peak of a process is that of its whole life, so Linux is told to count it again.
     """
-    found = Growth()
+    grown = Growth()
     if not _PEAK_ANEW.exists():
         before = _peak_of_life()
-        yield found
-        found.bytes = _peak_of_life() - before
+        yield grown
+        grown.bytes = _peak_of_life() - before
         return
     _PEAK_ANEW.write_text("5")
     before = _row("VmRSS:")
-    yield found
-    found.bytes = _row("VmHWM:") - before
+    yield grown
+    grown.bytes = _row("VmHWM:") - before
 
 
 def _row(name: str) -> int:

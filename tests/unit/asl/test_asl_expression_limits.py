@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dcf.asl import jsonata
+from dcf.asl import jsonata, jsonata_evaluation
 from dcf.asl.jsonata import compile_expression
 from dcf.asl.parsing import parse_machine
 from dcf.asl.patterns import Endless, Steps, matches
@@ -97,13 +97,12 @@ def test_of_thousands_of_plain_expressions_only_some_read_their_data_in_the_proc
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     read = list[int]()
-    evaluate = jsonata.evaluate
 
     def counted(expression: Any, text: str, bindings: dict[str, Any], *more: Any, **limits: Any) -> Any:
         read.append(byte_length(bindings))
-        return evaluate(expression, text, bindings, *more, **limits)
+        return jsonata_evaluation.evaluate(expression, text, bindings, *more, **limits)
 
-    monkeypatch.setattr(jsonata, "evaluate", counted)
+    monkeypatch.setattr("dcf.asl.jsonata.evaluate", counted)
     fields = {f"f{number}": "{% $count($sort($states.input)) %}" for number in range(5_000)}
     answer = simulate(
         {"StartAt": "A", "States": {"A": _pass(Output=fields)}}, [f"{n:05}" for n in range(30_000, 0, -1)]
@@ -129,7 +128,7 @@ def test_the_items_that_a_map_begins_at_once_have_one_limit_together() -> None:
     assert "half a second" in answer["cause"]
 
 
-def test_states_in_a_row_that_each_keep_the_limit_succeed_whatever_they_need_together() -> None:
+def test_states_in_a_row_may_need_more_than_the_limit_together() -> None:
     heavy = "{% $count([1..99000][$ % 7 = 0]) %}"
     states = {f"S{number}": _pass(Output=heavy, Next=f"S{number + 1}") for number in range(30)}
     machine = {"StartAt": "S0", "States": states | {"S30": _pass()}}
@@ -141,14 +140,18 @@ def test_an_expression_whose_process_gets_no_processor_for_a_while_succeeds() ->
     children = [int(pid) for file in Path("/proc/self/task").glob("*/children") for pid in file.read_text().split()]
     ours = [pid for pid in children if b"dcf.confined.child" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     assert ours
-    for pid in ours:
-        os.kill(pid, signal.SIGSTOP)
-    waking = threading.Timer(2.0, lambda: [os.kill(pid, signal.SIGCONT) for pid in ours])
+    signal_all(ours, signal.SIGSTOP)
+    waking = threading.Timer(2.0, signal_all, (ours, signal.SIGCONT))
     waking.start()
     try:
         assert evaluated("$sum([1..3])")["output"] == 6
     finally:
         waking.join()
+
+
+def signal_all(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        os.kill(pid, number)
 
 
 def _pass(**fields: Any) -> dict[str, Any]:
