@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from dcf.artifact_settings import ArtifactSettings
 from dcf.core.quotas import DEFAULTS, Quotas
 from dcf.errors import InvalidArgument
+from dcf.expression_settings import ExpressionSettings
 from dcf.platform_settings import PlatformSettings
 from dcf.redis_settings import RedisSettings
 from dcf.values.profile_names import SystemProfile
@@ -43,7 +44,7 @@ def _default_data_dir() -> Path:
     return Path(base) / "dcf"
 
 
-class Settings(RedisSettings, PlatformSettings, ArtifactSettings, WebSettings):
+class Settings(RedisSettings, PlatformSettings, ArtifactSettings, ExpressionSettings, WebSettings):
     """The settings of this process. Each field is set by an environment variable, `DCF_<FIELD>` or its alias.
 
     What is given wins over the environment. pydantic-settings is not used: it takes as long to import as pydantic.

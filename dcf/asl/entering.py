@@ -10,7 +10,7 @@ from dcf.asl.places import Place
 from dcf.asl.signals import signal_name
 from dcf.asl.states import Task, Workable
 from dcf.asl.steps import Entry, OpenTask
-from dcf.asl.surroundings import Chance, Clock, Context, RunContext, Surroundings
+from dcf.asl.surroundings import Chance, Clock, Context, RunContext, Spending, Surroundings
 from dcf.asl.waiting import timeouts
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -28,7 +28,9 @@ class Arrival:
     entry: Entry
 
 
-def surroundings(here: Place, entry: Entry, given: Mapping[str, Json], clock: Clock, turn: int) -> Surroundings:
+def surroundings(
+    here: Place, entry: Entry, given: Mapping[str, Json], clock: Clock, turn: int, spending: Spending
+) -> Surroundings:
     """Return what a state may read besides its input; `turn` numbers the evaluations within one step."""
     luck = f"{clock.seed}\n{here.path}\n{turn}"
     context = Context(partial(_context, here, entry, given, clock.seed))
@@ -37,6 +39,7 @@ def surroundings(here: Place, entry: Entry, given: Mapping[str, Json], clock: Cl
         variables=entry.variables,
         chance=Chance(luck),
         millis=clock.micros // 1_000,
+        spending=spending,
         may_risk=not isinstance(given, RunContext) or given.may_risk,
     )
 

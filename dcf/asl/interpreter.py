@@ -6,7 +6,6 @@ call. For a scope opened earlier only the end of a branch is reported: counting 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from dcf.asl import mapping
 from dcf.asl.branching import Live, opened_map, opened_parallel
@@ -47,13 +46,11 @@ from dcf.asl.steps import (
     exceeds,
     next_item,
 )
-from dcf.asl.surroundings import NOWHERE, Clock, Surroundings
+from dcf.asl.surroundings import NOWHERE, Clock, RunContext, Spending, Surroundings
 from dcf.asl.waiting import wait_until
 from dcf.errors import StateError
 from dcf.values.json_text import Json
 from dcf.values.records import replace
-
-EXCEEDED: Final = "States.ExceedToleratedFailureThreshold"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,6 +69,10 @@ class EngineCall:
     live: dict[str, Live] = field(default_factory=dict)
     outcome: Outcome = "open"
     work: int = 0
+    spending: Spending = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.spending = self.context.spending if isinstance(self.context, RunContext) else Spending()
 
     def advance(self) -> Advance:
         """Execute states until every branch waits or the run is over."""
@@ -101,7 +102,7 @@ class EngineCall:
 
     def around(self, here: Place, entry: Entry) -> Surroundings:
         """Return what a state may read besides its input; the number of steps so far numbers the evaluations."""
-        return surroundings(here, entry, self.context, self.clock, len(self.steps))
+        return surroundings(here, entry, self.context, self.clock, len(self.steps), self.spending)
 
     def worked(self, here: Place, entry: Entry, result: Json) -> None:
         """Continue after the work of a Task, Parallel or Map returned `result`."""
@@ -146,7 +147,8 @@ class EngineCall:
         """Close a scope because a branch failed: everything in it is cancelled, and its state fails."""
         here, entry = resolve(self.machine, owner), self.opened(owner).entry
         if isinstance(here.state, Map) and here.state.distributed:
-            error, cause = EXCEEDED, "The specified tolerated failure threshold was exceeded"
+            error = "States.ExceedToleratedFailureThreshold"
+            cause = "The specified tolerated failure threshold was exceeded"
         self._void(owner, error, cause)
         self.failed(here, entry, error, cause)
 
@@ -173,9 +175,8 @@ class EngineCall:
             self.failed(here, opened.entry, error.error, error.cause)
             return
         variables = {} if state.distributed else opened.entry.variables
-        scope = open_scope(owner, index)
-        start, silent = state.processor.start_at, opened.entry.silent + 1
-        self.go(state.processor, scope, start, None, raw, variables, (index, value), silent)
+        scope, silent = open_scope(owner, index), opened.entry.silent + 1
+        self.go(state.processor, scope, state.processor.start_at, None, raw, variables, (index, value), silent)
 
     def begin_branch(self, owner: str, index: int) -> None:
         """Start one branch of a Parallel, or one iteration of a Map."""
@@ -189,8 +190,7 @@ class EngineCall:
 
     def joined(self, here: Place, entry: Entry, results: list[Json]) -> None:
         """Continue after all branches or iterations ended."""
-        found = [result for result in results if result is not TOLERATED]
-        state = here.state
+        state, found = here.state, [result for result in results if result is not TOLERATED]
         if not isinstance(state, Map) or state.writer is None:
             self.worked(here, entry, found)
             return
@@ -232,7 +232,7 @@ class EngineCall:
             self.steps.append(Entered(path=here.path, source=arrival.source, entry=entry))
             self.broke(here, RUNTIME, why_not)
             return
-        if is_enough(self.work) and not here.state.ends_chain:
+        if (is_enough(self.work) or self.spending.is_much) and not here.state.ends_chain:
             self.steps.append(Paused(path=here.path, source=arrival.source, entry=entry, kind=here.state.kind()))
             return
         try:

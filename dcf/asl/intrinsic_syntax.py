@@ -49,6 +49,9 @@ class Call:
         """Evaluate the arguments and then the function; raise StateError when that fails."""
         values = [_value(part, document, around) for part in self.arguments]
         try:
+            for value in values:
+                if isinstance(value, dict | list | str):
+                    around.spending.read(value)
             if self.name == "Format":
                 return fill(self._pieces(values[0]), values[1:])
             found = self.function.work(around.chance, *values)

@@ -15,14 +15,15 @@ from typing import Any, Final
 
 from jlens import Expression, JlensError
 
+from dcf.asl import confinement
 from dcf.asl.aws_expressions import aws_expression
+from dcf.asl.confinement import Exceeded
 from dcf.asl.jsonata_evaluation import LUCKY, Valueless, evaluate, read_answer, request_of
 from dcf.asl.jsonata_text import called_names, holds_regex, objects_as_arrays, with_own_calls_marked, without_literals
 from dcf.asl.limits import too_large
 from dcf.asl.plain_expressions import is_plain
 from dcf.asl.risks import Unmarked
-from dcf.asl.surroundings import Chance, Spending, Surroundings
-from dcf.confined.calls import BOUNDS_MEMORY, IS_POSSIBLE, BeyondLimit, ConfinedCalls, Excess
+from dcf.asl.surroundings import Chance, Surroundings
 from dcf.errors import StateError
 from dcf.values.json_text import Json, load
 from dcf.values.records import record
@@ -34,24 +35,6 @@ MAX_STEPS: Final = 5_000_000
 
 MAX_STEPS_MATCHING: Final = 100_000
 """The limit for expressions with a regular expression: a step of matching takes about a hundred times as long."""
-
-MEMORY: Final = 192 * 1024 * 1024
-"""Limit on the address space of a process that evaluates a risky expression."""
-
-_CHILDREN: Final = 2
-_WALL_S: Final = 1.5
-_FREE_S: Final = 0.000_5
-"""Processor time of an evaluation that its state is not charged for: a Map may evaluate many."""
-
-_UNCONFINED_S: Final = None if BOUNDS_MEMORY else 0.25
-"""The library's own limit of time, where the system limits no memory: less time allocates less."""
-
-_CONFINED: Final = ConfinedCalls("dcf.asl.jsonata_evaluation:answer", memory=MEMORY, wall_s=_WALL_S, children=_CHILDREN)
-_REASONS: Final[Mapping[Excess, str]] = {
-    "memory": f"needs more than {MEMORY // 1024**2} MiB of memory.",
-    "time": "took too long: the risky expressions of a state have one second together.",
-    "ended": "did not end: its process was ended from outside.",
-}
 
 _LONG_NUMBER: Final = re.compile(r"\d{16}")
 _EXACT: Final = 2**53
@@ -92,8 +75,6 @@ class Query:
 
     def render(self, document: Json, around: Surroundings, /) -> Json:
         """Evaluate the expression; `document` is the content of `$states` besides the context object."""
-        if not around.may_risk and not self.compiled.is_plain:
-            raise Unmarked
         found = self._evaluate(document, around)
         if isinstance(found, str):
             around.spending.build(len(found))
@@ -120,7 +101,9 @@ class Query:
         compiled = self.compiled
         bindings = _bindings(compiled, document, around)
         chance = around.chance if compiled.lucky else None
-        if compiled.expression is None:
+        if compiled.expression is None or not around.spending.affords(bindings):
+            if not around.may_risk:
+                raise Unmarked
             return self._confined(bindings, chance, around)
         return evaluate(
             compiled.expression, compiled.text, bindings, chance, millis=around.millis, max_steps=compiled.max_steps
@@ -128,32 +111,18 @@ class Query:
 
     def _confined(self, bindings: dict[str, Any], chance: Chance | None, around: Surroundings) -> str | Valueless:
         """Evaluate a risky expression where its memory and its time are limited."""
-        text, spending, steps = self.compiled.text, around.spending, self.compiled.max_steps
-        if spending.cpu_s <= 0:
-            raise self.failure(_REASONS["time"])
-        if not IS_POSSIBLE:
-            return evaluate(
-                aws_expression(text),
-                text,
-                bindings,
-                chance,
-                millis=around.millis,
-                max_steps=steps,
-                timeout=_UNCONFINED_S,
-            )
+        text, millis, steps, time = self.compiled.text, around.millis, self.compiled.max_steps, confinement.UNCONFINED_S
+        if not confinement.IS_CONFINED:
+            expression = aws_expression(text)
+            return evaluate(expression, text, bindings, chance, millis=millis, max_steps=steps, timeout=time)
         try:
-            request = request_of(text, bindings, chance, millis=around.millis, max_steps=steps, timeout=_UNCONFINED_S)
+            request = request_of(text, bindings, chance, millis=millis, max_steps=steps, timeout=time)
+            reply = confinement.confined(confinement.EXPRESSION, request, around.spending)
         except TypeError:
             raise self.failure("reads data that JSON cannot hold.") from None
-        reply = _CONFINED(request, spending.cpu_s)
-        if isinstance(reply, BeyondLimit):
-            raise self.failure(_REASONS[reply.excess])
-        _charge(spending, reply.cpu_s)
-        return read_answer(reply.data, chance)
-
-
-def _charge(spending: Spending, cpu_s: float) -> None:
-    spending.cpu_s -= max(0.0, cpu_s - _FREE_S)
+        except Exceeded as excess:
+            raise self.failure(str(excess)) from None
+        return read_answer(reply, chance)
 
 
 def _read(text: str) -> Json:

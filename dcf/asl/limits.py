@@ -16,6 +16,9 @@ MAX_ITEMS: Final = 100_000
 MAX_BUILT: Final = 4 * MAX_BYTES
 """Limit on the texts, in characters, that the parts of one template make before the whole is checked."""
 
+MAX_READ: Final = 32 * MAX_BYTES
+"""Limit on the bytes that all intrinsic functions of one step read. Their time grows with that."""
+
 MAX_VARIABLES_BYTES: Final = 10 * 1024 * 1024
 """Limit on the UTF-8 bytes of all variables that a state can read, names included."""
 

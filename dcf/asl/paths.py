@@ -58,7 +58,7 @@ class Path:
                 break
         if self.search is None:
             return node
-        return [] if node is MISSING else self.search(node)
+        return [] if node is MISSING else self.search.find(node, around.spending)
 
     def read(self, document: Json, around: Surroundings) -> Json:
         """Return the value at the path; raise StateError States.Runtime when there is none."""

@@ -1,24 +1,30 @@
-"""Evaluates the part of a path that may select several values, with the python-jsonpath library.
+"""Evaluates the part of a path that may select several values, with the python-jsonpath library, in a child process.
 
-No other module imports that library, and this one only when a workflow has such a path: few do, and the import takes
-long. Regular expressions in filters are refused: a workflow's author writes them,
-and Python's can take exponential time.
+The library counts no steps: a path such as `$[*,*][*,*]…` takes exponential time, and `$[?@ in $]` quadratic. No other
+module imports it, and this one only when a workflow has such a path: few do, and the import takes long. Regular
+expressions in filters are refused: a workflow's author writes them, and Python's can take exponential time.
 """
 
 import re
-from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+import orjson
+
+from dcf.asl import confinement
+from dcf.asl.confinement import Exceeded
+from dcf.asl.limits import least_size, too_large
+from dcf.asl.surroundings import Spending
 from dcf.errors import StateError
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, load
+from dcf.values.records import record
 
 if TYPE_CHECKING:
-    from jsonpath import JSONPathEnvironment
+    from jsonpath import CompoundJSONPath, JSONPath, JSONPathEnvironment
 
-Search: TypeAlias = Callable[[Json], list[Json]]
-"""A function that returns all matches in a value, in order."""
+NoMatches: TypeAlias = Literal["failed", "too_many", "too_large"]
+"""Why a search has no result: the library failed, or too much was found."""
 
 MAX_FOUND: Final = 100_000
 MAX_TEXT: Final = 2_000
@@ -33,6 +39,42 @@ _OTHERWISE_SPELLED = re.compile(
 _REGULAR_EXPRESSIONS: Final = ("=~", "match(", "search(")
 
 
+@record(frozen=True, slots=True, kw_only=True)
+class Search:
+    """The steps of a path that may select several values, as they are written."""
+
+    rest: str
+
+    def find(self, value: Json, spending: Spending) -> list[Json]:
+        """Return all matches in a value, in order; raise StateError when there are too many, or it takes too much."""
+        if not isinstance(value, dict | list):
+            return []
+        matches = self._matches(value, spending)
+        match matches:
+            case "failed":
+                raise self._failure("could not be followed.")
+            case "too_many":
+                raise self._failure(f"finds more than {MAX_FOUND} values.")
+            case "too_large":
+                raise too_large()
+        return matches
+
+    def _matches(self, value: Json, spending: Spending) -> list[Json] | NoMatches:
+        if not confinement.IS_CONFINED:
+            return _all_matches(self.rest, value)
+        try:
+            request = orjson.dumps([self.rest, value])
+            matches: list[Json] | NoMatches = load(confinement.confined(confinement.SEARCH, request, spending))
+        except TypeError:
+            raise self._failure("reads data that JSON cannot hold.") from None
+        except Exceeded as excess:
+            raise StateError("States.DataLimitExceeded", f"The path '${self.rest}' {excess}") from None
+        return matches
+
+    def _failure(self, what: str) -> StateError:
+        return StateError("States.Runtime", f"The path '${self.rest}' {what}")
+
+
 @lru_cache(maxsize=1024)
 def parse_search(rest: str) -> Search:
     """Compile the steps of a path that may select several values; raise ValueError with the reason."""
@@ -43,21 +85,37 @@ def parse_search(rest: str) -> Search:
     from jsonpath.exceptions import JSONPathError  # noqa: PLC0415 - see the docstring of the module
 
     try:
-        query = _library().compile(f"${_respelled(rest)}")
+        _compiled(rest)
     except (JSONPathError, ValueError, RecursionError):
         raise ValueError("the part that selects several values is not a JSONPath") from None
 
-    def search(value: Json) -> list[Json]:
-        try:
-            matches = query.finditer(value) if isinstance(value, dict | list) else ()
-            found = [match.obj for match in islice(matches, MAX_FOUND + 1)]
-        except (JSONPathError, RecursionError, TypeError, ValueError):
-            raise StateError("States.Runtime", f"The path '${rest}' could not be followed.") from None
-        if len(found) > MAX_FOUND:
-            raise StateError("States.Runtime", f"The path '${rest}' finds more than {MAX_FOUND} values.")
-        return found
+    return Search(rest=rest)
 
-    return search
+
+def answer(request: bytes) -> bytes:
+    """Search what a request of `Search` names: the function that a confined child calls."""
+    return orjson.dumps(_all_matches(*orjson.loads(request)))
+
+
+def _all_matches(rest: str, value: Json) -> list[Json] | NoMatches:
+    from jsonpath.exceptions import JSONPathError  # noqa: PLC0415 - see the docstring of the module
+
+    try:
+        matches = [match.obj for match in islice(_compiled(rest).finditer(value), MAX_FOUND + 1)]
+    except (JSONPathError, RecursionError, TypeError, ValueError):
+        return "failed"
+    if len(matches) > MAX_FOUND:
+        return "too_many"
+    try:
+        least_size(matches)
+    except StateError:
+        return "too_large"
+    return matches
+
+
+@lru_cache(maxsize=1024)
+def _compiled(rest: str) -> "JSONPath | CompoundJSONPath":
+    return _library().compile(f"${_respelled(rest)}")
 
 
 def _respelled(rest: str) -> str:

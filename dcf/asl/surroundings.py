@@ -8,16 +8,27 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from typing import Final
 
-from dcf.asl.limits import MAX_BUILT, too_large
-from dcf.values.json_text import Json
+from dcf.asl.limits import MAX_BUILT, MAX_READ, too_large
+from dcf.errors import StateError
+from dcf.values.json_text import Json, byte_length
 from dcf.values.records import record
 from dcf.values.task_tokens import task_token
 
 SECOND: Final = 1_000_000
 """Microseconds per second."""
 
-CPU_S: Final = 1.0
-"""Limit on the processor time of all confined evaluations of one state."""
+CPU_S: Final = 0.5
+"""Limit on the processor time of all confined evaluations of one step of a run."""
+
+WALL_S: Final = 10.0
+"""The last resort where children get no processor: what these evaluations may last in all. Less than the time after
+which a process that evaluates is taken for dead (`core/evaluating.py`)."""
+
+FEW: Final = 8
+"""So many plain expressions of a step are evaluated in the process, whatever they read."""
+
+MAX_HERE: Final = 1024 * 1024
+"""What further plain expressions of a step may read in the process, in bytes; a child evaluates the rest."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -79,22 +90,73 @@ class Chance:
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
+class Spending:
+    """The costs of one step of a run: the time left for confined evaluations, the data read, the size of values made.
+
+    A step is what one call of the engine decides, or all such calls for one write of a run.
+    """
+
+    __slots__ = ("_evaluated", "_passed", "_read", "cpu_s", "size", "wall_s")
+
+    def __init__(self) -> None:
+        self.cpu_s = CPU_S
+        self.wall_s = WALL_S
+        self.size = 0
+        self._evaluated = self._passed = self._read = 0
+
+    @property
+    def is_much(self) -> bool:
+        """True once another state should have a step of its own: much of a limit is used up."""
+        return (
+            self.cpu_s < CPU_S / 2
+            or self.wall_s < WALL_S / 2
+            or self._passed > MAX_HERE // 2
+            or self._read > MAX_READ // 2
+        )
+
+    def affords(self, bindings: Json) -> bool:
+        """Count a plain expression that reads these values; return False when a child must evaluate it."""
+        self._evaluated += 1
+        if self._evaluated <= FEW:
+            return True
+        try:
+            self._passed += byte_length(bindings)
+        except TypeError:
+            return False
+        return self._passed <= MAX_HERE
+
+    def read(self, value: Json) -> None:
+        """Count what an intrinsic function reads; raise StateError States.DataLimitExceeded for too much."""
+        self._read += byte_length(value)
+        if self._read > MAX_READ:
+            cause = f"The intrinsic functions of a step read more than {MAX_READ} bytes together."
+            raise StateError("States.DataLimitExceeded", cause)
+
+    def build(self, size: int) -> None:
+        """Count a value of this size that a template made; raise StateError States.DataLimitExceeded for too many."""
+        self.size += size
+        if self.size > MAX_BUILT:
+            raise too_large()
+
+
 class RunContext(dict[str, Json]):
     """The part of a context object that is the same in every state of a run, and what its task tokens are made with.
 
     The secret is no member, so no expression reads it. `may_risk`: there is a mark, or none is needed (`asl/risks.py`).
+    `spending` is that of the step which reads this context, so each step has one of its own (`risking`).
     """
 
-    __slots__ = ("may_risk", "secret", "workflow_id")
+    __slots__ = ("may_risk", "secret", "spending", "workflow_id")
 
     def __init__(self, members: Mapping[str, Json], *, workflow_id: str, secret: str, may_risk: bool = True) -> None:
         super().__init__(members)
         self.workflow_id = workflow_id
         self.secret = secret
         self.may_risk = may_risk
+        self.spending = Spending()
 
     def risking(self, *, may_risk: bool) -> "RunContext":
-        """Return the same context, with or without leave for risky evaluations."""
+        """Return the same context for another step, with or without leave for risky evaluations."""
         return RunContext(self, workflow_id=self.workflow_id, secret=self.secret, may_risk=may_risk)
 
     def task_token(self, path: str, visit: str) -> str | None:
@@ -124,22 +186,6 @@ class Context(Mapping[str, Json]):
         if self._made is None:
             self._made = self._make()
         return self._made
-
-
-class Spending:
-    """The costs of the fields of one state: processor time left for confined evaluations, and size of values made."""
-
-    __slots__ = ("cpu_s", "size")
-
-    def __init__(self) -> None:
-        self.cpu_s = CPU_S
-        self.size = 0
-
-    def build(self, size: int) -> None:
-        """Count a value of this size that a template made; raise StateError States.DataLimitExceeded for too many."""
-        self.size += size
-        if self.size > MAX_BUILT:
-            raise too_large()
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -28,11 +29,19 @@ log = logging.getLogger(__name__)
 Excess: TypeAlias = Literal["memory", "time", "ended"]
 """The limit that a call reached. `ended`: something else ended its process, such as the kernel without memory."""
 
+MEMORY: Final = 192 * 1024 * 1024
+"""The address space of a child in bytes, unless a setting says otherwise."""
+
+CHILDREN: Final = 2
+"""The children of a process, unless a setting says otherwise."""
+
+WALL_S: Final = 10.0
+"""The last resort for a child that gets no processor: what a call may take in all, with its wait for a child."""
+
 MOST_CALLS: Final = 1_000
 """A child is replaced after this many calls, so that what a library keeps does not add up."""
 
 START_S: Final = 30.0
-QUEUE_S: Final = 30.0
 
 IS_POSSIBLE: Final = sys.platform != "win32"
 """False where the system cannot limit a process as this package does it."""
@@ -46,10 +55,11 @@ _OUT_OF_MEMORY: Final = (OUT_OF_MEMORY, -6, -11)
 
 @record(frozen=True, slots=True, kw_only=True)
 class ConfinedReply:
-    """The function's answer and the processor time that it took."""
+    """The function's answer, the processor time that it took, and the time of the call in all."""
 
     data: bytes
     cpu_s: float
+    wall_s: float
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -62,28 +72,34 @@ class BeyondLimit:
 class ConfinedCalls:
     """Calls a function, named as `module:name`, in at most `children` processes of `memory` bytes each.
 
-    A call may take `wall_s` seconds in all. Threads may call at the same time; those beyond the number wait.
+    Threads may call at the same time; those beyond the number wait.
     """
 
-    def __init__(self, function: str, *, memory: int, wall_s: float, children: int) -> None:
+    def __init__(self, function: str, *, memory: int, children: int) -> None:
         self._function = function
         self._memory = memory
-        self._wall_s = wall_s
         self._children = children
         self._is_tidied = False
         self._begin()
 
-    def __call__(self, data: bytes, cpu_s: float) -> ConfinedReply | BeyondLimit:
+    def __call__(self, data: bytes, cpu_s: float, wall_s: float = WALL_S) -> ConfinedReply | BeyondLimit:
         """Call the function with the data, for so much processor time; raise InternalError without a child."""
         from dcf.confined.processes import ChildEnded  # noqa: PLC0415 - most processes never call
 
+        begun = time.monotonic()
         try:
-            with self._child() as child:
-                data, took_s = child.ask(data, cpu_s, self._wall_s)
+            with self._child(wall_s) as child:
+                data, took_s = child.ask(data, cpu_s, begun + wall_s)
         except ChildEnded as ended:
-            self._prepare()
             return BeyondLimit(excess=_excess(ended.code, late=ended.late))
-        return ConfinedReply(data=data, cpu_s=took_s)
+        return ConfinedReply(data=data, cpu_s=took_s, wall_s=time.monotonic() - begun)
+
+    def limit(self, *, memory: int, children: int) -> None:
+        """Set other limits. Calls that have begun end within those before."""
+        if (memory, children) != (self._memory, self._children):
+            self._memory, self._children = memory, children
+            self._free = threading.Semaphore(children)
+            self.close()
 
     def close(self) -> None:
         """End the children; a later call starts new ones."""
@@ -100,20 +116,25 @@ class ConfinedCalls:
         self._all: set[ConfinedProcess] = set()
 
     @contextmanager
-    def _child(self) -> "Iterator[ConfinedProcess]":
-        if not self._free.acquire(timeout=QUEUE_S):
-            log.error("%s: no child process became free within %d s", self._function, QUEUE_S)
+    def _child(self, wall_s: float) -> "Iterator[ConfinedProcess]":
+        from dcf.confined.processes import ChildEnded  # noqa: PLC0415 - most processes never call
+
+        free = self._free
+        if not free.acquire(timeout=wall_s):
+            log.error("%s: no child process became free within %.1f s", self._function, wall_s)
             raise InternalError
         try:
             child = self._taken()
             try:
                 yield child
-            except BaseException:  # also an interruption: what it would answer next is the answer to this call
+            except BaseException as error:  # also an interruption: what it answers next is the answer to this call
                 self._discard(child)
+                if isinstance(error, ChildEnded):
+                    self._prepare()
                 raise
             self._give_back(child)
         finally:
-            self._free.release()
+            free.release()
 
     def _taken(self) -> "ConfinedProcess":
         from dcf.confined.processes import ChildEnded  # noqa: PLC0415 - most processes never call
@@ -136,7 +157,7 @@ class ConfinedCalls:
         return child
 
     def _prepare(self) -> None:
-        """Start the child that the next call will use, without waiting for it."""
+        """Start the child that the next call will use, before another call starts one, and without waiting for it."""
         with suppress(OSError):  # the next call reports it
             self._give_back(self._started())
 

@@ -66,10 +66,12 @@ class ConfinedProcess:
         """False when the process has ended."""
         return self._process.poll() is None
 
-    def ask(self, data: bytes, cpu_s: float, wall_s: float) -> tuple[bytes, float]:
-        """Return the function's answer and the processor time that it took; raise ChildEnded when there is none."""
+    def ask(self, data: bytes, cpu_s: float, end: float) -> tuple[bytes, float]:
+        """Return the function's answer and the processor time that it took; raise ChildEnded when there is none.
+
+        The child ends itself when it has used the processor time. At `end` of the monotonic clock it is killed.
+        """
         self.served += 1
-        end = time.monotonic() + wall_s
         self._send(REQUEST.pack(len(data), max(1, round(cpu_s * 1e6))) + data, end)
         return self._receive(end)
 

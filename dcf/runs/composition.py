@@ -1,5 +1,6 @@
 """Builds the objects that read and write runs, of one process, from its settings. Decides nothing."""
 
+from dcf.asl.confinement import limit_children
 from dcf.core.retention import RetentionPolicy
 from dcf.files.items import ItemFiles
 from dcf.runs.children import Children
@@ -47,6 +48,7 @@ class PartsOfRuns:
 
 def parts_of_runs(settings: Settings, connections: Connections) -> PartsOfRuns:
     """Return these objects for one process."""
+    limit_children(children=settings.expression_children, memory=settings.expression_memory)
     replicas = settings.wait_replicas
     policy = RetentionPolicy(finalize_after_s=settings.finalize_after_s, keep_s=settings.retention_s)
     store, index = RunStore(connections, wait_replicas=replicas), RunIndex(connections)

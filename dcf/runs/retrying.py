@@ -6,18 +6,18 @@ open. If the run was retried meanwhile, it is all read again. Decides nothing.
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dcf.asl.places import machine_of
 from dcf.asl.state_paths import join, open_scope
-from dcf.core import holding, needs, reopening, retrying
+from dcf.core import holding, reopening, retrying
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.model import StateDoc
 from dcf.core.operations import RunAnswer, RunRequest
 from dcf.core.retrying import Halt
 from dcf.core.scopes import with_scopes
-from dcf.errors import Conflict, UnknownRun
+from dcf.errors import Conflict, RunOnHold, UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
@@ -56,7 +56,13 @@ class RunRetrying:
             return self._release(workflow_id, request, may_release=may_release)
         for _ in range(_MOST_TRIES):
             run = self._transactions.current_run(workflow_id)
-            committed = self._committed(workflow_id, run, self._halt(workflow_id, run.definition), request)
+            halt = self._halt(workflow_id, run.definition)
+            try:
+                committed = self._committed(workflow_id, run, halt, request)
+            except RunOnHold:
+                if may_release:  # this retry evaluated nothing, and the operator's next one may
+                    self._store.marks.clear(workflow_id)
+                raise
             if not isinstance(committed.answer, _OtherEnd):
                 self._follow_ups.after(workflow_id, committed)
                 return committed.answer
@@ -73,19 +79,15 @@ class RunRetrying:
     def _committed(
         self, workflow_id: str, run: Run, halt: Halt, request: RunRequest
     ) -> "Committed[Retried | _OtherEnd]":
-        def decide(snapshot: Snapshot) -> "Decision[Retried | More | _OtherEnd]":
+        def decide(run: Run, snapshot: Snapshot) -> "Decision[Retried | More | _OtherEnd]":
             assert snapshot.meta is not None, "on_run() raises for a run that does not exist"
             if not run.is_that_of(snapshot.meta) or retrying.is_outdated(snapshot, halt, request):
                 return Decision(answer=_OtherEnd())
-            return retrying.retry(snapshot, halt, request, run.definition, context)
+            return retrying.retry(snapshot, halt, request, run.definition, run.context)
 
-        context = run.context.risking(may_risk=True)
         reads = _reads(halt, run.definition, request)
-        while True:
-            found = self._transactions.on_run(workflow_id, reads, decide)
-            if not isinstance(found.answer, More):
-                return cast("Committed[Retried | _OtherEnd]", found)
-            reads = needs.add(reads, found.answer)
+        state = next(iter((*halt.plan.states, *halt.plan.scopes)), "")
+        return self._transactions.on_ended_run(workflow_id, run, state, reads, decide)
 
     def _halt(self, workflow_id: str, definition: Definition) -> Halt:
         """Read where the run came to a halt; of a run that may not go on, nothing."""

@@ -52,6 +52,10 @@ class Run:
         """Return True if `meta` is of this very run, not of a later one created under the same name."""
         return meta.definition_sha256 == self.sha256 and meta.created_at == self.created_at
 
+    def at_step(self, *, may_risk: bool) -> "Run":
+        """Return the run for one step, which may spend so much on evaluations as a step may."""
+        return replace(self, context=self.context.risking(may_risk=may_risk))
+
 
 ByRun: TypeAlias = Callable[[Run, Snapshot], Decision[Answer | More]]
 
@@ -172,6 +176,23 @@ class Transactions:
                         evaluation.written()
                     return committed
 
+    def on_ended_run(
+        self, workflow_id: str, run: Run, state: str, reads: Reads, decide: ByRun[Answer]
+    ) -> Committed[Answer]:
+        """Decide by the definition on a run that has ended, with what the decision risks marked for this state."""
+        with self._evaluations.of(workflow_id, (state,), run.sha256) as evaluation:
+            risked = _risking(evaluation, decide)
+            while True:
+                committed: Committed[Any] = self.on_run(workflow_id, reads, partial(risked, run))
+                if isinstance(committed.answer, _Risky):
+                    evaluation.begin()
+                elif isinstance(committed.answer, More):
+                    reads = needs.add(reads, committed.answer)
+                else:
+                    if committed.seen is not None:
+                        evaluation.written()
+                    return committed
+
     def load(self, workflow_id: str) -> Run:
         """Read the fixed part of a run from the store."""
         found = self.store.definition(workflow_id)
@@ -274,14 +295,14 @@ def _risking(evaluation: Evaluation, decide: ByRun[Answer]) -> "_ByRisk[Answer]"
         hold = None if snapshot.meta is None else snapshot.meta.hold
         if not evaluation.marks:
             try:
-                return decide(run, snapshot)
+                return decide(run.at_step(may_risk=False), snapshot)
             except Unmarked:
                 if hold is not None:
                     raise RunOnHold(hold.text) from None
                 return Decision(answer=_Risky())
         if hold is not None:
             raise RunOnHold(hold.text)
-        decision = decide(replace(run, context=run.context.risking(may_risk=True)), snapshot)
+        decision = decide(run.at_step(may_risk=True), snapshot)
         if decision.changes is None:
             return decision
         return replace(decision, changes=replace(decision.changes, evaluated=evaluation.marks))

@@ -39,6 +39,10 @@ class EvaluationMarks:
         """Take marks off."""
         self._connections.send(("HDEL", keys_of(workflow_id).evaluating, *mark_ids))
 
+    def clear(self, workflow_id: str) -> None:
+        """Take all marks of a run off, those of deaths included."""
+        self._connections.send(("DEL", keys_of(workflow_id).evaluating))
+
 
 def _read(name: bytes, text: bytes) -> Mark:
     since, _, about = text.partition(b" ")

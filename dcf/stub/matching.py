@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from dcf.asl.paths import MISSING, parse_path
-from dcf.asl.surroundings import NOWHERE
+from dcf.asl.surroundings import Surroundings
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json, parse
 
@@ -57,7 +57,7 @@ def compile_path(path: str) -> Reader:
         raise ValueError(f"'{path}' does not lead into the arguments")
 
     def read(arguments: Json) -> list[Json]:
-        found = compiled.find(arguments, NOWHERE)
+        found = compiled.find(arguments, Surroundings())
         if compiled.search is not None:
             return list(found)
         return [] if found is MISSING else [found]

@@ -281,6 +281,36 @@ def test_a_run_that_begins_with_deaths_is_created_and_held(world: World, monkeyp
     assert world.given(run, "B") == 6
 
 
+def ended(world: World) -> str:
+    """A run that failed, whose retry evaluates something risky at once: the input of the Task that failed."""
+    risks = {"Type": "Task", "QueryLanguage": "JSONata", "Arguments": SUM, "End": True}
+    run = world.create(workflow({"A": task("Risk"), "Risk": risks}))
+    world.do(run, "A")
+    world.fail(run, "Risk", world.acquire(run, "Risk"))
+    assert world.run_status(run) is RunStatus.FAILED
+    return run
+
+
+def test_a_retry_of_an_ended_run_is_marked_while_it_evaluates(world: World) -> None:
+    run = ended(world)
+    with watched() as calls:
+        assert isinstance(world.retrying.retry(run), RunAnswer)
+    assert calls == [("put", ("Risk",))]
+    assert marks(world, run) == []
+
+
+def test_after_two_deaths_the_retry_of_an_ended_run_evaluates_nothing(world: World) -> None:
+    run = ended(world)
+    dies(world, run, "Risk", "host:1:a", "host:2:b")
+    for _ in range(2):  # a planner gets no further
+        with pytest.raises(RunOnHold, match="'Risk' ended 2 processes"):
+            world.retrying.retry(run, may_release=False)
+    assert world.run_status(run) is RunStatus.FAILED
+    with pytest.raises(RunOnHold):
+        world.retrying.retry(run)
+    assert isinstance(world.retrying.retry(run), RunAnswer)  # an operator who has read that
+
+
 def test_a_run_that_is_gone_is_not_marked(world: World) -> None:
     run = world.create(risky())
     world.ask("DEL", world.store.keys(run).meta)

@@ -22,8 +22,9 @@ def spin(data: bytes) -> bytes:
 
 
 def identity(_data: bytes) -> bytes:
-    """Return the id of the process and its open files."""
-    opened = [str(Path(f"/proc/self/fd/{number}").readlink()) for number in (3, 4, 5, 6, 7, 8, 9) if _is_open(number)]
+    """Return the id of the process and its open files but the first three, each as `number name`."""
+    files = [file for file in Path("/proc/self/fd").iterdir() if file.name not in ("0", "1", "2")]
+    opened = [f"{file.name} {file.readlink()}" for file in files if _is_open(int(file.name))]
     return "\n".join([str(os.getpid()), *opened]).encode()
 
 

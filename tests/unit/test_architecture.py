@@ -19,7 +19,7 @@ MODULES = {name.removesuffix(".__init__"): path for name, path in FILES.items()}
 
 PURE = ("dcf.core", "dcf.asl", "dcf.values")
 CONFINED = "dcf.confined"
-CONFINING = ("dcf.asl.jsonata", "dcf.asl.searches")
+CONFINING = ("dcf.asl.confinement",)
 """Calls of pure functions in child processes, and who makes them: the language, for what could exhaust this process."""
 MAX_BODY = 50
 MAX_FILE = 400

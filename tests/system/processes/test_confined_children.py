@@ -14,10 +14,10 @@ from tests.support.waiting import wait_until
 BUSY = """
 import sys, threading
 from dcf.confined.calls import ConfinedCalls
-call = ConfinedCalls("tests.support.confined_functions:identity", memory=96 * 1024**2, wall_s=60, children=1)
+call = ConfinedCalls("tests.support.confined_functions:identity", memory=96 * 1024**2, children=1)
 print(call(b"", 10).data.split()[0].decode(), flush=True)
-busy = ConfinedCalls("tests.support.confined_functions:spin", memory=96 * 1024**2, wall_s=60, children=1)
-threading.Thread(target=busy, args=(b"work", 2), daemon=True).start()
+busy = ConfinedCalls("tests.support.confined_functions:spin", memory=96 * 1024**2, children=1)
+threading.Thread(target=busy, args=(b"work", 2, 60), daemon=True).start()
 sys.stdin.read()
 """
 

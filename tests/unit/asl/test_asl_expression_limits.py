@@ -1,20 +1,26 @@
 """Every expression is bounded in memory and in steps: it succeeds within the limits, or its state fails."""
 
 import os
-import resource
-import sys
+import signal
+import threading
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dcf.asl import jsonata, jsonata_evaluation
 from dcf.asl.jsonata import compile_expression
 from dcf.asl.parsing import parse_machine
 from dcf.asl.patterns import Endless, Steps, matches
 from dcf.asl.plain_expressions import MOST_CHARACTERS, MOST_OPERANDS, is_plain
 from dcf.asl.states import Task
+from dcf.asl.surroundings import FEW, MAX_HERE
 from dcf.errors import InvalidDefinition
 from dcf.simulation import simulate
+from dcf.values.json_text import MAX_BYTES, byte_length
 from tests.support import random_expressions
+from tests.support.memory import growth
 from tests.support.tables import rows
 
 COUNT = int(os.environ.get("DCF_EXPRESSIONS", "500"))
@@ -33,10 +39,6 @@ def evaluated(expression: str, run_input: Any = None) -> dict[str, Any]:
         "Next": "E",
     }
     return simulate({"StartAt": "V", "QueryLanguage": "JSONata", "States": {"V": first, "E": state}}, run_input)
-
-
-def peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 @rows(
@@ -68,28 +70,93 @@ def peak() -> int:
     ],
 )
 def test_an_expression_that_wants_too_much_fails_its_state_and_nothing_else(expression: str) -> None:
-    before = peak()
-    answer = evaluated(expression, random_expressions.document())
+    with growth() as grown:
+        answer = evaluated(expression, random_expressions.document())
     assert answer["status"] == "FAILED"
     assert answer["error"] in LIMITED
-    assert peak() - before < MOST_GROWTH
+    assert grown.bytes < MOST_GROWTH
 
 
 def test_random_expressions_succeed_within_the_limits_or_fail() -> None:
-    before, document = peak(), random_expressions.document()
-    ends, tried = set(), 0
+    document, ends = random_expressions.document(), Counter[str | None]()
     for seed in range(COUNT):
         text = random_expressions.expression(seed)
         try:
-            answer = evaluated(text, document)
+            with growth() as grown:
+                answer = evaluated(text, document)
         except InvalidDefinition:
             continue
-        tried += 1
-        ends.add(answer.get("error"))
+        ends[answer.get("error")] += 1
         assert answer["status"] == "SUCCEEDED" or answer["error"] in LIMITED, (seed, text, answer)
-        assert peak() - before < MOST_GROWTH, (seed, text)
-    assert ends == {None, *LIMITED}
-    assert tried > COUNT / 2
+        assert grown.bytes < MOST_GROWTH, (seed, text)
+    assert set(ends) == {None, *LIMITED}
+    assert ends.total() > COUNT / 2
+
+
+def test_of_thousands_of_plain_expressions_only_some_read_their_data_in_the_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = list[int]()
+
+    def counted(expression: Any, text: str, bindings: dict[str, Any], *more: Any, **limits: Any) -> Any:
+        read.append(byte_length(bindings))
+        return jsonata_evaluation.evaluate(expression, text, bindings, *more, **limits)
+
+    monkeypatch.setattr("dcf.asl.jsonata.evaluate", counted)
+    fields = {f"f{number}": "{% $count($sort($states.input)) %}" for number in range(5_000)}
+    answer = simulate(
+        {"StartAt": "A", "States": {"A": _pass(Output=fields)}}, [f"{n:05}" for n in range(30_000, 0, -1)]
+    )
+    assert answer["error"] == "States.QueryEvaluationError"
+    assert len(read) > FEW
+    assert sum(read) <= FEW * MAX_BYTES + MAX_HERE
+
+
+def test_thousands_of_plain_expressions_that_read_little_stay_in_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonata.Query, "_confined", None)
+    fields = {f"f{number}": "{% $states.input.n + 1 %}" for number in range(5_000)}
+    assert simulate({"StartAt": "A", "States": {"A": _pass(Output=fields)}}, {"n": 1})["status"] == "SUCCEEDED"
+
+
+def test_the_items_that_a_map_begins_at_once_have_one_limit_together() -> None:
+    heavy = "{% $count([1..20000][$ % 7 = 0]) %}"
+    each = {"Type": "Map", "ItemSelector": {"n": heavy}, "MaxConcurrency": 2_000, "End": True}
+    each["ItemProcessor"] = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+    machine = {"StartAt": "M", "QueryLanguage": "JSONata", "States": {"M": each}}
+    answer = simulate(machine, list(range(2_000)))
+    assert answer["error"] == "States.QueryEvaluationError"
+    assert "half a second" in answer["cause"]
+
+
+def test_states_in_a_row_may_need_more_than_the_limit_together() -> None:
+    heavy = "{% $count([1..99000][$ % 7 = 0]) %}"
+    states = {f"S{number}": _pass(Output=heavy, Next=f"S{number + 1}") for number in range(30)}
+    machine = {"StartAt": "S0", "States": states | {"S30": _pass()}}
+    assert simulate(machine, {})["output"] == 14142
+
+
+def test_an_expression_whose_process_gets_no_processor_for_a_while_succeeds() -> None:
+    assert evaluated("$sum([1..3])")["output"] == 6
+    children = [int(pid) for file in Path("/proc/self/task").glob("*/children") for pid in file.read_text().split()]
+    ours = [pid for pid in children if b"dcf.confined.child" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    assert ours
+    signal_all(ours, signal.SIGSTOP)
+    waking = threading.Timer(2.0, signal_all, (ours, signal.SIGCONT))
+    waking.start()
+    try:
+        assert evaluated("$sum([1..3])")["output"] == 6
+    finally:
+        waking.join()
+
+
+def signal_all(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        os.kill(pid, number)
+
+
+def _pass(**fields: Any) -> dict[str, Any]:
+    ahead = {} if "Next" in fields else {"End": True}
+    return {"Type": "Pass", "QueryLanguage": "JSONata", **ahead, **fields}
 
 
 @rows(

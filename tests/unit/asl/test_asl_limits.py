@@ -11,7 +11,7 @@ from dcf.asl.limits import MAX_VARIABLES_BYTES
 from dcf.asl.parsing import parse_machine
 from dcf.asl.places import resolve
 from dcf.asl.steps import Entry, OpenTask
-from dcf.asl.surroundings import Clock, Context, RunContext
+from dcf.asl.surroundings import Clock, Context, RunContext, Spending
 from dcf.simulation import simulate
 from dcf.values.json_text import MAX_BYTES
 from tests.support.tables import rows
@@ -112,11 +112,12 @@ def test_a_task_token_is_that_of_the_visit_however_often_a_step_is_decided() -> 
     assert machine is not None
     entry = Entry(raw={}, variables={}, entered_at=CLOCK.now)
     here = resolve(machine, "T")
-    tokens = {surroundings(here, entry, RUN, CLOCK, turn).context["Task"]["Token"] for turn in (0, 0, 1)}
+    tokens = {surroundings(here, entry, RUN, CLOCK, turn, Spending()).context["Task"]["Token"] for turn in (0, 0, 1)}
     assert tokens == {RUN.task_token("T", CLOCK.seed)}
-    assert surroundings(here, entry, {"Task": {"Token": "given"}}, CLOCK, 0).context["Task"] == {"Token": "given"}
+    own = {"Task": {"Token": "given"}}
+    assert surroundings(here, entry, own, CLOCK, 0, Spending()).context["Task"] == {"Token": "given"}
     other = replace(CLOCK, seed="another visit")
-    assert surroundings(here, entry, RUN, other, 0).context["Task"]["Token"] not in tokens
+    assert surroundings(here, entry, RUN, other, 0, Spending()).context["Task"]["Token"] not in tokens
 
 
 def test_only_a_task_that_waits_for_a_callback_has_a_token() -> None:
