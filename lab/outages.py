@@ -43,8 +43,13 @@ class Outages(NoErrands[Probe]):
         asked = [(open_url, f"/ui{path}") for path in luck.sample(PAGES, _PAGES_AT_ONCE)]
         asked += [(url, path) for url in (open_url, keyed_url) for path in ("/metrics", "/healthz")]
         headers = {"Authorization": f"Bearer {api_key}"}
+
+        def answer_of(place: tuple[str, str]) -> Probe:
+            url, path = place
+            return _probed(url, path, headers if url == keyed_url else {})
+
         with ThreadPoolExecutor(len(asked)) as threads:
-            for probe in threads.map(lambda one: _probed(*one, headers if one[0] == keyed_url else {}), asked):
+            for probe in threads.map(answer_of, asked):
                 self.note(probe)
 
 

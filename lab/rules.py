@@ -190,8 +190,8 @@ def an_applied_request_is_never_refused(story: Story) -> Iterator[str]:
             yield f"refused although it was applied: {call.told()}"
     for call in story.calls:
         epoch = story.epochs.get(call.token or "")
-        is_for_good = call.is_refused and call.code not in _NOT_YET and not story.may_be_lost(call)
-        was_new = call.op == "complete" and is_for_good and _request(call) not in applied
+        is_final = call.is_refused and call.code not in _NOT_YET and not story.may_be_lost(call)
+        was_new = call.op == "complete" and is_final and _request(call) not in applied
         if was_new and epoch is not None and (call.state, epoch) in story.endings and _wrote_one_thing(story, call):
             yield f"refused, and the history has it: {call.told()}"
 

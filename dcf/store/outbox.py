@@ -212,8 +212,8 @@ class Outbox:
 def _left(connection: Connection, run: RunKeys, handled: Handled) -> Handled:
     """Return those of the entries that are still there."""
     looks: list[Command] = [("XRANGE", run.outbox, entry.entry_id, entry.entry_id) for entry, _ in handled]
-    found = all_checked(exchange(connection, looks))
-    return [entry for entry, reply in zip(handled, found, strict=True) if reply]
+    replies = all_checked(exchange(connection, looks))
+    return [entry for entry, reply in zip(handled, replies, strict=True) if reply]
 
 
 def _settle(connection: Connection, run: RunKeys, handled: Handled) -> None:
