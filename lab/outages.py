@@ -1,6 +1,7 @@
 """Requests to servers whose Redis is away: as browsers, Prometheus and load balancers ask for pages and health."""
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,12 +39,18 @@ class Outages(NoErrands[Probe]):
     rules = (pages_say_503_without_redis, metrics_say_that_redis_is_away, health_answers_without_redis)
 
     def probe(self, luck: random.Random, open_url: str, keyed_url: str, api_key: str) -> None:
-        """Ask for a few pages, and what machines ask for at both servers: one asks for API keys, one for none."""
+        """Ask at once for a few pages, and what machines ask for; of the two servers one asks for API keys."""
         asked = [(open_url, f"/ui{path}") for path in luck.sample(PAGES, _PAGES_AT_ONCE)]
         asked += [(url, path) for url in (open_url, keyed_url) for path in ("/metrics", "/healthz")]
         headers = {"Authorization": f"Bearer {api_key}"}
-        for url, path in asked:
-            self.note(_probed(url, path, headers if url == keyed_url else {}))
+
+        def answer_of(place: tuple[str, str]) -> Probe:
+            url, path = place
+            return _probed(url, path, headers if url == keyed_url else {})
+
+        with ThreadPoolExecutor(len(asked)) as threads:
+            for probe in threads.map(answer_of, asked):
+                self.note(probe)
 
 
 def _probed(url: str, path: str, headers: dict[str, str]) -> Probe:

@@ -176,7 +176,10 @@ def one_effective_completion_per_attempt(story: Story) -> Iterator[str]:
 
 
 def an_applied_request_is_never_refused(story: Story) -> Iterator[str]:
-    """Whoever repeats a request that took effect hears so, whatever came between."""
+    """Whoever repeats a request that took effect hears so, whatever came between.
+
+    A refusal may rest on what a power loss takes back; the same request may then take effect later.
+    """
     applied: dict[tuple[str, str, str | None, str], Call] = {}
     for call in _kept(story, "complete", "write", "release", "answer", *_BY_OPERATOR, *_BY_PLANNER):
         applied.setdefault(_request(call), call)
@@ -187,8 +190,8 @@ def an_applied_request_is_never_refused(story: Story) -> Iterator[str]:
             yield f"refused although it was applied: {call.told()}"
     for call in story.calls:
         epoch = story.epochs.get(call.token or "")
-        is_for_good = call.is_refused and call.code not in _NOT_YET
-        was_new = call.op == "complete" and is_for_good and _request(call) not in applied
+        is_final = call.is_refused and call.code not in _NOT_YET and not story.may_be_lost(call)
+        was_new = call.op == "complete" and is_final and _request(call) not in applied
         if was_new and epoch is not None and (call.state, epoch) in story.endings and _wrote_one_thing(story, call):
             yield f"refused, and the history has it: {call.told()}"
 

@@ -5,6 +5,7 @@ says so. Any number of deliverers may read at once: each entry goes to one of th
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from dcf.core.attention import NEVER
 from dcf.core.decision import Event, Notice, Snapshot
@@ -12,6 +13,7 @@ from dcf.core.listings import needs_clock
 from dcf.core.model import RunStatus
 from dcf.core.premises import Premise
 from dcf.core.retention import RetentionPolicy
+from dcf.errors import StoreUnavailable
 from dcf.store.connection import Command, Connection, Connections, Reply, all_checked, checked, exchange
 from dcf.store.documents import micros
 from dcf.store.key_parts import decode_state
@@ -69,6 +71,9 @@ class TellingOutcome:
 
 
 NOTHING_TOLD = TellingOutcome()
+
+Handled: TypeAlias = Sequence[tuple[OutboxEntry, TellingOutcome]]
+"""Entries that are done with, each with what to write of it."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -158,11 +163,18 @@ class Outbox:
         later = ("XCLAIM", run.outbox, _GROUP, deliverer, 0, entry.entry_id, "IDLE", int(idle_s * 1000), "JUSTID")
         self._connections.send(later, *_recorded(run, [(entry, outcome)]))
 
-    def settle(self, workflow_id: str, handled: Sequence[tuple[OutboxEntry, TellingOutcome]]) -> None:
-        """Remove entries that were handled, and record the outcomes in the history, in one transaction."""
+    def settle(self, workflow_id: str, handled: Handled) -> None:
+        """Remove entries that were handled, and record the outcomes in the history, in one transaction.
+
+        It is not idempotent: after a lost answer, what it removed is not recorded again.
+        """
         if not handled:
             return
-        self._connections.send(*_removed(RunKeys(workflow_id), handled))
+        run = RunKeys(workflow_id)
+        try:
+            self._connections.over_one(lambda connection: _settle(connection, run, handled))
+        except StoreUnavailable:
+            self._connections.over_one(lambda connection: _settle(connection, run, _left(connection, run, handled)))
 
     def settle_if(self, workflow_id: str, entry: OutboxEntry, premise: Premise) -> None:
         """Remove an entry if the server that is to remove it shows that it was done; else it stays for another try."""
@@ -197,7 +209,19 @@ class Outbox:
         self._connections.send(("MULTI",), *commands, ("EXEC",))
 
 
-def _removed(run: RunKeys, handled: Sequence[tuple[OutboxEntry, TellingOutcome]]) -> list[Command]:
+def _left(connection: Connection, run: RunKeys, handled: Handled) -> Handled:
+    """Return those of the entries that are still there."""
+    looks: list[Command] = [("XRANGE", run.outbox, entry.entry_id, entry.entry_id) for entry, _ in handled]
+    replies = all_checked(exchange(connection, looks))
+    return [entry for entry, reply in zip(handled, replies, strict=True) if reply]
+
+
+def _settle(connection: Connection, run: RunKeys, handled: Handled) -> None:
+    if handled:
+        all_checked(exchange(connection, _removed(run, handled)))
+
+
+def _removed(run: RunKeys, handled: Handled) -> list[Command]:
     """Return the transaction that removes entries and records their outcomes."""
     entry_ids = [entry.entry_id for entry, _ in handled]
     return [
@@ -209,13 +233,13 @@ def _removed(run: RunKeys, handled: Sequence[tuple[OutboxEntry, TellingOutcome]]
     ]
 
 
-def _recorded(run: RunKeys, handled: Sequence[tuple[OutboxEntry, TellingOutcome]]) -> list[Command]:
+def _recorded(run: RunKeys, handled: Handled) -> list[Command]:
     """Return the commands that record outcomes, of a run that is still there; none if there is nothing to record."""
     written = list(_written(run, handled))
     return [*written, unless_gone(run)] if written else []
 
 
-def _written(run: RunKeys, handled: Sequence[tuple[OutboxEntry, TellingOutcome]]) -> Iterator[Command]:
+def _written(run: RunKeys, handled: Handled) -> Iterator[Command]:
     yield from event_commands(run, [event for _, outcome in handled for event in outcome.events])
     for entry, outcome in handled:
         for notice in outcome.notices:

@@ -506,6 +506,13 @@ def test_what_a_power_loss_may_take_back_need_not_be_there() -> None:
     assert judge(replace(lost, losses=())) != []
 
 
+def test_a_refusal_may_rest_on_what_a_power_loss_takes_back() -> None:
+    again = tuple(call("complete", at, code, content={"output": OUTPUT}) for at, code in ((4, None), (5, "lease_lost")))
+    story = replace(right(), calls=(right().calls[0], *again), losses=((4.5, 5.5),))
+    assert judge(story) == []
+    assert judge(replace(story, losses=())) != []
+
+
 def test_how_far_a_scope_that_breaks_comes_is_not_judged() -> None:
     expected = replace(right().expected, open_ended={"Shaky_2"}, done=Counter({"Work_1": 1, "Shaky_2/0/Work_3": 1}))
     assert judge(replace(right(), expected=expected)) == []

@@ -3,14 +3,48 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
+import redis
+
+from dcf.store.connection import open_pool
+from tests.support.between import PoolBetween, Replied, Sending
 from tests.support.machines import chain, loop, workflow
 from tests.support.owed import Platform, owing, targets
+from tests.support.restricted import RestrictedRedis
 from tests.support.scopes import each, task
 from tests.support.tables import rows
 from tests.support.world import World
 
 Worlds = Callable[..., World]
+
+
+class Losing(PoolBetween):
+    """Breaks the connection when the next delivery is recorded: before the packet is sent, or once it was applied."""
+
+    def __init__(self, url: str, *, is_applied: bool) -> None:
+        super().__init__(open_pool(url))
+        self._is_applied = is_applied
+        self.left = 1
+
+    def between(self) -> tuple[Sending, Replied]:
+        is_lost = False
+
+        def sent(packet: bytes) -> bytes:
+            nonlocal is_lost
+            is_lost = b"NotificationSent" in packet and self.left > 0
+            if is_lost:
+                self.left -= 1
+                if not self._is_applied:
+                    raise redis.ConnectionError
+            return packet
+
+        def answered(reply: Any) -> Any:
+            if is_lost:
+                raise redis.ConnectionError
+            return reply
+
+        return sent, answered
 
 
 def forget_for(world: World, run: str, seconds: int) -> None:
@@ -33,6 +67,20 @@ def test_a_completion_is_told_once_to_whoever_comes_next(world: World) -> None:
     assert event["control_plane"]["input_key"] == world.store.keys(run).input("B")
     assert world.owed(run) == 0
     assert world.event_types(run, "B").count("NotificationSent") == 1
+
+
+@rows("is_applied", [True, False])
+def test_a_notification_is_recorded_once_where_the_answer_to_its_record_is_lost(
+    worlds: Worlds, server: RestrictedRedis, is_applied: bool
+) -> None:
+    pool = Losing(server.url, is_applied=is_applied)
+    world = worlds(pool=pool)
+    run = owing(world)
+    world.notifications.pulse()
+    assert pool.left == 0
+    assert targets(world, run, "b") == ["B"]
+    assert world.event_types(run, "B").count("NotificationSent") == 1
+    assert world.owed(run) == 0
 
 
 def test_a_reason_of_the_caller_reaches_the_agent_with_the_event(world: World) -> None:
