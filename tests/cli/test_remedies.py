@@ -38,7 +38,7 @@ GIVEN: Final = {
     "epoch": 1_790_000_000_000_000,
     "agent_id": "a-1",
     "advice": "Free memory.",
-    "asked": ASKED,
+    "asking": ASKED,
     "question_id": "q1",
     "signal": "It's paid",
     "issue": "j0123456789abcdef",

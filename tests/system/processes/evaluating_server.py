@@ -5,31 +5,29 @@ once `evaluating.go` exists. A process that has not ended its evaluation counts 
 """
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from dcf.asl.jsonata import Query
 from dcf.asl.jsonata_evaluation import Valueless
-from dcf.asl.surroundings import Surroundings
+from dcf.asl.surroundings import Chance, Surroundings
 from dcf.cli.app import main
 from dcf.core import evaluating
 from dcf.values.instants import SECOND
 from tests.support.waiting import wait_until
 
 HOOKS = Path(os.environ["DCF_TEST_HOOKS"])
-EVALUATE = Query._evaluate
+EVALUATE = Query._confined
 
 
-def lasting(self: Query, document: Mapping[str, Any], around: Surroundings) -> str | Valueless:
-    if not self.compiled.is_plain:
-        with (HOOKS / "evaluating.entered").open("a") as entered:
-            entered.write(f"{os.getpid()}\n")
-        wait_until((HOOKS / "evaluating.go").exists, 600)
-    return EVALUATE(self, document, around)
+def lasting(self: Query, bindings: dict[str, Any], chance: Chance | None, around: Surroundings) -> str | Valueless:
+    with (HOOKS / "evaluating.entered").open("a") as entered:
+        entered.write(f"{os.getpid()}\n")
+    wait_until((HOOKS / "evaluating.go").exists, 600)
+    return EVALUATE(self, bindings, chance, around)
 
 
 if __name__ == "__main__":
     evaluating.LONGEST_EVALUATION = 3 * SECOND  # type: ignore[misc]
-    Query._evaluate = lasting  # type: ignore[method-assign]
+    Query._confined = lasting  # type: ignore[method-assign]
     main()
