@@ -51,6 +51,9 @@ _PATIENCE_S = 20.0
 """Seconds without any progress after which what is still open counts as standing still."""
 
 _LOOK_S = 0.2
+_SOONER = 4
+"""By how much the first strike of a batch comes sooner than the others."""
+
 _REMINDERS = 4
 """Entries that a run which stands still adds to its history in that time: nobody takes its state, and is reminded."""
 
@@ -232,13 +235,15 @@ class Batch:
 
     def _strike(self) -> None:
         luck = random.Random(f"strikes {self._kind.name} {self._seeds.start}")
-        while not self._over.wait(luck.uniform(*self._kind.pause_s)):
+        pause_s = luck.uniform(*self._kind.pause_s) / _SOONER  # a short batch must not be over before
+        while not self._over.wait(pause_s):
             began = time.monotonic()
             try:
                 self._struck.append((began, self._kind.strike(luck, self._crew)))
             except Exception:  # noqa: BLE001 - what the batch then shows is no fault of dcf
                 self._missed.append(traceback.format_exc())
                 return
+            pause_s = luck.uniform(*self._kind.pause_s)
 
     def _wait_for_ends(self, dcf: Dcf, seconds: float) -> set[str]:
         """Wait until every run is over, but not much longer than this; those that are still open."""
