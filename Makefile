@@ -6,7 +6,7 @@ test: ## the first tier: behaviour, in-process; SUBJECT=gate for one subject in 
 	$(PYTHON) -m pytest -n auto --dist loadfile $(if $(SUBJECT),tests tests/system -k $(SUBJECT))
 
 system: ## the second tier: processes, crashes, browser, other programs, types and security
-	$(PYTHON) -m pytest tests/system -n 4 --dist loadfile
+	$(PYTHON) -m pytest tests/system -n 5 --dist loadfile
 
 fast: ## unit tests only, each with a few drawn examples
 	$(PYTHON) -m pytest -n 2 --hypothesis-profile fast tests/unit
