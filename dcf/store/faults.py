@@ -69,6 +69,7 @@ _LASTING: Final[Mapping[str, tuple[str, str]]] = {
 _ABORTED: Final = "because of: "
 _WITHOUT_CODE: Final[Mapping[str, str]] = {
     "This instance has cluster support disabled": "NOCLUSTER",
+    "WAIT cannot be used with replica instances": "READONLY",
     "Script attempted to access a non local key": "TRYAGAIN",
     "Script attempted to execute a write command while the cluster is down": "CLUSTERDOWN",
     "Script attempted to execute a command while the cluster is down": "CLUSTERDOWN",

@@ -10,7 +10,7 @@ import redis
 
 from dcf.core.answers import Leased
 from dcf.core.lease import Acquire
-from dcf.errors import UnknownOutcome
+from dcf.errors import StoreUnavailable, UnknownOutcome
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.connection import Connections, open_pool
 from dcf.store.documents import Documents, Verdict
@@ -135,6 +135,14 @@ def test_a_primary_that_becomes_a_replica_while_a_caller_waits_leaves_the_write_
 def test_waiting_for_an_event_at_a_primary_that_becomes_a_replica_may_be_repeated(kind: str) -> None:
     found = reply_error(redis.ResponseError(f"{kind} instance state changed"))
     assert isinstance(found, PassingError)
+
+
+def test_a_server_that_became_a_replica_between_a_write_and_its_confirmation_passes(
+    replicated: tuple[World, ControlPlane, Connections],
+) -> None:
+    *_, follower = replicated
+    with pytest.raises(StoreUnavailable, match="is a replica"):
+        follower.send(("WAIT", 1, 1))
 
 
 def test_a_document_outside_runs_is_on_the_replica_as_well(
