@@ -18,6 +18,9 @@ from lab.torn_logs import TornLogs
 _UNSAFE_S: Final = 2.0
 """What docs/decisions/durability.md lets `everysec` lose: the last two seconds of acknowledged writes."""
 
+_POSTPONED_S: Final = 2.0
+"""How much later than its answers Redis may write its log, while the sync before lasts: where the disk is busy."""
+
 
 class Disks(Kind):
     """Power losses with `everysec`: of what Redis logged in the last two seconds, any part is gone."""
@@ -60,7 +63,7 @@ class Disks(Kind):
         left = luck.randint(min(safe, whole), whole)
         os.truncate(log, left)
         self.redis.repair()
-        self.losses.append((now - _UNSAFE_S - 0.1, now + 0.01))
+        self.losses.append((now - _UNSAFE_S - _POSTPONED_S - 0.1, now + 0.01))
         self.sizes.clear()
         self.sizes.append((now - _UNSAFE_S, left))  # what is left was read back, so it is on the disk
         self.redis.start()
