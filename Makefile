@@ -9,7 +9,7 @@ system: ## the second tier: processes, crashes, browser, other programs, types a
 	$(PYTHON) -m pytest tests/system -n 5 --dist loadfile
 
 fast: ## unit tests only, each with a few drawn examples
-	$(PYTHON) -m pytest -n 2 --hypothesis-profile fast tests/unit
+	$(PYTHON) -m pytest -n auto --hypothesis-profile fast tests/unit
 
 changed: ## the tests of the files that differ from HEAD, in both tiers
 	$(PYTHON) -m pytest -n auto --changed
