@@ -40,10 +40,10 @@ class Hands:
         self._ends: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
 
     def serve(self, *, outlives: bool) -> None:
-        """Work until told to stop, and finish what is in hand. Raise what ended a thread before that.
+        """Work until told to stop, and finish the states in progress. Raise what ended a thread before that.
 
-        With `outlives` the other threads go on then, and the next call replaces the one that ended. A thread that waits
-        for an event cannot be stopped: beside a new one it would take an event, and leave it unhandled for seconds.
+        With `outlives` the other threads continue then, and the next call replaces the thread that ended. A thread that
+        waits for an event cannot be stopped: with a second one it would take an event and leave it unhandled for seconds.
         """
         for task in (self._listen, self._send):
             self._start(task)

@@ -33,7 +33,7 @@ _SCOPES: Final = (Scope.READ, Scope.WORK, Scope.PLAN)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What errands work with. `ended` is set when their batch ends, well or not."""
+    """The means that errands work with. `ended` is set when their batch ends, well or not."""
 
     dcf: Dcf
     kind: "Kind"

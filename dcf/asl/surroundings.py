@@ -28,7 +28,7 @@ FEW: Final = 8
 """So many plain expressions of a step are evaluated in the process, whatever they read."""
 
 MAX_HERE: Final = 1024 * 1024
-"""What further plain expressions of a step may read in the process, in bytes; a child evaluates the rest."""
+"""The bytes that further plain expressions of a step may read in the process; a child evaluates the rest."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

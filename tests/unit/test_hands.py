@@ -200,7 +200,7 @@ def test_a_function_that_ends_its_process_ends_the_worker() -> None:
 
 
 def test_a_worker_that_outlives_a_function_goes_on_with_the_wait_that_is_under_way() -> None:
-    """A second wait beside the first would take an event that nothing handles."""
+    """A second wait would take an event, and the worker would not handle it."""
     server, waits = Server(12, state="Each/0/A"), 0
     dying = threading.Event()
 
