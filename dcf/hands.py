@@ -40,10 +40,10 @@ class Hands:
         self._ends: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
 
     def serve(self, *, outlives: bool) -> None:
-        """Work until told to stop, and finish the states in progress. Raise what ended a thread before that.
+        """Work until told to stop, and finish the states in progress. Raise what ended a thread before.
 
         With `outlives` the other threads continue then, and the next call replaces the thread that ended. A thread that
-        waits for an event cannot be stopped: with a second one it would take an event and leave it unhandled for seconds.
+        waits for an event cannot be stopped. With a second one it would take an event, and nothing would handle it.
         """
         for task in (self._listen, self._send):
             self._start(task)

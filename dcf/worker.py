@@ -103,7 +103,7 @@ class Worker:
     def serve(self, stop: threading.Event | None = None, *, outlives: bool = False) -> None:
         """Handle events until told to stop; raise if the server cannot be reached at first, later retry.
 
-        With a `concurrency` above 1 it has that many threads. If a function ends one, all end, unless the worker `outlives` it.
+        It has `concurrency` threads. When a function ends one, all end, unless the worker `outlives` that.
         """
         self._stop = stop or self._stop
         if self._concurrency > 1:
