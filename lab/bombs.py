@@ -63,7 +63,7 @@ _DRAWN: Final[tuple[Draw, ...]] = (_product, _cube, _sum, _doubled, _padded, _ba
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bomb:
-    """What became of an expression's run, how many servers died meanwhile, and by how many bytes the largest grew."""
+    """The end of an expression's run, how many servers died meanwhile, and the growth of the largest in bytes."""
 
     expression: str
     code: str

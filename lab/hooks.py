@@ -145,7 +145,7 @@ class Hooks(Errands[Hook]):
         receiver = self._receivers.by_agent[agent] = Receiver(random.Random(f"hook {seed}"), self._faults)
         with self._deployment.calls() as calls:
             url = f"http://127.0.0.1:{self._receivers.port}/{agent}"
-            # A key is shown once: whoever did not hear the answer asks for a new one.
+            # A key is shown once: an agent that did not hear the answer asks for a new one.
             receiver.secret = calls.surely("register_agent", agent_id=agent, url=url, new_key="at_once")["secret"]
             calls.surely("start_run", workflow_json=_MACHINE, workflow_id=run, agents_map_json={"*": agent})
             client = self._deployment.client()

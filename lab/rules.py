@@ -176,7 +176,7 @@ def one_effective_completion_per_attempt(story: Story) -> Iterator[str]:
 
 
 def an_applied_request_is_never_refused(story: Story) -> Iterator[str]:
-    """Whoever repeats a request that took effect hears so, whatever came between.
+    """A repetition of a request that took effect is answered so, whatever came between.
 
     A refusal may rest on what a power loss takes back; the same request may then take effect later.
     """

@@ -52,7 +52,7 @@ def main(duty: ServerDuty) -> None:
         max_concurrency=1000,
         **duty.settings,
     )
-    while True:  # one that starts while Redis is away ends, and whoever watches over servers starts it again
+    while True:  # a server that starts while Redis is away ends, and its supervisor starts it again
         with suppress(StoreUnavailable):
             serving.serve("http", settings, None, _say_nothing, web=duty.page, with_metrics=duty.page)
         time.sleep(_AGAIN_S)

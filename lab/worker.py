@@ -146,7 +146,7 @@ class Worker:
                 self.come_back(luck)
 
     def claim(self, luck: random.Random) -> None:
-        """Claim from a run; from one that has ended only now and then."""
+        """Claim from a run. Rarely claim from a run that has ended."""
         run = luck.choice(self.duty.claimed or ("",))
         if run and (run not in self.over or luck.random() < _FROM_ENDED):
             self.take(run, "")

@@ -1,6 +1,6 @@
 """A server whose risky evaluations last: python -m ... ARGUMENTS of `dcf`.
 
-`evaluating.entered` in the folder that DCF_TEST_HOOKS names gets the process id when an evaluation begins; it goes on
+`evaluating.entered` in the folder that DCF_TEST_HOOKS names gets the process id when an evaluation begins; it continues
 once `evaluating.go` exists. A process that has not ended its evaluation counts as dead after three seconds.
 """
 

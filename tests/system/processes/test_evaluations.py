@@ -47,7 +47,7 @@ def test_the_third_process_holds_a_run_that_killed_two_and_goes_on_with_others(s
         os.kill(pid, signal.SIGKILL)
     (third,) = [one for one in servers if one.process.pid not in dying]
     with connect(third.url) as tools:
-        wait_ended(tools, tools.call("start_run", workflow_json=PLAIN)["workflow_id"])  # other runs go on meanwhile
+        wait_ended(tools, tools.call("start_run", workflow_json=PLAIN)["workflow_id"])  # other runs continue meanwhile
         wait_until(lambda: causes(tools, run) == ["killed_process"], LONG)
         wait_ended(tools, tools.call("start_run", workflow_json=PLAIN)["workflow_id"])
         assert set(site.entered("evaluating")) == dying
@@ -78,7 +78,7 @@ def test_servers_that_die_one_after_the_other_leave_the_run_to_the_third_which_h
 
 
 def wait_ended(tools: ToolClient, run: str) -> None:
-    """Wait until the run is over; it must have succeeded."""
+    """Wait until the run has ended; it must have succeeded."""
     wait_until(lambda: _status(tools, run) != "running", LONG)
     assert _status(tools, run) == "succeeded"
 

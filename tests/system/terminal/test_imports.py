@@ -120,22 +120,22 @@ def test_a_server_makes_few_models_of_the_sdk_before_it_is_called() -> None:
 
 
 def test_looking_imports_no_sdk_and_no_library_that_only_some_workflows_need() -> None:
-    found = imported_once("ls").modules
-    assert "dcf.store.catalog" in found
-    assert "dcf.application" not in found
-    assert of_these(found, *SDK, *LIBRARIES) == set()
+    modules = imported_once("ls").modules
+    assert "dcf.store.catalog" in modules
+    assert "dcf.application" not in modules
+    assert of_these(modules, *SDK, *LIBRARIES) == set()
     rooms = ("tools", "drawing", "simulation", "adapters", "workforce", "skills", "files", "validation")
-    assert {name for name in found if name.startswith(tuple(f"dcf.{room}" for room in rooms))} == set()
+    assert {name for name in modules if name.startswith(tuple(f"dcf.{room}" for room in rooms))} == set()
 
 
 def test_a_direct_run_imports_neither_the_sdk_nor_an_http_client(
     tmp_path: Path, short_directory: Path, hello: Path
 ) -> None:
-    found = imported(
+    modules = imported(
         tmp_path, "run", str(hello), "--direct", DCF_DATA_DIR=str(short_directory / "run-directly")
     ).modules
-    assert "dcf.tools.direct" in found
-    assert of_these(found, *SDK, *LIBRARIES, "httpx2", "http") == set()
+    assert "dcf.tools.direct" in modules
+    assert of_these(modules, *SDK, *LIBRARIES, "httpx2", "http") == set()
 
 
 def test_a_worker_imports_its_client_without_the_sdk_and_nothing_of_the_control_plane(hello: Path) -> None:
