@@ -276,7 +276,7 @@ class ApplicationRoots:
         """The inboxes of agents."""
         from dcf.store.inbox import Inbox
 
-        return Inbox(self._connections)
+        return Inbox(self._connections, wait_replicas=self.settings.wait_replicas)
 
     @part
     def work(self) -> "WorkFinding":

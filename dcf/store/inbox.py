@@ -9,7 +9,8 @@ How a process waits is in `inbox_waits`; every event that is put in is news ther
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from dcf.store import keys
+from dcf.store import companion_keys, keys
+from dcf.store.attempts import Attempts
 from dcf.store.connection import Command, Connections
 from dcf.store.inbox_scripts import ON_A_CLUSTER, ON_ONE_SERVER, REMOVE, TAKE
 from dcf.values.json_text import Json, dump, load
@@ -28,6 +29,8 @@ _INBOX_LIFE_S = 7 * 24 * 3600
 _LOOKED_AT_S = 900
 """Seconds that an inbox without events is kept after it was looked into."""
 _SENT_LIFE_S = 24 * 3600
+_DEADLINE_S: Final = 2.0
+"""Seconds for which a put waits for replicas. Short, since the outbox offers the event again."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -77,8 +80,9 @@ class Taken:
 class Inbox:
     """The inboxes of all agents, without waiting. Deliveries put events in; `inbox_waits` takes them out."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, *, wait_replicas: int = 0) -> None:
         self._connections = connections
+        self._attempts = Attempts(connections=connections, deadline_s=_DEADLINE_S, wait_replicas=wait_replicas)
         self._telling = ON_ONE_SERVER if connections.shards == 1 else ON_A_CLUSTER
 
     def put(self, agent_id: str, event_id: str, event: Json, *, run: str = "", sender: str = "") -> Posted:
@@ -88,8 +92,14 @@ class Inbox:
         return posted
 
     def put_all(self, letters: Sequence[Letter]) -> list[Posted]:
-        """Put several events into their inboxes, in one packet. Each is put in by itself."""
-        found = self._connections.send(*map(self._put, letters)) if letters else []
+        """Put several events into their inboxes, in one packet. Each is put in by itself.
+
+        Replicas confirm them before this returns. Otherwise a failover could undo them after their outbox was settled.
+        """
+        if not letters:
+            return []
+        barrier = companion_keys.barrier(keys.inbox_parts(letters[0].agent_id)[0])
+        found = self._attempts.surely([self._put(letter) for letter in letters], barrier)
         return [Posted(outcome=outcome.decode(), message_id=message_id.decode()) for outcome, message_id in found]
 
     def take(self, agent_id: str, acknowledged: str | None = None) -> Taken:

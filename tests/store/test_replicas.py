@@ -16,11 +16,13 @@ from dcf.store.connection import Connections, open_pool
 from dcf.store.documents import Documents, Verdict
 from dcf.store.edits import EditedDocument, EditOutcome, Edits, Found
 from dcf.store.faults import PassingError, reply_error
+from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
 from dcf.store.runs import RunStore
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain
+from tests.support.owed import owing
 from tests.support.servers import redis_server
 from tests.support.tables import rows
 from tests.support.waiting import wait_until
@@ -179,3 +181,25 @@ def test_a_full_redis_confirms_nothing(replicated: tuple[World, ControlPlane, Co
     world.ask("CONFIG", "SET", "maxmemory", "1")
     with pytest.raises(UnknownOutcome):
         Edits(world.connections, wait_replicas=1, deadline_s=0.2).transact("doc:one", "r1", an_edit)
+
+
+def test_an_event_that_no_replica_confirms_is_owed_until_one_does(
+    replicated: tuple[World, ControlPlane, Connections], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a failover takes the event from the inbox, and nothing owes it any more."""
+    world, _, follower = replicated
+    monkeypatch.setattr("dcf.store.attempts._WAIT_MS", 50)
+    monkeypatch.setattr("dcf.store.inbox._DEADLINE_S", 0.2)
+    monkeypatch.setattr("dcf.runs.notifications.STALLED_S", 0)
+    waiting = World(connections=world.connections, wait_replicas=1)
+    run = owing(world)
+    follower.send(("REPLICAOF", "NO", "ONE"))
+
+    with pytest.raises(UnknownOutcome):
+        waiting.notifications.deliver_all(run)
+    assert len(world.outbox.left(run)) == 1
+
+    follower.send(("REPLICAOF", "127.0.0.1", world.ask("CONFIG", "GET", "port")[1]))
+    wait_until(lambda: is_linked(follower))
+    waiting.notifications.deliver_all(run)
+    assert len(Inbox(follower).waiting("b", 5)) == 1

@@ -159,7 +159,7 @@ class World:
         self.diagnosis = Diagnosis(self.plane, RunSignsReader(self.connections), 1.0)
         self.limits = WorkLimiting(WorkLimits(self.connections))
         self.books = UsageBooks(self.connections)
-        self.inbox = Inbox(self.connections)
+        self.inbox = Inbox(self.connections, wait_replicas=self.wait_replicas)
         handed, areas = HandedOut(self.connections), AreaBook(self.connections)
         runs = RunList(Catalog(self.connections))
         self.work = WorkFinding(self.plane, WorkList(self.connections), handed, self.books, areas, runs)
