@@ -36,8 +36,10 @@ MAX_STEPS: Final = 5_000_000
 MAX_STEPS_MATCHING: Final = 100_000
 """The limit for expressions with a regular expression: a step of matching takes about a hundred times as long."""
 
-_LONG: Final = 16
-_LONG_NUMBER: Final = re.compile(rf"\d{{{_LONG}}}")
+_LONG_NUMBER: Final = re.compile(r"\d{16}")
+_SHORT: Final = 15
+"""A text of so many characters holds no long number."""
+
 _EXACT: Final = 2**53
 
 
@@ -128,7 +130,7 @@ class Query:
 
 def _read(text: str) -> Json:
     """Parse the library's JSON text; all its numbers are floats, also those written like long integers."""
-    if len(text) < _LONG or _LONG_NUMBER.search(text) is None:
+    if len(text) <= _SHORT or _LONG_NUMBER.search(text) is None:
         return load(text)
     return json.loads(text, parse_int=lambda digits: int(digits) if abs(int(digits)) <= _EXACT else float(digits))
 
