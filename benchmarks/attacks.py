@@ -21,7 +21,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from dcf.application import open_application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.settings import Settings
 
 OPEN_FILES = 256

@@ -9,9 +9,9 @@ from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.measuring import Probe
 from dcf.application import Application
-from dcf.store import keys
-from dcf.store.connection import Command, Connections, open_pool
-from dcf.store.keys import RunKeys
+from dcf.store.connection.connections import Command, Connections, open_pool
+from dcf.store.keys import table as keys
+from dcf.store.keys.table import RunKeys
 
 _LIVE: Final = 10_000
 _LOOKS: Final = 50

@@ -19,7 +19,7 @@ from typing import Any, Final
 import dcf
 from benchmarks.waiting import Served, serving
 from dcf.application import open_application
-from dcf.asl.jsonata import Query, compile_expression
+from dcf.asl.jsonata.expressions import Query, compile_expression
 from dcf.asl.surroundings import Surroundings
 from dcf.settings import Settings
 

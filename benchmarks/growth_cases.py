@@ -8,13 +8,13 @@ from typing import Final
 from benchmarks import workloads
 from benchmarks.growth_site import BUSY, CREW, CROWD, EXPIRING, RARE, SLEEPING, Site, letter_to
 from dcf.cli import top
-from dcf.core.catalog import Cursor, RunQuery
-from dcf.core.lease import Acquire, Release
-from dcf.core.model import RunStatus
-from dcf.core.retention import Deleted
+from dcf.core.documents.model import RunStatus
+from dcf.core.leasing.lease import Acquire, Release
+from dcf.core.lifecycle.retention import Deleted
+from dcf.core.listing.runs import Cursor, RunQuery
 from dcf.core.work_list import WorkQuery, WorkStatus
 from dcf.runs.work_finding import FoundWork
-from dcf.store.audit_trail import AuditFilter
+from dcf.store.access.audit_trail import AuditFilter
 from dcf.store.expiring import EXPIRING as LIST_OF_EXPIRING
 from dcf.store.expiring import Expiring
 from dcf.store.gauges import GaugeReader

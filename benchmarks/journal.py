@@ -15,9 +15,9 @@ from dcf.application import Application, open_application
 from dcf.core.journal import EntryKind, JournalEntry, entry_id_of
 from dcf.core.journal_query import JournalQuery
 from dcf.settings import Settings
-from dcf.store.connection import Connections, open_pool
+from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.journal_entries import entry_commands
-from dcf.store.keys import keys_of
+from dcf.store.keys.table import keys_of
 from dcf.values.instants import SECOND
 
 _FEW: Final = 1_000

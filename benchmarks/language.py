@@ -16,8 +16,8 @@ from benchmarks.figures import Row, Timed
 from benchmarks.measuring import Probe
 from benchmarks.runs import Held, cost_of, run_of, way
 from dcf.application import Application, open_application
-from dcf.core.answers import Leased
-from dcf.core.model import RunStatus
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.model import RunStatus
 from dcf.settings import Settings
 from dcf.values.refusal import Refusal
 

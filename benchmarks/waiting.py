@@ -24,8 +24,8 @@ from benchmarks.figures import Row
 from benchmarks.measuring import Probe
 from dcf.application import Application, open_application
 from dcf.settings import Settings
-from dcf.store import keys
-from dcf.store.connection import Command, Connections, open_pool
+from dcf.store.connection.connections import Command, Connections, open_pool
+from dcf.store.keys import table as keys
 from dcf.tools.http_server import files_for
 
 _TICK: Final = os.sysconf("SC_CLK_TCK")

@@ -11,38 +11,38 @@ from typing import TYPE_CHECKING
 from dcf.application_roots import ApplicationRoots
 from dcf.parts import part
 from dcf.settings import Settings
-from dcf.store.opening import opened
+from dcf.store.connection.opening import opened
 
 if TYPE_CHECKING:
     from dcf.files.tree import FileTree
     from dcf.runs.callbacks import Callbacks
-    from dcf.runs.catalog import RunList
+    from dcf.runs.clock.sweep import Sweep
     from dcf.runs.corrections import Corrections
     from dcf.runs.diagnosis import Diagnosis
     from dcf.runs.editing import JsonDocuments
     from dcf.runs.growing import Growing
     from dcf.runs.health import Health
-    from dcf.runs.histories import Histories
     from dcf.runs.lifecycle import Lifecycle
     from dcf.runs.outside import Outside
     from dcf.runs.people import People
     from dcf.runs.retrying import RunRetrying
     from dcf.runs.searching import Searching
     from dcf.runs.signals import SignalSending
-    from dcf.runs.sweep import Sweep
     from dcf.runs.talk import Talking
     from dcf.runs.task_log import TaskLog
+    from dcf.runs.views.histories import Histories
+    from dcf.runs.views.lists import RunList
     from dcf.runs.work_limits import WorkLimiting
-    from dcf.store.agents import AgentRecords
-    from dcf.store.audit_trail import AuditTrail
+    from dcf.store.access.audit_trail import AuditTrail
+    from dcf.store.access.lease_secret import LeaseSecret
+    from dcf.store.access.quotas import QuotaUsage
+    from dcf.store.access.refusal_notes import RefusalNotes
+    from dcf.store.access.sessions import WebSessions
+    from dcf.store.connection.waiting_clients import WaitingClients
+    from dcf.store.events.inbox_waits import InboxReader
+    from dcf.store.events.tails import AnyTails, Heard, Lost
     from dcf.store.gauges import GaugeReader
-    from dcf.store.inbox_waits import InboxReader
-    from dcf.store.lease_secret import LeaseSecret
-    from dcf.store.quotas import QuotaUsage
-    from dcf.store.refusal_notes import RefusalNotes
-    from dcf.store.tails import AnyTails, Heard, Lost
-    from dcf.store.waiting_clients import WaitingClients
-    from dcf.store.web_sessions import WebSessions
+    from dcf.store.lists.agents import AgentRecords
     from dcf.workforce.contexts import Contexts
     from dcf.workforce.crew.closing import Closing
     from dcf.workforce.registration import Registration
@@ -84,8 +84,8 @@ class Application(ApplicationRoots):
     @part
     def run_list(self) -> "RunList":
         """Lists runs."""
-        from dcf.runs.catalog import RunList
-        from dcf.store.catalog import Catalog
+        from dcf.runs.views.lists import RunList
+        from dcf.store.lists.pages import Catalog
 
         return RunList(Catalog(self._connections))
 
@@ -123,10 +123,10 @@ class Application(ApplicationRoots):
     @part
     def sweep(self) -> "Sweep":
         """Repairs the indexes across runs."""
-        from dcf.runs.lost_timers import set_timer
-        from dcf.runs.sweep import Sweep
+        from dcf.runs.clock.lost_timers import set_timer
+        from dcf.runs.clock.sweep import Sweep
         from dcf.store.expiring import Expiring
-        from dcf.store.listings import Listings
+        from dcf.store.lists.checks import Listings
 
         listings = Listings(self._connections, prefixes=self.settings.json_prefixes)
         return Sweep(listings, Expiring(self._connections), self.artifacts, partial(set_timer, self.control_plane))
@@ -148,7 +148,7 @@ class Application(ApplicationRoots):
     @part
     def usage(self) -> "QuotaUsage":
         """What API keys hold."""
-        from dcf.store.quotas import QuotaUsage
+        from dcf.store.access.quotas import QuotaUsage
 
         return QuotaUsage(self._connections)
 
@@ -162,14 +162,14 @@ class Application(ApplicationRoots):
     @part
     def audit(self) -> "AuditTrail":
         """The record of changes outside runs."""
-        from dcf.store.audit_trail import AuditTrail
+        from dcf.store.access.audit_trail import AuditTrail
 
         return AuditTrail(self._connections)
 
     @part
     def refusals(self) -> "RefusalNotes":
         """The record of refused calls."""
-        from dcf.store.refusal_notes import RefusalNotes
+        from dcf.store.access.refusal_notes import RefusalNotes
 
         return RefusalNotes(self.audit, self.keys)
 
@@ -181,14 +181,14 @@ class Application(ApplicationRoots):
     @part
     def waiting(self) -> "WaitingClients":
         """The connections that wait for news."""
-        from dcf.store.waiting_clients import WaitingClients
+        from dcf.store.connection.waiting_clients import WaitingClients
 
         return WaitingClients(self._connections, self._url)
 
     @part
     def reader(self) -> "InboxReader":
         """Reads and awaits the events of an inbox."""
-        from dcf.store.inbox_waits import InboxReader
+        from dcf.store.events.inbox_waits import InboxReader
 
         return InboxReader(self.inbox, self.waiting.news)
 

@@ -9,36 +9,36 @@ from dcf.adapters.platforms import Platforms
 from dcf.core.vitals import Expected, Trouble
 from dcf.platform_kinds import PlatformParts, default_kind
 from dcf.ports import Deliverer, Platform
-from dcf.runs.activity import Activity
 from dcf.runs.artifacts import Artifacts
-from dcf.runs.breaker import Breaker, GuardedDeliverer
-from dcf.runs.clock import RunClock
+from dcf.runs.clock.clock import RunClock
+from dcf.runs.clock.upkeep import open_upkeep
 from dcf.runs.composition import PartsOfRuns
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis, KindsOf
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.export import Exports
 from dcf.runs.exported_records import ExportedRecords
 from dcf.runs.health import Health
-from dcf.runs.histories import Histories
 from dcf.runs.journal import Journal
-from dcf.runs.lanes import Lanes
-from dcf.runs.notifications import Notifications
+from dcf.runs.notifying.activity import Activity
+from dcf.runs.notifying.breaker import Breaker, GuardedDeliverer
+from dcf.runs.notifying.deliveries import DeliveryThreads
+from dcf.runs.notifying.notifications import Notifications
+from dcf.runs.notifying.queues import Lanes
 from dcf.runs.offers import Offers
 from dcf.runs.traces import RunTraces, open_traces
-from dcf.runs.upkeep import open_upkeep
 from dcf.runs.usage import Usages
+from dcf.runs.views.histories import Histories
 from dcf.settings import Settings
-from dcf.store.access_keys import AccessKeys
-from dcf.store.agents import AgentRecords
-from dcf.store.connection import Connections
+from dcf.store.access.keys import AccessKeys
+from dcf.store.access.sessions import WebSessions
+from dcf.store.connection.connections import Connections
+from dcf.store.connection.server_time import ServerTime
 from dcf.store.edits import Edits
-from dcf.store.inbox import Inbox
+from dcf.store.events.inbox import Inbox
+from dcf.store.lists.agents import AgentRecords
 from dcf.store.run_signs import RunSignsReader
-from dcf.store.server_time import ServerTime
 from dcf.store.vitals import VitalSigns
-from dcf.store.web_sessions import WebSessions
 from dcf.store.webhooks import Webhooks
 
 

@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING
 
 from dcf.parts import part
 from dcf.settings import Settings
-from dcf.store.connection import Connections
-from dcf.store.inspection import inspect_server
+from dcf.store.connection.connections import Connections
+from dcf.store.connection.inspection import inspect_server
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dcf.adapters.platforms import Platforms
-    from dcf.core.decision import Notice, Snapshot
-    from dcf.core.definition import Definition
+    from dcf.core.definitions.model import Definition
+    from dcf.core.documents.decision import Notice, Snapshot
     from dcf.core.vitals import Trouble
     from dcf.platform_kinds import PlatformParts
-    from dcf.runs.activity import Activity
     from dcf.runs.artifacts import Artifacts
-    from dcf.runs.breaker import Breaker
     from dcf.runs.catalogue import DefinitionCatalogue
-    from dcf.runs.clock import RunClock
+    from dcf.runs.clock.clock import RunClock
     from dcf.runs.composition import PartsOfRuns
     from dcf.runs.control_plane import ControlPlane
-    from dcf.runs.deliveries import DeliveryThreads
     from dcf.runs.export import Exports
     from dcf.runs.gates import Gates
     from dcf.runs.journal import Journal
     from dcf.runs.knowledge import Knowledge
-    from dcf.runs.notifications import Notifications
+    from dcf.runs.notifying.activity import Activity
+    from dcf.runs.notifying.breaker import Breaker
+    from dcf.runs.notifying.deliveries import DeliveryThreads
+    from dcf.runs.notifying.notifications import Notifications
     from dcf.runs.projects import Projects
     from dcf.runs.retention import Retention
     from dcf.runs.schedules import Schedules
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from dcf.runs.teams import PartsOfTeams
     from dcf.runs.traces import RunTraces
     from dcf.runs.usage import Usages
-    from dcf.runs.views import RunViews
+    from dcf.runs.views.reading import RunViews
     from dcf.runs.work_finding import WorkFinding
     from dcf.runs.write_watch import WriteWatch
     from dcf.skills.library import Library
-    from dcf.store.access_keys import AccessKeys
-    from dcf.store.history import History
-    from dcf.store.inbox import Inbox
+    from dcf.store.access.keys import AccessKeys
+    from dcf.store.events.history import History
+    from dcf.store.events.inbox import Inbox
     from dcf.workforce.assignment import Desk
     from dcf.workforce.composition import Workforce
     from dcf.workforce.crew.workers import Workers
@@ -274,7 +274,7 @@ class ApplicationRoots:
     @part
     def inbox(self) -> "Inbox":
         """The inboxes of agents."""
-        from dcf.store.inbox import Inbox
+        from dcf.store.events.inbox import Inbox
 
         return Inbox(self._connections, wait_replicas=self.settings.wait_replicas)
 
@@ -293,7 +293,7 @@ class ApplicationRoots:
     @part
     def activity(self) -> "Activity":
         """Notes who calls."""
-        from dcf.runs.activity import Activity
-        from dcf.store.activity import ActivityRecords
+        from dcf.runs.notifying.activity import Activity
+        from dcf.store.events.activity import ActivityRecords
 
         return Activity(ActivityRecords(self._connections), self._guarded[1])

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, Field
 
-from dcf.core.quotas import DEFAULTS
+from dcf.core.access.quotas import DEFAULTS
 
 
 class ArtifactSettings(BaseModel):

@@ -11,7 +11,7 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import Final, TypeAlias
 
-from dcf.core.decision import Changes
+from dcf.core.documents.decision import Changes
 from dcf.values.instants import SECOND
 
 SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0)

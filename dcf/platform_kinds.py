@@ -16,9 +16,9 @@ from dcf.errors import InvalidArgument
 from dcf.ports import MAILBOX, Platform
 from dcf.runs.offers import Offers
 from dcf.settings import Settings
-from dcf.store.agents import AgentRecords
-from dcf.store.connection import Connections
-from dcf.store.deliveries import SharedDeliveries
+from dcf.store.connection.connections import Connections
+from dcf.store.events.deliveries import SharedDeliveries
+from dcf.store.lists.agents import AgentRecords
 from dcf.store.webhooks import Webhooks
 from dcf.values.json_text import Json
 from dcf.values.records import record

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, SecretStr, ValidationError, field_valida
 from pydantic_core import ErrorDetails
 
 from dcf.artifact_settings import ArtifactSettings
-from dcf.core.quotas import DEFAULTS, Quotas
+from dcf.core.access.quotas import DEFAULTS, Quotas
 from dcf.errors import InvalidArgument
 from dcf.expression_settings import ExpressionSettings
 from dcf.platform_settings import PlatformSettings

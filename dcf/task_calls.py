@@ -25,7 +25,7 @@ from dcf.values.records import record
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from dcf.core.usage import UsageReport
+    from dcf.core.documents.usage import UsageReport
     from dcf.task_loop import TaskLoop
 
 log = logging.getLogger(__name__)

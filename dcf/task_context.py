@@ -18,7 +18,7 @@ from dcf.values.records import record
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from dcf.core.usage import UsageReport
+    from dcf.core.documents.usage import UsageReport
 
 
 class TaskCancelled(DcfError):
@@ -134,7 +134,7 @@ class TaskContext:
 
         `cost` is money of the `currency` (`EUR`). Raise InvalidArgument for what is no usage.
         """
-        from dcf.core.usage import read_report  # noqa: PLC0415 - few functions say what they used
+        from dcf.core.documents.usage import read_report  # noqa: PLC0415 - few functions say what they used
 
         money = cost if cost is None or isinstance(cost, str) else f"{cost:.9f}"
         told: dict[str, Json] = {"tokens_in": tokens_in, "tokens_out": tokens_out, "cost": money, "currency": currency}

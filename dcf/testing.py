@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from dcf.asl.machine import every_state
-from dcf.asl.parsing import parse_machine
 from dcf.asl.states import Task
-from dcf.core.context import context_of
+from dcf.asl.syntax.parsing import parse_machine
+from dcf.core.definitions.context import context_of
 from dcf.errors import InvalidArgument
 from dcf.simulation.due import SimulatedSignal
 from dcf.simulation.given import Answer, AskedTask, refuse_misfit

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dcf.core.answers import Created
-from dcf.core.creation import Create
-from dcf.core.decision import Snapshot
+from dcf.core.completing.resolving import Resolve
+from dcf.core.documents.answers import Created
+from dcf.core.documents.decision import Snapshot
+from dcf.core.documents.model import RunStatus, Status
 from dcf.core.growing import Added, AddUnits
 from dcf.core.grown import grown_definition
 from dcf.core.journal import entry_id_of
-from dcf.core.model import RunStatus, Status
+from dcf.core.lifecycle.creation import Create
 from dcf.core.opening import OpenRequest
-from dcf.core.resolving import Resolve
 from dcf.core.run_closing import Close, Seal
 from dcf.core.unit_progress import WELL
 from dcf.core.unit_syntax import read_units

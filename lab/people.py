@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dcf.core.documents.operations import RunAnswer
 from dcf.core.human_list import HumanTaskQuery, HumanTaskRow
 from dcf.core.human_tasks import Answerer, HumanAnswer
-from dcf.core.operations import RunAnswer
 from dcf.core.questions import QuestionAnswer
 from dcf.core.talk import Question
 from dcf.errors import DcfError
 from dcf.runs.people import People
 from dcf.runs.talk import Talking
-from dcf.store.history import History
+from dcf.store.events.history import History
 from dcf.store.human_tasks import HumanTasks
 from lab.expectation import PEOPLE, answer_of
 from lab.process import Dcf, Place, opened

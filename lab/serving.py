@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from dcf.cli import serving
 from dcf.errors import StoreUnavailable
 from dcf.settings import Settings
-from dcf.store import opening
+from dcf.store.connection import opening
 from lab.lost_answers import losing
 from lab.process import Place
 from lab.server_time import SharedTime, quicken, timed

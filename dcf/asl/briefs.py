@@ -9,8 +9,8 @@ from typing import Final
 
 from dcf.asl.flow import render
 from dcf.asl.gates import Gate
-from dcf.asl.jsonata import Query
-from dcf.asl.schema_check import Misfit, misfits
+from dcf.asl.json_schema.check import Misfit, misfits
+from dcf.asl.jsonata.expressions import Query
 from dcf.asl.surroundings import Surroundings
 from dcf.errors import StateError
 from dcf.values.json_text import Json, dump

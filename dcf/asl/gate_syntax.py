@@ -6,11 +6,11 @@ One function reads all of these, so that the same text means the same everywhere
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from dcf.asl.fields import DefinitionFields, kind
 from dcf.asl.gates import KINDS, THENS, Gate
 from dcf.asl.human import read_askees
+from dcf.asl.json_schema.syntax import flaws_of as flaws_of_schema
 from dcf.asl.resources import Resource
-from dcf.asl.schema_syntax import flaws_of as flaws_of_schema
+from dcf.asl.syntax.fields import DefinitionFields, kind
 from dcf.errors import InvalidArgument
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.json_text import Json

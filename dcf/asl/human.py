@@ -8,8 +8,8 @@ What of it is written out in the workflow is checked before anything runs.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from dcf.asl.schema_syntax import flaws_of as flaws_of_schema
-from dcf.asl.templates import Literal, ObjectTemplate, Template
+from dcf.asl.expressions.templates import Literal, ObjectTemplate, Template
+from dcf.asl.json_schema.syntax import flaws_of as flaws_of_schema
 from dcf.errors import InvalidArgument, StateError
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.json_text import Json

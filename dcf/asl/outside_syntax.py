@@ -4,10 +4,10 @@ What follows from data is checked when the state is entered (`signals`, `child_i
 """
 
 from dcf.asl.child_input import FIELDS
-from dcf.asl.fields import DefinitionFields
+from dcf.asl.expressions.templates import Literal, ObjectTemplate, Template
 from dcf.asl.signals import NAME_RULE, is_signal_name, literal_name
 from dcf.asl.states import Task
-from dcf.asl.templates import Literal, ObjectTemplate, Template
+from dcf.asl.syntax.fields import DefinitionFields
 
 
 def check_outside(fields: DefinitionFields, task: Task) -> None:

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from dcf.asl.expressions.templates import Literal, ObjectTemplate, Template
 from dcf.asl.retrying import RUNTIME
 from dcf.asl.steps import OpenTask, Step, TakenSignal
 from dcf.asl.surroundings import Clock
-from dcf.asl.templates import Literal, ObjectTemplate, Template
 from dcf.errors import StateError
 from dcf.values.json_text import Json
 

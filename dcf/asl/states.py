@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from dcf.asl.briefs import TaskBrief
-from dcf.asl.choice import Rule
+from dcf.asl.expressions.choice import Rule
+from dcf.asl.expressions.paths import Path
+from dcf.asl.expressions.templates import Template
 from dcf.asl.flow import Flow
-from dcf.asl.paths import Path
 from dcf.asl.resources import Resource, read_resource
-from dcf.asl.templates import Template
 from dcf.values.json_text import Json
 from dcf.values.records import record
 

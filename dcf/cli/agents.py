@@ -69,7 +69,7 @@ def add(
     if url is None and max_in_progress is None:
         raise InvalidArgument("Neither --url nor --max-in-progress is given.", "Give the webhook's https URL.")
     with opening.application() as found, recorded(found, "agents add", {"agent_id": agent}) as recording:
-        from dcf.core.access import LOCAL
+        from dcf.core.access.model import LOCAL
         from dcf.core.work_limits import WorkLimit
 
         limit = None if max_in_progress is None else WorkLimit(kind="agent", name=agent, most=max_in_progress)

@@ -57,7 +57,7 @@ def put(
     Example:  dcf artifacts put order-42 report.pdf --type application/pdf --state Report
     """
     from dcf.cli.documents import read_object
-    from dcf.core.access import LOCAL
+    from dcf.core.access.model import LOCAL
     from dcf.core.artifact_names import content_type_of, id_of
     from dcf.core.artifacts import LONGEST_NAME, ArtifactKind, check_metadata
     from dcf.values.identifiers import check_id, check_name

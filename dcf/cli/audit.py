@@ -17,11 +17,11 @@ from dcf.cli.arguments import JsonFlag
 from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_wrapped, say
-from dcf.core.access import KEY_CALLER
+from dcf.core.access.model import KEY_CALLER
 from dcf.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from dcf.store.audit_trail import AuditEntry, AuditFilter, AuditTrail
+    from dcf.store.access.audit_trail import AuditEntry, AuditFilter, AuditTrail
 
 _LONGEST = 300
 _MOST = 10_000
@@ -57,8 +57,8 @@ def audit(
     --export writes one JSON object to a line, the outcome of a change as a line of its own (`of`), and prints the id of
     the last entry; pass that as --after to go on from there.
     """
-    from dcf.core.event_query import CURSOR, check_moment
-    from dcf.store.audit_trail import AuditFilter
+    from dcf.core.listing.events import CURSOR, check_moment
+    from dcf.store.access.audit_trail import AuditFilter
 
     now = time.time_ns() // 1000
     wanted = AuditFilter(

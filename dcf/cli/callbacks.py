@@ -11,8 +11,8 @@ from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.text import clean, json_text
 
 if TYPE_CHECKING:
-    from dcf.core.operations import RunAnswer
-    from dcf.core.usage import UsageReport
+    from dcf.core.documents.operations import RunAnswer
+    from dcf.core.documents.usage import UsageReport
     from dcf.values.refusal import Refusal
 
 _Token = Annotated[
@@ -94,7 +94,7 @@ def _read(given: str) -> str:
 
 def _used(given: str | None) -> "UsageReport | None":
     from dcf.cli.documents import read_given
-    from dcf.core.usage import read_report
+    from dcf.core.documents.usage import read_report
 
     return None if given is None else read_report(read_given(given, "--usage"), "--usage")
 

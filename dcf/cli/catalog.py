@@ -26,7 +26,7 @@ from dcf.values.json_text import Json
 from dcf.values.spans import check_time
 
 if TYPE_CHECKING:
-    from dcf.core.catalog import RunPage, RunQuery
+    from dcf.core.listing.runs import RunPage, RunQuery
 
 _STUCK_FIRST: Final = 20
 """Half of a list as long as this, and half of a shorter one, may be stuck runs, which stand before the newest."""
@@ -79,8 +79,8 @@ def list_runs(
 
     Example:  dcf ls --status failed --workflow order_processing --since 24h
     """
-    from dcf.core.catalog import RunQuery, read_cursor
-    from dcf.core.model import RunStatus
+    from dcf.core.documents.model import RunStatus
+    from dcf.core.listing.runs import RunQuery, read_cursor
 
     if status is not None and status not in _STATUSES:
         raise InvalidArgument(f"There is no status '{status[:20]}'.", f"Statuses are: {', '.join(_STATUSES)}.")

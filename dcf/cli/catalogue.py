@@ -122,7 +122,7 @@ def put(
     Example:  dcf catalogue put rule python-style rule.md --tag python --glob '*.py'
     """
     from dcf.cli.documents import read_object
-    from dcf.core.access import LOCAL
+    from dcf.core.access.model import LOCAL
     from dcf.core.catalogue_definitions import SESSION_LIFE_S, NewDefinition, Owner, summary_of
 
     wish = NewDefinition(

@@ -17,7 +17,7 @@ from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
-    from dcf.core.event_query import EventQuery
+    from dcf.core.listing.events import EventQuery
 
 _MOST: Final = 100_000
 _NEWEST: Final = 100
@@ -50,7 +50,7 @@ def events(
 
     Where --limit leaves something out, the id to go on from is printed: pass it as --cursor.
     """
-    from dcf.core.event_query import EventQuery, check_cursor, check_moment
+    from dcf.core.listing.events import EventQuery, check_cursor, check_moment
 
     if (workflow_id is None) == (file is None):
         raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")

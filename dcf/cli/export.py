@@ -108,7 +108,7 @@ def shown(file: Path) -> dict[str, Json]:
 
 
 def _export_run(workflow_id: str, output: Path, form: "Form") -> None:
-    from dcf.core.access import LOCAL
+    from dcf.core.access.model import LOCAL
 
     with opening.application() as found:
         head = found.exports.head(workflow_id)
@@ -210,7 +210,7 @@ def _drawn(form: Literal["svg", "mermaid"], head: Mapping[str, Json], states: Ma
     """Draw the workflow with the statuses of its states; raise InvalidDefinition for one that cannot be read."""
     from dcf.core.export import ExportedRun
     from dcf.drawing import draw_mermaid, draw_svg
-    from dcf.runs.survey import survey_of_export
+    from dcf.runs.views.survey import survey_of_export
 
     drawn = survey_of_export(ExportedRun(head=head, states=states))
     if form == "mermaid":

@@ -64,7 +64,7 @@ def add(
     Example:  dcf findings add "Prices lack a currency" "/price answers 7, not 7 EUR." --severity high --tag api
     """
     from dcf.cli.documents import read_object
-    from dcf.core.access import LOCAL
+    from dcf.core.access.model import LOCAL
     from dcf.core.knowing import NewFinding
     from dcf.core.knowledge import Severity, check_labels
 
@@ -181,7 +181,7 @@ def update(
 
     Example:  dcf findings update f-0123456789abcdef --status deprecated --reason "fixed in 2.0"
     """
-    from dcf.core.access import LOCAL
+    from dcf.core.access.model import LOCAL
     from dcf.core.knowing import FindingWish
     from dcf.core.knowledge import FindingStatus, Severity, check_labels
 
@@ -219,7 +219,7 @@ def promote(
 
     Example:  dcf findings promote order-42 j0123456789abcdef --severity high
     """
-    from dcf.core.access import LOCAL
+    from dcf.core.access.model import LOCAL
     from dcf.core.knowledge import Severity, check_labels
     from dcf.core.promoting import Promotion, promoted
 

@@ -15,9 +15,9 @@ from dcf.cli.text import clean, json_text
 from dcf.cli.views import say
 
 if TYPE_CHECKING:
+    from dcf.core.documents.operations import RunAnswer
     from dcf.core.gates import Judged
     from dcf.core.judging import Submission
-    from dcf.core.operations import RunAnswer
     from dcf.values.json_text import Json
 
 _LONGEST = 10_000
@@ -112,7 +112,7 @@ def override(
 
     Example:  dcf override order-42 Write --gate review --reason "checked by phone"
     """
-    from dcf.core.access import LOCAL
+    from dcf.core.access.model import LOCAL
     from dcf.core.overriding import Override
 
     wish = Override(state=state, by=answerer(person, None).name, reason=reason, gate=gate, caller=LOCAL)

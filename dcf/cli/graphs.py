@@ -20,7 +20,7 @@ from dcf.values.json_text import Json
 if TYPE_CHECKING:
     from dcf.asl.machine import Machine
     from dcf.drawing import Share
-    from dcf.runs.survey import Survey
+    from dcf.runs.views.survey import Survey
 
 Format = Literal["text", "mermaid", "svg"]
 
@@ -96,7 +96,7 @@ def _drawn(what: str) -> "Survey":
 def _exported(file: Path) -> "Survey":
     """Read an exported run; of one whose workflow cannot be read there is nothing to draw."""
     from dcf.cli.export import read_file
-    from dcf.runs.survey import survey_of_export
+    from dcf.runs.views.survey import survey_of_export
 
     try:
         drawn = survey_of_export(read_file(file))
@@ -107,9 +107,9 @@ def _exported(file: Path) -> "Survey":
 
 
 def _file(path: Path) -> "Survey":
-    from dcf.asl.parsing import parse_machine
-    from dcf.core.forms import asl_of, is_linear
-    from dcf.runs.survey import Survey
+    from dcf.asl.syntax.parsing import parse_machine
+    from dcf.core.definitions.forms import asl_of, is_linear
+    from dcf.runs.views.survey import Survey
 
     text = read_text(path)[1]
     document = parse_document(text, path)
@@ -128,7 +128,7 @@ def _run(what: str) -> "Survey":
     if not _RUN_ID.match(what):
         raise InvalidArgument(f"There is no file {what[:200]}.", _HINT)
     try:
-        from dcf.runs.survey import MOST
+        from dcf.runs.views.survey import MOST
 
         with opening.application() as found, patience("reading the run"):
             drawn = found.runs.survey(what, MOST)

@@ -14,7 +14,7 @@ from dcf.cli.wording import in_commands
 from dcf.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from dcf.core.operations import RunAnswer
+    from dcf.core.documents.operations import RunAnswer
     from dcf.values.json_text import Json
 
 Unit = Annotated[str, typer.Argument(metavar="UNIT", help="Name of the unit.")]
@@ -64,11 +64,11 @@ def open_run(
     Example:  dcf open release --id release-7 --title "Release 7"
     """
     from dcf.cli.documents import read_given
-    from dcf.core.access import LOCAL
-    from dcf.core.creation import Create
+    from dcf.core.access.model import LOCAL
     from dcf.core.grown import grown_definition
+    from dcf.core.lifecycle.creation import Create
+    from dcf.core.lifecycle.starting import check_tags
     from dcf.core.opening import OpenRequest
-    from dcf.core.starting import check_tags
     from dcf.runs.growing import id_for_opening
     from dcf.values.identifiers import check_id, check_name
 
@@ -209,7 +209,7 @@ def close(
     It asks before; --yes skips the question.
     """
     from dcf.cli.documents import read_object
-    from dcf.core.model import RunStatus
+    from dcf.core.documents.model import RunStatus
     from dcf.core.run_closing import LONGEST_SUMMARY, Close, read_metrics, read_points, read_run_output
 
     if status not in _ENDS:

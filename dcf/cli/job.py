@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dcf.asl.machine import every_state
 from dcf.asl.states import Task
-from dcf.core.definition import Definition
+from dcf.core.definitions.model import Definition
 from dcf.errors import InvalidArgument
 from dcf.values.identifiers import check_id
 from dcf.values.json_text import Json

@@ -17,8 +17,8 @@ from dcf.cli.arguments import JsonFlag
 from dcf.cli.authorship import recorded
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say
-from dcf.core.access import MEANINGS, ApiKey, Scope
-from dcf.core.quotas import BOUNDS, Amount, read_quota, with_own
+from dcf.core.access.model import MEANINGS, ApiKey, Scope
+from dcf.core.access.quotas import BOUNDS, Amount, read_quota, with_own
 from dcf.errors import InvalidArgument, StoreUnavailable, UnknownKey
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.instants import to_text

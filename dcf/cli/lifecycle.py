@@ -17,8 +17,8 @@ from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
     from dcf.application import Application
-    from dcf.core.operations import RunAnswer
-    from dcf.runs.telling import Target
+    from dcf.core.documents.operations import RunAnswer
+    from dcf.runs.notifying.delivery_records import Target
     from dcf.values.refusal import Refusal
 
 State = Annotated[str, typer.Argument(metavar="STATE", help="Name of the state, or its path, as in Each/17/Score.")]
@@ -107,7 +107,7 @@ def resolve(
     Example:  dcf resolve order-42 CalculatePricing --output '{"total": "1.00"}' --reason "priced by phone"
     """
     from dcf.cli.documents import read_given
-    from dcf.core.resolving import wish_of
+    from dcf.core.completing.resolving import wish_of
     from dcf.values.json_paths import MISSING
 
     wish = wish_of(
@@ -134,9 +134,9 @@ def release(run: RunArgument, state: State, reason: Reason = None, yes: Yes = Fa
 
     It asks before; --yes skips the question.
     """
-    from dcf.core.inspection import public_state
-    from dcf.core.lease import Release
-    from dcf.core.operations import check_reason
+    from dcf.core.documents.operations import check_reason
+    from dcf.core.leasing.lease import Release
+    from dcf.core.lifecycle.inspection import public_state
 
     ask(f"Take {clean(state)} of run {clean(run)} from whoever holds it?", yes=yes)
     with opening.application() as found, by_the_local_user():
@@ -191,9 +191,9 @@ def finalize(
     A run that is over is finalized by itself after a time (DCF_FINALIZE_AFTER_S). It asks before; --yes skips the
     question. Repeated, it tells the first result.
     """
-    from dcf.core.finalization import Finalize
-    from dcf.core.model import RunStatus
-    from dcf.core.operations import check_reason
+    from dcf.core.documents.model import RunStatus
+    from dcf.core.documents.operations import check_reason
+    from dcf.core.lifecycle.finalization import Finalize
 
     if status is not None and status not in _FINAL:
         raise InvalidArgument(f"'{status[:20]}' is no final status.", f"Use: {', '.join(_FINAL)}.")
@@ -224,7 +224,7 @@ def _started(found: "Application", run: str) -> "list[Target]":
 
 
 def _told_again(found: "Application", run: str, state: str) -> "list[Target]":
-    from dcf.runs.telling import Target
+    from dcf.runs.notifying.delivery_records import Target
 
     view = found.runs.read(run, (state,)).states.get(state)
     if view is None or not view.ready:

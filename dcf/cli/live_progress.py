@@ -15,8 +15,8 @@ from dcf.asl.state_paths import ancestors, name_of
 from dcf.cli import views
 from dcf.cli.notes import counts, duration, elapsed
 from dcf.cli.text import clean
-from dcf.core.blockers import is_blocked
-from dcf.runs.insides import EACH, pick
+from dcf.core.leasing.blockers import is_blocked
+from dcf.runs.views.inner_states import EACH, pick
 from dcf.values.json_text import Json
 
 _AROUND = 3

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dcf.application import Application
-    from dcf.runs.catalog import RunList
+    from dcf.runs.views.lists import RunList
     from dcf.settings import Settings
 
 
@@ -55,10 +55,10 @@ def application() -> "Iterator[Application]":
 def run_list() -> "Iterator[RunList]":
     """Connect likewise, for the list of runs alone: `dcf ls` is started often, and needs a third of the imports."""
     from dcf.cli.patience import patience
-    from dcf.runs.catalog import RunList
-    from dcf.store.catalog import Catalog
-    from dcf.store.inspection import inspect_server
-    from dcf.store.opening import opened
+    from dcf.runs.views.lists import RunList
+    from dcf.store.connection.inspection import inspect_server
+    from dcf.store.connection.opening import opened
+    from dcf.store.lists.pages import Catalog
 
     found = settings()
     with ExitStack() as stack:

@@ -67,9 +67,9 @@ def put(
     Example:  dcf projects put shop --path /srv/shop --description "The web shop"
     """
     from dcf.cli.documents import read_given, read_object
-    from dcf.core.access import LOCAL
+    from dcf.core.access.model import LOCAL
+    from dcf.core.documents.usage import read_budget_change
     from dcf.core.projects import ProjectWish
-    from dcf.core.usage import read_budget_change
     from dcf.core.work_limits import WorkLimit
     from dcf.tools.projects import limits_shown
 

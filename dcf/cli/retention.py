@@ -25,7 +25,7 @@ from dcf.values.spans import read_span
 
 if TYPE_CHECKING:
     from dcf.application import Application
-    from dcf.core.catalog import RunQuery, RunRow
+    from dcf.core.listing.runs import RunQuery, RunRow
     from dcf.values.json_text import Json
 
 _PAGE: Final = 200
@@ -140,8 +140,8 @@ def _candidates(
     found: "Application", span: int, statuses: tuple[str, ...], workflow: str | None, tag: str | None
 ) -> tuple[list[str], Counter[str]]:
     """Return the runs to delete, and how many there are of each status. The server's clock decides how old they are."""
-    from dcf.core.catalog import RunQuery
-    from dcf.core.model import RunStatus
+    from dcf.core.documents.model import RunStatus
+    from dcf.core.listing.runs import RunQuery
 
     before = found.run_list.list_runs(RunQuery(limit=1)).now - span * SECOND
     names, counts = list[str](), Counter[str]()

@@ -19,7 +19,7 @@ from typing import Final
 from dcf.cli.child_processes import ChildProcesses
 from dcf.cli.job import Job
 from dcf.cli.planner import PATIENCE_S, Planner, RunPlace, once_possible
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.errors import DcfError
 from dcf.values.records import record
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dcf.cli.job import Job
     from dcf.cli.live_progress import LiveProgress
-    from dcf.core.definition import Definition
+    from dcf.core.definitions.model import Definition
 
 
 def mount(app: typer.Typer) -> None:

@@ -89,10 +89,10 @@ def create(
     from dcf.cli.documents import read_given
     from dcf.cli.starting import assignment_of, document_of
     from dcf.cli.views import say
-    from dcf.core.access import LOCAL
-    from dcf.core.definition import reference_of
+    from dcf.core.access.model import LOCAL
+    from dcf.core.definitions.model import reference_of
+    from dcf.core.lifecycle.starting import check_tags
     from dcf.core.schedules import CatchUp, Overlap, ScheduleWish
-    from dcf.core.starting import check_tags
     from dcf.values.identifiers import check_id
     from dcf.values.open_tasks import open_tasks_warning
     from dcf.values.refusal import Refusal
@@ -171,7 +171,7 @@ def pause(name: Name, reason: Reason = None, as_json: JsonFlag = False) -> None:
 @schedule.command()
 def resume(name: Name, reason: Reason = None, as_json: JsonFlag = False) -> None:
     """Let a schedule go on that was paused or has stopped; what it missed is caught up as its --catch-up says."""
-    from dcf.core.access import LOCAL
+    from dcf.core.access.model import LOCAL
 
     with opening.application() as found, _recorded(found, "operate_schedule", name, reason, "resume"):
         changed = found.schedules.resume(name, LOCAL, reason=reason)
@@ -182,7 +182,7 @@ def resume(name: Name, reason: Reason = None, as_json: JsonFlag = False) -> None
 def trigger(name: Name, reason: Reason = None, request_id: RequestId = None, as_json: JsonFlag = False) -> None:
     """Start a run of a schedule now, out of turn, whatever runs and even if it is paused. Prints the run's id."""
     from dcf.cli.starting import LAST_DELIVERIES_S
-    from dcf.core.access import LOCAL
+    from dcf.core.access.model import LOCAL
     from dcf.values.refusal import Refusal
 
     with opening.application() as found, _recorded(found, "operate_schedule", name, reason, "trigger"):

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dcf.application import Application
-    from dcf.core.answers import Created
-    from dcf.core.definition import Definition
+    from dcf.core.definitions.model import Definition
+    from dcf.core.documents.answers import Created
     from dcf.values.json_text import Json
 
 LAST_DELIVERIES_S: Final = 60.0
@@ -90,8 +90,8 @@ def start(
     Prints the id of the run, with --json {workflow_id, status, existed, definition {name, version, sha256}}.
     """
     from dcf.asl.gate_syntax import gates_given
-    from dcf.core.creation import Create
-    from dcf.core.starting import Start, check_tags, request_to_start
+    from dcf.core.lifecycle.creation import Create
+    from dcf.core.lifecycle.starting import Start, check_tags, request_to_start
     from dcf.runs.starting import id_for
     from dcf.values.identifiers import check_agents, check_id
 
@@ -146,7 +146,7 @@ def rerun(
 
     Prints the id of the new run, with --json {workflow_id, status, existed, definition {name, version, sha256}}.
     """
-    from dcf.core.repeating import Rerun
+    from dcf.core.lifecycle.repeating import Rerun
     from dcf.runs.starting import id_for
     from dcf.values.identifiers import check_agents, check_id
 
@@ -214,7 +214,7 @@ def _warn(answer: "Created", definition: "Definition") -> None:
 
 def document_of(workflow: str) -> "Definition | None":
     """Return the definition in a file; None if the argument names a kept one."""
-    from dcf.core.definition import read_given as read_workflow_given
+    from dcf.core.definitions.model import read_given as read_workflow_given
 
     file = Path(workflow)
     if _SHA256.match(workflow) or (find_file(file) is None and not _FILE.search(workflow) and workflow != "-"):

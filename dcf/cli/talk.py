@@ -13,7 +13,7 @@ from dcf.cli.text import clean, json_text
 from dcf.cli.views import say
 
 if TYPE_CHECKING:
-    from dcf.core.operations import RunAnswer
+    from dcf.core.documents.operations import RunAnswer
     from dcf.values.json_text import Json
 
 Token = Annotated[str, typer.Argument(metavar="LEASE_TOKEN", help="The token of the lease on the state.")]

@@ -27,7 +27,7 @@ from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
     from dcf.application import Application
-    from dcf.core.catalog import RunPage
+    from dcf.core.listing.runs import RunPage
 
 MOST_RUNS: Final = 20
 """Stuck runs that are shown at most, and as many others that are running."""
@@ -69,8 +69,8 @@ def top(
 
 def look(found: "Application") -> dict[str, Json]:
     """Read what is shown, as JSON: `runs` with why the first are stuck, `agents` with what each holds, and counts."""
-    from dcf.core.catalog import RunQuery
-    from dcf.core.model import RunStatus
+    from dcf.core.documents.model import RunStatus
+    from dcf.core.listing.runs import RunQuery
     from dcf.core.work_list import WorkQuery, WorkStatus
 
     stuck = found.run_list.list_runs(RunQuery(limit=MOST_RUNS, stuck=True))

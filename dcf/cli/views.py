@@ -13,7 +13,7 @@ from dcf.cli.documents import InvalidDocument
 from dcf.cli.notes import attempts, child_of, duration, elapsed, kept_signals, note, seconds, used_up
 from dcf.cli.text import clean, json_text
 from dcf.errors import DcfError, InvalidDefinition, StoreUnavailable
-from dcf.runs.insides import tree
+from dcf.runs.views.inner_states import tree
 from dcf.values.json_text import Json
 
 _MARKS = {
@@ -60,14 +60,14 @@ def status_text(status: object) -> Text:
 
 def listed_status(row: Mapping[str, Json]) -> Text:
     """Show how a run of the list stands."""
-    from dcf.core.blockers import listed_word
+    from dcf.core.leasing.blockers import listed_word
 
     return status_text(listed_word(row))
 
 
 def run_word(about: Mapping[str, Json]) -> str:
     """Return the status of a run, by its meta document or its line in the list, in a word for people."""
-    from dcf.core.blockers import word_of
+    from dcf.core.leasing.blockers import word_of
 
     return word_of(about)
 

@@ -91,7 +91,7 @@ def usage(
     """
     from datetime import UTC, datetime, timedelta
 
-    from dcf.core.usage import added, sums_shown
+    from dcf.core.documents.usage import added, sums_shown
 
     if sum(one is not None for one in (run, agent, project)) != 1:
         raise InvalidArgument("Exactly one of a run, --agent and --project is needed.", "Name one of them.")

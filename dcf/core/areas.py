@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
-from dcf.core.model import StateDoc
+from dcf.core.documents.model import StateDoc
 from dcf.values.json_text import Json
 from dcf.values.records import record
 

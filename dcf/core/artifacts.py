@@ -10,9 +10,9 @@ from enum import StrEnum
 from typing import Final
 
 from dcf.core import artifact_refusals as refusals
-from dcf.core.catalog import agents_in
-from dcf.core.decision import Event
-from dcf.core.model import Meta
+from dcf.core.documents.decision import Event
+from dcf.core.documents.model import Meta
+from dcf.core.listing.runs import agents_in
 from dcf.errors import TooLarge
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, byte_length

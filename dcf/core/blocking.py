@@ -8,13 +8,13 @@ its output in the field `held_end`, and the end comes when the last issue is res
 
 from typing import Final
 
-from dcf.core.blockers import MOST_BLOCKERS, Blocker, write_blockers
-from dcf.core.decision import Changes, Event, Notice, Remaining, Snapshot
-from dcf.core.halting import announce_ready
-from dcf.core.model import Meta, RunStatus
-from dcf.core.notices import NoticeKind
-from dcf.core.stored_values import object_of
-from dcf.core.transition import Transition
+from dcf.core.completing.transition import Transition
+from dcf.core.documents.decision import Changes, Event, Notice, Remaining, Snapshot
+from dcf.core.documents.model import Meta, RunStatus
+from dcf.core.documents.notices import NoticeKind
+from dcf.core.documents.stored_values import object_of
+from dcf.core.leasing.blockers import MOST_BLOCKERS, Blocker, write_blockers
+from dcf.core.leasing.halting import announce_ready
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 

@@ -4,12 +4,12 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from dcf.core.blocking import Unblocked, unblock
-from dcf.core.decision import Changes, Decision, Event, Snapshot
+from dcf.core.documents.decision import Changes, Decision, Event, Snapshot
+from dcf.core.documents.model import Meta, RunStatus
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.refusals import run_over
+from dcf.core.documents.usage import changed_budget
 from dcf.core.journal import UNSEEN, Resolution
-from dcf.core.model import Meta, RunStatus
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.refusals import run_over
-from dcf.core.usage import changed_budget
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 

@@ -9,17 +9,17 @@ from dataclasses import replace
 from typing import Final
 
 from dcf.asl.surroundings import RunContext
-from dcf.core.attention import latest_look
 from dcf.core.charging import decide_charged
-from dcf.core.decision import Changes, Decision, Event, Snapshot
-from dcf.core.definition import Definition
-from dcf.core.lease import is_worth_an_event
-from dcf.core.model import Meta, RunStatus, StateDoc
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.outputs import TO_CALLBACK, output_refusal
-from dcf.core.outside import Conclusion, ended
-from dcf.core.outside_refusals import task_token_outdated, task_token_unknown, task_token_used
-from dcf.core.usage import UsageReport
+from dcf.core.completing.outside import Conclusion, ended
+from dcf.core.completing.outside_refusals import task_token_outdated, task_token_unknown, task_token_used
+from dcf.core.definitions.model import Definition
+from dcf.core.definitions.outputs import TO_CALLBACK, output_refusal
+from dcf.core.documents.decision import Changes, Decision, Event, Snapshot
+from dcf.core.documents.model import Meta, RunStatus, StateDoc
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.usage import UsageReport
+from dcf.core.leasing.attention import latest_look
+from dcf.core.leasing.lease import is_worth_an_event
 from dcf.values.digest import fingerprint
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json

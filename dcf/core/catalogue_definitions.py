@@ -2,7 +2,7 @@
 
 A definition is a workflow, job, persona, rule, contract, template or schema. It is for everybody, for a project, or for
 a session, and then expires. The newest version stands in its entry of a text index; of older ones the entry keeps the
-hashes. `core/catalog.py`, the list of runs, is something else.
+hashes. `core/listing/runs.py`, the list of runs, is something else.
 """
 
 from collections.abc import Mapping

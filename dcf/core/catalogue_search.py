@@ -4,8 +4,8 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from dcf.core.catalogue_definitions import EVERYBODY, CataloguedDefinition, DefinitionKind, Owner, write_definition
-from dcf.core.text_entries import FacetFilter, TextEntry, combined, combined_filter
-from dcf.core.text_tokens import read_words
+from dcf.core.text.entries import FacetFilter, TextEntry, combined, combined_filter
+from dcf.core.text.tokens import read_words
 from dcf.values.json_text import Json, dump
 from dcf.values.secret_shapes import redact
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from dcf.core.blocking import has_room
-from dcf.core.decision import Changes, Decision, More, Snapshot
+from dcf.core.documents.decision import Changes, Decision, More, Snapshot
+from dcf.core.documents.model import Meta, RunStatus
+from dcf.core.documents.usage import Budget, Charge, UsageReport, plus
 from dcf.core.journal import seen_after
 from dcf.core.journaling import open_issue
-from dcf.core.model import Meta, RunStatus
-from dcf.core.usage import Budget, Charge, UsageReport, plus
 from dcf.values.instants import to_text
 from dcf.values.records import record, replace
 

@@ -10,16 +10,16 @@ from typing import Any, Final
 
 from dcf.asl.child_input import ChildInput
 from dcf.asl.limits import bounded
-from dcf.core.creation import Create
-from dcf.core.decision import Changes, Decision, Event, OtherRun, Reads, Snapshot
-from dcf.core.definition import Definition
-from dcf.core.model import RunStatus
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.outside import Conclusion, why_not
-from dcf.core.parents import MOST_DEPTH, Parent, read_parent
-from dcf.core.premises import Premise
-from dcf.core.scopes import fenced, with_scopes
-from dcf.core.starting import check_tags, new_id
+from dcf.core.completing.outside import Conclusion, why_not
+from dcf.core.definitions.model import Definition
+from dcf.core.definitions.scopes import fenced, with_scopes
+from dcf.core.documents.decision import Changes, Decision, Event, OtherRun, Reads, Snapshot
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.parents import MOST_DEPTH, Parent, read_parent
+from dcf.core.documents.premises import Premise
+from dcf.core.lifecycle.creation import Create
+from dcf.core.lifecycle.starting import check_tags, new_id
 from dcf.errors import InvalidArgument, StateError
 from dcf.values.digest import fingerprint
 from dcf.values.identifiers import check_agents

@@ -15,19 +15,20 @@ from dcf.asl import engine
 from dcf.asl.state_paths import ancestors, join, split, split_scope
 from dcf.asl.states import Task
 from dcf.asl.steps import Advance, BranchEnded, Ended, OpenTask, Passed, Step
-from dcf.core import receipts, refusals, talk_refusals, unit_refusals
-from dcf.core.advancing import visits_to_leave
-from dcf.core.attention import latest_look
-from dcf.core.decision import Changes, Decision, Event, Reads, Snapshot
-from dcf.core.definition import Definition
+from dcf.core import talk_refusals, unit_refusals
+from dcf.core.completing.advancing import visits_to_leave
+from dcf.core.completing.transition import clock_of
+from dcf.core.completing.waiting import limited
+from dcf.core.definitions.model import Definition
+from dcf.core.definitions.needs import place_of, to_leave
+from dcf.core.definitions.outputs import TO_CORRECT, output_refusal
+from dcf.core.definitions.scopes import missing, with_scopes
+from dcf.core.documents import receipts, refusals
+from dcf.core.documents.decision import Changes, Decision, Event, Reads, Snapshot
+from dcf.core.documents.model import Meta, Operation, RunStatus, StateDoc, StateInput, Status
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.gate_refusals import gated_result
-from dcf.core.model import Meta, Operation, RunStatus, StateDoc, StateInput, Status
-from dcf.core.needs import place_of, to_leave
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.outputs import TO_CORRECT, output_refusal
-from dcf.core.scopes import missing, with_scopes
-from dcf.core.transition import clock_of
-from dcf.core.waiting import limited
+from dcf.core.leasing.attention import latest_look
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json, byte_length
 from dcf.values.records import record, replace

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 
 from dcf.asl.state_paths import name_of, within
 from dcf.core import remedies
-from dcf.core.blockers import Blocker
+from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.findings import Cause, RunFinding
-from dcf.core.model import RunStatus, StateDoc
+from dcf.core.leasing.blockers import Blocker
+from dcf.core.leasing.stuck import is_stuck
 from dcf.core.question_findings import first_open
 from dcf.core.run_facts import NAMED, NOT_TOLD, Facts, listed, moment, ready_since, text
 from dcf.core.state_findings import about_state
-from dcf.core.stuck import is_stuck
 from dcf.values.instants import from_text, to_text
 from dcf.values.records import replace
 

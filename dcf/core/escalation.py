@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Final
 
-from dcf.core.answers import Owed
-from dcf.core.decision import Changes, Decision, Event
-from dcf.core.model import StateDoc
-from dcf.core.waiting import next_look, told_to
+from dcf.core.completing.waiting import next_look, told_to
+from dcf.core.documents.answers import Owed
+from dcf.core.documents.decision import Changes, Decision, Event
+from dcf.core.documents.model import StateDoc
 
 ESCALATED: Final = "human_task_escalated"
 """Reason of the notices to those who are asked because nobody answered in time."""

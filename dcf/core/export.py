@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
 
-from dcf.core.blockers import word_of
-from dcf.core.codec import read_state
-from dcf.core.event_query import EventQuery
-from dcf.core.inspection import public_state
+from dcf.core.documents.codec import read_state
+from dcf.core.leasing.blockers import word_of
+from dcf.core.lifecycle.inspection import public_state
+from dcf.core.listing.events import EventQuery
 from dcf.errors import InvalidArgument
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json

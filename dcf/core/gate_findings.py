@@ -1,9 +1,9 @@
 """Says of a state whose output is judged which verdicts it waits for, and of whom. Pure."""
 
 from dcf.core import remedies
+from dcf.core.documents.model import StateDoc
 from dcf.core.findings import Cause, RunFinding
 from dcf.core.gates import Gated
-from dcf.core.model import StateDoc
 from dcf.core.run_facts import Facts, moment, text
 
 

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from dcf.core.cursors import unknown_cursor
 from dcf.core.judging import Submission
+from dcf.core.listing.cursors import unknown_cursor
 from dcf.values.records import record
 
 ANY: Final = "any"

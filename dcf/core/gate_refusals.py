@@ -18,9 +18,9 @@ The other refusals are in `refusals`.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dcf.core.answers import StateRefusal
+from dcf.core.documents.answers import StateRefusal
+from dcf.core.documents.model import StateDoc
 from dcf.core.gates import MOST_SUBMISSIONS, Gated, OpenGate
-from dcf.core.model import StateDoc
 from dcf.values.json_text import Json
 from dcf.values.names import escaped
 from dcf.values.records import record

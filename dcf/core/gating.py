@@ -8,14 +8,16 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from dcf.asl.gates import GATE_FAILED, Gate
-from dcf.asl.schema_check import misfits
+from dcf.asl.json_schema.check import misfits
 from dcf.core import gate_refusals as refusals
-from dcf.core.access import KEY_CALLER
-from dcf.core.answers import Updated
-from dcf.core.briefs import brief_of
-from dcf.core.decision import Changes, Decision, Event, More, Snapshot
-from dcf.core.definition import Definition
-from dcf.core.first_terms import signed
+from dcf.core.access.model import KEY_CALLER
+from dcf.core.definitions.briefs import brief_of
+from dcf.core.definitions.model import Definition
+from dcf.core.definitions.scopes import entry_epoch_of
+from dcf.core.documents.answers import Updated
+from dcf.core.documents.decision import Changes, Decision, Event, More, Snapshot
+from dcf.core.documents.model import Status
+from dcf.core.documents.receipts import token_key
 from dcf.core.gates import FAILS, MOST_SUBMISSIONS, NO_GATES, PASSES, GateRecord, GateVerdict, Judged
 from dcf.core.judging import (
     Submission,
@@ -29,16 +31,14 @@ from dcf.core.judging import (
     opened,
     sent_back,
 )
-from dcf.core.model import Status
-from dcf.core.receipts import token_key
-from dcf.core.scopes import entry_epoch_of
+from dcf.core.leasing.first_terms import signed
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
-    from dcf.core.updates import Update
+    from dcf.core.completing.updates import Update
 
 Told: TypeAlias = Decision[Updated | Refusal | More]
 Settle: TypeAlias = Callable[["Update"], Told]

@@ -7,16 +7,16 @@ cannot be granted leave nothing behind.
 from collections.abc import Sequence
 
 from dcf.asl.steps import Entry
-from dcf.core.answers import Leased
-from dcf.core.decision import Decision, Event, More, Snapshot
-from dcf.core.definition import Definition
+from dcf.core.completing.transition import Transition
+from dcf.core.definitions.model import Definition
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.decision import Decision, Event, More, Snapshot
+from dcf.core.documents.model import Lease, RunStatus, StateDoc, StateInput
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.refusals import run_closed
 from dcf.core.grown import following_sha256
 from dcf.core.growth import Growth
-from dcf.core.lease import Acquire, acquire
-from dcf.core.model import Lease, RunStatus, StateDoc, StateInput
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.refusals import run_closed
-from dcf.core.transition import Transition
+from dcf.core.leasing.lease import Acquire, acquire
 from dcf.core.unit_checks import first_wrong, in_order
 from dcf.core.unit_progress import GROUP, open_unit, settled
 from dcf.core.unit_refusals import not_growing, refused_units

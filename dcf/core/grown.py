@@ -8,15 +8,15 @@ the units, so everything that reads a definition reads a grown one alike. What c
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from dcf.asl.brief_syntax import read_brief
-from dcf.asl.fields import DefinitionFields, Findings
 from dcf.asl.flow import Flow
 from dcf.asl.gate_syntax import read_gates
 from dcf.asl.gates import Gate
 from dcf.asl.machine import Machine
 from dcf.asl.resources import read_resource
 from dcf.asl.states import State, Task
-from dcf.core.definition import Definition
+from dcf.asl.syntax.briefs import read_brief
+from dcf.asl.syntax.fields import DefinitionFields, Findings
+from dcf.core.definitions.model import Definition
 from dcf.core.units import NO_UNITS, Unit, Units
 from dcf.errors import Problem
 from dcf.values.digest import definition_sha256

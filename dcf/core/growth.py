@@ -7,7 +7,7 @@ a unit is added, or a unit that is completed while it is reopened, is decided on
 from collections.abc import Mapping
 from dataclasses import field
 
-from dcf.core.stored_values import count_of, object_of
+from dcf.core.documents.stored_values import count_of, object_of
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 

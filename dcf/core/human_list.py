@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.asl.human import Askees, HumanTask
-from dcf.core.cursors import unknown_cursor
+from dcf.core.documents.model import StateDoc
 from dcf.core.gates import OpenGate
 from dcf.core.human_tasks import waits_for_person
-from dcf.core.model import StateDoc
+from dcf.core.listing.cursors import unknown_cursor
 from dcf.core.talk import Question
 from dcf.errors import InvalidArgument
 from dcf.values.instants import to_text

@@ -12,9 +12,9 @@ The other refusals are in `refusals` and `outside_refusals`.
 from collections.abc import Iterable
 
 from dcf.asl.human import HumanTask
-from dcf.core.answers import StateRefusal
 from dcf.core.asking import Asking
-from dcf.core.model import StateDoc
+from dcf.core.documents.answers import StateRefusal
+from dcf.core.documents.model import StateDoc
 from dcf.values.instants import to_text
 from dcf.values.names import escaped
 from dcf.values.refusal import Refusal

@@ -9,19 +9,19 @@ from dataclasses import field, replace
 from typing import Final
 
 from dcf.asl.human import REJECT, REJECTED, HumanTask, read_human_task
+from dcf.asl.json_schema.check import misfits
 from dcf.asl.retrying import TIMEOUT
-from dcf.asl.schema_check import misfits
 from dcf.core import human_refusals as refusals
-from dcf.core import progress
 from dcf.core.asking import Asking
-from dcf.core.decision import Changes, Decision, Event, More, Snapshot
-from dcf.core.definition import Definition
-from dcf.core.ending import End, end
-from dcf.core.model import RunStatus, StateDoc
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.outputs import TO_PERSON, output_refusal
-from dcf.core.outside import Conclusion, conclude
-from dcf.core.refusals import moved_on, run_over, state_terminal
+from dcf.core.completing import progress
+from dcf.core.completing.ending import End, end
+from dcf.core.completing.outside import Conclusion, conclude
+from dcf.core.definitions.model import Definition
+from dcf.core.definitions.outputs import TO_PERSON, output_refusal
+from dcf.core.documents.decision import Changes, Decision, Event, More, Snapshot
+from dcf.core.documents.model import RunStatus, StateDoc
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.refusals import moved_on, run_over, state_terminal
 from dcf.errors import InvalidArgument, StateError
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, byte_length

@@ -10,7 +10,7 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
-from dcf.core.stored_values import count_of, object_of
+from dcf.core.documents.stored_values import count_of, object_of
 from dcf.values.digest import content_fingerprint, fingerprint
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from dcf.core.cursors import unknown_cursor
 from dcf.core.journal import EntryKind, JournalEntry
+from dcf.core.listing.cursors import unknown_cursor
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
 from dcf.values.records import record

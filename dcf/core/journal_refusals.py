@@ -9,8 +9,8 @@
 The other refusals are in `refusals` and `talk_refusals`.
 """
 
-from dcf.core.blockers import MOST_BLOCKERS
 from dcf.core.journal import MOST_BYTES, MOST_ENTRIES, JournalEntry
+from dcf.core.leasing.blockers import MOST_BLOCKERS
 from dcf.values.instants import to_text
 from dcf.values.names import escaped
 from dcf.values.refusal import Refusal

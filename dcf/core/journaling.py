@@ -10,9 +10,11 @@ from dataclasses import field
 from typing import Final
 
 from dcf.core import journal_refusals, talk_refusals
-from dcf.core.blockers import Blocker, read_blockers
 from dcf.core.blocking import block, has_room, unblock
-from dcf.core.decision import Changes, Decision, Event, More, Snapshot
+from dcf.core.documents.decision import Changes, Decision, Event, More, Snapshot
+from dcf.core.documents.model import Meta, RunStatus, StateDoc
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.refusals import run_over
 from dcf.core.journal import (
     LONGEST_ENTRY_TEXT,
     LONGEST_HOW,
@@ -28,11 +30,9 @@ from dcf.core.journal import (
     entry_id_of,
 )
 from dcf.core.journal_details import checked_details
-from dcf.core.lease import Renew, renew
-from dcf.core.model import Meta, RunStatus, StateDoc
+from dcf.core.leasing.blockers import Blocker, read_blockers
+from dcf.core.leasing.lease import Renew, renew
 from dcf.core.notes import check_text, has_part
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.refusals import run_over
 from dcf.errors import InvalidArgument
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json

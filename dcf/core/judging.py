@@ -10,14 +10,14 @@ from typing import Final
 
 from dcf.asl.gates import Gate
 from dcf.asl.human import Askees
-from dcf.core.attention import latest_look
 from dcf.core.blocking import has_room
-from dcf.core.decision import Changes, Event, More, Notice, Snapshot
+from dcf.core.documents.decision import Changes, Event, More, Notice, Snapshot
+from dcf.core.documents.model import Lease, Meta, StateDoc, Status
+from dcf.core.documents.notices import NoticeKind
 from dcf.core.gates import KIND, Gated, GateRecord, GateVerdict, OpenGate
 from dcf.core.journal import LONGEST_KEY
 from dcf.core.journaling import open_issue
-from dcf.core.model import Lease, Meta, StateDoc, Status
-from dcf.core.notices import NoticeKind
+from dcf.core.leasing.attention import latest_look
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, byte_length

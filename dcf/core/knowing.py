@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from dcf.core.documents.operations import check_reason
 from dcf.core.knowledge import (
     LARGEST_DETAILS,
     LONGEST_CATEGORY,
@@ -18,8 +19,7 @@ from dcf.core.knowledge import (
     check_text,
 )
 from dcf.core.knowledge_refusals import needs_superseding
-from dcf.core.operations import check_reason
-from dcf.core.text_entries import FacetFilter, combined_filter
+from dcf.core.text.entries import FacetFilter, combined_filter
 from dcf.errors import TooLarge
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json, byte_length

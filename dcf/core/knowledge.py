@@ -10,8 +10,8 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
-from dcf.core.text_entries import TextEntry, combined
-from dcf.core.text_tokens import read_words
+from dcf.core.text.entries import TextEntry, combined
+from dcf.core.text.tokens import read_words
 from dcf.errors import InvalidArgument
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json

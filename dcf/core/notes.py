@@ -5,13 +5,13 @@ the run, and a planner reads all of them.
 """
 
 from dcf.core import talk_refusals
-from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.documents.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.documents.model import Meta, RunStatus
+from dcf.core.documents.notices import NoticeKind
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.refusals import run_over
+from dcf.core.documents.stored_values import object_of
 from dcf.core.journal import UNSEEN, EntryKind, JournalEntry, content_of, entry_id_of
-from dcf.core.model import Meta, RunStatus
-from dcf.core.notices import NoticeKind
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.refusals import run_over
-from dcf.core.stored_values import object_of
 from dcf.core.talk import LONGEST_TEXT, MOST_NOTES, NO_TALK
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json

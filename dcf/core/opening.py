@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from dcf.core.answers import Created
-from dcf.core.codec import whole_meta
-from dcf.core.creation import Create, meta_document, taken_elsewhere
-from dcf.core.decision import Changes, Decision, Event, Snapshot
+from dcf.core.documents.answers import Created
+from dcf.core.documents.codec import whole_meta
+from dcf.core.documents.decision import Changes, Decision, Event, Snapshot
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.refusals import conflict, run_over
 from dcf.core.growth import NO_GROWTH
-from dcf.core.kickoff import deadline
-from dcf.core.model import RunStatus
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.refusals import conflict, run_over
+from dcf.core.lifecycle.creation import Create, meta_document, taken_elsewhere
+from dcf.core.lifecycle.kickoff import deadline
 from dcf.values.digest import content_fingerprint, fingerprint
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json

@@ -7,10 +7,10 @@ from typing import Final
 from dcf.core import remedies
 from dcf.core.asking import Asking
 from dcf.core.children import child_id
+from dcf.core.completing.outside_refusals import AWAITED
+from dcf.core.documents.model import StateDoc
 from dcf.core.findings import Cause, Remedy, RunFinding
 from dcf.core.human_refusals import whom
-from dcf.core.model import StateDoc
-from dcf.core.outside_refusals import AWAITED
 from dcf.core.run_facts import Facts, moment, text
 from dcf.values.json_text import Json
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.core import gate_refusals
-from dcf.core.decision import Changes, Decision, Event, Snapshot
-from dcf.core.definition import Definition
+from dcf.core.definitions.model import Definition
+from dcf.core.documents.decision import Changes, Decision, Event, Snapshot
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import LONGEST_REASON, RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.refusals import run_over, state_terminal
 from dcf.core.gating import case_of, content_sha256
 from dcf.core.judging import Submission
-from dcf.core.model import RunStatus
-from dcf.core.operations import LONGEST_REASON, RunAnswer, RunDecision, RunRequest, once
-from dcf.core.refusals import run_over, state_terminal
 from dcf.core.verdicts import after_pass
 from dcf.errors import InvalidArgument
 from dcf.values.instants import to_text

@@ -11,7 +11,7 @@ from typing import Final, TypeGuard
 from dcf.asl.machine import Machine
 from dcf.asl.places import resolve
 from dcf.asl.state_paths import join, name_of, within
-from dcf.core.access import KEY_CALLER
+from dcf.core.access.model import KEY_CALLER
 from dcf.values.json_text import Json
 
 CONCLUDED: Final = "StateConcluded"

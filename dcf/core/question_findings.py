@@ -1,8 +1,8 @@
 """Says of a state whose holder asked a question what it asked, and who is to answer until when. Pure."""
 
 from dcf.core import remedies
+from dcf.core.documents.model import StateDoc
 from dcf.core.findings import Cause, RunFinding
-from dcf.core.model import StateDoc
 from dcf.core.run_facts import Facts, moment, text
 from dcf.core.talk import Open
 

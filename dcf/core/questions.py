@@ -9,17 +9,17 @@ from typing import Final
 
 from dcf.asl.human import Askees
 from dcf.core import talk_refusals
-from dcf.core.attention import latest_look
-from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
-from dcf.core.first_terms import signed
-from dcf.core.lease import Release, release
-from dcf.core.model import Meta, RunStatus, StateDoc
+from dcf.core.access.provenance import marked
+from dcf.core.definitions.scopes import entry_epoch_of
+from dcf.core.documents.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.documents.model import Meta, RunStatus, StateDoc
+from dcf.core.documents.notices import NoticeKind, ready_again
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.refusals import run_over, unless_holder
+from dcf.core.leasing.attention import latest_look
+from dcf.core.leasing.first_terms import signed
+from dcf.core.leasing.lease import Release, release
 from dcf.core.notes import check_text
-from dcf.core.notices import NoticeKind, ready_again
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.provenance import marked
-from dcf.core.refusals import run_over, unless_holder
-from dcf.core.scopes import entry_epoch_of
 from dcf.core.talk import (
     LONGEST_ANSWER,
     LONGEST_CHOICE,

@@ -8,18 +8,18 @@ or an issue that blocks it is open.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dcf.core import receipts
-from dcf.core.decision import Changes, Decision, Event, More, Notice, Remaining, Snapshot
-from dcf.core.definition import Definition
+from dcf.core.completing.transition import Transition
+from dcf.core.definitions.model import Definition
+from dcf.core.documents import receipts
+from dcf.core.documents.decision import Changes, Decision, Event, More, Notice, Remaining, Snapshot
+from dcf.core.documents.model import Lease, Meta, RunStatus, StateDoc, Status
+from dcf.core.documents.notices import NoticeKind, stop_notices, tell_parent
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.refusals import run_over
 from dcf.core.growth import Growth
-from dcf.core.halt_refusals import issues_open
-from dcf.core.lease import forgotten_claim
-from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
-from dcf.core.notices import NoticeKind, stop_notices, tell_parent
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.refusals import run_over
-from dcf.core.run_timeouts import NOT_PAUSED
-from dcf.core.transition import Transition
+from dcf.core.leasing.halt_refusals import issues_open
+from dcf.core.leasing.lease import forgotten_claim
+from dcf.core.lifecycle.time_limits import NOT_PAUSED
 from dcf.core.unit_progress import WELL, close_group, end_if_done, settle
 from dcf.core.unit_refusals import not_growing, still_open, units_open, unknown_unit
 from dcf.core.units import Units

@@ -9,10 +9,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import field
 from typing import Final
 
-from dcf.core import codec
-from dcf.core.attention import NEVER
-from dcf.core.inspection import HIDDEN_TOKEN
-from dcf.core.model import Meta, RunStatus, StateDoc
+from dcf.core.documents import codec
+from dcf.core.documents.model import Meta, RunStatus, StateDoc
+from dcf.core.leasing.attention import NEVER
+from dcf.core.lifecycle.inspection import HIDDEN_TOKEN
 from dcf.errors import InvalidArgument
 from dcf.values.identifiers import check_agents, check_id
 from dcf.values.json_text import Json, dump

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Final
 
-from dcf.core.model import Meta, StateDoc
+from dcf.core.documents.model import Meta, StateDoc
 from dcf.core.vitals import PlatformTrouble, Trouble
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json

@@ -7,7 +7,7 @@ rate_limited         the key that created a schedule used up a rate
 quota_exceeded       there are as many schedules as there may be
 """
 
-from dcf.core.quotas import Account
+from dcf.core.access.quotas import Account
 from dcf.values.refusal import Refusal
 
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from dcf.core.starting import MOST_TAGS, check_tags, read_reference
+from dcf.core.lifecycle.starting import MOST_TAGS, check_tags, read_reference
 from dcf.core.ticks import Cron, Every, Timing, read_cron, read_every
 from dcf.errors import InvalidArgument, TooLarge
 from dcf.values.instants import SECOND, to_text

@@ -13,8 +13,8 @@ from typing import Final
 
 from dcf.core.artifacts import Artifact
 from dcf.core.journal import EntryKind, JournalEntry
-from dcf.core.text_query import TextQuery
-from dcf.core.text_tokens import read_words
+from dcf.core.text.query import TextQuery
+from dcf.core.text.tokens import read_words
 from dcf.errors import InvalidArgument
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, dump

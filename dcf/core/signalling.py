@@ -12,13 +12,13 @@ from dcf.asl.machine import Machine, every_state
 from dcf.asl.signals import literal_name
 from dcf.asl.states import Task
 from dcf.asl.surroundings import KeptSignal
-from dcf.core.decision import Changes, Decision, Event, Snapshot
-from dcf.core.definition import Definition
-from dcf.core.model import RunStatus, StateDoc
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.outside import Conclusion, concluded, why_not
-from dcf.core.outside_refusals import no_such_signal, signals_full, states_moved, too_large_signal
-from dcf.core.refusals import run_over
+from dcf.core.completing.outside import Conclusion, concluded, why_not
+from dcf.core.completing.outside_refusals import no_such_signal, signals_full, states_moved, too_large_signal
+from dcf.core.definitions.model import Definition
+from dcf.core.documents.decision import Changes, Decision, Event, Snapshot
+from dcf.core.documents.model import RunStatus, StateDoc
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.refusals import run_over
 from dcf.core.signals import MOST_KEPT, MOST_KEPT_BYTES, Signals
 from dcf.values.json_text import Json, byte_length
 from dcf.values.records import record

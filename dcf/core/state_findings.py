@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.core import remedies
+from dcf.core.documents.model import Lease, StateDoc
 from dcf.core.findings import Cause, Remedy, RunFinding
-from dcf.core.first_terms import is_short
 from dcf.core.gate_findings import about_gates
-from dcf.core.model import Lease, StateDoc
+from dcf.core.leasing.first_terms import is_short
+from dcf.core.leasing.stuck import MANY_RETRIES, MANY_TRIES, is_stuck_state, progress_of
 from dcf.core.outside_findings import about_outside
 from dcf.core.question_findings import about_question, first_open
 from dcf.core.run_facts import NAMED, Facts, lasting, listed, moment, ready_since, sighting, text
-from dcf.core.stuck import MANY_RETRIES, MANY_TRIES, is_stuck_state, progress_of
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record

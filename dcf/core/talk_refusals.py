@@ -14,8 +14,8 @@
 The other refusals are in `refusals`.
 """
 
-from dcf.core.answers import StateRefusal
-from dcf.core.model import RunStatus, StateDoc
+from dcf.core.documents.answers import StateRefusal
+from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.talk import MOST_KEPT, MOST_NOTES, MOST_OF_VISIT, Open, Question
 from dcf.values.instants import to_text
 from dcf.values.names import escaped

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Final
 
-from dcf.core import refusals
-from dcf.core.decision import Changes, Decision, Event, Snapshot
-from dcf.core.first_terms import signed
+from dcf.core.documents import refusals
+from dcf.core.documents.decision import Changes, Decision, Event, Snapshot
+from dcf.core.leasing.first_terms import signed
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json, byte_length
 from dcf.values.records import record

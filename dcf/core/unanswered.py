@@ -4,10 +4,10 @@ Such a question is given up, and its author is notified. All else is decided by 
 are left as they are.
 """
 
-from dcf.core import attention
-from dcf.core.answers import Owed
-from dcf.core.decision import Changes, Decision, Event, Snapshot
-from dcf.core.model import RunStatus
+from dcf.core.documents.answers import Owed
+from dcf.core.documents.decision import Changes, Decision, Event, Snapshot
+from dcf.core.documents.model import RunStatus
+from dcf.core.leasing import attention
 from dcf.core.questions import closed
 from dcf.core.talk import NO_TALK
 from dcf.values.records import replace

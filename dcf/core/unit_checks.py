@@ -6,8 +6,8 @@ All that is wrong is found in one pass and told with the place in the request, s
 from collections.abc import Iterator, Mapping, Sequence
 
 from dcf.core import unit_refusals as wrong
+from dcf.core.documents.model import StateDoc
 from dcf.core.growth import Growth
-from dcf.core.model import StateDoc
 from dcf.core.unit_progress import WELL
 from dcf.core.units import (
     MOST_BYTES,

@@ -8,13 +8,13 @@ from collections import deque
 from collections.abc import Iterable
 
 from dcf.asl.steps import Advance, Broke, Ended
-from dcf.core.attention import REMINDER_DELAY
-from dcf.core.decision import Event, More, Notice, Snapshot
+from dcf.core.completing.transition import Claimant, Transition
+from dcf.core.documents.decision import Event, More, Notice, Snapshot
+from dcf.core.documents.model import Lease, RunStatus, StateDoc, Status
+from dcf.core.documents.notices import NoticeKind, ready_after
 from dcf.core.growth import Growth
-from dcf.core.lease import acquired_event, granted
-from dcf.core.model import Lease, RunStatus, StateDoc, Status
-from dcf.core.notices import NoticeKind, ready_after
-from dcf.core.transition import Claimant, Transition
+from dcf.core.leasing.attention import REMINDER_DELAY
+from dcf.core.leasing.lease import acquired_event, granted
 from dcf.core.unit_refusals import children_open
 from dcf.core.units import Units
 from dcf.values.digest import next_token

@@ -15,7 +15,7 @@ invalid_transition    what cannot be done to a unit that stands like this
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from dcf.core.model import StateDoc
+from dcf.core.documents.model import StateDoc
 from dcf.core.units import MOST_FOLLOWERS, MOST_GROUPS, MOST_UNITS, Unit
 from dcf.errors import Problem
 from dcf.values.refusal import Refusal

@@ -8,18 +8,18 @@ Outputs leave the run's documents and stand, if they are short, in the history.
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from dcf.core import receipts
-from dcf.core.decision import Decision, Event, Notice, Snapshot
-from dcf.core.definition import Definition
+from dcf.core.completing.transition import Transition
+from dcf.core.definitions.model import Definition
+from dcf.core.documents import receipts
+from dcf.core.documents.decision import Decision, Event, Notice, Snapshot
+from dcf.core.documents.model import Lease, RunStatus, StateDoc, Status
+from dcf.core.documents.notices import lost_notices
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.refusals import run_over
 from dcf.core.gates import KIND as JUDGED
 from dcf.core.gates import NO_GATES
 from dcf.core.growth import Growth
-from dcf.core.lease import forgotten_claim
-from dcf.core.model import Lease, RunStatus, StateDoc, Status
-from dcf.core.notices import lost_notices
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.refusals import run_over
-from dcf.core.transition import Transition
+from dcf.core.leasing.lease import forgotten_claim
 from dcf.core.unit_progress import WELL, open_unit, settled
 from dcf.core.unit_refusals import cannot, not_growing, unknown_unit
 from dcf.core.units import Units

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from dcf.asl.brief_syntax import LONGEST_AREA, MOST_AREAS
+from dcf.asl.syntax.briefs import LONGEST_AREA, MOST_AREAS
 from dcf.core.grown import problems_of
 from dcf.core.units import BRIEF_FIELDS, MOST_AT_ONCE, MOST_DEPENDENCIES, NewUnit, Unit
 from dcf.errors import InvalidArgument, InvalidDefinition, Problem

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Final, Literal, TypeAlias
 
-from dcf.core.stored_values import object_of
+from dcf.core.documents.stored_values import object_of
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace

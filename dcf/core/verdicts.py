@@ -11,10 +11,14 @@ from typing import Final
 
 from dcf.asl.gates import GATE_FAILED, Gate
 from dcf.core import gate_refusals as refusals
-from dcf.core import receipts
-from dcf.core.decision import Changes, Decision, Event, More, Snapshot
-from dcf.core.definition import Definition
-from dcf.core.ending import End, end
+from dcf.core.completing.ending import End, end
+from dcf.core.completing.transition import Transition
+from dcf.core.definitions.model import Definition
+from dcf.core.documents import receipts
+from dcf.core.documents.decision import Changes, Decision, Event, More, Snapshot
+from dcf.core.documents.model import Lease, Operation, Receipt, RunStatus
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.refusals import run_over, state_terminal
 from dcf.core.gates import FAILS, MOST_UNAVAILABLE, PASSES, UNAVAILABLE, Gated, GateVerdict, Judged, OpenGate
 from dcf.core.gating import case_of
 from dcf.core.judges import runs_own, why_not_attested, why_not_by
@@ -33,10 +37,6 @@ from dcf.core.judging import (
     opened_event,
     sent_back,
 )
-from dcf.core.model import Lease, Operation, Receipt, RunStatus
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.refusals import run_over, state_terminal
-from dcf.core.transition import Transition
 from dcf.errors import InvalidArgument
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json

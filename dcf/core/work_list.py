@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from dcf.core.cursors import unknown_cursor
-from dcf.core.model import StateDoc, Status
+from dcf.core.documents.model import StateDoc, Status
+from dcf.core.listing.cursors import unknown_cursor
 from dcf.errors import InvalidArgument
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json

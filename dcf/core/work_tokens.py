@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from hmac import compare_digest
 from typing import Final
 
-from dcf.core.answers import AlreadyCompleted, Updated
-from dcf.core.lease import Acquire
-from dcf.core.model import RunStatus
-from dcf.core.operations import RunAnswer
-from dcf.core.outside_refusals import task_token_outdated, task_token_used
+from dcf.core.completing.outside_refusals import task_token_outdated, task_token_used
+from dcf.core.documents.answers import AlreadyCompleted, Updated
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.leasing.lease import Acquire
 from dcf.values.identifiers import is_id
 from dcf.values.json_text import Json
 from dcf.values.records import record

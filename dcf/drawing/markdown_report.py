@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from dcf.core.blockers import word_of
+from dcf.core.leasing.blockers import word_of
 from dcf.drawing.journal_page import entry_section, escaped
 from dcf.drawing.words import printable
 from dcf.values.instants import from_text, seconds

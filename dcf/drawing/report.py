@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Final
 
-from dcf.core.blockers import word_of
+from dcf.core.leasing.blockers import word_of
 from dcf.drawing.statuses import MARKS
 from dcf.drawing.words import printable
 from dcf.values.json_text import Json

@@ -5,10 +5,10 @@ from functools import lru_cache
 from typing import Final
 from unicodedata import east_asian_width
 
-from dcf.asl.choice import AllOf, AnyOf, Condition, Negation, PathTest, Presence, Rule, ValueTest
-from dcf.asl.jsonata import Query
-from dcf.asl.operators import OPERATORS, Test
-from dcf.asl.wildcards import Pattern
+from dcf.asl.expressions.choice import AllOf, AnyOf, Condition, Negation, PathTest, Presence, Rule, ValueTest
+from dcf.asl.expressions.operators import OPERATORS, Test
+from dcf.asl.expressions.wildcards import Pattern
+from dcf.asl.jsonata.expressions import Query
 from dcf.values.json_text import Json, dump
 
 LONGEST: Final = 400

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from dcf.asl.limits import MAX_ITEMS
-from dcf.asl.parsing import MAX_STATES
-from dcf.core.model import DEFAULT_MAX_ATTEMPTS
+from dcf.asl.syntax.parsing import MAX_STATES
+from dcf.core.documents.model import DEFAULT_MAX_ATTEMPTS
 from dcf.values.json_text import MAX_BYTES, MAX_DEPTH, Json
 
 EXAMPLES: Final = ("smallest", "programme")

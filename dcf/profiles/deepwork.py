@@ -8,7 +8,7 @@ from typing import Final
 
 from anyio import to_thread
 
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.profiles import deepwork_calls as calls
 from dcf.profiles import grown
 from dcf.profiles.deepwork_catalogue import definition_of, job_of, names_of_jobs, shown_of, workflow_of

@@ -7,7 +7,7 @@ timed out is paused as well, and an escalated one is blocked by an issue. Conten
 from collections.abc import AsyncIterator, Collection, Mapping
 from typing import Any, Final
 
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.profiles import grown
 from dcf.profiles import midex_calls as calls
 from dcf.profiles.grown import Grown, read_run, read_unit

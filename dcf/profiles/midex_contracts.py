@@ -7,8 +7,8 @@ catalogue takes the place of one of these.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dcf.asl.schema_check import misfits
-from dcf.asl.schema_syntax import flaws_of
+from dcf.asl.json_schema.check import misfits
+from dcf.asl.json_schema.syntax import flaws_of
 from dcf.profiles.profile import refuse
 from dcf.values.json_text import Json
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.profiles import midex_calls as calls
 from dcf.profiles.ids import id_of, place_of
 from dcf.profiles.midex_content import contract_of, project_at_number

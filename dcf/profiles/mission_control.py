@@ -6,7 +6,7 @@ A workflow is a run that grows, a phase a group, a task a unit; what is logged s
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.profiles import grown
 from dcf.profiles import mission_control_calls as calls
 from dcf.profiles.grown import Grown, RunUnit, read_run, read_unit

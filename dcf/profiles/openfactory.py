@@ -7,7 +7,7 @@ holder says so, which stands in its partial output.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.profiles import grown
 from dcf.profiles import openfactory_calls as calls
 from dcf.profiles.grown import Grown, RunUnit, read_run, read_unit

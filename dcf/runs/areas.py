@@ -1,9 +1,9 @@
 """Warns who gets a lease of other work in the same files, of the same project or run. Never refuses."""
 
 from dcf.asl.state_paths import name_of
-from dcf.core.answers import Leased
 from dcf.core.areas import Occupied, areas_of, event_data, overlaps, warnings_of
-from dcf.core.decision import Changes, Decision, Event, Reads, Snapshot
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.decision import Changes, Decision, Event, Reads, Snapshot
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.areas import AreaBook
 

@@ -27,7 +27,7 @@ from dcf.core.artifacts import (
     Upload,
     Where,
 )
-from dcf.core.cursors import read_time_and_id
+from dcf.core.listing.cursors import read_time_and_id
 from dcf.errors import DcfError, StoreUnavailable, UnknownRun
 from dcf.ports import BlobStore
 from dcf.runs.control_plane import ControlPlane

@@ -8,28 +8,29 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from dcf.core import callbacks, needs
+from dcf.core import callbacks
 from dcf.core.callbacks import Callback
-from dcf.core.decision import Decision, Reads, Snapshot
-from dcf.core.model import StateDoc
-from dcf.core.operations import RunAnswer, RunDecision
-from dcf.core.outside_refusals import task_token_unknown
-from dcf.core.refusals import unless_full
-from dcf.core.scopes import with_scopes
-from dcf.core.usage import UsageReport
+from dcf.core.completing.outside_refusals import task_token_unknown
+from dcf.core.definitions import needs
+from dcf.core.definitions.scopes import with_scopes
+from dcf.core.documents.decision import Decision, Reads, Snapshot
+from dcf.core.documents.model import StateDoc
+from dcf.core.documents.operations import RunAnswer, RunDecision
+from dcf.core.documents.refusals import unless_full
+from dcf.core.documents.usage import UsageReport
 from dcf.core.work_tokens import WorkToken
 from dcf.errors import UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.offers import Offers
 from dcf.runs.transactions import Run
-from dcf.store.authors import current_account
+from dcf.store.access.authors import current_account
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
 from dcf.values.task_tokens import TaskToken, read_task_token
 
 if TYPE_CHECKING:
-    from dcf.store.runs import Committed
+    from dcf.store.transaction.runs import Committed
 
 Operated: TypeAlias = RunAnswer | Refusal
 

@@ -2,7 +2,7 @@
 
 A definition is an entry of a text index with the content of its newest version. Before a newer one takes its place, its
 content is kept in an entry of its own, so that no version is lost whenever a process dies: at worst the newest is kept
-twice. Workflows that runs were started from (`store/definitions.py`) and skills (`skills/library.py`) are shown where
+twice. Workflows that runs were started from (`store/lists/definitions.py`) and skills (`skills/library.py`) are shown where
 they are, and not copied: of the former the index has a reference to find it by.
 """
 
@@ -31,20 +31,20 @@ from dcf.core.catalogue_definitions import (
     write_definition,
 )
 from dcf.core.catalogue_search import KEPT_OWNER, applies, as_definition_entry, seen_by
-from dcf.core.cursors import unknown_cursor
-from dcf.core.definition import Definition, read_definition
-from dcf.core.forms import asl_of
+from dcf.core.definitions.forms import asl_of
+from dcf.core.definitions.model import Definition, read_definition
 from dcf.core.knowledge_refusals import catalogue_full, kept_elsewhere, version_exists
-from dcf.core.starting import Reference
-from dcf.core.text_entries import FacetFilter, TextEntry, TextSearch, combined
-from dcf.core.text_query import read_query
-from dcf.core.text_tokens import Words, read_words, words_in
+from dcf.core.lifecycle.starting import Reference
+from dcf.core.listing.cursors import unknown_cursor
+from dcf.core.text.entries import FacetFilter, TextEntry, TextSearch, combined
+from dcf.core.text.query import read_query
+from dcf.core.text.tokens import Words, read_words, words_in
 from dcf.errors import Conflict, NotInCatalogue
 from dcf.runs import catalogued_skills
 from dcf.skills.library import Library
-from dcf.store.connection import Connections
-from dcf.store.definitions import KEPT_S, KeptDefinitions
-from dcf.store.text_index import Full, Stored, TextIndex
+from dcf.store.connection.connections import Connections
+from dcf.store.lists.definitions import KEPT_S, KeptDefinitions
+from dcf.store.text_index.index import Full, Stored, TextIndex
 from dcf.values.digest import content_fingerprint
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, byte_length, load

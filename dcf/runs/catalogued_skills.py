@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from dcf.core.catalogue_definitions import CataloguedDefinition, DefinitionKind, Version, outside_definition
-from dcf.core.text_query import read_query
-from dcf.core.text_tokens import read_words, words_in
+from dcf.core.text.query import read_query
+from dcf.core.text.tokens import read_words, words_in
 from dcf.errors import NotInCatalogue, SkillUnknown
 from dcf.skills.library import Library
 from dcf.values.digest import definition_sha256

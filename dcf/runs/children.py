@@ -15,25 +15,25 @@ from dcf.asl.resources import FOR_CALLBACK
 from dcf.asl.state_paths import name_of
 from dcf.asl.states import Task
 from dcf.core import children
-from dcf.core.access import LOCAL
-from dcf.core.decision import More, Reads, Snapshot
-from dcf.core.model import RunStatus
-from dcf.core.notices import NoticeKind
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest
-from dcf.core.outside import Conclusion, why_not
-from dcf.core.outside_refusals import run_moved
-from dcf.core.parents import Parent, read_parent
-from dcf.core.premises import Premise, resting_on, with_premise
-from dcf.core.quotas import Account
-from dcf.core.scopes import fenced, with_scopes
-from dcf.core.starting import Start
+from dcf.core.access.model import LOCAL
+from dcf.core.access.quotas import Account
+from dcf.core.completing.outside import Conclusion, why_not
+from dcf.core.completing.outside_refusals import run_moved
+from dcf.core.definitions.scopes import fenced, with_scopes
+from dcf.core.documents.decision import More, Reads, Snapshot
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.notices import NoticeKind
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.documents.parents import Parent, read_parent
+from dcf.core.documents.premises import Premise, resting_on, with_premise
+from dcf.core.lifecycle.starting import Start
 from dcf.errors import InvalidArgument, InvalidDefinition, NotFound, StateError, UnknownDefinition, UnknownState
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.outside import Outside
 from dcf.runs.starting import Starting
-from dcf.store.authors import authored_by
-from dcf.store.outbox import NOTHING_TOLD, Outbox, OutboxEntry
+from dcf.store.access.authors import authored_by
+from dcf.store.events.outbox import NOTHING_TOLD, Outbox, OutboxEntry
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 

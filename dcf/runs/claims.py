@@ -8,10 +8,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from dcf.core.answers import Leased, NothingReady
-from dcf.core.claim import MaybeExpired, claim, tokens_of
-from dcf.core.decision import Decision, Reads, Seeker, Snapshot
-from dcf.core.lease import Acquire
+from dcf.core.documents.answers import Leased, NothingReady
+from dcf.core.documents.decision import Decision, Reads, Seeker, Snapshot
+from dcf.core.leasing.claim import MaybeExpired, claim, tokens_of
+from dcf.core.leasing.lease import Acquire
 from dcf.jitter import JITTER
 from dcf.runs.transactions import Transactions
 from dcf.values.digest import fingerprint

@@ -14,31 +14,22 @@ from dcf import metrics
 from dcf.asl.places import Place
 from dcf.asl.state_paths import name_of
 from dcf.asl.states import Wait
-from dcf.core import (
-    attention,
-    batch,
-    creation,
-    finalization,
-    healing,
-    human_tasks,
-    kickoff,
-    lease,
-    needs,
-    progress,
-    receipts,
-    run_timeouts,
-    unanswered,
-    verdicts,
-)
-from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
-from dcf.core.batch import Answers, Decided
-from dcf.core.decision import Decision, More, Reads, Snapshot
-from dcf.core.definition import Definition
-from dcf.core.joining import completer_of, with_joined
-from dcf.core.model import RunStatus
-from dcf.core.refusals import unless_full
-from dcf.core.scopes import fenced, with_scopes
-from dcf.core.updates import Update
+from dcf.core import human_tasks, unanswered, verdicts
+from dcf.core.completing import batch, progress
+from dcf.core.completing.batch import Answers, Decided
+from dcf.core.completing.joining import completer_of, with_joined
+from dcf.core.completing.updates import Update
+from dcf.core.definitions import needs
+from dcf.core.definitions.model import Definition
+from dcf.core.definitions.scopes import fenced, with_scopes
+from dcf.core.documents import receipts
+from dcf.core.documents.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
+from dcf.core.documents.decision import Decision, More, Reads, Snapshot
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.refusals import unless_full
+from dcf.core.leasing import attention, healing, lease
+from dcf.core.lifecycle import creation, finalization, kickoff
+from dcf.core.lifecycle import time_limits as run_timeouts
 from dcf.errors import UnknownState
 from dcf.ports import ItemSource, NoItems
 from dcf.runs.claims import Claims
@@ -46,9 +37,9 @@ from dcf.runs.follow_ups import FollowUps, TellAtOnce
 from dcf.runs.known_ready import KnownReady
 from dcf.runs.transactions import Run, Transactions, with_secret
 from dcf.runs.work_limits import WorkLimiting
-from dcf.store.authors import current_account, current_author
-from dcf.store.index import RunIndex
-from dcf.store.runs import Committed, RunStore
+from dcf.store.access.authors import current_account, current_author
+from dcf.store.lists.index import RunIndex
+from dcf.store.transaction.runs import Committed, RunStore
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal

@@ -4,18 +4,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from dcf.core import corrections
 from dcf.core.corrections import Correct
-from dcf.core.decision import Decision, Reads, Snapshot
-from dcf.core.operations import RunAnswer, RunDecision
-from dcf.core.refusals import unless_full
+from dcf.core.documents.decision import Decision, Reads, Snapshot
+from dcf.core.documents.operations import RunAnswer, RunDecision
+from dcf.core.documents.refusals import unless_full
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
-from dcf.store.authors import current_account
+from dcf.store.access.authors import current_account
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
-    from dcf.store.runs import Committed
+    from dcf.store.transaction.runs import Committed
 
 Operated: TypeAlias = RunAnswer | Refusal
 

@@ -12,21 +12,21 @@ from typing import TypeAlias
 from dcf.asl.machine import Machine
 from dcf.asl.places import machine_of
 from dcf.asl.state_paths import ancestors, join, open_scope
-from dcf.core import needs
-from dcf.core.blockers import word_of
-from dcf.core.decision import Reads
-from dcf.core.definition import Definition
+from dcf.core.definitions import needs
+from dcf.core.definitions.model import Definition
+from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.diagnosis import diagnose, explain_state
+from dcf.core.documents.decision import Reads
+from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.findings import Cause, RunFinding
-from dcf.core.model import RunStatus, StateDoc
+from dcf.core.leasing.blockers import word_of
+from dcf.core.leasing.rearming import is_listed
 from dcf.core.outside_findings import with_child
-from dcf.core.rearming import is_listed
 from dcf.core.run_facts import PATIENCE, Facts, Telling
-from dcf.core.scopes import fenced, with_scopes
 from dcf.errors import InvalidDefinition, NotFound, StoreUnsuitable, UnknownRun
 from dcf.runs.control_plane import ControlPlane
+from dcf.store.events.notified import Told
 from dcf.store.run_signs import MOST, RunSigns, RunSignsReader
-from dcf.store.told import Told
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace

@@ -9,13 +9,14 @@ import secrets
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from dcf.core import codec, run_edits
-from dcf.core.decision import Event
+from dcf.core import run_edits
+from dcf.core.documents import codec
+from dcf.core.documents.decision import Event
 from dcf.core.run_edits import Circumstances, Hand
 from dcf.errors import Forbidden, InvalidArgument, UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.edits import EditedDocument, EditOutcome, Edits, Found
-from dcf.store.run_documents import RunDocument, document_of
+from dcf.store.keys.documents import RunDocument, document_of
 from dcf.values.digest import fingerprint
 from dcf.values.json_edits import Edited, refuse_growth
 from dcf.values.json_paths import MISSING, JsonSteps, find, spell

@@ -15,11 +15,11 @@ from types import TracebackType
 from typing import Final
 
 from dcf.asl.state_paths import name_of
-from dcf.core import holding
-from dcf.core.decision import Reads
-from dcf.core.evaluating import Leave, Mark, may_evaluate
+from dcf.core.completing.evaluation_marks import Leave, Mark, may_evaluate
+from dcf.core.documents.decision import Reads
+from dcf.core.lifecycle import holding
 from dcf.errors import Conflict, DcfError, RunOnHold
-from dcf.store.runs import RunStore
+from dcf.store.transaction.runs import RunStore
 from dcf.values.names import escaped
 
 _log = logging.getLogger(__name__)

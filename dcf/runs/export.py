@@ -8,20 +8,20 @@ from typing import Final
 
 from dcf import __version__
 from dcf.asl.state_paths import ancestors
-from dcf.core import codec
-from dcf.core.cursors import unknown_cursor
-from dcf.core.decision import Reads
-from dcf.core.event_query import EventQuery, check_cursor
+from dcf.core.documents import codec
+from dcf.core.documents.decision import Reads
 from dcf.core.export import head_of
+from dcf.core.listing.cursors import unknown_cursor
+from dcf.core.listing.events import EventQuery, check_cursor
 from dcf.errors import UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.diagnosis import Diagnosis
 from dcf.runs.exported_records import ExportedRecords
-from dcf.runs.histories import Histories
-from dcf.runs.standing import StateView
-from dcf.runs.views import RunViews
-from dcf.store.history import Happening
-from dcf.store.runs import RunStore
+from dcf.runs.views.histories import Histories
+from dcf.runs.views.reading import RunViews
+from dcf.runs.views.status import StateView
+from dcf.store.events.history import Happening
+from dcf.store.transaction.runs import RunStore
 from dcf.values.instants import to_text
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json

@@ -7,9 +7,9 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 
 from dcf.core.artifacts import Artifact
+from dcf.core.documents.usage import sums_shown
 from dcf.core.export import LONGEST_CONTENT
 from dcf.core.journal_query import JournalQuery, check_cursor
-from dcf.core.usage import sums_shown
 from dcf.runs.artifacts import Artifacts
 from dcf.runs.journal import Journal
 from dcf.runs.usage import Usages

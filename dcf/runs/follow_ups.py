@@ -11,22 +11,24 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
+from dcf.asl.items.reading import reader_failure
 from dcf.asl.places import machine_of
-from dcf.asl.reading import reader_failure
 from dcf.asl.state_paths import ancestors, join, open_scope
 from dcf.asl.steps import NeedItems
-from dcf.core import finalization, joining, needs
-from dcf.core.answers import Created
-from dcf.core.creation import Create
-from dcf.core.decision import Decision, More, Notice, Reads, Snapshot
-from dcf.core.definition import Definition
-from dcf.core.joining import NOTHING_JOINED, Completer, FollowUp, Joined
-from dcf.core.model import RunStatus
-from dcf.core.scopes import with_scopes
+from dcf.core.completing import joining
+from dcf.core.completing.joining import NOTHING_JOINED, Completer, FollowUp, Joined
+from dcf.core.definitions import needs
+from dcf.core.definitions.model import Definition
+from dcf.core.definitions.scopes import with_scopes
+from dcf.core.documents.answers import Created
+from dcf.core.documents.decision import Decision, More, Notice, Reads, Snapshot
+from dcf.core.documents.model import RunStatus
+from dcf.core.lifecycle import finalization
+from dcf.core.lifecycle.creation import Create
 from dcf.errors import Conflict, RunOnHold, StateError
 from dcf.ports import ItemSource
 from dcf.runs.transactions import Run, Transactions
-from dcf.store.runs import Committed
+from dcf.store.transaction.runs import Committed
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal

@@ -6,24 +6,25 @@ This module decides nothing and sends no Redis command.
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from dcf.core import needs, overriding, verdicts
-from dcf.core.briefs import brief_of
-from dcf.core.decision import Decision, Reads, Snapshot
+from dcf.core import overriding, verdicts
+from dcf.core.definitions import needs
+from dcf.core.definitions.briefs import brief_of
+from dcf.core.definitions.scopes import fenced, with_scopes
+from dcf.core.documents.decision import Decision, Reads, Snapshot
+from dcf.core.documents.model import Meta, RunStatus
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.documents.refusals import unless_full
 from dcf.core.gate_list import GatePage, GatePlace, GateQuery
 from dcf.core.gates import NO_GATES
 from dcf.core.gating import case_of
 from dcf.core.judging import Submission
-from dcf.core.model import Meta, RunStatus
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.overriding import Override
-from dcf.core.refusals import unless_full
-from dcf.core.scopes import fenced, with_scopes
 from dcf.core.verdicts import Ruling
 from dcf.errors import UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
-from dcf.store.authors import current_account
+from dcf.store.access.authors import current_account
 from dcf.store.gate_lists import GateLists, WaitingState, place_of
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json
@@ -31,7 +32,7 @@ from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
-    from dcf.store.runs import Committed
+    from dcf.store.transaction.runs import Committed
 
 Operated: TypeAlias = RunAnswer | Refusal
 Decide: TypeAlias = Callable[[Run, Snapshot], RunDecision]

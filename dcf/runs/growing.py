@@ -10,24 +10,24 @@ from functools import partial
 from typing import Protocol, TypeAlias
 
 from dcf.core import growing, run_closing, unit_repairs
-from dcf.core.answers import Created
-from dcf.core.catalog import agents_ever
-from dcf.core.decision import Decision, More, Reads, Snapshot
-from dcf.core.definition import Definition
+from dcf.core.definitions.model import Definition
+from dcf.core.documents.answers import Created
+from dcf.core.documents.decision import Decision, More, Reads, Snapshot
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.documents.refusals import run_over, unless_full
 from dcf.core.growing import Added, AddUnits
-from dcf.core.model import RunStatus
+from dcf.core.lifecycle.starting import new_id
+from dcf.core.listing.runs import agents_ever
 from dcf.core.opening import OpenRequest, nested_request, note_nested, open_run
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest
-from dcf.core.refusals import run_over, unless_full
 from dcf.core.run_closing import Close, Seal
-from dcf.core.starting import new_id
 from dcf.core.units import Units, shown_unit
 from dcf.errors import UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
-from dcf.store.authors import current_account
-from dcf.store.runs import Committed  # noqa: TC001 - the annotation of a variable
+from dcf.store.access.authors import current_account
+from dcf.store.transaction.runs import Committed  # noqa: TC001 - the annotation of a variable
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 

@@ -4,25 +4,25 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from dcf.core import journaling
-from dcf.core.decision import Decision, More, Reads, Snapshot
+from dcf.core.definitions.scopes import with_scopes
+from dcf.core.documents.decision import Decision, More, Reads, Snapshot
+from dcf.core.documents.operations import RunAnswer, RunDecision
+from dcf.core.documents.refusals import unless_full
 from dcf.core.journal import EntryKind, JournalEntry
 from dcf.core.journal_query import JournalPage, JournalQuery
 from dcf.core.journal_refusals import unknown_issue
 from dcf.core.journaling import AddEntry, EntryAdded, ResolveIssue
-from dcf.core.operations import RunAnswer, RunDecision
-from dcf.core.refusals import unless_full
-from dcf.core.scopes import with_scopes
 from dcf.errors import UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
-from dcf.store.authors import current_account, current_author
+from dcf.store.access.authors import current_account, current_author
 from dcf.store.journal import JournalReader
 from dcf.store.run_texts import RunTexts
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
-    from dcf.store.runs import Committed
+    from dcf.store.transaction.runs import Committed
 
 _ALL = 1_000_000
 Operated: TypeAlias = RunAnswer | Refusal

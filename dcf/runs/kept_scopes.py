@@ -7,8 +7,8 @@ that it was read in, identified by the time of the run's creation, the Map's epo
 
 from typing import TypeAlias
 
-from dcf.core.decision import More, Reads, Snapshot
-from dcf.core.model import StateDoc, StateInput
+from dcf.core.documents.decision import More, Reads, Snapshot
+from dcf.core.documents.model import StateDoc, StateInput
 from dcf.values.records import replace
 
 _MOST = 64

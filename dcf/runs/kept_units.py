@@ -8,10 +8,10 @@ what was added last, in a power loss or a failover, and all units are read anew.
 from collections.abc import Mapping
 from typing import Final
 
-from dcf.core.definition import Definition
+from dcf.core.definitions.model import Definition
 from dcf.core.grown import grown_definition
 from dcf.core.units import NO_UNITS, Unit, Units
-from dcf.store.runs import RunStore
+from dcf.store.transaction.runs import RunStore
 from dcf.values.json_text import Json
 from dcf.values.records import record
 

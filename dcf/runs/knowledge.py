@@ -17,11 +17,11 @@ from dcf.core.knowledge_refusals import (
     superseding_unknown,
     too_many_findings,
 )
-from dcf.core.text_entries import TextSearch
-from dcf.core.text_query import read_query
+from dcf.core.text.entries import TextSearch
+from dcf.core.text.query import read_query
 from dcf.errors import Conflict, UnknownFinding
-from dcf.store.connection import Connections
-from dcf.store.text_index import Full, Stored, TextIndex
+from dcf.store.connection.connections import Connections
+from dcf.store.text_index.index import Full, Stored, TextIndex
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
 

@@ -1,6 +1,6 @@
 """The operations on a whole run, and on a state by hand: cancel, pause, resume, resolve.
 
-Each names what it reads and the pure decision that is made on it (`core/lifecycle.py`, `core/resolving.py`). This
+Each names what it reads and the pure decision that is made on it (`core/lifecycle/halting.py`, `core/completing/resolving.py`). This
 module decides nothing and sends no Redis command.
 """
 
@@ -9,19 +9,21 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from dcf.asl.states import Task
-from dcf.core import lifecycle, needs, resolving
-from dcf.core.decision import Decision, More, Reads, Snapshot
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest
-from dcf.core.premises import Premise, resting_on, with_premise
-from dcf.core.refusals import unless_full
-from dcf.core.resolving import Resolve
+from dcf.core.completing import resolving
+from dcf.core.completing.resolving import Resolve
+from dcf.core.definitions import needs
+from dcf.core.documents.decision import Decision, More, Reads, Snapshot
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.documents.premises import Premise, resting_on, with_premise
+from dcf.core.documents.refusals import unless_full
+from dcf.core.lifecycle import halting as lifecycle
 from dcf.errors import InvalidArgument
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
-from dcf.store.authors import current_account
-from dcf.store.reserve import frees_memory
-from dcf.store.runs import Committed
+from dcf.store.access.authors import current_account
+from dcf.store.connection.reserve import frees_memory
+from dcf.store.transaction.runs import Committed
 from dcf.values.identifiers import check_agents
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal

@@ -8,18 +8,18 @@ token that follows from it, and an answer that comes before the lease was record
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
-from dcf.core.answers import Leased, Updated
-from dcf.core.briefs import brief_of
-from dcf.core.definition import Definition
-from dcf.core.inspection import is_ready
-from dcf.core.lease import Renew
-from dcf.core.model import Status
-from dcf.core.notices import NoticeKind
-from dcf.core.operations import RunAnswer
-from dcf.core.outside_refusals import task_token_unknown
-from dcf.core.provenance import mark_of_input
-from dcf.core.updates import Update
-from dcf.core.usage import UsageReport
+from dcf.core.access.provenance import mark_of_input
+from dcf.core.completing.outside_refusals import task_token_unknown
+from dcf.core.completing.updates import Update
+from dcf.core.definitions.briefs import brief_of
+from dcf.core.definitions.model import Definition
+from dcf.core.documents.answers import Leased, Updated
+from dcf.core.documents.model import Status
+from dcf.core.documents.notices import NoticeKind
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.documents.usage import UsageReport
+from dcf.core.leasing.lease import Renew
+from dcf.core.lifecycle.inspection import is_ready
 from dcf.core.work_tokens import (
     Offer,
     WorkToken,
@@ -30,8 +30,8 @@ from dcf.core.work_tokens import (
     work_token,
 )
 from dcf.errors import NotFound
-from dcf.runs.announcements import entry_of
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.notifying.announcements import entry_of
 from dcf.store.webhooks import Webhook
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json

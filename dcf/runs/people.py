@@ -8,23 +8,24 @@ import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from dcf.core import human_tasks, needs
-from dcf.core.decision import Decision, Reads, Snapshot
+from dcf.core import human_tasks
+from dcf.core.definitions import needs
+from dcf.core.documents.decision import Decision, Reads, Snapshot
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.documents.refusals import unless_full
 from dcf.core.human_list import HumanTaskPage, HumanTaskQuery
 from dcf.core.human_tasks import HumanAnswer, Produced
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.producers import Producers, led_here
-from dcf.core.refusals import unless_full
 from dcf.errors import StateError
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.transactions import Run
-from dcf.store.authors import current_account
-from dcf.store.history import History
+from dcf.store.access.authors import current_account
+from dcf.store.events.history import History
 from dcf.store.human_tasks import HumanTasks
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
-    from dcf.store.runs import Committed
+    from dcf.store.transaction.runs import Committed
 
 Operated: TypeAlias = RunAnswer | Refusal
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from dcf.core import projects
-from dcf.core.cursors import read_time_and_id
+from dcf.core.listing.cursors import read_time_and_id
 from dcf.core.project_refusals import ambiguous_path
 from dcf.core.projects import Project, ProjectPut, ProjectWish, checked_wish, place_of
 from dcf.errors import UnknownProject

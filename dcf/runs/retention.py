@@ -1,24 +1,24 @@
 """Keeps and deletes ended runs: deletion, legal hold, finalizing by itself, expiry.
 
-It carries out what `core/retention.py` decides. Deleting is a transaction that marks the run, then the removal of its
+It carries out what `core/lifecycle/retention.py` decides. Deleting is a transaction that marks the run, then the removal of its
 keys (`store/deletion.py`); both may be repeated by any process.
 """
 
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from dcf.core import retention
-from dcf.core.decision import More, Reads
-from dcf.core.finalization import Finalize
-from dcf.core.operations import RunAnswer
-from dcf.core.retention import KEEP_ALL, Deleted, RetentionPolicy
+from dcf.core.documents.decision import More, Reads
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.lifecycle import retention
+from dcf.core.lifecycle.finalization import Finalize
+from dcf.core.lifecycle.retention import KEEP_ALL, Deleted, RetentionPolicy
 from dcf.errors import UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
+from dcf.store.connection.reserve import frees_memory
 from dcf.store.deletion import Deletion
-from dcf.store.outbox import Attention, Outbox
-from dcf.store.reserve import frees_memory
-from dcf.store.runs import RunStore
+from dcf.store.events.outbox import Attention, Outbox
+from dcf.store.transaction.runs import RunStore
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal

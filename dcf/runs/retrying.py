@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dcf.asl.places import machine_of
 from dcf.asl.state_paths import join, open_scope
-from dcf.core import holding, reopening, retrying
-from dcf.core.decision import Decision, More, Reads, Snapshot
-from dcf.core.definition import Definition
-from dcf.core.model import StateDoc
-from dcf.core.operations import RunAnswer, RunRequest
-from dcf.core.retrying import Halt
-from dcf.core.scopes import with_scopes
+from dcf.core.definitions.model import Definition
+from dcf.core.definitions.scopes import with_scopes
+from dcf.core.documents.decision import Decision, More, Reads, Snapshot
+from dcf.core.documents.model import StateDoc
+from dcf.core.documents.operations import RunAnswer, RunRequest
+from dcf.core.lifecycle import holding, reopening, retrying
+from dcf.core.lifecycle.retrying import Halt
 from dcf.errors import Conflict, RunOnHold, UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
@@ -24,7 +24,7 @@ from dcf.runs.transactions import Run
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
-    from dcf.store.runs import Committed
+    from dcf.store.transaction.runs import Committed
 
 _ALL: Final = 1_000_000
 _AT_ONCE: Final = 2_000

@@ -11,11 +11,12 @@ from functools import partial
 from typing import Final
 
 from dcf.core import scheduling
-from dcf.core.access import LOCAL
-from dcf.core.answers import Created
-from dcf.core.creation import Create
-from dcf.core.definition import Definition
-from dcf.core.model import DEFAULT_MAX_ATTEMPTS
+from dcf.core.access.model import LOCAL
+from dcf.core.definitions.model import Definition
+from dcf.core.documents.answers import Created
+from dcf.core.documents.model import DEFAULT_MAX_ATTEMPTS
+from dcf.core.lifecycle.creation import Create
+from dcf.core.lifecycle.starting import Start
 from dcf.core.schedule_refusals import schedule_exists, schedule_waits, schedule_without_key, too_many_schedules
 from dcf.core.schedules import (
     MOST_OF_ONE,
@@ -28,11 +29,10 @@ from dcf.core.schedules import (
     new_schedule,
 )
 from dcf.core.scheduling import Begun, NotBegun, Outcome, PutOff, reason_of
-from dcf.core.starting import Start
 from dcf.errors import PASSING, DcfError, InternalError, StoreUnavailable, UnknownDefinition, UnknownSchedule
 from dcf.runs.starting import Starting
-from dcf.store.access_keys import AccessKeys
-from dcf.store.authors import authored_by
+from dcf.store.access.authors import authored_by
+from dcf.store.access.keys import AccessKeys
 from dcf.store.schedules import ScheduleChange, ScheduleFound, ScheduleStore
 from dcf.values.identifiers import check_agents
 from dcf.values.json_text import Json

@@ -5,16 +5,16 @@ from dataclasses import field
 from typing import Final
 
 from dcf.core.artifacts import MOST_ARTIFACTS
-from dcf.core.catalog import RunQuery
 from dcf.core.journal_query import LONGEST_PAGE, JournalQuery
 from dcf.core.knowing import FindingFilters
+from dcf.core.listing.runs import RunQuery
 from dcf.core.searching import Corpus, SearchHit, artifact_hit, entry_hit, output_hit, ranked, share, snippet
-from dcf.core.text_query import TextQuery, read_query
+from dcf.core.text.query import TextQuery, read_query
 from dcf.errors import UnknownRun
-from dcf.runs.catalog import RunList
 from dcf.runs.catalogue import DefinitionCatalogue, DefinitionQuery
 from dcf.runs.journal import Journal
 from dcf.runs.knowledge import FindingsQuery, Knowledge
+from dcf.runs.views.lists import RunList
 from dcf.values.json_text import Json
 from dcf.values.records import record
 

@@ -8,7 +8,7 @@ from dcf.runs.artifacts import Artifacts
 from dcf.runs.composition import PartsOfRuns
 from dcf.settings import Settings
 from dcf.store.artifacts import ArtifactStore, blobs_of
-from dcf.store.connection import Connections
+from dcf.store.connection.connections import Connections
 from dcf.values.json_text import Json
 
 

@@ -9,19 +9,20 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from dcf.asl.signals import NAME_RULE, is_signal_name
-from dcf.core import needs, signalling
-from dcf.core.decision import Decision, Reads, Snapshot
-from dcf.core.model import StateDoc
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest
-from dcf.core.refusals import unless_full
-from dcf.core.scopes import fenced, with_scopes
+from dcf.core import signalling
+from dcf.core.definitions import needs
+from dcf.core.definitions.scopes import fenced, with_scopes
+from dcf.core.documents.decision import Decision, Reads, Snapshot
+from dcf.core.documents.model import StateDoc
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.documents.refusals import unless_full
 from dcf.core.signalling import MOVED, Signal
 from dcf.core.signals import NO_SIGNALS
 from dcf.errors import InvalidArgument, UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.transactions import Run
-from dcf.store.authors import current_account
-from dcf.store.runs import Committed
+from dcf.store.access.authors import current_account
+from dcf.store.transaction.runs import Committed
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 

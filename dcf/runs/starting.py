@@ -7,17 +7,17 @@ import secrets
 from dataclasses import replace
 from functools import partial
 
-from dcf.core.answers import Created
-from dcf.core.decision import Decision, Reads, Snapshot
-from dcf.core.definition import Definition, read_definition
-from dcf.core.premises import Premise, resting_on, with_premise
-from dcf.core.repeating import Rerun, link, repeated, request_to_rerun
-from dcf.core.starting import Start, new_id, read_reference, start
+from dcf.core.definitions.model import Definition, read_definition
+from dcf.core.documents.answers import Created
+from dcf.core.documents.decision import Decision, Reads, Snapshot
+from dcf.core.documents.premises import Premise, resting_on, with_premise
+from dcf.core.lifecycle.repeating import Rerun, link, repeated, request_to_rerun
+from dcf.core.lifecycle.starting import Start, new_id, read_reference, start
 from dcf.errors import UnknownDefinition, UnknownRun
 from dcf.runs.follow_ups import FollowUps
 from dcf.runs.transactions import Transactions, with_secret
-from dcf.store.connection import Connection
-from dcf.store.definitions import KeptDefinitions, WantedDefinition
+from dcf.store.connection.connections import Connection
+from dcf.store.lists.definitions import KeptDefinitions, WantedDefinition
 from dcf.values.refusal import Refusal
 
 _ALL = 1_000_000

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from dcf.core.catalog import RunQuery
+from dcf.core.listing.runs import RunQuery
 from dcf.errors import NotFound
-from dcf.runs.catalog import RunList
 from dcf.runs.diagnosis import Diagnosis
+from dcf.runs.views.lists import RunList
 
 MOST_EXPLAINED: Final = 20
 """Stuck runs that are explained, the newest ones."""

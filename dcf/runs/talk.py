@@ -7,27 +7,27 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from dcf.core import notes, questions, talk_refusals
-from dcf.core.decision import Decision, More, Reads, Snapshot
+from dcf.core.definitions.scopes import entry_epoch_of, with_scopes
+from dcf.core.documents.decision import Decision, More, Reads, Snapshot
+from dcf.core.documents.model import StateDoc
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.documents.refusals import unless_full
 from dcf.core.journal import TAIL
-from dcf.core.model import StateDoc
 from dcf.core.notes import Note
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.questions import Ask, QuestionAnswer
-from dcf.core.refusals import unless_full
-from dcf.core.scopes import entry_epoch_of, with_scopes
 from dcf.core.talk import NO_TALK, Talk
 from dcf.errors import UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.corrections import Corrections
 from dcf.runs.requests import run_request
-from dcf.store.authors import current_account
+from dcf.store.access.authors import current_account
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
-    from dcf.store.runs import Committed
+    from dcf.store.transaction.runs import Committed
 
 Operated: TypeAlias = RunAnswer | Refusal
 

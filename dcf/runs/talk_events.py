@@ -5,11 +5,11 @@ Their texts are others', so each event names who wrote them, and says that they 
 
 from collections.abc import Mapping
 
-from dcf.core.decision import Snapshot
+from dcf.core.documents.decision import Snapshot
+from dcf.core.documents.model import RunStatus, StateDoc
+from dcf.core.documents.notices import GATES, NoticeKind, talk_kind
 from dcf.core.judging import notice_key
-from dcf.core.model import RunStatus, StateDoc
-from dcf.core.notices import GATES, NoticeKind, talk_kind
-from dcf.store.outbox import OutboxEntry
+from dcf.store.events.outbox import OutboxEntry
 from dcf.values.json_text import Json
 
 

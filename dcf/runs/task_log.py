@@ -4,16 +4,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dcf.core import task_log
-from dcf.core.decision import Decision, Reads, Snapshot
-from dcf.core.refusals import unless_full
-from dcf.core.scopes import with_scopes
+from dcf.core.definitions.scopes import with_scopes
+from dcf.core.documents.decision import Decision, Reads, Snapshot
+from dcf.core.documents.refusals import unless_full
 from dcf.core.task_log import LogEvent, Logged
 from dcf.runs.control_plane import ControlPlane
-from dcf.store.authors import current_account
+from dcf.store.access.authors import current_account
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
-    from dcf.store.runs import Committed
+    from dcf.store.transaction.runs import Committed
 
 
 class TaskLog:

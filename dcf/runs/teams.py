@@ -10,7 +10,7 @@ from dcf.runs.knowledge import Knowledge
 from dcf.runs.projects import Projects
 from dcf.settings import Settings
 from dcf.skills.library import Library
-from dcf.store.connection import Connections
+from dcf.store.connection.connections import Connections
 from dcf.store.gate_lists import GateLists
 from dcf.store.journal import JournalReader
 from dcf.store.projects import ProjectStore

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from dcf.errors import DcfError, PlatformUnavailable
 from dcf.runs.export import Exports
-from dcf.store.connection import Connections
+from dcf.store.connection.connections import Connections
 from dcf.store.trace_marks import TraceMark, TraceMarks
 from dcf.telemetry import tracing
 from dcf.telemetry.otlp import can_send, send

@@ -9,25 +9,25 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 
+from dcf.asl.expressions.risks import Unmarked
 from dcf.asl.gate_syntax import read_gates
 from dcf.asl.places import Place
-from dcf.asl.risks import Unmarked
 from dcf.asl.state_paths import ancestors, join
 from dcf.asl.surroundings import RunContext
-from dcf.core import needs
-from dcf.core.answers import Created
-from dcf.core.context import context_of
-from dcf.core.creation import Create
-from dcf.core.decision import Decision, More, Reads, Snapshot
-from dcf.core.definition import Definition, gives_tokens, read_definition
+from dcf.core.definitions import needs
+from dcf.core.definitions.context import context_of
+from dcf.core.definitions.model import Definition, gives_tokens, read_definition
+from dcf.core.definitions.scopes import fenced
+from dcf.core.documents.answers import Created
+from dcf.core.documents.decision import Decision, More, Reads, Snapshot
+from dcf.core.documents.model import Meta, StateDoc
 from dcf.core.grown import is_grown
-from dcf.core.model import Meta, StateDoc
-from dcf.core.scopes import fenced
+from dcf.core.lifecycle.creation import Create
 from dcf.errors import RunOnHold, StoreUnsuitable, UnknownRun, UnknownState
 from dcf.runs.evaluations import Evaluation, Evaluations
 from dcf.runs.kept_scopes import KeptScopes
 from dcf.runs.kept_units import KeptUnits
-from dcf.store.runs import Committed, RunStore
+from dcf.store.transaction.runs import Committed, RunStore
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace

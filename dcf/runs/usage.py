@@ -6,24 +6,24 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from dcf.core import budgets
-from dcf.core.catalog import LONGEST_PAGE, RunQuery
 from dcf.core.charging import AUTHOR, block_by_project, blocked_by_project
-from dcf.core.decision import Decision, More, Reads, Snapshot
+from dcf.core.documents.decision import Decision, More, Reads, Snapshot
+from dcf.core.documents.operations import RunAnswer, RunRequest
+from dcf.core.documents.usage import Budget, read_budget_change
 from dcf.core.journal import TAIL
-from dcf.core.operations import RunAnswer, RunRequest
-from dcf.core.usage import Budget, read_budget_change
+from dcf.core.listing.runs import LONGEST_PAGE, RunQuery
 from dcf.errors import InvalidArgument
-from dcf.runs.catalog import RunList
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
-from dcf.store.authors import current_author
+from dcf.runs.views.lists import RunList
+from dcf.store.access.authors import current_author
 from dcf.store.usage import Kind, UsageBooks
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
-    from dcf.store.runs import Committed
+    from dcf.store.transaction.runs import Committed
 
 MOST_DAYS: Final = 366
 """Most days of one answer."""

@@ -6,20 +6,20 @@ Claims at the same time pass over what others are about to take, so that each tr
 import time
 from typing import Final
 
-from dcf.core.answers import Leased
-from dcf.core.lease import Acquire
+from dcf.core.documents.answers import Leased
+from dcf.core.leasing.lease import Acquire
 from dcf.core.work_list import WorkPage, WorkPlace, WorkQuery
 from dcf.core.work_refusals import nothing_found
 from dcf.errors import NotFound
 from dcf.jitter import JITTER
 from dcf.runs.areas import Areas
-from dcf.runs.catalog import RunList
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.usage import Usages
+from dcf.runs.views.lists import RunList
 from dcf.store.areas import AreaBook
-from dcf.store.catalog import Catalog
-from dcf.store.connection import Connections
+from dcf.store.connection.connections import Connections
 from dcf.store.handed import Asker, Handed, HandedOut
+from dcf.store.lists.pages import Catalog
 from dcf.store.usage import UsageBooks
 from dcf.store.work_list import WorkList
 from dcf.store.work_search import FoundState

@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from dcf.core.answers import Leased, NothingReady, Updated
-from dcf.core.batch import Answers
-from dcf.core.claim import tokens_of
-from dcf.core.lease import Acquire
-from dcf.core.model import RunStatus
-from dcf.core.updates import Update
-from dcf.core.usage import Budget, changed_budget
+from dcf.core.completing.batch import Answers
+from dcf.core.completing.updates import Update
+from dcf.core.documents.answers import Leased, NothingReady, Updated
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.usage import Budget, changed_budget
+from dcf.core.leasing.claim import tokens_of
+from dcf.core.leasing.lease import Acquire
 from dcf.core.work_limits import LeaseSlot, LimitReached, WorkLimit
 from dcf.core.work_refusals import work_limit_reached
 from dcf.errors import NotFound

@@ -16,16 +16,17 @@ from dcf.asl.resources import FOR_CALLBACK, Resource
 from dcf.asl.signals import NAME_RULE, is_signal_name
 from dcf.asl.states import Task
 from dcf.asl.steps import OpenTask
-from dcf.core import attention, children, human_tasks, signalling
-from dcf.core.decision import Snapshot
+from dcf.core import children, human_tasks, signalling
+from dcf.core.completing.outside import Conclusion
+from dcf.core.completing.waiting import begun, limited
+from dcf.core.documents.decision import Snapshot
+from dcf.core.documents.model import Lease, Meta, RunStatus, StateDoc
+from dcf.core.documents.parents import Parent
 from dcf.core.human_tasks import Answerer, HumanAnswer, Produced
-from dcf.core.model import Lease, Meta, RunStatus, StateDoc
-from dcf.core.outside import Conclusion
-from dcf.core.parents import Parent
+from dcf.core.leasing import attention
 from dcf.core.producers import CONCLUDED, Producers, led_here
 from dcf.core.signalling import Signal
 from dcf.core.signals import NO_SIGNALS, Signals
-from dcf.core.waiting import begun, limited
 from dcf.errors import InvalidArgument
 from dcf.simulation.given import Answer, AskedTask, is_time, refuse_misfit
 from dcf.values.instants import SECOND, to_text

@@ -11,7 +11,7 @@ from hashlib import md5
 from typing import Final, TextIO, TypeAlias
 
 from dcf.asl.briefs import TaskBrief
-from dcf.asl.item_sources import Listed, missing, name_of
+from dcf.asl.items.sources import Listed, missing, name_of
 from dcf.asl.resources import Kind
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import MAX_BYTES, Json, check

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from dcf.asl import engine
-from dcf.asl.item_sources import bring
+from dcf.asl.items.sources import bring
 from dcf.asl.machine import Machine
 from dcf.asl.places import ancestors
 from dcf.asl.retrying import HEARTBEAT, TIMEOUT
@@ -39,7 +39,7 @@ from dcf.asl.steps import (
     next_item,
 )
 from dcf.asl.surroundings import SECOND, Clock
-from dcf.core.outside import Conclusion
+from dcf.core.completing.outside import Conclusion
 from dcf.errors import InvalidArgument, StateError
 from dcf.simulation.due import Due, OutsideTasks, SimulatedSignal
 from dcf.simulation.given import Answer, AskedTask, GivenFiles

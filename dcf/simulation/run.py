@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from dcf.asl.machine import Machine
-from dcf.asl.parsing import parse_machine
-from dcf.core.stored_values import object_of
+from dcf.asl.syntax.parsing import parse_machine
+from dcf.core.documents.stored_values import object_of
 from dcf.errors import InvalidDefinition
 from dcf.simulation.due import OutsideTasks, SimulatedSignal
 from dcf.simulation.given import Answer, Answers, AskedTask, Mocks, context_of

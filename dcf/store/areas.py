@@ -7,10 +7,10 @@ more. It serves warnings only, so that nothing depends on an entry that is late 
 from typing import Final
 
 from dcf.core.areas import Occupied, read_occupied
-from dcf.store.connection import Connections
-from dcf.store.key_parts import decode_state, encode_state
-from dcf.store.keys import RunKeys
-from dcf.store.looks import LOOK, ask
+from dcf.store.connection.connections import Connections
+from dcf.store.keys.parts import decode_state, encode_state
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.elsewhere import LOOK, ask
 from dcf.values.json_text import dump, load
 
 BOOKS: Final = "cp:idx:areas:"

@@ -8,13 +8,13 @@ sweep, finds those bytes: after a minute the records of the run say whether they
 from collections.abc import Iterable
 from typing import Final
 
+from dcf.core.access.quotas import Account
 from dcf.core.artifacts import ArtifactPut
-from dcf.core.quotas import Account
+from dcf.store.access.quotas import refusal_in
 from dcf.store.artifact_keys import arriving, artifact_quota
-from dcf.store.connection import Command, Connections
-from dcf.store.keys import RunKeys
-from dcf.store.looks import LOOK, ask
-from dcf.store.quotas import refusal_in
+from dcf.store.connection.connections import Command, Connections
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.elsewhere import LOOK, ask
 from dcf.values.refusal import Refusal
 
 _ARRIVES_WITHIN_S: Final = 60

@@ -20,17 +20,17 @@ from dcf.core.artifacts import (
     ArtifactStands,
     Upload,
 )
-from dcf.core.codec import read_meta, read_state
+from dcf.core.documents.codec import read_meta, read_state
 from dcf.errors import StoreUnavailable
 from dcf.store import artifact_quotas
+from dcf.store.access.authors import current_account
+from dcf.store.access.quotas import charge
 from dcf.store.artifact_keys import BLOBS, UPLOADS, upload_entry
-from dcf.store.attempts import Attempts, commit
-from dcf.store.authors import current_account
-from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
-from dcf.store.documents import micros
-from dcf.store.keys import RunKeys, keys_of
-from dcf.store.quotas import charge
-from dcf.store.writing import event_commands
+from dcf.store.connection.connections import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.connection.documents import micros
+from dcf.store.keys.table import RunKeys, keys_of
+from dcf.store.transaction.attempts import Attempts, commit
+from dcf.store.transaction.writing import event_commands
 from dcf.values.instants import SECOND, from_text
 from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record

@@ -3,26 +3,26 @@
 The order makes a crash harmless: the states first, then what tells which states there are, meta last of the run's keys,
 and the index entries after it. Until meta is gone, the clock finds the run by its mark and goes on; afterwards a sweep
 finds the entries that name nothing. On a cluster the lists are on other nodes, one of which may not answer. So entries
-that only meta tells of are removed before it as well. Safe to repeat. Decides nothing: `core/retention.py` does.
+that only meta tells of are removed before it as well. Safe to repeat. Decides nothing: `core/lifecycle/retention.py` does.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from dcf.core.access import KEY_CALLER
+from dcf.core.access.model import KEY_CALLER
 from dcf.core.artifact_documents import read_upload
-from dcf.core.catalog import agents_ever
-from dcf.store import keys
+from dcf.core.listing.runs import agents_ever
+from dcf.store.access.quotas import forget_run
 from dcf.store.artifact_keys import UPLOADS, upload_entry
-from dcf.store.connection import Command, Connections
+from dcf.store.connection.connections import Command, Connections
 from dcf.store.expiring import Expiring, forgotten
-from dcf.store.index import STATUS_LISTS, UNLIST, lists_of
-from dcf.store.key_kinds import KEY_KINDS
-from dcf.store.keys import RunKeys
-from dcf.store.looks import ask
+from dcf.store.keys import table as keys
+from dcf.store.keys.kinds import KEY_KINDS
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.elsewhere import ask
+from dcf.store.lists.index import STATUS_LISTS, UNLIST, lists_of
+from dcf.store.lists.shards import in_shard, shard_of
 from dcf.store.people_keys import asked_in
-from dcf.store.quotas import forget_run
-from dcf.store.run_lists import in_shard, shard_of
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
 

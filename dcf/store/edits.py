@@ -9,21 +9,21 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, Generic, TypeVar
 
-from dcf.core.access import LOCAL
-from dcf.core.catalog import listed_at
-from dcf.core.decision import Event
+from dcf.core.access.model import LOCAL
+from dcf.core.documents.decision import Event
+from dcf.core.listing.runs import listed_at
 from dcf.errors import NotFound
-from dcf.store import companion_keys
-from dcf.store.attempts import Attempts, commit, commit_one
-from dcf.store.authors import current_account
-from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
-from dcf.store.counting import CountedDocument, held_document_command, hold, new_mark, owned, settle
-from dcf.store.documents import micros
-from dcf.store.key_parts import encode_state
-from dcf.store.quotas import DocumentWrite, charge, document_command, receipt_command, refusal_in
-from dcf.store.run_documents import RunDocument, document_of
-from dcf.store.run_lists import shard_of
-from dcf.store.writing import due_command, event_commands, facet_commands
+from dcf.store.access.authors import current_account
+from dcf.store.access.counting import CountedDocument, held_document_command, hold, new_mark, owned, settle
+from dcf.store.access.quotas import DocumentWrite, charge, document_command, receipt_command, refusal_in
+from dcf.store.connection.connections import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.connection.documents import micros
+from dcf.store.keys import companions as companion_keys
+from dcf.store.keys.documents import RunDocument, document_of
+from dcf.store.keys.parts import encode_state
+from dcf.store.lists.shards import shard_of
+from dcf.store.transaction.attempts import Attempts, commit, commit_one
+from dcf.store.transaction.writing import due_command, event_commands, facet_commands
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record

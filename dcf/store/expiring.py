@@ -3,19 +3,19 @@
 Redis expires the keys of a finalized run by itself and tells nobody. So `cp:idx:expiring`, a sorted set, has for each
 such run what it is listed under, by the server time at which its keys go; the clock's processes look at those that are
 due. An entry is written before the expiry is set and may be early, or of a run that is kept after all: what counts is
-whether the run's meta is there. Decides nothing: `core/retention.py` does.
+whether the run's meta is there. Decides nothing: `core/lifecycle/retention.py` does.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from dcf.core.catalog import agents_ever
-from dcf.store import keys
-from dcf.store.connection import Command, Connections
-from dcf.store.documents import micros
-from dcf.store.index import UNLIST, lists_of
-from dcf.store.keys import RunKeys
-from dcf.store.run_lists import every_shard, in_shard, place_of
+from dcf.core.listing.runs import agents_ever
+from dcf.store.connection.connections import Command, Connections
+from dcf.store.connection.documents import micros
+from dcf.store.keys import table as keys
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.index import UNLIST, lists_of
+from dcf.store.lists.shards import every_shard, in_shard, place_of
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, load
 

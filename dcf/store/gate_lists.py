@@ -10,16 +10,16 @@ from heapq import merge
 from itertools import islice
 from typing import Final
 
+from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.gate_list import ANY, GatePlace, GateQuery
 from dcf.core.gates import GateRecord, read_record
-from dcf.core.model import RunStatus, StateDoc
-from dcf.store.connection import Command, Connections, Reply
-from dcf.store.documents import micros
-from dcf.store.key_parts import encode_state
-from dcf.store.keys import RunKeys
-from dcf.store.looks import ask, take_off_unless
+from dcf.store.connection.connections import Command, Connections, Reply
+from dcf.store.connection.documents import micros
+from dcf.store.keys.parts import encode_state
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.elsewhere import ask, take_off_unless
 from dcf.store.people_keys import member, read_member
-from dcf.store.state_texts import read_text
+from dcf.store.transaction.state_texts import read_text
 from dcf.values.instants import SECOND
 from dcf.values.json_text import load
 from dcf.values.records import record

@@ -7,13 +7,13 @@ writes.
 from collections.abc import Mapping
 from typing import Final
 
-from dcf.core.model import RunStatus
-from dcf.store import keys
-from dcf.store.connection import Command, Connections
-from dcf.store.documents import micros
-from dcf.store.keys import RunKeys
-from dcf.store.open_state_counts import OpenStateCounts
-from dcf.store.run_lists import in_every_shard
+from dcf.core.documents.model import RunStatus
+from dcf.store.connection.connections import Command, Connections
+from dcf.store.connection.documents import micros
+from dcf.store.keys import table as keys
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.counts import OpenStateCounts
+from dcf.store.lists.shards import in_every_shard
 from dcf.values.instants import SECOND
 from dcf.values.records import record
 

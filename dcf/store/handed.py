@@ -7,8 +7,8 @@ user, with what it asks for: a caller that asks for the same agent with another 
 
 from typing import Final
 
-from dcf.store import keys
-from dcf.store.connection import Connections
+from dcf.store.connection.connections import Connections
+from dcf.store.keys import table as keys
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import dump, load
 from dcf.values.records import record

@@ -13,17 +13,17 @@ from itertools import islice
 from typing import Final
 
 from dcf.asl.human import HumanTask, read_human_task
-from dcf.core.decision import Changes, Snapshot
+from dcf.core.documents.decision import Changes, Snapshot
+from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.human_list import HumanTaskPage, HumanTaskQuery, HumanTaskRow, TaskCursor
 from dcf.core.human_tasks import waits_for_person
-from dcf.core.model import RunStatus, StateDoc
 from dcf.core.talk import read_talk
 from dcf.errors import StateError
-from dcf.store.connection import Command, Connections, Reply
-from dcf.store.documents import micros
+from dcf.store.connection.connections import Command, Connections, Reply
+from dcf.store.connection.documents import micros
 from dcf.store.gate_lists import unlisted_commands
-from dcf.store.keys import RunKeys
-from dcf.store.looks import ask, take_off_unless
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.elsewhere import ask, take_off_unless
 from dcf.store.people_keys import (
     ALL_ASKED,
     asked_in,
@@ -38,7 +38,7 @@ from dcf.store.people_keys import (
     question_of,
     read_member,
 )
-from dcf.store.state_texts import read_text
+from dcf.store.transaction.state_texts import read_text
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump, load
 from dcf.values.records import replace

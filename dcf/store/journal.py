@@ -8,9 +8,9 @@ from typing import Final
 
 from dcf.core.journal import read_entry
 from dcf.core.journal_query import PAGE_BYTES, JournalPage, JournalQuery
-from dcf.store.connection import Command, Connections
+from dcf.store.connection.connections import Command, Connections
 from dcf.store.journal_entries import AFTER_ALL, ALL, OPEN, of_agent, of_kind, of_state
-from dcf.store.keys import keys_of
+from dcf.store.keys.table import keys_of
 from dcf.values.json_text import load
 
 _LOOKED_AT: Final = 2_000

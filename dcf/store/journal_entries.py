@@ -8,15 +8,15 @@ range by name, however long the journal is, and no number of agents or states ma
 from typing import TYPE_CHECKING, Final
 
 from dcf.core.journal import TAIL, JournalEntry, JournalSeen, read_entry, write_entry
-from dcf.store.connection import Command
-from dcf.store.key_parts import encode_state
-from dcf.store.keys import RunKeys
+from dcf.store.connection.connections import Command
+from dcf.store.keys.parts import encode_state
+from dcf.store.keys.table import RunKeys
 from dcf.values.json_text import dump_bytes, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dcf.store.reading import Asked, Replies
+    from dcf.store.transaction.reading import Asked, Replies
 
 BYTES: Final = "#bytes"
 """Field of the hash that counts the bytes of all entries."""

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.core.asking import Asking
+from dcf.core.documents.model import StateDoc
 from dcf.core.gates import OpenGate
 from dcf.core.human_tasks import waits_for_person
-from dcf.core.model import StateDoc
 from dcf.core.talk import Open
-from dcf.store.connection import Command
-from dcf.store.key_parts import decode_state, encode_state
+from dcf.store.connection.connections import Command
+from dcf.store.keys.parts import decode_state, encode_state
 
 ASKED: Final = "cp:idx:asked:"
 ALL_ASKED: Final = f"{ASKED}all"

@@ -7,20 +7,21 @@ it: before it is written as the larger of the old and the new document, and afte
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from dcf.core.access import KEY_CALLER, LOCAL
-from dcf.core.catalog import Facet, agents_in
-from dcf.core.model import RunStatus
+from dcf.core.access.model import KEY_CALLER, LOCAL
+from dcf.core.documents.model import RunStatus
+from dcf.core.listing.runs import Facet, agents_in
 from dcf.core.projects import Project, ProjectFound, ProjectPlace, ProjectPut, read_project, write_project
-from dcf.store import companion_keys, keys
-from dcf.store.attempts import Attempts, commit
-from dcf.store.authors import current_account
-from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
-from dcf.store.counting import CountedDocument, forget_counted, hold, new_mark, settle
-from dcf.store.documents import micros
-from dcf.store.keys import RunKeys
-from dcf.store.looks import ask
+from dcf.store.access.authors import current_account
+from dcf.store.access.counting import CountedDocument, forget_counted, hold, new_mark, settle
+from dcf.store.connection.connections import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.connection.documents import micros
+from dcf.store.keys import companions as companion_keys
+from dcf.store.keys import table as keys
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.elsewhere import ask
+from dcf.store.lists.shards import in_every_shard, newest, newest_commands
 from dcf.store.project_keys import PROJECTS, project, projects_at, projects_of
-from dcf.store.run_lists import in_every_shard, newest, newest_commands
+from dcf.store.transaction.attempts import Attempts, commit
 from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record
 from dcf.values.refusal import Refusal

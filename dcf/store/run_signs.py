@@ -7,15 +7,15 @@ report does: with a full memory, everything that can be read still looks well.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from dcf.core.decision import Reads, Snapshot
+from dcf.core.documents.decision import Reads, Snapshot
 from dcf.core.vitals import PlatformTrouble, Trouble
-from dcf.store import keys
-from dcf.store.connection import Connections, Reply
-from dcf.store.documents import micros
-from dcf.store.key_parts import decode_state
-from dcf.store.keys import keys_of
-from dcf.store.reading import Reading
-from dcf.store.told import Told, read_told, told_fields
+from dcf.store.connection.connections import Connections, Reply
+from dcf.store.connection.documents import micros
+from dcf.store.events.notified import Told, read_told, told_fields
+from dcf.store.keys import table as keys
+from dcf.store.keys.parts import decode_state
+from dcf.store.keys.table import keys_of
+from dcf.store.transaction.reading import Reading
 from dcf.store.vitals import checked_sign, platform_troubles, refusal_of, write_probe
 from dcf.values.records import record
 

@@ -10,8 +10,8 @@ from typing import Final
 from dcf.core.artifact_documents import read_artifact
 from dcf.core.artifacts import Artifact
 from dcf.core.searching import OutputText
-from dcf.store.connection import Command, Connections
-from dcf.store.keys import keys_of
+from dcf.store.connection.connections import Command, Connections
+from dcf.store.keys.table import keys_of
 from dcf.values.json_text import load
 from dcf.values.records import record
 

@@ -8,16 +8,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
 
-from dcf.core.model import RunStatus
+from dcf.core.documents.model import RunStatus
 from dcf.core.schedule_documents import read_schedule, write_schedule
 from dcf.core.schedules import Schedule
 from dcf.core.scheduling import Running, looked_at
 from dcf.errors import StoreUnsuitable
-from dcf.store import companion_keys, schedule_keys
-from dcf.store.attempts import Attempts, Ground, commit
-from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
-from dcf.store.documents import micros
-from dcf.store.keys import RunKeys
+from dcf.store import schedule_keys
+from dcf.store.connection.connections import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.connection.documents import micros
+from dcf.store.keys import companions as companion_keys
+from dcf.store.keys.table import RunKeys
+from dcf.store.transaction.attempts import Attempts, Ground, commit
 from dcf.values.json_text import dump, load
 from dcf.values.records import record
 from dcf.values.refusal import Refusal

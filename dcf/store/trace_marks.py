@@ -7,7 +7,7 @@ if it dies meanwhile, another sends the same spans again.
 from enum import Enum
 from typing import Final
 
-from dcf.store.connection import Connections
+from dcf.store.connection.connections import Connections
 
 _KEY: Final = "cp:idx:traced:"
 _SENDING: Final = b"sending"

@@ -11,10 +11,10 @@ owed, never both.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
-from dcf.core.usage import Charge
-from dcf.store.connection import Command, Connections
-from dcf.store.key_parts import decode_state, encode_state
-from dcf.store.keys import RunKeys
+from dcf.core.documents.usage import Charge
+from dcf.store.connection.connections import Command, Connections
+from dcf.store.keys.parts import decode_state, encode_state
+from dcf.store.keys.table import RunKeys
 from dcf.store.usage_moves import move
 from dcf.store.usage_scripts import BOOKS, LIFE_S, LINGER, MODELS, OTHER_MODELS, OWED, SETTLE
 

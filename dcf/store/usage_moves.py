@@ -9,8 +9,8 @@ loses reports that are taken away already, unless writes wait for replicas.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dcf.store.connection import Command, Connections
-from dcf.store.keys import RunKeys
+from dcf.store.connection.connections import Command, Connections
+from dcf.store.keys.table import RunKeys
 from dcf.store.usage_scripts import BOOKS, LIFE_S, LINGER, MODELS, OTHER_MODELS, OWED, SUM_UP
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, load

@@ -10,7 +10,7 @@ from typing import Final
 import redis
 from redis.exceptions import AskError, TryAgainError
 
-from dcf.core.model import RunStatus
+from dcf.core.documents.model import RunStatus
 from dcf.core.vitals import (
     ClockFacts,
     Durability,
@@ -28,13 +28,15 @@ from dcf.core.vitals import (
     WebhookFacts,
 )
 from dcf.errors import StoreUnavailable
-from dcf.store import faults, keys, schedule_keys, webhook_keys
-from dcf.store.activity import TROUBLE_LIFE_S
-from dcf.store.connection import Command, Connections, Reply
-from dcf.store.documents import micros
-from dcf.store.key_parts import decode_state
-from dcf.store.keys import RunKeys
-from dcf.store.run_lists import in_every_shard, oldest, oldest_commands
+from dcf.store import schedule_keys, webhook_keys
+from dcf.store.connection import faults
+from dcf.store.connection.connections import Command, Connections, Reply
+from dcf.store.connection.documents import micros
+from dcf.store.events.activity import TROUBLE_LIFE_S
+from dcf.store.keys import table as keys
+from dcf.store.keys.parts import decode_state
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.shards import in_every_shard, oldest, oldest_commands
 from dcf.values.instants import SECOND, from_text
 from dcf.values.json_text import Json, load
 

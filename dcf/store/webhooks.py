@@ -10,8 +10,8 @@ from dataclasses import field, replace
 from typing import Final
 
 from dcf.store import webhook_keys
-from dcf.store.connection import Connections
-from dcf.store.documents import Documents, Verdict, micros
+from dcf.store.connection.connections import Connections
+from dcf.store.connection.documents import Documents, Verdict, micros
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record

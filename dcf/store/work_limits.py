@@ -10,12 +10,12 @@ as long as a reservation lasts.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from dcf.core.usage import Budget, stored_budget
+from dcf.core.documents.usage import Budget, stored_budget
 from dcf.core.work_limits import LeaseSlot, LimitReached, WorkLimit
-from dcf.store.connection import Command, Connections
-from dcf.store.key_parts import decode_state, encode_state
-from dcf.store.keys import RunKeys
-from dcf.store.looks import LOOK, ask
+from dcf.store.connection.connections import Command, Connections
+from dcf.store.keys.parts import decode_state, encode_state
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.elsewhere import LOOK, ask
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump, load

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from dcf.asl.state_paths import join, name_of
-from dcf.core.codec import read_assignment
+from dcf.core.documents.codec import read_assignment
 from dcf.core.work_list import RunFacts, WorkItem, WorkPage, WorkPlace, WorkQuery, WorkStatus, facts_of, item_of
-from dcf.store.connection import Command, Connections, Reply
-from dcf.store.documents import micros
-from dcf.store.key_parts import decode_state
-from dcf.store.keys import RunKeys
-from dcf.store.state_texts import read_text
+from dcf.store.connection.connections import Command, Connections, Reply
+from dcf.store.connection.documents import micros
+from dcf.store.keys.parts import decode_state
+from dcf.store.keys.table import RunKeys
+from dcf.store.transaction.state_texts import read_text
 from dcf.store.work_search import FoundState, WorkSearch, WorkSought
 from dcf.values.json_text import Json, load
 from dcf.values.records import record

@@ -16,7 +16,7 @@ how many documents were read.
 
 from typing import Final
 
-from dcf.store.list_walks import WALK
+from dcf.store.lists.walks import WALK
 
 PAST: Final = 9_999_999
 """States to pass over at a place whose run was looked at."""

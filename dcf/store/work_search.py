@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from dcf.core.catalog import FOR_ANYBODY, Facet
+from dcf.core.documents.model import RunStatus
 from dcf.core.gates import KIND as GATE
-from dcf.core.model import RunStatus
+from dcf.core.listing.runs import FOR_ANYBODY, Facet
 from dcf.core.work_list import WorkPlace, WorkQuery
-from dcf.store import keys
-from dcf.store.connection import Command, Connections, Reply
-from dcf.store.key_parts import KeyText, encode_state
-from dcf.store.keys import RunKeys
-from dcf.store.run_lists import every_shard, in_shard
+from dcf.store.connection.connections import Command, Connections, Reply
+from dcf.store.keys import table as keys
+from dcf.store.keys.parts import KeyText, encode_state
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.shards import every_shard, in_shard
 from dcf.store.work_list_scripts import FIND, LIST, PAST, VISIT
 from dcf.values.json_text import dump
 from dcf.values.records import record, replace

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from dcf import __version__
 from dcf.application import Application
-from dcf.core.access import Caller
+from dcf.core.access.model import Caller
 from dcf.errors import DcfError, InvalidArgument, UnknownDefinition
 from dcf.tools.a2a_messages import agent_card, context_tag, input_of, message_of, task_of, workflow_of
 from dcf.tools.authentication import WhoCalls

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from dcf.application import Application
-from dcf.core.access import Caller
+from dcf.core.access.model import Caller
 from dcf.errors import StoreUnavailable
 from dcf.tools.authentication import WhoCalls
 from dcf.tools.envelope import call

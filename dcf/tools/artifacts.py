@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.core.artifact_names import check_sha256, content_type_of, id_of
 from dcf.core.artifacts import LONGEST_NAME, MOST_PARTS, Artifact, ArtifactKind, ArtifactStands, Upload, check_metadata
 from dcf.errors import InvalidArgument

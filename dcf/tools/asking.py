@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.tools.reading import ToolReading
 from dcf.tools.registry import ToolSpec, printable
 from dcf.values.json_text import Json, dump

@@ -6,10 +6,10 @@ from typing import Any, Final
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.halt_refusals import run_blocked
-from dcf.core.model import RunStatus, Status
-from dcf.core.provenance import mark_of_input
+from dcf.core.access.model import Scope
+from dcf.core.access.provenance import mark_of_input
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.leasing.halt_refusals import run_blocked
 from dcf.tools.callers import current_caller
 from dcf.tools.registry import AgentId, Answer, Arguments, StateName, WorkflowId, tool
 from dcf.values.json_text import dump

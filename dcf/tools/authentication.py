@@ -22,11 +22,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 
-from dcf.core.access import NOBODY, Caller, Scope, local_caller
+from dcf.core.access.model import NOBODY, Caller, Scope, local_caller
 from dcf.errors import DcfError, InvalidArgument
 from dcf.settings import Settings
-from dcf.store.access_keys import AccessKeys
-from dcf.store.refusal_notes import RefusalNotes
+from dcf.store.access.keys import AccessKeys
+from dcf.store.access.refusal_notes import RefusalNotes
 from dcf.values.records import record
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})

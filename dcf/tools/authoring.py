@@ -13,7 +13,7 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.authoring import csv_source
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.errors import Forbidden
 from dcf.tools.registry import Answer, Arguments, tool
 from dcf.values.json_text import Json

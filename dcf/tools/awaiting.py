@@ -17,12 +17,12 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.asl.state_paths import name_of
-from dcf.core import lease
-from dcf.core.access import Scope
-from dcf.core.first_terms import first_term_of
+from dcf.core.access.model import Scope
+from dcf.core.leasing import lease
+from dcf.core.leasing.first_terms import first_term_of
 from dcf.errors import DcfError, InvalidArgument, NotFound
+from dcf.store.events.inbox import Message
 from dcf.store.handed import Asker, Handed
-from dcf.store.inbox import Message
 from dcf.tools.callers import current_caller
 from dcf.tools.leases import new_token
 from dcf.tools.next_calls import calls_about, is_of_ready_state, wait_again

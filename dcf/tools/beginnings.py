@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from dcf.asl.machine import every_state
 from dcf.asl.states import Task
-from dcf.core.codec import read_meta
-from dcf.core.definition import Definition
-from dcf.core.forms import defaults_of
-from dcf.core.model import RunStatus
+from dcf.core.definitions.forms import defaults_of
+from dcf.core.definitions.model import Definition
+from dcf.core.documents.codec import read_meta
+from dcf.core.documents.model import RunStatus
 from dcf.tools import planner_steps
 from dcf.values.json_text import Json, dump
 from dcf.values.names import escaped

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.operations import RunAnswer
+from dcf.core.access.model import Scope
+from dcf.core.documents.operations import RunAnswer
 from dcf.tools.registry import Answer, Arguments, JsonObject, refused, tool
 from dcf.tools.unlisted import UNLISTED
 from dcf.tools.usage import USAGE, usage_given

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from dcf.application import Application
-from dcf.core.access import NOBODY, Caller, Scope
+from dcf.core.access.model import NOBODY, Caller, Scope
 from dcf.errors import Forbidden
 
 _CALLER: ContextVar[Caller] = ContextVar("dcf_caller", default=NOBODY)

@@ -1,4 +1,4 @@
-"""The tool that lists runs. What is on the list stands in `core/catalog.py`."""
+"""The tool that lists runs. What is on the list stands in `core/listing/runs.py`."""
 
 import time
 from typing import Any, Literal
@@ -6,9 +6,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.catalog import RunQuery, read_cursor
-from dcf.core.model import RunStatus
+from dcf.core.access.model import Scope
+from dcf.core.documents.model import RunStatus
+from dcf.core.listing.runs import RunQuery, read_cursor
 from dcf.tools.callers import current_caller
 from dcf.tools.paging import Limit
 from dcf.tools.registry import Answer, Arguments, ProjectId, tool

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.core.catalogue_definitions import (
     LONGEST_DESCRIPTION,
     LONGEST_NAME,
@@ -20,7 +20,7 @@ from dcf.core.catalogue_definitions import (
     name_of,
     summary_of,
 )
-from dcf.core.text_entries import MOST_SKIPPED
+from dcf.core.text.entries import MOST_SKIPPED
 from dcf.errors import InvalidArgument
 from dcf.runs.catalogue import DefinitionFound, DefinitionQuery
 from dcf.tools.callers import current_caller, require

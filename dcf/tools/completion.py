@@ -5,10 +5,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.answers import Updated
-from dcf.core.model import RunStatus, Status
-from dcf.core.updates import Update
+from dcf.core.access.model import Scope
+from dcf.core.completing.updates import Update
+from dcf.core.documents.answers import Updated
+from dcf.core.documents.model import RunStatus, Status
 from dcf.tools.error_names import note_on
 from dcf.tools.outcomes import what_failed
 from dcf.tools.registry import (

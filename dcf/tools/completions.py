@@ -17,7 +17,7 @@ from mcp_types import (
     ResourceTemplateReference,
 )
 
-from dcf.core.catalog import agents_in
+from dcf.core.listing.runs import agents_in
 from dcf.tools.prompts import PROMPTS
 from dcf.tools.reading import ToolReading
 from dcf.tools.resources import TEMPLATES

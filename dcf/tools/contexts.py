@@ -5,9 +5,9 @@ from typing import Any
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
+from dcf.core.access.provenance import marked
 from dcf.core.agent_context import DEFAULT_BYTES, LEAST_BYTES, MOST_BYTES, ContextQuery, fitted
-from dcf.core.provenance import marked
 from dcf.tools.callers import current_caller
 from dcf.tools.registry import AgentId, Answer, Arguments, ProjectId, WorkflowId, tool
 from dcf.tools.unlisted import UNLISTED

@@ -6,9 +6,9 @@ from typing import Any
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.event_query import EventQuery, check_cursor, check_moment
-from dcf.core.provenance import marked
+from dcf.core.access.model import Scope
+from dcf.core.access.provenance import marked
+from dcf.core.listing.events import EventQuery, check_cursor, check_moment
 from dcf.tools.callers import current_caller
 from dcf.tools.paging import Cursor, Limit, Room
 from dcf.tools.registry import (

@@ -14,7 +14,7 @@ from typing import Final
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from dcf.application import Application
-from dcf.core.access import local_caller
+from dcf.core.access.model import local_caller
 from dcf.errors import ToolCallFailed
 from dcf.tools.envelope import Reply, call, call_here, waits
 from dcf.tools.limits import meter_of

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from dcf import metrics
 from dcf.application import Application
-from dcf.core.access import Caller
+from dcf.core.access.model import Caller
 from dcf.errors import (
     DcfError,
     Forbidden,
@@ -28,7 +28,7 @@ from dcf.errors import (
     RateLimited,
     TooLarge,
 )
-from dcf.store.authors import authored_by
+from dcf.store.access.authors import authored_by
 from dcf.telemetry import surroundings
 from dcf.tools.argument_checks import check_arguments, check_at_once
 from dcf.tools.callers import calling, current_caller, scope_hint

@@ -1,7 +1,7 @@
 """What an answer says about the name of a failure: that its Task does not list it, where it lists any."""
 
 from dcf.application import Application
-from dcf.core.outputs import unlisted
+from dcf.core.definitions.outputs import unlisted
 from dcf.tools.registry import printable
 
 

@@ -6,14 +6,14 @@ from typing import Any
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.answers import AlreadyCompleted
-from dcf.core.inspection import public_state, short_state
-from dcf.core.model import RunStatus, Status
-from dcf.core.provenance import marked
-from dcf.core.updates import Update
+from dcf.core.access.model import Scope
+from dcf.core.access.provenance import marked
+from dcf.core.completing.updates import Update
+from dcf.core.documents.answers import AlreadyCompleted
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.lifecycle.inspection import public_state, short_state
 from dcf.errors import InvalidArgument
-from dcf.runs.standing import RunView, known, summary_of_run
+from dcf.runs.views.status import RunView, known, summary_of_run
 from dcf.tools import planner_steps
 from dcf.tools.argument_checks import AlmostRight
 from dcf.tools.error_names import note_on

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.errors import InvalidArgument
 from dcf.tools.registry import Answer, Arguments, refused, tool
 from dcf.values.refusal import Refusal

@@ -8,11 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from dcf.application import Application
 from dcf.asl.gate_syntax import LONGEST_CRITERION, MOST_CRITERIA, MOST_GATES, gates_given
 from dcf.asl.gates import Gate
-from dcf.core.access import KEY_CALLER, Scope
+from dcf.core.access.model import KEY_CALLER, Scope
+from dcf.core.documents.operations import LONGEST_REASON
 from dcf.core.gate_list import GatePage, GateQuery, read_gate_place
 from dcf.core.gates import Judged
 from dcf.core.judging import rows_of
-from dcf.core.operations import LONGEST_REASON
 from dcf.core.overriding import Override
 from dcf.core.verdicts import LONGEST_COMMENT, LONGEST_FEEDBACK, LONGEST_TAIL, Judge, Ruling
 from dcf.errors import Forbidden, InvalidArgument

@@ -6,16 +6,16 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.codec import read_meta
-from dcf.core.creation import Create
+from dcf.core.access.model import Scope
+from dcf.core.documents.codec import read_meta
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import RunAnswer
 from dcf.core.growing import AddUnits
 from dcf.core.grown import grown_definition
-from dcf.core.model import RunStatus
+from dcf.core.lifecycle.creation import Create
+from dcf.core.lifecycle.starting import check_tags
 from dcf.core.opening import LONGEST_TITLE, OpenRequest
-from dcf.core.operations import RunAnswer
 from dcf.core.run_closing import LONGEST_SUMMARY, Close, Seal, read_metrics, read_points, read_run_output
-from dcf.core.starting import check_tags
 from dcf.core.unit_syntax import read_units
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.runs.growing import id_for_opening

@@ -9,9 +9,9 @@ from typing import Any, Final, TypeAlias
 from dcf.application import Application
 from dcf.asl.machine import every_state
 from dcf.asl.state_paths import name_of
-from dcf.core.access import Caller, Scope
-from dcf.core.catalog import RunQuery
-from dcf.core.model import RunStatus
+from dcf.core.access.model import Caller, Scope
+from dcf.core.documents.model import RunStatus
+from dcf.core.listing.runs import RunQuery
 from dcf.errors import DcfError, UnknownRun, UnknownState
 from dcf.tools.argument_checks import AlmostRight
 from dcf.tools.next_calls import Call, calls_after_refusal, wait_again

@@ -20,7 +20,7 @@ from starlette.types import Receive, Send
 from starlette.types import Scope as Connection
 
 from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.core.access.model import Caller, Scope
 from dcf.settings import Settings
 from dcf.tools.authentication import WhoCalls
 from dcf.tools.limits import Meter

@@ -10,7 +10,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from dcf.settings import Settings
-from dcf.store.connection import MOST_CONNECTIONS
+from dcf.store.connection.connections import MOST_CONNECTIONS
 from dcf.tools.http_connections import FIRST_TURNS, SPARE, ConnectionLimit, Deadlines, LimitedProtocol
 
 if sys.platform != "win32":

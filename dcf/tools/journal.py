@@ -7,12 +7,12 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
+from dcf.core.access.provenance import marked
+from dcf.core.documents.operations import LONGEST_REASON
 from dcf.core.journal import LONGEST_ENTRY_TEXT, LONGEST_HOW, LONGEST_KEY, EntryKind
 from dcf.core.journal_query import LONGEST_PAGE, JournalPage, JournalQuery, check_cursor, kind_of
 from dcf.core.journaling import AddEntry, ResolveIssue, shown_added
-from dcf.core.operations import LONGEST_REASON
-from dcf.core.provenance import marked
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.tools.callers import bound_to, current_caller, scope_hint
 from dcf.tools.lifecycle import RequestId

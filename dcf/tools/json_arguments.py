@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.tools.callers import current_caller
 from dcf.values import json_edits

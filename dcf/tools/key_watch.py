@@ -11,9 +11,9 @@ from typing import Final, TypeVar
 import anyio
 import anyio.to_thread
 
-from dcf.core.access import Caller
+from dcf.core.access.model import Caller
 from dcf.errors import Unauthorized
-from dcf.store.access_keys import AccessKeys
+from dcf.store.access.keys import AccessKeys
 from dcf.values.records import record
 
 Answer = TypeVar("Answer")

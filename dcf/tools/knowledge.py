@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.core.knowing import FindingFilters, FindingWish, NewFinding
 from dcf.core.knowledge import (
     LONGEST_CATEGORY,
@@ -19,8 +19,8 @@ from dcf.core.knowledge import (
     shown,
     summary,
 )
-from dcf.core.text_entries import MOST_SKIPPED
-from dcf.core.text_query import LONGEST_QUERY
+from dcf.core.text.entries import MOST_SKIPPED
+from dcf.core.text.query import LONGEST_QUERY
 from dcf.errors import Forbidden, InvalidArgument, UnknownFinding
 from dcf.runs.knowledge import FindingKept, FindingsQuery
 from dcf.tools.callers import bound_to, current_caller, require

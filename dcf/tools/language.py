@@ -5,7 +5,7 @@ from typing import Final
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.language import describe
 from dcf.tools.callers import current_caller
 from dcf.tools.registry import Answer, Arguments, tool

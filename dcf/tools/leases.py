@@ -7,15 +7,15 @@ from typing import Any
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core import lease
-from dcf.core.access import Scope
-from dcf.core.answers import Leased, NothingReady, StateRefusal
-from dcf.core.codec import write_lease
-from dcf.core.inspection import holder_state, public_state, short_state
-from dcf.core.operations import LONGEST_REASON
-from dcf.core.refusals import nothing_ready
+from dcf.core.access.model import Scope
+from dcf.core.documents.answers import Leased, NothingReady, StateRefusal
+from dcf.core.documents.codec import write_lease
+from dcf.core.documents.operations import LONGEST_REASON
+from dcf.core.documents.refusals import nothing_ready
+from dcf.core.leasing import lease
+from dcf.core.lifecycle.inspection import holder_state, public_state, short_state
 from dcf.errors import InvalidArgument
-from dcf.runs.standing import known
+from dcf.runs.views.status import known
 from dcf.store.handed import Asker, Handed
 from dcf.tools.callers import current_caller, require
 from dcf.tools.registry import (

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.operations import LONGEST_REASON, LONGEST_REQUEST_ID, RunAnswer
-from dcf.core.resolving import wish_of
+from dcf.core.access.model import Scope
+from dcf.core.completing.resolving import wish_of
+from dcf.core.documents.operations import LONGEST_REASON, LONGEST_REQUEST_ID, RunAnswer
 from dcf.tools.callers import require_planner
 from dcf.tools.registry import Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
 from dcf.tools.unlisted import UNLISTED

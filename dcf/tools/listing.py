@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp.server.context import CallNext, ServerRequestContext
 
-from dcf.core.access import Caller, Scope
+from dcf.core.access.model import Caller, Scope
 from dcf.tools.authentication import WhoCalls
 from dcf.tools.profiles import AUTO, HEADER, listed_for
 from dcf.tools.registry import ToolSpec

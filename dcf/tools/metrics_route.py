@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from dcf import metrics
 from dcf.application import Application
-from dcf.core.access import NOBODY, Caller
+from dcf.core.access.model import NOBODY, Caller
 from dcf.errors import DcfError, RateLimited
 from dcf.metrics import Family, Meters, MetricValues
 from dcf.runs.stuck_causes import StuckCauses

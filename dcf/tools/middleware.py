@@ -10,7 +10,7 @@ from mcp.server.context import CallNext, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_REQUEST, CallToolResult, TextContent
 
-from dcf.core.access import Caller
+from dcf.core.access.model import Caller
 from dcf.errors import RateLimited, Unauthorized
 from dcf.tools.key_watch import KeyWatch
 from dcf.tools.legal_calls import unknown_tool

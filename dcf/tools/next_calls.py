@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, TypeGuard
 
-from dcf.core.blockers import KILLED_PROCESS
+from dcf.core.leasing.blockers import KILLED_PROCESS
 from dcf.values.json_text import Json
 from dcf.workforce.steps import Step, ask_why_held, to_complete, wait_for_event
 from dcf.workforce.talk_steps import TOO_LATE, to_answer, to_go_on, to_judge, to_mend, to_tell

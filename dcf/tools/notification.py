@@ -7,12 +7,12 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.asl.state_paths import name_of
-from dcf.core.access import Scope
-from dcf.core.model import Status
+from dcf.core.access.model import Scope
+from dcf.core.documents.model import Status
 from dcf.errors import InvalidArgument
 from dcf.ports import Undelivered
-from dcf.runs.standing import StateView
-from dcf.runs.telling import Target
+from dcf.runs.notifying.delivery_records import Target
+from dcf.runs.views.status import StateView
 from dcf.tools import planner_steps
 from dcf.tools.callers import current_caller, require, require_part, require_planner
 from dcf.tools.registry import Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool

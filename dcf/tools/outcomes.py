@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from dcf.core.answers import Updated
+from dcf.core.completing.updates import Update
+from dcf.core.documents.answers import Updated
+from dcf.core.documents.model import RunStatus, Status
 from dcf.core.gate_refusals import GateRefusal
-from dcf.core.model import RunStatus, Status
-from dcf.core.updates import Update
 from dcf.tools.next_calls import wait_again
 from dcf.tools.work import steps_of
 from dcf.values.instants import to_text

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
+from dcf.core.documents.operations import LONGEST_REQUEST_ID
 from dcf.core.human_list import HumanTaskQuery, read_place
 from dcf.core.human_tasks import LONGEST_COMMENT, Answerer, HumanAnswer
-from dcf.core.operations import LONGEST_REQUEST_ID
 from dcf.errors import InvalidArgument
 from dcf.tools.callers import current_caller, groups_of_answerer
 from dcf.tools.paging import Limit, Room

@@ -5,15 +5,15 @@ from typing import Any, Literal
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.answers import Created
-from dcf.core.codec import read_meta
-from dcf.core.creation import Create
-from dcf.core.definition import Definition, read_given
-from dcf.core.dismissals import NONE_TO_DELETE
-from dcf.core.finalization import Finalize
-from dcf.core.model import Meta, RunStatus
-from dcf.core.stored_values import object_of
+from dcf.core.access.model import Scope
+from dcf.core.definitions.model import Definition, read_given
+from dcf.core.documents.answers import Created
+from dcf.core.documents.codec import read_meta
+from dcf.core.documents.model import Meta, RunStatus
+from dcf.core.documents.stored_values import object_of
+from dcf.core.lifecycle.creation import Create
+from dcf.core.lifecycle.dismissals import NONE_TO_DELETE
+from dcf.core.lifecycle.finalization import Finalize
 from dcf.runs.starting import id_for
 from dcf.tools.beginnings import AGENTS_MAP, WORKFLOW, WORKFLOW_FORMS, defaulted, next_calls, warnings_of
 from dcf.tools.callers import current_caller, require_planner

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 from dcf.application import Application
-from dcf.core.access import Caller
+from dcf.core.access.model import Caller
 from dcf.errors import DcfError, Forbidden, InternalError, PlatformUnavailable, RateLimited
 from dcf.profiles.arguments import check
 from dcf.profiles.profile import Failure, NotDone, Profile, ProfileResource, ProfileTool

@@ -13,7 +13,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, CallTool
 from mcp_types import Resource as ListedResource
 from mcp_types import Tool as ListedTool
 
-from dcf.core.access import Caller
+from dcf.core.access.model import Caller
 from dcf.profiles.arguments import schema_of
 from dcf.profiles.catalog import profile_of
 from dcf.profiles.profile import Failure, NotDone, Profile, ProfileResource, ProfileTool

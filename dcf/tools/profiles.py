@@ -7,7 +7,7 @@ a caller may do: a tool that is not on its list can be called. Each tool declare
 from collections.abc import Iterable, Mapping
 from typing import Final, get_args
 
-from dcf.core.access import Caller, Scope
+from dcf.core.access.model import Caller, Scope
 from dcf.errors import InvalidArgument
 from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     agents,

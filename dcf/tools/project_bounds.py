@@ -4,11 +4,11 @@ A tool is checked by what it names. Runs that it names (`ToolSpec.runs_named`) a
 unknown to this caller. An argument `project` is filled in, so that lists show, and new runs get, the caller's project
 only. A tool that has neither and is not `of_no_run` spans projects, and is refused. The project of a run never
 changes, so that a run which was looked up stays where it is; whoever creates a run under an id that is taken elsewhere
-is refused where the run is written (`core/creation.py`). A caller without a project costs no command.
+is refused where the run is written (`core/lifecycle/creation.py`). A caller without a project costs no command.
 """
 
 from dcf.application import Application
-from dcf.core.access import Caller
+from dcf.core.access.model import Caller
 from dcf.errors import AgentUnknown, Forbidden, UnknownRun
 from dcf.tools.registry import Arguments, ToolSpec
 from dcf.workforce.crew.names import runs_of

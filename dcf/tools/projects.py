@@ -6,9 +6,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
+from dcf.core.documents.usage import read_budget_change
 from dcf.core.projects import ProjectPlace, ProjectWish, read_places
-from dcf.core.usage import read_budget_change
 from dcf.core.work_limits import MOST_IN_PROGRESS, WorkLimit
 from dcf.errors import InvalidArgument
 from dcf.runs.projects import Projects

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.core.knowledge import LONGEST_CATEGORY, LONGEST_TEXT, LONGEST_TITLE, Severity, check_labels
 from dcf.core.promoting import Promotion, promoted
 from dcf.tools.callers import current_caller

@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from dcf.application import Application
-from dcf.core.access import Caller
+from dcf.core.access.model import Caller
 from dcf.tools.authentication import WhoCalls
 from dcf.tools.envelope import call
 from dcf.tools.limits import Meter

@@ -10,12 +10,12 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.provenance import marked
+from dcf.core.access.model import Scope
+from dcf.core.access.provenance import marked
 from dcf.core.run_edits import Hand
 from dcf.errors import InvalidArgument
 from dcf.runs.editing import Changed, Operation, Wish
-from dcf.store.run_documents import document_of
+from dcf.store.keys.documents import document_of
 from dcf.tools.callers import current_caller
 from dcf.tools.json_arguments import PATH_TEXT, AsText, Fraction, Life, Path, Plain, RedisKey, given, keep_s, number
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, refused, tool

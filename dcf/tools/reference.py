@@ -6,7 +6,7 @@
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 
-from dcf.core.access import MEANINGS
+from dcf.core.access.model import MEANINGS
 from dcf.tools.examples import smallest_call
 from dcf.tools.profiles import PROFILES, select_tools
 from dcf.tools.registry import Answer, ToolSpec

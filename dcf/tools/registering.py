@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.core.work_limits import MOST_IN_PROGRESS, WorkLimit
 from dcf.errors import InvalidArgument
 from dcf.tools.callers import current_caller

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.errors import InvalidArgument
 from dcf.tools.unlisted import UNLISTED
 from dcf.values.identifiers import check_state

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.drawing import draw_mermaid
 from dcf.errors import NotFound
 from dcf.skills.folders import SkillFolders

@@ -1,11 +1,11 @@
-"""Tools on runs that are over: delete one, keep one from being deleted. What they decide is in `core/retention.py`."""
+"""Tools on runs that are over: delete one, keep one from being deleted. What they decide is in `core/lifecycle/retention.py`."""
 
 from contextlib import suppress
 
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.errors import UnknownRun
 from dcf.tools.callers import require, require_planner
 from dcf.tools.lifecycle import Reason, RequestId

@@ -18,9 +18,9 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.errors import DcfError
-from dcf.store.history import History
+from dcf.store.events.history import History
 from dcf.tools.authentication import WhoCalls
 from dcf.tools.middleware import REFUSED, STREAM
 from dcf.tools.resources import run_of

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.definition import Definition, read_given, reference_of
+from dcf.core.access.model import Scope
+from dcf.core.definitions.model import Definition, read_given, reference_of
+from dcf.core.lifecycle.starting import check_tags
 from dcf.core.schedules import MOST_JITTER_S, NAME_PATTERN, CatchUp, Overlap, Schedule, ScheduleWish, shown, summary
-from dcf.core.starting import check_tags
 from dcf.core.ticks import LEAST_EVERY_S, MOST_EVERY_S
 from dcf.errors import Forbidden, InvalidArgument, UnknownSchedule
 from dcf.tools.beginnings import AGENTS_MAP

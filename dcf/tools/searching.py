@@ -5,10 +5,10 @@ from typing import Any
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.provenance import marked
+from dcf.core.access.model import Scope
+from dcf.core.access.provenance import marked
 from dcf.core.searching import MOST_HITS, read_corpora
-from dcf.core.text_query import LONGEST_QUERY
+from dcf.core.text.query import LONGEST_QUERY
 from dcf.runs.searching import SearchRequest
 from dcf.tools.callers import current_caller
 from dcf.tools.registry import Answer, Arguments, JsonArray, ProjectId, WorkflowId, read_names, tool

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.tools.callers import require_planner
 from dcf.tools.lifecycle import Reason, RequestId
 from dcf.tools.registry import Answer, Arguments, WorkflowId, refused, tool

@@ -6,14 +6,14 @@ from typing import Any
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.answers import Created
-from dcf.core.codec import read_meta
-from dcf.core.creation import Create
-from dcf.core.definition import Definition, read_given
-from dcf.core.model import RunStatus
-from dcf.core.repeating import Rerun
-from dcf.core.starting import Start, check_tags, request_to_start
+from dcf.core.access.model import Scope
+from dcf.core.definitions.model import Definition, read_given
+from dcf.core.documents.answers import Created
+from dcf.core.documents.codec import read_meta
+from dcf.core.documents.model import RunStatus
+from dcf.core.lifecycle.creation import Create
+from dcf.core.lifecycle.repeating import Rerun
+from dcf.core.lifecycle.starting import Start, check_tags, request_to_start
 from dcf.errors import InvalidArgument
 from dcf.runs.starting import id_for
 from dcf.tools.beginnings import AGENTS_MAP, WORKFLOW, WORKFLOW_FORMS, defaulted, next_calls, warnings_of

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.asl.human import read_askees
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.core.notes import Note
 from dcf.core.questions import DEFAULT_WAIT_S, LONGEST_WAIT_S, Ask, QuestionAnswer
 from dcf.core.talk import LONGEST_ANSWER, LONGEST_TEXT

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.core.access.model import Caller, Scope
 from dcf.errors import DcfError, InvalidArgument
 from dcf.tools.authentication import WhoCalls
 from dcf.tools.envelope import Reply, call

@@ -7,8 +7,8 @@ from typing import Any, Final
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.usage import UsageReport, read_budget_change, read_report, sums_shown
+from dcf.core.access.model import Scope
+from dcf.core.documents.usage import UsageReport, read_budget_change, read_report, sums_shown
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.tools.callers import current_caller, require_planner
 from dcf.tools.lifecycle import Reason, RequestId, RunOperated

@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.data import find_directory
 from dcf.tools import planner_steps
 from dcf.tools.beginnings import AGENTS_MAP, WORKFLOW, WORKFLOW_FORMS

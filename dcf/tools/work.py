@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dcf.application import Application
-from dcf.core.answers import Leased, Updated
-from dcf.core.briefs import brief_of
-from dcf.core.definition import Definition
-from dcf.core.first_terms import FIRST_TERM_S, is_short
-from dcf.core.model import StateDoc
-from dcf.core.provenance import mark_of_input
-from dcf.core.scopes import entry_epoch_of, with_scopes
+from dcf.core.access.provenance import mark_of_input
+from dcf.core.definitions.briefs import brief_of
+from dcf.core.definitions.model import Definition
+from dcf.core.definitions.scopes import entry_epoch_of, with_scopes
+from dcf.core.documents.answers import Leased, Updated
+from dcf.core.documents.model import StateDoc
+from dcf.core.leasing.first_terms import FIRST_TERM_S, is_short
 from dcf.telemetry import tracing
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, dump

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core import lease
-from dcf.core.access import Scope
-from dcf.core.codec import write_lease
+from dcf.core.access.model import Scope
+from dcf.core.documents.codec import write_lease
+from dcf.core.leasing import lease
 from dcf.core.work_list import LONGEST_PAGE, WorkItem, WorkQuery, WorkStatus, read_work_place
 from dcf.errors import InvalidArgument
 from dcf.store.handed import Asker

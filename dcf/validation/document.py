@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from dcf.core.definition import check_names
-from dcf.core.forms import asl_of, is_linear
+from dcf.core.definitions.forms import asl_of, is_linear
+from dcf.core.definitions.model import check_names
 from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.validation.graph import check_graph
 from dcf.validation.imports import Imported, load_imports

@@ -16,7 +16,7 @@ from jsonschema.validators import extend
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
-from dcf.asl.fields import kind
+from dcf.asl.syntax.fields import kind
 from dcf.validation.pointers import pointer
 from dcf.validation.schema import read_schema, useless
 from dcf.validation.verdict import MAX_FINDINGS, Finding, found

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from dcf.core.bindings import bound_agents, reference_ids
-from dcf.core.forms import DEFAULT_NAME, as_workflow, asl_of, defaults_of, is_bare, is_linear
+from dcf.core.definitions.bindings import bound_agents, reference_ids
+from dcf.core.definitions.forms import DEFAULT_NAME, as_workflow, asl_of, defaults_of, is_bare, is_linear
 from dcf.errors import InvalidDefinition
 from dcf.validation.document import has_binding, is_named_machine, judge, read_text
 from dcf.validation.references import is_worked, tasks_of

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dcf.asl.machine import warnings_of
-from dcf.asl.parsing import parse_machine
+from dcf.asl.syntax.parsing import parse_machine
 from dcf.errors import Problem
 from dcf.validation.pointers import state_in, value_at
 from dcf.validation.promises import broken_promises

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from dcf.asl.fields import token
+from dcf.asl.syntax.fields import token
 from dcf.values.json_text import Json
 
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, TypeAlias
 
-from dcf.asl.fields import token
-from dcf.asl.jsonata import Query
+from dcf.asl.expressions.paths import Path
+from dcf.asl.expressions.templates import Literal, ObjectTemplate, PathReference, Template
+from dcf.asl.jsonata.expressions import Query
 from dcf.asl.machine import Machine, every_state
-from dcf.asl.paths import Path
 from dcf.asl.states import Choice, Map, Parallel, Pass, State, Task, Workable
-from dcf.asl.templates import Literal, ObjectTemplate, PathReference, Template
+from dcf.asl.syntax.fields import token
 from dcf.validation.reads import PLAIN_PATH, Read, reads_of
 from dcf.validation.shapes import NotThere, Placed, Promised, Shape, elements, follow, put, select
 from dcf.validation.verdict import MAX_FINDINGS

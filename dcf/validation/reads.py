@@ -8,14 +8,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
-from dcf.asl.fields import token
-from dcf.asl.intrinsic_syntax import Call
-from dcf.asl.jsonata import Query
-from dcf.asl.jsonata_text import without_literals
-from dcf.asl.paths import Path
-from dcf.asl.query_templates import OPENING
+from dcf.asl.expressions.intrinsic_syntax import Call
+from dcf.asl.expressions.paths import Path
+from dcf.asl.expressions.query_templates import OPENING
+from dcf.asl.expressions.templates import read_reference
+from dcf.asl.jsonata.expressions import Query
+from dcf.asl.jsonata.text import without_literals
 from dcf.asl.states import State, Task, Workable
-from dcf.asl.templates import read_reference
+from dcf.asl.syntax.fields import token
 from dcf.values.json_text import Json
 from dcf.values.records import record
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Final
 
-from dcf.asl.fields import token
 from dcf.asl.resources import read_resource
+from dcf.asl.syntax.fields import token
 from dcf.validation.imports import Imported, ImportedAgents
 from dcf.validation.manifests import look_up
 from dcf.validation.verdict import Finding, found

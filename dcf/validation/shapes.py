@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Final, TypeAlias
 
-from dcf.asl.paths import Path
-from dcf.asl.schema_syntax import target_of
+from dcf.asl.expressions.paths import Path
+from dcf.asl.json_schema.syntax import target_of
 from dcf.validation.pointers import value_at
 from dcf.values.json_text import Json
 from dcf.values.records import record

@@ -8,9 +8,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.errors import UnknownRun
-from dcf.runs.glance import Glance, glance
+from dcf.runs.views.overview import Glance, glance
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record

@@ -8,21 +8,21 @@ from typing import Final
 
 from dcf.application import Application
 from dcf.asl.states import Task
-from dcf.core import needs
 from dcf.core.artifacts import Artifact
-from dcf.core.briefs import NOTHING, Brief, brief_of
 from dcf.core.children import child_id
-from dcf.core.decision import Reads
-from dcf.core.definition import Definition
+from dcf.core.definitions import needs
+from dcf.core.definitions.briefs import NOTHING, Brief, brief_of
+from dcf.core.definitions.model import Definition
+from dcf.core.definitions.scopes import fenced, with_scopes
+from dcf.core.documents.decision import Reads
+from dcf.core.documents.usage import sums_shown
 from dcf.core.gates import NO_GATES, GateRecord
 from dcf.core.journal import JournalEntry
 from dcf.core.journal_query import JournalQuery
-from dcf.core.scopes import fenced, with_scopes
 from dcf.core.talk import NO_TALK, Question
-from dcf.core.usage import sums_shown
 from dcf.errors import UnknownRun
-from dcf.runs.standing import StateView, view_of
-from dcf.store.told import NEVER_TOLD, Told
+from dcf.runs.views.status import StateView, view_of
+from dcf.store.events.notified import NEVER_TOLD, Told
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 

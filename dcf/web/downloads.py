@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from dcf.core.event_query import EventQuery
+from dcf.core.listing.events import EventQuery
 from dcf.errors import InvalidArgument, StoreUnavailable
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json

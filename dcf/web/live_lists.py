@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import anyio
 import anyio.to_thread
 
-from dcf.core.blockers import listed_word
+from dcf.core.leasing.blockers import listed_word
 from dcf.values.json_text import Json, dump_bytes
 from dcf.web.live_streams import Stream, StreamMessage, message, refresh
 from dcf.web.visit import ToolRefused

@@ -13,11 +13,11 @@ import anyio
 import anyio.to_thread
 
 from dcf.application import Application
-from dcf.core.blockers import word_of
+from dcf.core.leasing.blockers import word_of
 from dcf.drawing.words import printable
-from dcf.runs.glance import glance
-from dcf.store.history import Happening, place
-from dcf.store.tails import AnyTails
+from dcf.runs.views.overview import glance
+from dcf.store.events.history import Happening, place
+from dcf.store.events.tails import AnyTails
 from dcf.values.records import record
 from dcf.web.live_streams import Place, Stream, StreamMessage, message, refresh
 

@@ -7,7 +7,7 @@ import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.tools.limits import refuse_excess
 from dcf.web.admission import SEE_OTHER, visit_of
 from dcf.web.forms import NEXT_DEFAULT, own_path, read_form

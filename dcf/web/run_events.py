@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from dcf.core.event_query import EventQuery, check_cursor
-from dcf.runs.histories import Histories
-from dcf.store.history import Happening
+from dcf.core.listing.events import EventQuery, check_cursor
+from dcf.runs.views.histories import Histories
+from dcf.store.events.history import Happening
 from dcf.values.json_text import Json
 from dcf.web.run_view import RunAddress
 from dcf.web.templating import run_link

@@ -8,7 +8,7 @@ from dcf.drawing.scene import Graph, Part, nodes_in, part_of, scene_of
 from dcf.drawing.statuses import Standing
 from dcf.drawing.svg import draw_graph
 from dcf.errors import InvalidArgument
-from dcf.runs.glance import Glance
+from dcf.runs.views.overview import Glance
 from dcf.web.run_view import RunAddress
 from dcf.web.run_words import spoken
 

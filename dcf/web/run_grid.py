@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from dcf.runs.glance import Glance
-from dcf.runs.iterations import Iteration, iterations
+from dcf.runs.views.iterations import Iteration, iterations
+from dcf.runs.views.overview import Glance
 from dcf.web.run_table import pages
 from dcf.web.run_view import RunAddress, known_path
 from dcf.web.run_words import label

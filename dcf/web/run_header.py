@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dcf.asl.states import Task
-from dcf.core import needs
-from dcf.core.blockers import word_of
-from dcf.core.model import Status
+from dcf.core.definitions import needs
+from dcf.core.documents.model import Status
+from dcf.core.leasing.blockers import word_of
 from dcf.runs.diagnosis import Explanation
-from dcf.runs.glance import Glance
+from dcf.runs.views.overview import Glance
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json
 from dcf.web.run_view import RunAddress

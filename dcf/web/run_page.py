@@ -1,13 +1,13 @@
 """The page of one run: how it stands, four views of its states and its history, and one state at the side.
 
 Tab, chosen state and everything else are parameters of the address, so every view of a run can be linked to. The first
-view costs a fixed number of round trips to Redis, however large the run is (`runs/glance.py`).
+view costs a fixed number of round trips to Redis, however large the run is (`runs/views/overview.py`).
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from dcf.runs.glance import Glance, glance
+from dcf.runs.views.overview import Glance, glance
 from dcf.web.run_events import events_tab
 from dcf.web.run_graph import graph_tab
 from dcf.web.run_grid import grid

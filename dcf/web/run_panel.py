@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from dcf.asl.state_paths import ancestors
 from dcf.core import questions
-from dcf.core.model import Status
-from dcf.runs.glance import Glance
-from dcf.runs.standing import StateView
+from dcf.core.documents.model import Status
+from dcf.runs.views.overview import Glance
+from dcf.runs.views.status import StateView
 from dcf.values.instants import to_text
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json

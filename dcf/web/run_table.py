@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dcf.errors import InvalidArgument
-from dcf.runs.glance import Glance
-from dcf.runs.insides import Row, tree
-from dcf.runs.standing import StateView
+from dcf.runs.views.inner_states import Row, tree
+from dcf.runs.views.overview import Glance
+from dcf.runs.views.status import StateView
 from dcf.values.instants import to_text
 from dcf.web.run_view import RunAddress
 from dcf.web.run_words import holding, label, span, took

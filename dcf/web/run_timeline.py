@@ -10,8 +10,8 @@ from typing import Any, Final
 from dcf.drawing.statuses import MARKS
 from dcf.drawing.time_scale import WIDTH, Scale, idle_spans, scale
 from dcf.drawing.timeline import Phase, Segment, StateTimes, Timeline, kind_in, timeline
-from dcf.runs.glance import Glance
-from dcf.store.history import History
+from dcf.runs.views.overview import Glance
+from dcf.store.events.history import History
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.web.run_table import pages

@@ -5,8 +5,8 @@ from typing import Final
 from urllib.parse import quote
 
 from dcf.asl.state_paths import join
-from dcf.core import needs
-from dcf.core.definition import Definition
+from dcf.core.definitions import needs
+from dcf.core.definitions.model import Definition
 from dcf.errors import InvalidArgument, UnknownState
 from dcf.values.records import record
 from dcf.web.templating import query, run_link

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.asl.state_paths import ancestors, name_of, split, split_scope
-from dcf.core.model import Status
-from dcf.runs.standing import StateView
+from dcf.core.documents.model import Status
+from dcf.runs.views.status import StateView
 from dcf.values.instants import SECOND
 
 _MINUTE: Final = 60 * SECOND

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from dcf.core.model import RunStatus
+from dcf.core.documents.model import RunStatus
 from dcf.values.json_text import Json
 from dcf.web.live_lists import mark_of
 from dcf.web.templating import html, live_link, runs_link

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.core.access.model import Caller, Scope
 from dcf.errors import DcfError, StoreUnavailable
 from dcf.tools.authentication import LOOPBACK, AdmittedToken, KeyVerifier, the_local_user
 from dcf.tools.limits import Meter, meter_of

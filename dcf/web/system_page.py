@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from dcf import metrics
 from dcf.application import Application
-from dcf.core.access import KEY_CALLER
-from dcf.core.quotas import BOUNDS, with_own
+from dcf.core.access.model import KEY_CALLER
+from dcf.core.access.quotas import BOUNDS, with_own
 from dcf.errors import InvalidArgument
-from dcf.store.audit_trail import AuditFilter
+from dcf.store.access.audit_trail import AuditFilter
 from dcf.tools.metrics_route import PATH as METRICS
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from dcf.core.blockers import listed_word
+from dcf.core.leasing.blockers import listed_word
 from dcf.drawing.statuses import MARKS
 from dcf.drawing.words import printable
 from dcf.values.json_text import Json

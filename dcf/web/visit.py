@@ -11,7 +11,7 @@ from typing import Any
 
 import dcf.tools.profiles  # noqa: F401 - it registers every tool
 from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.core.access.model import Caller, Scope
 from dcf.core.vitals import Trouble
 from dcf.errors import Forbidden, UnknownRun
 from dcf.tools.envelope import call_here

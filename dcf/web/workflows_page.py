@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final, get_args
 from urllib.parse import quote
 
-from dcf.core.definition import read_given
+from dcf.core.definitions.model import read_given
 from dcf.drawing import draw_svg
 from dcf.errors import DcfError, InvalidArgument
 from dcf.tools.catalogue import KindName

@@ -3,17 +3,17 @@
 from dcf.adapters.platforms import Platforms
 from dcf.data import find_directory, find_file
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.views import RunViews
+from dcf.runs.views.reading import RunViews
 from dcf.settings import Settings
 from dcf.skills.library import Library
 from dcf.skills.manifest import SCHEMA_NAME
 from dcf.skills.policy import Policy
 from dcf.skills.servers import Registry
-from dcf.store.agents import AgentRecords
-from dcf.store.assignments import AssignmentIndex
-from dcf.store.connection import Connections
-from dcf.store.documents import Documents
-from dcf.store.runs import RunStore
+from dcf.store.connection.connections import Connections
+from dcf.store.connection.documents import Documents
+from dcf.store.lists.agents import AgentRecords
+from dcf.store.lists.assignments import AssignmentIndex
+from dcf.store.transaction.runs import RunStore
 from dcf.validation.schema import configured_schema, read_schema
 from dcf.values.records import record
 from dcf.workforce.assignment import Desk

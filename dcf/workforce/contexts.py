@@ -9,18 +9,18 @@ from dataclasses import replace
 from typing import Final
 
 from dcf.core.agent_context import MOST_RUNS, ContextPiece, ContextQuery, entry_piece
-from dcf.core.briefs import Brief, brief_of
-from dcf.core.catalog import RunQuery
+from dcf.core.definitions.briefs import Brief, brief_of
+from dcf.core.documents.model import RunStatus
 from dcf.core.journal import EntryKind
 from dcf.core.journal_query import JournalQuery
-from dcf.core.model import RunStatus
+from dcf.core.listing.runs import RunQuery
 from dcf.core.work_list import WorkItem, WorkQuery, WorkStatus
 from dcf.errors import NotFound
-from dcf.runs.catalog import RunList
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.journal import Journal
-from dcf.runs.standing import RunView, known
-from dcf.runs.views import RunViews
+from dcf.runs.views.lists import RunList
+from dcf.runs.views.reading import RunViews
+from dcf.runs.views.status import RunView, known
 from dcf.runs.work_finding import WorkFinding
 from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from typer.testing import Result
 
-from dcf.core.access import Scope
-from dcf.core.quotas import Account, Quotas
-from dcf.store.access_keys import AccessKeys
-from dcf.store.authors import authored_by
-from dcf.store.connection import Connections
+from dcf.core.access.model import Scope
+from dcf.core.access.quotas import Account, Quotas
+from dcf.store.access.authors import authored_by
+from dcf.store.access.keys import AccessKeys
+from dcf.store.connection.connections import Connections
 from dcf.store.edits import EditedDocument, EditOutcome, Edits
 from dcf.values.instants import SECOND, from_text
 from tests.support.paths import ROOT

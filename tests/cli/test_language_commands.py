@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 import dcf
 from dcf.cli import language
-from dcf.core.definition import read_definition
+from dcf.core.definitions.model import read_definition
 from dcf.errors import InvalidArgument
 from tests.support.paths import ROOT
 from tests.support.tables import rows

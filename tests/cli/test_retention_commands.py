@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from dcf.store.audit_trail import AuditTrail
+from dcf.store.access.audit_trail import AuditTrail
 from tests.cli.conftest import Dcf, Seed
 from tests.support.tables import rows
 from tests.support.world import World

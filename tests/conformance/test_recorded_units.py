@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from dcf.asl.parsing import parse_machine
+from dcf.asl.syntax.parsing import parse_machine
 from dcf.simulation import simulate
 from tests.support.tables import rows
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dcf.asl.item_sources import bring
+from dcf.asl.items.sources import bring
 from dcf.asl.steps import Entry, NeedItems
 from dcf.errors import StateError
 from dcf.files.items import ItemFiles

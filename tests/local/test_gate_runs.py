@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dcf.application import Application, open_application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.settings import Settings
 from dcf.tools.server import build_http_app
 from tests.local.helper import Agent, Connecting, Json, Options, agent_of

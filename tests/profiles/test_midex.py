@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.profiles.midex import PROFILE
 from dcf.settings import Settings
 from dcf.tools.limits import meter_of

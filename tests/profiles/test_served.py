@@ -5,7 +5,7 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
 from dcf.application import Application, open_application
-from dcf.core.access import Caller, Scope
+from dcf.core.access.model import Caller, Scope
 from dcf.profiles.catalog import SERVED, profile_of
 from dcf.settings import Settings
 from dcf.tools.limits import meter_of

@@ -8,7 +8,7 @@ import pytest
 import dcf
 from dcf.application import open_application
 from dcf.client import Client, RunEvent
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.errors import Forbidden, InvalidArgument, ServerUnreachable, StoreUnavailable, Unauthorized
 from dcf.settings import Settings
 from dcf.tools.server import build_http_app

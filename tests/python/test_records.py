@@ -41,12 +41,12 @@ from dcf.client import (
 )
 from dcf.client.failures import error_of
 from dcf.client.reading import read
-from dcf.core.catalog import RunRow
+from dcf.core.documents.model import RunStatus, Status
 from dcf.core.findings import Cause, Remedy, RunFinding
-from dcf.core.model import RunStatus, Status
+from dcf.core.listing.runs import RunRow
 from dcf.errors import DcfError, PlatformUnavailable, RateLimited, ServerUnreachable, ToolCallFailed, UnknownRun
-from dcf.runs import standing
-from dcf.runs.standing import StateView
+from dcf.runs.views import status as standing
+from dcf.runs.views.status import StateView
 from dcf.tools.profiles import select_tools
 from dcf.tools.registry import TOOLS, Answer
 from tests.support.tables import rows

@@ -6,10 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dcf.core.attention import REMINDER_DELAY
-from dcf.core.decision import Reads
+from dcf.core.documents.decision import Reads
+from dcf.core.leasing.attention import REMINDER_DELAY
 from dcf.errors import StoreUnavailable
-from dcf.store import key_parts, keys
+from dcf.store.keys import parts as key_parts
+from dcf.store.keys import table as keys
 from dcf.values.instants import SECOND
 from tests.support.machines import chain
 from tests.support.owed import Platform, owing, targets

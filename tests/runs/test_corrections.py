@@ -3,18 +3,18 @@
 from collections.abc import Callable
 from typing import Any
 
-from dcf.core.answers import Leased
+from dcf.core.completing.resolving import Resolve
 from dcf.core.corrections import Correct
-from dcf.core.decision import Reads
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.decision import Reads
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.documents.operations import RunAnswer
 from dcf.core.human_tasks import Answerer, HumanAnswer
-from dcf.core.lease import Acquire
-from dcf.core.model import RunStatus, Status
-from dcf.core.operations import RunAnswer
-from dcf.core.resolving import Resolve
+from dcf.core.leasing.lease import Acquire
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.corrections import Corrections
-from dcf.store.authors import authored_by
-from dcf.store.runs import RunStore
+from dcf.store.access.authors import authored_by
+from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support.ahead import let_pass
 from tests.support.machines import Document, chain, fan, loop, workflow

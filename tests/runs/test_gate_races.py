@@ -4,9 +4,9 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
+from dcf.core.documents.operations import RunAnswer
 from dcf.core.gates import Judged
 from dcf.core.gating import content_sha256
-from dcf.core.operations import RunAnswer
 from dcf.core.overriding import Override
 from dcf.core.verdicts import Judge, Ruling
 from tests.support.machines import Document, workflow

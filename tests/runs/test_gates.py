@@ -5,10 +5,13 @@ from typing import Any
 import pytest
 
 from dcf.asl.gate_syntax import gates_given
-from dcf.core import needs
-from dcf.core.answers import Updated
 from dcf.core.corrections import Correct
-from dcf.core.decision import Reads
+from dcf.core.definitions import needs
+from dcf.core.documents.answers import Updated
+from dcf.core.documents.decision import Reads
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.documents.usage import UsageReport
 from dcf.core.findings import Cause
 from dcf.core.gate_list import GateQuery
 from dcf.core.gate_refusals import GateRefusal
@@ -18,14 +21,11 @@ from dcf.core.human_list import HumanTaskQuery
 from dcf.core.journal import EntryKind
 from dcf.core.journal_query import JournalQuery
 from dcf.core.journaling import AddEntry, EntryAdded
-from dcf.core.model import RunStatus
-from dcf.core.operations import RunAnswer
 from dcf.core.overriding import Override
-from dcf.core.usage import UsageReport
 from dcf.core.verdicts import Judge, Ruling
 from dcf.errors import InvalidArgument
 from dcf.store import gate_lists, people_keys
-from dcf.store.authors import authored_by
+from dcf.store.access.authors import authored_by
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from tests.support.machines import Document, chain, workflow

@@ -4,18 +4,18 @@ from typing import Any, Final
 
 import pytest
 
-from dcf.core.answers import Created, Leased, NothingReady, Updated
+from dcf.core.completing.resolving import wish_of
+from dcf.core.completing.updates import Update
 from dcf.core.corrections import Correct
-from dcf.core.decision import Reads
+from dcf.core.documents.answers import Created, Leased, NothingReady, Updated
+from dcf.core.documents.decision import Reads
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.documents.operations import RunAnswer
 from dcf.core.growing import Added
-from dcf.core.model import RunStatus, Status
-from dcf.core.operations import RunAnswer
-from dcf.core.repeating import Rerun
-from dcf.core.resolving import wish_of
-from dcf.core.retention import Deleted
-from dcf.core.updates import Update
+from dcf.core.lifecycle.repeating import Rerun
+from dcf.core.lifecycle.retention import Deleted
 from dcf.errors import UnknownState
-from dcf.store.authors import authored_by
+from dcf.store.access.authors import authored_by
 from dcf.values.refusal import Refusal
 from tests.support.growing import Server, check
 from tests.support.tables import rows

@@ -17,16 +17,17 @@ import redis
 from dcf.core.health_findings import HealthFinding, Level, Topic
 from dcf.core.vitals import Expected
 from dcf.ports import Delivery, Undelivered
-from dcf.runs.activity import EVERY_S, Activity
-from dcf.runs.breaker import Breaker, GuardedDeliverer
-from dcf.runs.clock import RunClock
+from dcf.runs.clock.clock import RunClock
+from dcf.runs.clock.sweep import Sweep
 from dcf.runs.health import Health, HealthReport
-from dcf.runs.sweep import Sweep
-from dcf.store import keys, schedule_keys
-from dcf.store.activity import MOST_SEEN, ActivityRecords
-from dcf.store.connection import Connections, open_pool
-from dcf.store.listings import Listings
-from dcf.store.server_time import ServerTime
+from dcf.runs.notifying.activity import EVERY_S, Activity
+from dcf.runs.notifying.breaker import Breaker, GuardedDeliverer
+from dcf.store import schedule_keys
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.connection.server_time import ServerTime
+from dcf.store.events.activity import MOST_SEEN, ActivityRecords
+from dcf.store.keys import table as keys
+from dcf.store.lists.checks import Listings
 from dcf.store.vitals import VitalSigns
 from dcf.store.webhooks import Webhooks
 from dcf.values.instants import SECOND

@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 
 from dcf.core import journal as limits
-from dcf.core.answers import Leased
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import RunAnswer
 from dcf.core.journal import EntryKind, JournalEntry
 from dcf.core.journal_query import JournalPage, JournalQuery, check_cursor
 from dcf.core.journaling import AddEntry, EntryAdded, ResolveIssue
-from dcf.core.model import RunStatus
 from dcf.core.notes import Note
-from dcf.core.operations import RunAnswer
 from dcf.errors import InvalidArgument, UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.journal import Journal
-from dcf.store.connection import Connections
+from dcf.store.connection.connections import Connections
 from dcf.store.journal import JournalReader
 from dcf.store.journal_entries import entry_commands
-from dcf.store.runs import RunStore
+from dcf.store.transaction.runs import RunStore
 from dcf.values.instants import from_text
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal

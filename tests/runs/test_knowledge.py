@@ -17,8 +17,8 @@ from dcf.runs import catalogue, knowledge
 from dcf.runs.catalogue import DefinitionCatalogue, DefinitionKept
 from dcf.runs.knowledge import FindingKept, FindingsQuery, Knowledge
 from dcf.skills.library import Library
-from dcf.store.connection import Connections, open_pool
-from dcf.store.definitions import KeptDefinitions
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.lists.definitions import KeptDefinitions
 from dcf.values.refusal import Refusal
 from tests.support.proxy import Fault, Proxy
 from tests.support.restricted import RestrictedRedis

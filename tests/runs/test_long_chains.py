@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from dcf.asl.pausing import AT_ONCE
-from dcf.core.answers import NothingReady
-from dcf.core.decision import Reads
-from dcf.core.model import RunStatus, Status
+from dcf.core.documents.answers import NothingReady
+from dcf.core.documents.decision import Reads
+from dcf.core.documents.model import RunStatus, Status
 from dcf.simulation import simulate
 from tests.support import ahead
 from tests.support.machines import Document, workflow

@@ -5,22 +5,22 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from dcf.core.decision import Changes, Reads
+from dcf.core.completing.resolving import Resolve
+from dcf.core.documents.decision import Changes, Reads
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.documents.operations import RunAnswer
 from dcf.core.findings import Cause
 from dcf.core.gating import content_sha256
 from dcf.core.human_list import HumanTaskPage, HumanTaskQuery
 from dcf.core.human_tasks import Answerer, HumanAnswer
-from dcf.core.model import RunStatus, Status
-from dcf.core.operations import RunAnswer
-from dcf.core.repeating import Rerun
-from dcf.core.resolving import Resolve
+from dcf.core.lifecycle.repeating import Rerun
 from dcf.core.verdicts import Judge, Ruling
-from dcf.runs.sweep import Sweep
+from dcf.runs.clock.sweep import Sweep
 from dcf.store import people_keys
-from dcf.store.authors import authored_by
+from dcf.store.access.authors import authored_by
 from dcf.store.human_tasks import ended_commands
-from dcf.store.listings import Listings
-from dcf.store.looks import ask
+from dcf.store.lists.checks import Listings
+from dcf.store.lists.elsewhere import ask
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 from tests.support.machines import Document

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from dcf.core.decision import Changes, Decision, Reads, Snapshot
-from dcf.core.model import OPEN, RunStatus, Status
-from dcf.core.operations import RunAnswer, RunRequest
+from dcf.core.documents.decision import Changes, Decision, Reads, Snapshot
+from dcf.core.documents.model import OPEN, RunStatus, Status
+from dcf.core.documents.operations import RunAnswer, RunRequest
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from tests.support.ahead import deadline, let_pass, look, now

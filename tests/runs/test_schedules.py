@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased, Released, Updated
-from dcf.core.model import RunStatus, Status
+from dcf.core.documents.answers import Leased, Released, Updated
+from dcf.core.documents.model import RunStatus, Status
 from dcf.simulation import simulate
-from dcf.store.connection import Connections
+from dcf.store.connection.connections import Connections
 from dcf.values.refusal import Refusal
 from tests.conformance.comparison import agrees
 from tests.conformance.recordings import cases

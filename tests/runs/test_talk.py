@@ -5,19 +5,19 @@ from typing import Any
 import pytest
 
 from dcf.asl.human import Askees
-from dcf.core.decision import Reads
+from dcf.core.completing.resolving import Resolve
+from dcf.core.documents.decision import Reads
+from dcf.core.documents.operations import RunAnswer
 from dcf.core.findings import Cause
 from dcf.core.human_list import HumanTaskQuery
-from dcf.core.lease import Acquire
+from dcf.core.leasing.lease import Acquire
 from dcf.core.notes import Note
-from dcf.core.operations import RunAnswer
 from dcf.core.questions import Ask, QuestionAnswer
-from dcf.core.resolving import Resolve
 from dcf.core.talk import MOST_KEPT, MOST_NOTES, MOST_OF_VISIT, NO_TALK, Talk, write_talk
 from dcf.errors import InvalidArgument
-from dcf.runs.sweep import Sweep
+from dcf.runs.clock.sweep import Sweep
 from dcf.store import people_keys
-from dcf.store.listings import Listings
+from dcf.store.lists.checks import Listings
 from dcf.values.json_text import dump
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased, Updated
+from dcf.core.documents.answers import Leased, Updated
+from dcf.core.documents.model import Meta, Status
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.documents.usage import Budget, UsageReport, money, read_budget, read_report, sums_shown
 from dcf.core.journal import EntryKind
 from dcf.core.journal_query import JournalQuery
 from dcf.core.journaling import AddEntry
-from dcf.core.model import Meta, Status
-from dcf.core.operations import RunAnswer
-from dcf.core.usage import Budget, UsageReport, money, read_budget, read_report, sums_shown
 from dcf.errors import InvalidArgument
 from dcf.runs.usage import MOST_DAYS, days_between
-from dcf.store.keys import RunKeys
+from dcf.store.keys.table import RunKeys
 from dcf.store.usage import UsageBooks
 from dcf.store.usage_scripts import MODELS, OTHER_MODELS, OWED
 from dcf.values.refusal import Refusal

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased, NothingReady
+from dcf.core.documents.answers import Leased, NothingReady
 from dcf.core.gating import content_sha256
-from dcf.core.lease import Acquire, Release
+from dcf.core.leasing.lease import Acquire, Release
 from dcf.core.verdicts import Judge, Ruling
 from dcf.core.work_limits import LimitKind, WorkLimit
 from dcf.core.work_list import WorkQuery, WorkStatus

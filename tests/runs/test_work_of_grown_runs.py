@@ -3,11 +3,11 @@
 import uuid
 from typing import Any
 
-from dcf.core.answers import Created, Leased
 from dcf.core.areas import overlap
+from dcf.core.documents.answers import Created, Leased
 from dcf.core.growing import Added, AddUnits
 from dcf.core.grown import grown_definition
-from dcf.core.lease import Acquire
+from dcf.core.leasing.lease import Acquire
 from dcf.core.opening import OpenRequest
 from dcf.core.units import NewUnit, Unit
 from dcf.core.work_list import WorkQuery, WorkStatus

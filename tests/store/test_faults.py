@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 import redis
 
-from dcf.core.decision import Decision, Reads, Snapshot
+from dcf.core.documents.decision import Decision, Reads, Snapshot
 from dcf.errors import StoreUnavailable, StoreUnsuitable, UnknownOutcome
-from dcf.store.attempts import commit
-from dcf.store.connection import Connections, open_pool
-from dcf.store.faults import PassingError, reply_error
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.connection.faults import PassingError, reply_error
+from dcf.store.transaction.attempts import commit
 from tests.support.counting import CountingPool
 from tests.support.inboxes import is_followed, reading
 from tests.support.machines import chain

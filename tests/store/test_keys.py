@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.asl.state_paths import path_of
-from dcf.core.answers import Leased, NothingReady
-from dcf.store.key_kinds import KEY_KINDS
-from dcf.store.key_parts import decode_state, encode_state
-from dcf.store.keys import RunKeys
+from dcf.core.documents.answers import Leased, NothingReady
+from dcf.store.keys.kinds import KEY_KINDS
+from dcf.store.keys.parts import decode_state, encode_state
+from dcf.store.keys.table import RunKeys
 from tests.support.machines import chain
 from tests.support.tables import rows
 from tests.support.world import World

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Finalized
-from dcf.core.finalization import Finalize
-from dcf.store import reserve
-from dcf.store.cluster_keys import on_cluster, slot_of
-from dcf.store.connection import Command, Reply, is_to_unwatch, unwatch_later
-from dcf.store.guards import Unchanged, guarded
-from dcf.store.keys import RunKeys
+from dcf.core.documents.answers import Finalized
+from dcf.core.lifecycle.finalization import Finalize
+from dcf.store.cluster.keys import on_cluster, slot_of
+from dcf.store.connection import reserve
+from dcf.store.connection.connections import Command, Reply, is_to_unwatch, unwatch_later
+from dcf.store.keys.table import RunKeys
+from dcf.store.transaction.guards import Unchanged, guarded
 from tests.support.fake_redis import FakePool
 from tests.support.machines import chain
 from tests.support.world import World

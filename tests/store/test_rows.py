@@ -3,10 +3,10 @@
 from dataclasses import fields
 from typing import Any
 
-from dcf.core.decision import Changes, Decision, OtherRun, Reads, Seeker, Snapshot
-from dcf.store.keys import RunKeys
-from dcf.store.reading import READS, Reading
-from dcf.store.writing import ANNOUNCES, WRITES, commit_commands
+from dcf.core.documents.decision import Changes, Decision, OtherRun, Reads, Seeker, Snapshot
+from dcf.store.keys.table import RunKeys
+from dcf.store.transaction.reading import READS, Reading
+from dcf.store.transaction.writing import ANNOUNCES, WRITES, commit_commands
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, task
 from tests.support.tables import rows

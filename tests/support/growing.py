@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dcf.core.answers import Created, Leased
-from dcf.core.creation import Create
-from dcf.core.decision import Reads, Snapshot
+from dcf.core.documents.answers import Created, Leased
+from dcf.core.documents.decision import Reads, Snapshot
+from dcf.core.documents.model import RunStatus, StateDoc
+from dcf.core.documents.operations import RunAnswer
 from dcf.core.growing import Added, AddUnits
 from dcf.core.grown import grown_definition
-from dcf.core.model import RunStatus, StateDoc
+from dcf.core.lifecycle.creation import Create
 from dcf.core.opening import OpenRequest
-from dcf.core.operations import RunAnswer
 from dcf.core.run_closing import Close, Seal
 from dcf.core.unit_progress import WELL
 from dcf.core.unit_syntax import read_units

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.core.access.model import Caller, Scope
 from dcf.settings import Settings
 from dcf.tools import envelope
 from dcf.tools.examples import smallest_call

@@ -9,7 +9,7 @@ import pytest
 from mcp.client import Client
 
 from dcf.application import Application, open_application
-from dcf.core.dismissals import count
+from dcf.core.lifecycle.dismissals import count
 from dcf.errors import PlatformUnavailable, StoreUnavailable
 from dcf.settings import Settings
 from dcf.tools.server import build_server

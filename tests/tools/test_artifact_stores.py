@@ -13,7 +13,7 @@ import pytest
 
 from dcf.adapters.blobs import open_blob_store
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.core.artifacts import ArtifactKind, ArtifactStands
 from dcf.errors import InvalidArgument, StoreUnavailable
 from dcf.ports import BlobStore

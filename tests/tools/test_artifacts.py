@@ -15,9 +15,9 @@ import pytest
 from mcp.client import Client
 
 from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.core.access.model import Caller, Scope
+from dcf.core.access.quotas import Account, Quotas
 from dcf.core.artifacts import MOST_PARTS, UPLOAD_LIFE_S, ArtifactKind, ArtifactStands
-from dcf.core.quotas import Account, Quotas
 from dcf.runs.artifacts import PartGiven
 from dcf.store.artifact_keys import BLOBS, UPLOADS, artifact_quota
 from dcf.tools.server import build_server

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dcf.application import Application
-from dcf.store.audit_trail import AuditEntry
+from dcf.store.access.audit_trail import AuditEntry
 from dcf.tools.registry import TOOLS, ToolSpec
 from tests.support.tables import rows
 from tests.tools.access import PLANNER, ask, key_of

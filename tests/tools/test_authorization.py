@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.tools.callers import current_caller
 from dcf.tools.registry import TOOLS, Arguments, tool
 from dcf.tools.registry import Answer as ToolAnswer

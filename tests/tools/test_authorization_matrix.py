@@ -13,8 +13,8 @@ import pytest
 import redis
 
 from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.quotas import Account, Quotas
+from dcf.core.access.model import Scope
+from dcf.core.access.quotas import Account, Quotas
 from dcf.tools.registry import TOOLS
 from tests.support.skill_manifests import manifest
 from tests.support.tables import rows

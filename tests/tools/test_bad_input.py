@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from mcp.client import Client
 
 from dcf.application import Application, open_application
-from dcf.core.access import local_caller
+from dcf.core.access.model import local_caller
 from dcf.settings import Settings
-from dcf.store.keys import AUDIT_TRAIL, PROBE
+from dcf.store.keys.table import AUDIT_TRAIL, PROBE
 from dcf.tools import envelope
 from dcf.tools.limits import meter_of
 from dcf.tools.registry import ID_PATTERN, TOOLS

@@ -10,7 +10,7 @@ import pytest
 from starlette.applications import Starlette
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.settings import Settings
 from dcf.tools.http_bodies import FREE, BodyBudget, LimitedBodies, body_budget
 from dcf.tools.server import build_http_app

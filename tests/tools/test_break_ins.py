@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dcf.application import Application, open_application
-from dcf.core.access import Caller, Scope
+from dcf.core.access.model import Caller, Scope
 from dcf.settings import Settings
 from tests.support.skill_manifests import manifest
 from tests.support.tables import rows

@@ -8,8 +8,8 @@ import pytest
 import redis
 
 from dcf.core.agent_context import MOST_BYTES
-from dcf.core.catalog import FOR_ANYBODY, Facet
-from dcf.store import keys
+from dcf.core.listing.runs import FOR_ANYBODY, Facet
+from dcf.store.keys import table as keys
 from tests.tools.calls import Tools, new_run
 
 pytestmark = pytest.mark.anyio

@@ -7,9 +7,9 @@ import pytest
 from mcp.client import Client
 
 from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.model import RunStatus
-from dcf.core.refusals import run_over
+from dcf.core.access.model import Scope
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.refusals import run_over
 from dcf.errors import PlatformUnavailable
 from dcf.tools.registry import TOOLS, Answer, Arguments, refused, tool
 from dcf.tools.server import build_server

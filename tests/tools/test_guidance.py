@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.tools.guidance import AFTER
 from dcf.tools.registry import TOOLS
 from tests.support.scopes import each, task

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from dcf.application import Application, open_application
 from dcf.settings import Settings
-from dcf.store import embedded
+from dcf.store.embedded import server as embedded
 from dcf.tools.server import build_http_app
 from tests.support.tables import rows
 from tests.support.waiting import wait_until

@@ -18,7 +18,7 @@ import redis
 from dcf.application import Application, open_application
 from dcf.errors import ToolCallFailed
 from dcf.settings import Settings
-from dcf.store.runs import RunStore
+from dcf.store.transaction.runs import RunStore
 from dcf.tools.client import ToolClient, connect
 from dcf.tools.server import build_http_app
 from dcf.worker import Worker

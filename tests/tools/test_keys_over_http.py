@@ -15,12 +15,12 @@ from mcp.client.streamable_http import streamable_http_client
 from pydantic import SecretStr
 
 from dcf.application import Application, open_application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.errors import Forbidden, Unauthorized
 from dcf.settings import Settings
-from dcf.store import embedded
-from dcf.store.access_keys import AccessKeys
-from dcf.store.connection import Connections, open_pool
+from dcf.store.access.keys import AccessKeys
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.embedded import server as embedded
 from dcf.tools.client import connect
 from dcf.tools.server import build_http_app
 from tests.support.redis_contents import everything_in

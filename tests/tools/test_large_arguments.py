@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field, model_validator
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.tools.argument_checks import is_large
 from dcf.tools.registry import TOOLS, Answer, Arguments, tool
 from tests.support.tables import rows

@@ -11,8 +11,8 @@ import pytest
 from mcp.client import Client
 
 from dcf.application import Application
-from dcf.core.access import Scope, local_caller
-from dcf.core.quotas import Account, Quotas
+from dcf.core.access.model import Scope, local_caller
+from dcf.core.access.quotas import Account, Quotas
 from dcf.errors import RateLimited
 from dcf.tools.limits import Meter
 from dcf.tools.server import build_http_app, build_server

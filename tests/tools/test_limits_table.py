@@ -10,37 +10,44 @@ import pytest
 import redis
 
 from dcf.application import Application
-from dcf.asl import brief_syntax, gate_syntax, parsing, pausing, schema_check, schema_syntax
+from dcf.asl import gate_syntax, pausing
+from dcf.asl.json_schema import check as schema_check
+from dcf.asl.json_schema import syntax as schema_syntax
+from dcf.asl.syntax import briefs as brief_syntax
+from dcf.asl.syntax import parsing
 from dcf.core import (
     agent_context,
     artifacts,
-    blockers,
     catalogue_definitions,
     journal,
     journal_query,
     knowledge,
-    parents,
     projects,
     schedules,
     searching,
     signals,
     talk,
-    text_tokens,
     ticks,
     units,
-    usage,
     verdicts,
     work_limits,
     work_list,
 )
 from dcf.core import gates as core_gates
-from dcf.core.access import Scope
-from dcf.runs import histories
+from dcf.core.access.model import Scope
+from dcf.core.documents import parents, usage
+from dcf.core.leasing import blockers
+from dcf.core.text import tokens as text_tokens
 from dcf.runs import searching as run_searching
 from dcf.runs import usage as run_usage
+from dcf.runs.views import histories
 from dcf.settings import Settings
-from dcf.store import audit_trail, inbox, keys, run_signs, text_index
+from dcf.store import run_signs
 from dcf.store import usage_scripts as usage_books
+from dcf.store.access import audit_trail
+from dcf.store.events import inbox
+from dcf.store.keys import table as keys
+from dcf.store.text_index import index as text_index
 from dcf.tools import notification, run_watch
 from dcf.tools.registry import TOOLS
 from dcf.values import json_text

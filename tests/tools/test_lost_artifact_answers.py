@@ -11,17 +11,17 @@ import httpx2
 import pytest
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
+from dcf.core.access.quotas import Account, Quotas
 from dcf.core.artifacts import ArtifactKind, ArtifactPut, ArtifactStands
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
-from dcf.core.quotas import Account, Quotas
+from dcf.core.definitions.model import read_definition
+from dcf.core.lifecycle.creation import Create
 from dcf.errors import StoreUnavailable, UnknownOutcome
 from dcf.runs.artifacts import ArtifactRead, PartGiven
 from dcf.store import artifact_quotas
+from dcf.store.access.authors import authored_by
 from dcf.store.artifact_keys import arriving, artifact_quota
 from dcf.store.artifacts import ArtifactStore
-from dcf.store.authors import authored_by
 from dcf.tools.server import build_http_app
 from dcf.values.refusal import Refusal
 from tests.support.proxy import Fault, Proxy

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.core.projects import (
     MOST_BYTES,
     MOST_OF_ONE,

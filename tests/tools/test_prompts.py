@@ -11,7 +11,7 @@ from mcp_types import INVALID_PARAMS, CompletionArgument, CompletionContext, Pro
 
 from dcf import prompt_texts
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.language import describe
 from dcf.settings import Settings
 from dcf.tools.completions import Completions

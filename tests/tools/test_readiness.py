@@ -16,12 +16,13 @@ import redis
 from mcp.client import Client
 
 from dcf.application import Application, open_application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.core.health_findings import Topic
 from dcf.runs.health import HealthReport
 from dcf.settings import Settings
-from dcf.store import embedded, keys
-from dcf.store.connection import Connections, open_pool
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.embedded import server as embedded
+from dcf.store.keys import table as keys
 from dcf.tools.profiles import PROFILES
 from dcf.tools.readiness import Readiness
 from dcf.tools.server import build_http_app, build_server

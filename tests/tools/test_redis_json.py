@@ -9,7 +9,7 @@ import redis
 from mcp.client import Client
 
 from dcf.application import Application
-from dcf.store.keys import AUDIT_TRAIL, PROBE
+from dcf.store.keys.table import AUDIT_TRAIL, PROBE
 from dcf.tools.server import build_server
 from tests.support.redis_contents import GONE_S, Kept, changed
 from tests.support.restricted import RestrictedRedis

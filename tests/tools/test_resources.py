@@ -12,11 +12,11 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
 from dcf.application import Application
-from dcf.core.access import NOBODY, Caller, Scope
-from dcf.core.quotas import Account, Quotas
+from dcf.core.access.model import NOBODY, Caller, Scope
+from dcf.core.access.quotas import Account, Quotas
 from dcf.language import describe
 from dcf.settings import Settings
-from dcf.store.audit_trail import AuditFilter
+from dcf.store.access.audit_trail import AuditFilter
 from dcf.tools.limits import meter_of
 from dcf.tools.middleware import REFUSED
 from dcf.tools.reading import ToolReading

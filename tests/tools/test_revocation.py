@@ -13,8 +13,8 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.store.access_keys import AccessKeys
+from dcf.core.access.model import Scope
+from dcf.store.access.keys import AccessKeys
 from dcf.tools import key_watch
 from dcf.tools.server import build_http_app
 from tests.support.waiting import wait_until

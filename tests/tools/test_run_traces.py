@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from dcf.application import Application
-from dcf.core.finalization import Finalize
-from dcf.core.model import Status
-from dcf.core.updates import Update
+from dcf.core.completing.updates import Update
+from dcf.core.documents.model import Status
+from dcf.core.lifecycle.finalization import Finalize
 from dcf.runs.retrying import RunRetrying
 from dcf.telemetry import tracing
 from dcf.telemetry.ids import root_span_id_of

@@ -12,8 +12,8 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
 
 from dcf.application import Application
-from dcf.core.access import Caller, Scope
-from dcf.store.history import History
+from dcf.core.access.model import Caller, Scope
+from dcf.store.events.history import History
 from dcf.tools.middleware import REFUSED
 from dcf.tools.run_watch import MOST_OF_CALLER, MOST_OF_ONE, RunListeners, RunWatch
 from dcf.tools.server import build_server

@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.core.access.model import Caller, Scope
 from dcf.core.schedules import MOST_OF_ONE, MOST_SCHEDULES
 from dcf.store import schedule_keys
 from dcf.values.instants import SECOND

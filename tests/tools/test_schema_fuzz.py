@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from dcf.application import Application, open_application
-from dcf.core.access import Caller, Scope
+from dcf.core.access.model import Caller, Scope
 from dcf.settings import Settings
 from dcf.tools.registry import TOOLS
 from dcf.tools.schemas import parameters_of

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.core.searching import MOST_HITS
 from dcf.runs import searching
 from tests.tools.access import ask, key_of

@@ -11,7 +11,7 @@ import yaml
 from mcp.client import Client
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.settings import Settings
 from dcf.skills.folders import SkillFolder, SkillFolders, folder_of
 from dcf.skills.library import Library

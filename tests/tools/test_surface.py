@@ -13,7 +13,7 @@ import pytest
 from mcp.client import Client
 
 from dcf.application import Application
-from dcf.core.access import Scope, local_caller
+from dcf.core.access.model import Scope, local_caller
 from dcf.errors import InvalidArgument
 from dcf.tools.authentication import the_local_user
 from dcf.tools.examples import smallest_call

@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.tools.registry import TOOLS
 from tests.tools.access import ask, key_of, smallest
 from tests.tools.calls import ONE_TASK, Answer

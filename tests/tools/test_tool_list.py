@@ -9,7 +9,7 @@ import pytest
 from mcp.client import Client
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.errors import InvalidArgument
 from dcf.tools.examples import smallest_call
 from dcf.tools.profiles import select_tools

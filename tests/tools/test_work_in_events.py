@@ -10,10 +10,10 @@ import redis
 from mcp.client import Client
 
 from dcf.application import Application
-from dcf.core import lease
-from dcf.core.answers import Leased
-from dcf.core.model import Status
-from dcf.store.inbox import VISIBILITY_S
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.model import Status
+from dcf.core.leasing import lease
+from dcf.store.events.inbox import VISIBILITY_S
 from dcf.tools import awaiting
 from dcf.tools.awaiting import AwaitWorkflowEvent, await_workflow_event
 from dcf.tools.server import build_server

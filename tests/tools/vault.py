@@ -13,9 +13,9 @@ from typing import Any, Final
 import pytest
 
 from dcf.application import Application, open_application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.settings import Settings
-from dcf.store.connection import Connections, open_pool
+from dcf.store.connection.connections import Connections, open_pool
 from dcf.tools.examples import smallest_call
 from dcf.tools.registry import TOOLS
 from dcf.tools.server import build_http_app

@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import settings
 
 from dcf import errors
-from dcf.core import refusals
+from dcf.core.documents import refusals
 from tests.support.tables import rows
 
 PACKAGE = Path(errors.__file__).parent
@@ -19,7 +19,7 @@ MODULES = {name.removesuffix(".__init__"): path for name, path in FILES.items()}
 
 PURE = ("dcf.core", "dcf.asl", "dcf.values")
 CONFINED = "dcf.confined"
-CONFINING = ("dcf.asl.confinement",)
+CONFINING = ("dcf.asl.expressions.confinement",)
 """Calls of pure functions in child processes, and who makes them: the language, for what could exhaust this process."""
 MAX_BODY = 50
 MAX_FILE = 400
@@ -85,7 +85,7 @@ def error_classes() -> dict[str, type[errors.DcfError]]:
 
 
 def test_the_sources_are_found() -> None:
-    assert {"dcf", "dcf.core.lease", "dcf.asl.engine", "dcf.errors"} <= set(MODULES)
+    assert {"dcf", "dcf.core.leasing.lease", "dcf.asl.engine", "dcf.errors"} <= set(MODULES)
 
 
 # Layers
@@ -107,7 +107,7 @@ def test_the_pure_core_has_no_clock_no_chance_and_no_input_or_output(name: str) 
 
 
 def test_every_expression_is_limited_by_steps_and_a_plain_one_by_no_clock() -> None:
-    calls = [node for node in nodes("dcf.asl.jsonata") if isinstance(node, ast.Call)]
+    calls = [node for node in nodes("dcf.asl.jsonata.expressions") if isinstance(node, ast.Call)]
     evaluated = [{word.arg for word in call.keywords} for call in calls if ast.unparse(call.func) == "evaluate"]
     assert evaluated
     assert all("max_steps" in words for words in evaluated)
@@ -221,7 +221,7 @@ def test_every_error_is_drawn_in_the_tree_below_its_parent() -> None:
 
 def test_every_refusal_is_listed_with_its_code() -> None:
     made: dict[str, set[str]] = {}
-    for function in tree_of("dcf.core.refusals").body:
+    for function in tree_of("dcf.core.documents.refusals").body:
         for node in ast.walk(function):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in {"Refusal", "StateRefusal", "AlreadyCompleted"}:
                 assert isinstance(function, ast.FunctionDef)

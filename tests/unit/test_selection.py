@@ -13,7 +13,7 @@ def chosen(*files: str) -> set[str]:
     "file, test",
     [
         ("dcf/core/gating.py", "test_gates.py"),  # imports the module
-        ("dcf/store/text_index.py", "test_text_index.py"),  # has its name
+        ("dcf/store/text_index/index.py", "test_text_index.py"),  # has its name
         ("tests/unit/test_selection.py", "test_selection.py"),  # is a test itself
     ],
 )

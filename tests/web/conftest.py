@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 
 from dcf.application import Application, open_application
 from dcf.settings import Settings
-from dcf.store.connection import Connections, open_pool
+from dcf.store.connection.connections import Connections, open_pool
 from dcf.web.live import LivePages
 from dcf.web.site import build_site
 from tests.support.restricted import RestrictedRedis, restricted_redis

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
+from dcf.core.documents.usage import read_report
 from dcf.core.gates import Judged
 from dcf.core.gating import content_sha256
 from dcf.core.journal import EntryKind
 from dcf.core.journaling import AddEntry
 from dcf.core.questions import Ask
-from dcf.core.usage import read_report
 from dcf.core.verdicts import Judge, Ruling
 from tests.runs.test_children import begin, keep, only_child, starts
 from tests.support.machines import Document, chain, numbered_chain, workflow

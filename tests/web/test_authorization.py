@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from dcf.application import Application, open_application
-from dcf.core.access import Scope, local_caller
+from dcf.core.access.model import Scope, local_caller
 from dcf.settings import Settings
 from dcf.tools.registry import TOOLS
 from dcf.web.action_table import ACTIONS, Given

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.core.access.model import Caller, Scope
 from dcf.errors import InvalidArgument
 from dcf.tools.authentication import the_local_user
 from dcf.web.inbox_page import check_answer, inbox_page

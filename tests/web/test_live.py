@@ -11,7 +11,7 @@ import pytest
 from starlette.applications import Starlette
 
 from dcf.application import Application
-from dcf.store.history import place
+from dcf.store.events.history import place
 from dcf.values.json_text import dump
 from dcf.web.live import LivePages
 from dcf.web.live_streams import Stream

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Mount
 
 from dcf.application import Application, open_application
-from dcf.core.access import local_caller
+from dcf.core.access.model import local_caller
 from dcf.settings import Settings
 from dcf.web import live as live_module
 from dcf.web.live import LivePages, live_routes

@@ -7,7 +7,7 @@ import pytest
 from starlette.applications import Starlette
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.web import live as live_module
 from dcf.web.site import build_site
 from tests.support.tables import rows

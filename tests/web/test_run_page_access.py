@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.core.access.model import Caller, Scope
 from dcf.errors import Forbidden, UnknownRun
 from dcf.web.downloads import artifact_file, history_file, value_file
 from dcf.web.run_page import run_page

@@ -1,8 +1,8 @@
 """The words of a run's page: durations, names of states inside others, and what a screen reader says of a state."""
 
 from dcf.asl.state_paths import join
-from dcf.core.model import Lease, StateDoc, Status
-from dcf.runs.standing import StateView
+from dcf.core.documents.model import Lease, StateDoc, Status
+from dcf.runs.views.status import StateView
 from dcf.values.instants import SECOND
 from dcf.web.run_words import holding, label, span, spoken, took
 from tests.support.tables import rows

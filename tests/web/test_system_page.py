@@ -11,7 +11,7 @@ import pytest
 
 from dcf import metrics
 from dcf.application import Application, open_application
-from dcf.core.access import Caller, Scope
+from dcf.core.access.model import Caller, Scope
 from dcf.errors import InvalidArgument
 from dcf.settings import VARIABLES, Settings
 from dcf.web.settings_shown import settings_shown

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from dcf.application import Application, open_application
-from dcf.core.access import Caller, Scope
+from dcf.core.access.model import Caller, Scope
 from dcf.settings import Settings
-from dcf.store import keys
+from dcf.store.keys import table as keys
 from dcf.web.site import build_site
 from dcf.web.visit import ToolRefused, Visit
 from dcf.web.why_page import why_page

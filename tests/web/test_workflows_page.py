@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.core.access.model import Caller, Scope
 from dcf.errors import InvalidArgument
 from dcf.web.site import build_site
 from dcf.web.source_lines import MOST_LINES, lines_of, lines_of_text, marked, worth_showing

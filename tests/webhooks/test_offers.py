@@ -12,14 +12,14 @@ from starlette.responses import Response
 from dcf.adapters.webhook.deliverer import WebhookDeliverer
 from dcf.adapters.webhook.posting import Poster
 from dcf.core.corrections import Correct
-from dcf.core.model import RunStatus
-from dcf.core.operations import RunAnswer
-from dcf.core.usage import UsageReport
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.documents.usage import UsageReport
 from dcf.core.work_tokens import work_token
 from dcf.ports import Undelivered
 from dcf.runs.callbacks import Callbacks
 from dcf.runs.offers import Offers
-from dcf.store.connection import Connections, Pool
+from dcf.store.connection.connections import Connections, Pool
 from dcf.store.webhooks import Webhook, Webhooks
 from dcf.values.refusal import Refusal
 from dcf.webhooks import WebhookEvent, WebhookRefused

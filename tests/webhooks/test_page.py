@@ -8,7 +8,7 @@ import pytest
 
 import dcf
 from dcf.application import Application, open_application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.settings import Settings
 from dcf.tools.server import build_http_app
 from tests.support.paths import ROOT

@@ -17,10 +17,10 @@ from benchmarks.peers.programs.shapes import TAIL, WIDTH
 from benchmarks.peers.redis_cluster import is_cluster
 from dcf.application import Application, open_application
 from dcf.asl.state_paths import name_of
-from dcf.core.answers import Leased, NothingReady
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
-from dcf.core.model import RunStatus
+from dcf.core.definitions.model import read_definition
+from dcf.core.documents.answers import Leased, NothingReady
+from dcf.core.documents.model import RunStatus
+from dcf.core.lifecycle.creation import Create
 from dcf.settings import Settings
 from dcf.values.refusal import Refusal
 

@@ -5,10 +5,10 @@ from dataclasses import field
 from functools import partial
 from typing import Final
 
-from dcf.core.catalog import reassigned
-from dcf.core.decision import Changes, Decision, Event, Reads, Snapshot
-from dcf.core.model import RunStatus
-from dcf.store.runs import RunStore
+from dcf.core.documents.decision import Changes, Decision, Event, Reads, Snapshot
+from dcf.core.documents.model import RunStatus
+from dcf.core.listing.runs import reassigned
+from dcf.store.transaction.runs import RunStore
 from dcf.values.json_text import Json
 from dcf.values.records import record
 

@@ -16,11 +16,11 @@ import redis
 
 from dcf.application import Application, open_application
 from dcf.cli.health import examine, print_report
-from dcf.core.catalog import RunQuery
 from dcf.core.health_findings import Level, Topic
+from dcf.core.listing.runs import RunQuery
 from dcf.errors import StoreUnsuitable
 from dcf.settings import Settings
-from dcf.store.connection import Connections, open_pool
+from dcf.store.connection.connections import Connections, open_pool
 from dcf.web.site import build_site
 from tests.support.cluster import Cluster
 from tests.support.inboxes import reading

@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from dcf.application import Application, open_application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.tools.registry import TOOLS
 from dcf.tools.server import build_http_app
 from tests.support.restricted import RestrictedRedis

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from dcf.application import open_application
 from dcf.settings import Settings
-from dcf.store import embedded
+from dcf.store.embedded import server as embedded
 from tests.support.paths import ROOT
 from tests.support.waiting import wait_until
 

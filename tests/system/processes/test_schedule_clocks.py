@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from dcf.core.schedules import CatchUp, Overlap, Schedule
-from dcf.store import keys, schedule_keys
-from dcf.store.connection import Connections, open_pool
+from dcf.store import schedule_keys
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.keys import table as keys
 from dcf.values.instants import SECOND
 from tests.support.machines import chain
 from tests.support.proxy import Proxy

@@ -11,7 +11,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from dcf.application import open_application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.settings import Settings
 from tests.profiles.clients import ProfileClient
 from tests.system.processes.site import Server, Site, finish

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from dcf.application import Application, open_application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.settings import Settings
 from dcf.tools.client import connect
 from dcf.tools.server import build_http_app

@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.text import Text
 
 from dcf.cli.views import print_wrapped
-from dcf.core.lease import Acquire
-from dcf.core.model import Status
-from dcf.core.updates import Update
+from dcf.core.completing.updates import Update
+from dcf.core.documents.model import Status
+from dcf.core.leasing.lease import Acquire
 from tests.cli.conftest import Dcf, Seed
 from tests.support.paths import ROOT
 from tests.support.terminal import on_a_terminal_of

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dcf.asl.jsonata import compile_expression
-from dcf.asl.parsing import parse_machine
+from dcf.asl.jsonata.expressions import compile_expression
+from dcf.asl.syntax.parsing import parse_machine
 from dcf.errors import InvalidDefinition
 from dcf.simulation import simulate
 

@@ -8,10 +8,10 @@ from typing import Any
 from dcf.asl import engine
 from dcf.asl.entering import STAND_IN, surroundings
 from dcf.asl.limits import MAX_VARIABLES_BYTES
-from dcf.asl.parsing import parse_machine
 from dcf.asl.places import resolve
 from dcf.asl.steps import Entry, OpenTask
 from dcf.asl.surroundings import Clock, Context, RunContext, Spending
+from dcf.asl.syntax.parsing import parse_machine
 from dcf.simulation import simulate
 from dcf.values.json_text import MAX_BYTES
 from tests.support.tables import rows

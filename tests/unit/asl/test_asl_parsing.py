@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.asl.machine import Machine, warnings_of
-from dcf.asl.parsing import MAX_STATES, parse_machine
 from dcf.asl.states import Task
+from dcf.asl.syntax.parsing import MAX_STATES, parse_machine
 from tests.support.tables import rows
 
 END = {"Type": "Succeed"}

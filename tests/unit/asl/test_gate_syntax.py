@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dcf.asl.gate_syntax import MOST_CRITERIA, MOST_GATES, gates_given, read_gates
-from dcf.core.definition import read_definition
+from dcf.core.definitions.model import read_definition
 from dcf.errors import InvalidArgument, InvalidDefinition
 from tests.support.tables import rows
 

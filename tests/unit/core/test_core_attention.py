@@ -1,11 +1,11 @@
 """What the clock finds when it looks at an open state."""
 
-from dcf.core.answers import Owed
-from dcf.core.attention import MOST_REMINDERS, REMINDER_DELAY, hasten, look
-from dcf.core.codec import read_state
-from dcf.core.decision import Changes, Snapshot
-from dcf.core.model import RunStatus, StateDoc, Status
-from dcf.core.stuck import is_stuck
+from dcf.core.documents.answers import Owed
+from dcf.core.documents.codec import read_state
+from dcf.core.documents.decision import Changes, Snapshot
+from dcf.core.documents.model import RunStatus, StateDoc, Status
+from dcf.core.leasing.attention import MOST_REMINDERS, REMINDER_DELAY, hasten, look
+from dcf.core.leasing.stuck import is_stuck
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump
 from tests.support.tables import rows

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from dcf.core.blockers import read_blockers
-from dcf.core.catalog import Cursor, Facet, RunQuery, RunRow, facets_of, read_cursor, read_row
-from dcf.core.decision import Changes
-from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
-from dcf.core.retention import RetentionPolicy
-from dcf.core.stuck import NO_PROGRESS_FOR, STUCK_REMINDERS, is_stuck, stuck_mark
+from dcf.core.documents.decision import Changes
+from dcf.core.documents.model import Lease, Meta, RunStatus, StateDoc, Status
+from dcf.core.leasing.blockers import read_blockers
+from dcf.core.leasing.stuck import NO_PROGRESS_FOR, STUCK_REMINDERS, is_stuck, stuck_mark
+from dcf.core.lifecycle.retention import RetentionPolicy
+from dcf.core.listing.runs import Cursor, Facet, RunQuery, RunRow, facets_of, read_cursor, read_row
 from dcf.values.instants import SECOND
 from dcf.values.records import replace
 from tests.support.tables import rows

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from dcf.core.decision import Changes, Packed, Snapshot
-from dcf.core.finalization import CLOSED_BY_FINALIZE, pack
-from dcf.core.model import RunStatus, StateDoc, Status
+from dcf.core.documents.decision import Changes, Packed, Snapshot
+from dcf.core.documents.model import RunStatus, StateDoc, Status
+from dcf.core.lifecycle.finalization import CLOSED_BY_FINALIZE, pack
 from dcf.values.instants import SECOND
 from tests.support.tables import rows
 from tests.unit.core.build import LOOP, MemoryRun, code, run

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from dcf.core.healing import heal, healed
-from dcf.core.model import StateDoc
+from dcf.core.documents.model import StateDoc
+from dcf.core.leasing.healing import heal, healed
 from dcf.values.instants import SECOND
 from tests.unit.core.build import NOW, TTL, held, snapshot
 

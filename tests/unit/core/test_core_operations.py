@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from dcf.core.decision import Changes, Decision, More
-from dcf.core.operations import (
+from dcf.core.documents.decision import Changes, Decision, More
+from dcf.core.documents.operations import (
     LONGEST_REASON,
     RunAnswer,
     RunDecision,

@@ -5,7 +5,7 @@ import re
 from html import unescape
 from xml.etree import ElementTree as ET
 
-from dcf.core.definition import read_definition
+from dcf.core.definitions.model import read_definition
 from dcf.drawing.links import Links, following
 from dcf.drawing.scene import Graph, nodes_in, part_of, scene_of
 from dcf.drawing.statuses import Standing

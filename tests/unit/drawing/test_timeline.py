@@ -1,6 +1,6 @@
 """The timeline of a run, folded from made-up histories, and the trace made of it."""
 
-from dcf.asl.parsing import parse_machine
+from dcf.asl.syntax.parsing import parse_machine
 from dcf.drawing.timeline import Timeline, kind_in, timeline
 from dcf.drawing.trace import chrome_trace
 from dcf.values.instants import SECOND, to_text

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, create_model
 
 from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.tools.registry import Answer, Arguments, tool
 
 _KEYWORDS: dict[str, Any] = {
