@@ -6,7 +6,7 @@ from contextlib import closing
 from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.measuring import Probe
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.definitions.model import read_definition
 from dcf.core.lifecycle.creation import Create
 from dcf.core.lifecycle.repeating import Rerun

@@ -8,7 +8,7 @@ from typing import Final
 from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.measuring import Probe
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.store.connection.connections import Command, Connections, open_pool
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys

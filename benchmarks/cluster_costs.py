@@ -18,7 +18,7 @@ import redis
 
 from benchmarks import workloads
 from benchmarks.peers.redis_cluster import ClusterProbe
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.completing.updates import Update
 from dcf.core.definitions.model import read_definition
 from dcf.core.documents.answers import Leased, Updated

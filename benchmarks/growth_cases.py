@@ -7,7 +7,7 @@ from typing import Final
 
 from benchmarks import workloads
 from benchmarks.growth_site import BUSY, CREW, CROWD, EXPIRING, RARE, SLEEPING, Site, letter_to
-from dcf.cli import top
+from dcf.cli.reading import top
 from dcf.core.documents.model import RunStatus
 from dcf.core.leasing.lease import Acquire, Release
 from dcf.core.lifecycle.retention import Deleted

@@ -7,7 +7,7 @@ from typing import Any, Final
 from benchmarks import packed_runs
 from benchmarks.packed_runs import Model
 from benchmarks.peers.redis_cluster import probe_of
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.completing.updates import Update
 from dcf.core.definitions.model import read_definition
 from dcf.core.documents.answers import Leased

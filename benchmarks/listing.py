@@ -12,11 +12,11 @@ from typing import Final
 from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.measuring import Probe
-from dcf.application import Application, open_application
+from dcf.application.application import Application, open_application
 from dcf.core.documents.model import RunStatus
 from dcf.core.lifecycle.retention import Deleted
 from dcf.core.listing.runs import Cursor, RunQuery, facets_of
-from dcf.settings import Settings
+from dcf.settings.process import Settings
 from dcf.store.connection.connections import Command, Connections, open_pool
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys

@@ -10,7 +10,7 @@ from typing import Final
 
 from benchmarks.figures import Row
 from benchmarks.measuring import Probe
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope, admit, key_id_of, read_key
 from dcf.store.access.keys import AccessKeys
 from dcf.store.connection.connections import Command, Connections, Reply, open_pool

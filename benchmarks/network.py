@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.runs import way
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.lists.index import RunIndex

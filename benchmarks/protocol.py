@@ -24,7 +24,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks import workloads
 from benchmarks.figures import Row
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.leasing.lease import Release
 

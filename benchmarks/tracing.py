@@ -16,12 +16,12 @@ from typing import Any, Final
 
 from benchmarks import workloads
 from benchmarks.figures import Row
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.telemetry import surroundings, tracing
 from dcf.telemetry.otlp import send
 from dcf.telemetry.spans import spans_of
 from dcf.telemetry.tracing import Tracing
-from dcf.tools.direct import DirectTools, control_plane_here
+from dcf.tools.calling.direct import DirectTools, control_plane_here
 from dcf.worker import Worker
 
 _STEPS: Final = 200

@@ -22,11 +22,11 @@ from urllib.parse import urlsplit
 
 from benchmarks.figures import Row
 from benchmarks.measuring import Probe
-from dcf.application import Application, open_application
-from dcf.settings import Settings
+from dcf.application.application import Application, open_application
+from dcf.settings.process import Settings
 from dcf.store.connection.connections import Command, Connections, open_pool
 from dcf.store.keys import table as keys
-from dcf.tools.http_server import files_for
+from dcf.tools.http.server import files_for
 
 _TICK: Final = os.sysconf("SC_CLK_TCK")
 _POLL_S: Final = 50

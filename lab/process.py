@@ -37,7 +37,7 @@ from dcf.store.lists.index import RunIndex
 from dcf.store.run_texts import RunTexts
 from dcf.store.schedules import ScheduleStore
 from dcf.store.transaction.runs import RunStore
-from dcf.tools.repeating import repeated
+from dcf.tools.calling.repeating import repeated
 from lab.server_time import SharedTime, quicken, timed
 
 _PATIENCE_S: Final = 30.0

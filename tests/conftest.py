@@ -21,7 +21,7 @@ import redis
 from hypothesis import settings
 from redis.sentinel import SentinelConnectionPool
 
-from dcf.cli.garbage import LASTING
+from dcf.cli.processes.garbage import LASTING
 from dcf.store.cluster.connections import ClusterConnections
 from dcf.store.connection.connections import Connections, Pool, open_pool
 from dcf.store.connection.opening import connect

@@ -12,7 +12,7 @@ from dcf.errors import ToolCallFailed
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
-    from dcf.application import Application
+    from dcf.application.application import Application
     from dcf.store.access.audit_trail import Recording
 
 Answer = TypeVar("Answer")

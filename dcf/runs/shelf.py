@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from dcf.adapters.blobs import open_blob_store
+from dcf.application.runs import PartsOfRuns
 from dcf.core.artifacts import ArtifactLimits
 from dcf.runs.artifacts import Artifacts
-from dcf.runs.composition import PartsOfRuns
-from dcf.settings import Settings
+from dcf.settings.process import Settings
 from dcf.store.artifacts import ArtifactStore, blobs_of
 from dcf.store.connection.connections import Connections
 from dcf.values.json_text import Json

@@ -15,16 +15,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from dcf import __version__
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Caller
 from dcf.errors import DcfError, InvalidArgument, UnknownDefinition
 from dcf.tools.a2a_messages import agent_card, context_tag, input_of, message_of, task_of, workflow_of
-from dcf.tools.authentication import WhoCalls
-from dcf.tools.envelope import call
-from dcf.tools.http_endpoints import HttpEndpoint
-from dcf.tools.limits import Meter
-from dcf.tools.registry import TOOLS, is_served
 from dcf.values.json_text import Json, dump, parse
+from dcf.verbs.authentication import WhoCalls
+from dcf.verbs.endpoints import HttpEndpoint
+from dcf.verbs.envelope import call
+from dcf.verbs.limits import Meter
+from dcf.verbs.registry import TOOLS, is_served
 
 PATH: Final = "/a2a"
 CARD: Final = "/.well-known/agent-card.json"

@@ -15,16 +15,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Caller
 from dcf.errors import StoreUnavailable
-from dcf.tools.authentication import WhoCalls
-from dcf.tools.envelope import call
-from dcf.tools.http_endpoints import HttpEndpoint
-from dcf.tools.limits import Meter
-from dcf.tools.registry import TOOLS, is_served
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
+from dcf.verbs.authentication import WhoCalls
+from dcf.verbs.endpoints import HttpEndpoint
+from dcf.verbs.envelope import call
+from dcf.verbs.limits import Meter
+from dcf.verbs.registry import TOOLS, is_served
 
 PATH: Final = "/artifacts"
 

@@ -6,20 +6,20 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.artifact_names import check_sha256, content_type_of, id_of
 from dcf.core.artifacts import LONGEST_NAME, MOST_PARTS, Artifact, ArtifactKind, ArtifactStands, Upload, check_metadata
 from dcf.errors import InvalidArgument
 from dcf.runs.artifacts import PartGiven
-from dcf.tools.callers import bound_to, current_caller
-from dcf.tools.paging import Limit
-from dcf.tools.registry import ID_PATTERN, AgentId, Answer, Arguments, JsonObject, StateName, WorkflowId, refused, tool
-from dcf.tools.unlisted import UNLISTED
 from dcf.values.digest import sha256_of
 from dcf.values.identifiers import check_name
 from dcf.values.json_text import Json, parse, parse_object
 from dcf.values.refusal import Refusal
+from dcf.verbs.answers.paging import Limit
+from dcf.verbs.callers import bound_to, current_caller
+from dcf.verbs.registry import ID_PATTERN, AgentId, Answer, Arguments, JsonObject, StateName, WorkflowId, refused, tool
+from dcf.verbs.unlisted import UNLISTED
 
 _LENGTH: Final = 64 * 1024
 """Bytes of one answer, unless more are asked for."""

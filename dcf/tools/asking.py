@@ -14,10 +14,10 @@ from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, Inpu
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from dcf.core.access.model import Scope
-from dcf.tools.reading import ToolReading
-from dcf.tools.registry import ToolSpec, printable
+from dcf.tools.mcp.reading import ToolReading
 from dcf.values.json_text import Json, dump
 from dcf.values.text_pieces import clip
+from dcf.verbs.registry import ToolSpec, printable
 
 _TOOL: Final = "answer_human_task"
 _QUESTION: Final = "answer-"

@@ -9,15 +9,15 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.documents.operations import RunAnswer
-from dcf.tools.registry import Answer, Arguments, JsonObject, refused, tool
-from dcf.tools.unlisted import UNLISTED
 from dcf.tools.usage import USAGE, usage_given
 from dcf.values.json_text import parse
 from dcf.values.refusal import Refusal
 from dcf.values.task_tokens import LONGEST, read_task_token
+from dcf.verbs.registry import Answer, Arguments, JsonObject, refused, tool
+from dcf.verbs.unlisted import UNLISTED
 
 _TaskToken = Annotated[
     str,

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.catalogue_definitions import (
     LONGEST_DESCRIPTION,
@@ -23,15 +23,15 @@ from dcf.core.catalogue_definitions import (
 from dcf.core.text.entries import MOST_SKIPPED
 from dcf.errors import InvalidArgument
 from dcf.runs.catalogue import DefinitionFound, DefinitionQuery
-from dcf.tools.callers import current_caller, require
 from dcf.tools.knowledge import PageCursor, Query
-from dcf.tools.lifecycle import Reason
-from dcf.tools.paging import fitting
-from dcf.tools.registry import ID_PATTERN, Answer, Arguments, JsonArray, JsonObject, ProjectId, refused, tool
-from dcf.tools.unlisted import UNLISTED
+from dcf.tools.verbs.lifecycle import Reason
 from dcf.values.json_text import Json, byte_length, check, parse, parse_object
 from dcf.values.refusal import Refusal
 from dcf.values.secret_shapes import redact
+from dcf.verbs.answers.paging import fitting
+from dcf.verbs.callers import current_caller, require
+from dcf.verbs.registry import ID_PATTERN, Answer, Arguments, JsonArray, JsonObject, ProjectId, refused, tool
+from dcf.verbs.unlisted import UNLISTED
 
 KindName = Literal["workflow", "job", "persona", "rule", "contract", "template", "schema", "skill"]
 Complexity = Literal["simple", "moderate", "high"]

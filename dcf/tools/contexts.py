@@ -4,13 +4,13 @@ from typing import Any
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.access.provenance import marked
 from dcf.core.agent_context import DEFAULT_BYTES, LEAST_BYTES, MOST_BYTES, ContextQuery, fitted
-from dcf.tools.callers import current_caller
-from dcf.tools.registry import AgentId, Answer, Arguments, ProjectId, WorkflowId, tool
-from dcf.tools.unlisted import UNLISTED
+from dcf.verbs.callers import current_caller
+from dcf.verbs.registry import AgentId, Answer, Arguments, ProjectId, WorkflowId, tool
+from dcf.verbs.unlisted import UNLISTED
 
 
 class GetContext(Arguments):

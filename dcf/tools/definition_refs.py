@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dcf.tools.unlisted import UNLISTED
+from dcf.verbs.unlisted import UNLISTED
 
 DefinitionRef = Annotated[
     str | None,

@@ -5,22 +5,13 @@ from typing import Any
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.access.provenance import marked
 from dcf.core.listing.events import EventQuery, check_cursor, check_moment
-from dcf.tools.callers import current_caller
-from dcf.tools.paging import Cursor, Limit, Room
-from dcf.tools.registry import (
-    STATE_PATTERN,
-    Answer,
-    Arguments,
-    JsonArray,
-    WorkflowId,
-    printable,
-    read_names,
-    tool,
-)
+from dcf.verbs.answers.paging import Cursor, Limit, Room
+from dcf.verbs.callers import current_caller
+from dcf.verbs.registry import STATE_PATTERN, Answer, Arguments, JsonArray, WorkflowId, printable, read_names, tool
 
 
 class ExplainRun(Arguments):

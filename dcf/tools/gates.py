@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.asl.gate_syntax import LONGEST_CRITERION, MOST_CRITERIA, MOST_GATES, gates_given
 from dcf.asl.gates import Gate
 from dcf.core.access.model import KEY_CALLER, Scope
@@ -16,14 +16,14 @@ from dcf.core.judging import rows_of
 from dcf.core.overriding import Override
 from dcf.core.verdicts import LONGEST_COMMENT, LONGEST_FEEDBACK, LONGEST_TAIL, Judge, Ruling
 from dcf.errors import Forbidden, InvalidArgument
-from dcf.tools.callers import current_caller, groups_of_answerer, scope_hint
-from dcf.tools.lifecycle import RequestId
-from dcf.tools.paging import Room
 from dcf.tools.people import Group
-from dcf.tools.registry import AgentId, Answer, Arguments, ProjectId, StateName, WorkflowId, refused, tool
-from dcf.tools.unlisted import UNLISTED
+from dcf.tools.verbs.lifecycle import RequestId
 from dcf.values.json_text import Json, check
 from dcf.values.refusal import Refusal
+from dcf.verbs.answers.paging import Room
+from dcf.verbs.callers import current_caller, groups_of_answerer, scope_hint
+from dcf.verbs.registry import AgentId, Answer, Arguments, ProjectId, StateName, WorkflowId, refused, tool
+from dcf.verbs.unlisted import UNLISTED
 
 MOST_LISTED: Final = 100
 

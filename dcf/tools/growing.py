@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.documents.codec import read_meta
 from dcf.core.documents.model import RunStatus
@@ -19,11 +19,15 @@ from dcf.core.run_closing import LONGEST_SUMMARY, Close, Seal, read_metrics, rea
 from dcf.core.unit_syntax import read_units
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.runs.growing import id_for_opening
-from dcf.tools.callers import bound_to, current_caller, require_planner, whose_requests
 from dcf.tools.definition_refs import DefinitionRef
-from dcf.tools.leases import new_token
-from dcf.tools.lifecycle import Reason, RequestId
-from dcf.tools.registry import (
+from dcf.tools.verbs.leases import new_token
+from dcf.tools.verbs.lifecycle import Reason, RequestId
+from dcf.values.identifiers import check_id, check_name
+from dcf.values.json_text import parse
+from dcf.values.refusal import Refusal
+from dcf.verbs.answers.work import work_shown
+from dcf.verbs.callers import bound_to, current_caller, require_planner, whose_requests
+from dcf.verbs.registry import (
     AgentId,
     Answer,
     Arguments,
@@ -37,11 +41,7 @@ from dcf.tools.registry import (
     refused,
     tool,
 )
-from dcf.tools.unlisted import UNLISTED
-from dcf.tools.work import work_shown
-from dcf.values.identifiers import check_id, check_name
-from dcf.values.json_text import parse
-from dcf.values.refusal import Refusal
+from dcf.verbs.unlisted import UNLISTED
 
 Texts: TypeAlias = Annotated[str, Field(max_length=4 * 1024 * 1024)] | list[Any]
 """A JSON array, as text or native."""

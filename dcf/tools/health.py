@@ -4,9 +4,9 @@ from typing import Any
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
-from dcf.tools.registry import Answer, Arguments, tool
+from dcf.verbs.registry import Answer, Arguments, tool
 
 
 class ReadHealth(Arguments):

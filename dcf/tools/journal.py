@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.access.provenance import marked
 from dcf.core.documents.operations import LONGEST_REASON
@@ -14,24 +14,15 @@ from dcf.core.journal import LONGEST_ENTRY_TEXT, LONGEST_HOW, LONGEST_KEY, Entry
 from dcf.core.journal_query import LONGEST_PAGE, JournalPage, JournalQuery, check_cursor, kind_of
 from dcf.core.journaling import AddEntry, ResolveIssue, shown_added
 from dcf.errors import Forbidden, InvalidArgument
-from dcf.tools.callers import bound_to, current_caller, scope_hint
-from dcf.tools.lifecycle import RequestId
-from dcf.tools.paging import Room
-from dcf.tools.registry import (
-    STATE_PATTERN,
-    AgentId,
-    Answer,
-    Arguments,
-    JsonObject,
-    WorkflowId,
-    refused,
-    tool,
-)
-from dcf.tools.unlisted import UNLISTED
+from dcf.tools.verbs.lifecycle import RequestId
 from dcf.values.json_text import Json, parse
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 from dcf.values.spans import check_time
+from dcf.verbs.answers.paging import Room
+from dcf.verbs.callers import bound_to, current_caller, scope_hint
+from dcf.verbs.registry import STATE_PATTERN, AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
+from dcf.verbs.unlisted import UNLISTED
 
 Kind = Literal["log", "decision", "milestone", "issue", "note", "handoff"]
 _RESOLVERS: Final = frozenset({Scope.WORK, Scope.PLAN, Scope.ANSWER, Scope.OPERATE})

@@ -4,12 +4,12 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.errors import Forbidden, InvalidArgument
-from dcf.tools.callers import current_caller
 from dcf.values import json_edits
 from dcf.values.json_text import Json, dump, parse
+from dcf.verbs.callers import current_caller
 
 RedisKey = Annotated[
     str,

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.knowing import FindingFilters, FindingWish, NewFinding
 from dcf.core.knowledge import (
@@ -23,10 +23,12 @@ from dcf.core.text.entries import MOST_SKIPPED
 from dcf.core.text.query import LONGEST_QUERY
 from dcf.errors import Forbidden, InvalidArgument, UnknownFinding
 from dcf.runs.knowledge import FindingKept, FindingsQuery
-from dcf.tools.callers import bound_to, current_caller, require
-from dcf.tools.lifecycle import Reason
-from dcf.tools.paging import fitting
-from dcf.tools.registry import (
+from dcf.tools.verbs.lifecycle import Reason
+from dcf.values.json_text import parse, parse_object
+from dcf.values.refusal import Refusal
+from dcf.verbs.answers.paging import fitting
+from dcf.verbs.callers import bound_to, current_caller, require
+from dcf.verbs.registry import (
     ID_PATTERN,
     STATE_PATTERN,
     AgentId,
@@ -39,9 +41,7 @@ from dcf.tools.registry import (
     refused,
     tool,
 )
-from dcf.tools.unlisted import UNLISTED
-from dcf.values.json_text import parse, parse_object
-from dcf.values.refusal import Refusal
+from dcf.verbs.unlisted import UNLISTED
 
 SeverityName = Literal["info", "low", "medium", "high", "critical"]
 Severities = Annotated[list[SeverityName], Field(min_length=1)]

@@ -16,15 +16,15 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from dcf import metrics
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import NOBODY, Caller
 from dcf.errors import DcfError, RateLimited
 from dcf.metrics import Family, Meters, MetricValues
 from dcf.runs.stuck_causes import StuckCauses
 from dcf.store.gauges import Gauges
-from dcf.tools.authentication import METRICS_PATH, WhoCalls, could_not_look_up
-from dcf.tools.http_endpoints import HttpEndpoint
-from dcf.tools.limits import Meter, refuse_excess
+from dcf.verbs.authentication import METRICS_PATH, WhoCalls, could_not_look_up
+from dcf.verbs.endpoints import HttpEndpoint
+from dcf.verbs.limits import Meter, refuse_excess
 
 PATH: Final = METRICS_PATH
 _TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"

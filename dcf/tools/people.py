@@ -5,18 +5,18 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.documents.operations import LONGEST_REQUEST_ID
 from dcf.core.human_list import HumanTaskQuery, read_place
 from dcf.core.human_tasks import LONGEST_COMMENT, Answerer, HumanAnswer
 from dcf.errors import InvalidArgument
-from dcf.tools.callers import current_caller, groups_of_answerer
-from dcf.tools.paging import Limit, Room
-from dcf.tools.registry import ID_PATTERN, AgentId, Answer, Arguments, ProjectId, StateName, WorkflowId, refused, tool
-from dcf.tools.unlisted import UNLISTED
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
+from dcf.verbs.answers.paging import Limit, Room
+from dcf.verbs.callers import current_caller, groups_of_answerer
+from dcf.verbs.registry import ID_PATTERN, AgentId, Answer, Arguments, ProjectId, StateName, WorkflowId, refused, tool
+from dcf.verbs.unlisted import UNLISTED
 
 _CHOOSE: Final = "Ask them, and pass what they say as choice; list_human_tasks with the state shows the choices."
 

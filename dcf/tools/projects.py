@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.documents.usage import read_budget_change
 from dcf.core.projects import ProjectPlace, ProjectWish, read_places
@@ -13,14 +13,14 @@ from dcf.core.work_limits import MOST_IN_PROGRESS, WorkLimit
 from dcf.errors import InvalidArgument
 from dcf.runs.projects import Projects
 from dcf.store.projects import ProjectUse
-from dcf.tools.callers import current_caller, require
-from dcf.tools.lifecycle import Reason
-from dcf.tools.paging import Limit
-from dcf.tools.registry import ID_PATTERN, Answer, Arguments, JsonArray, JsonObject, ProjectId, refused, tool
-from dcf.tools.unlisted import UNLISTED
+from dcf.tools.verbs.lifecycle import Reason
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, parse, parse_object
 from dcf.values.refusal import Refusal
+from dcf.verbs.answers.paging import Limit
+from dcf.verbs.callers import current_caller, require
+from dcf.verbs.registry import ID_PATTERN, Answer, Arguments, JsonArray, JsonObject, ProjectId, refused, tool
+from dcf.verbs.unlisted import UNLISTED
 
 _Path = Annotated[str | None, Field(min_length=1, max_length=1000, description="A directory of the project.")]
 

@@ -4,16 +4,16 @@ from typing import Literal
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.knowledge import LONGEST_CATEGORY, LONGEST_TEXT, LONGEST_TITLE, Severity, check_labels
 from dcf.core.promoting import Promotion, promoted
-from dcf.tools.callers import current_caller
 from dcf.tools.knowledge import FindingShown, SeverityName, require_all_projects, told
-from dcf.tools.registry import ID_PATTERN, AgentId, Arguments, JsonArray, WorkflowId, refused, tool
-from dcf.tools.unlisted import UNLISTED
 from dcf.values.json_text import parse
 from dcf.values.refusal import Refusal
+from dcf.verbs.callers import current_caller
+from dcf.verbs.registry import ID_PATTERN, AgentId, Arguments, JsonArray, WorkflowId, refused, tool
+from dcf.verbs.unlisted import UNLISTED
 
 
 class PromoteIssue(Arguments):

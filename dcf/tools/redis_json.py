@@ -9,21 +9,21 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.access.provenance import marked
 from dcf.core.run_edits import Hand
 from dcf.errors import InvalidArgument
 from dcf.runs.editing import Changed, Operation, Wish
 from dcf.store.keys.documents import document_of
-from dcf.tools.callers import current_caller
 from dcf.tools.json_arguments import PATH_TEXT, AsText, Fraction, Life, Path, Plain, RedisKey, given, keep_s, number
-from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, refused, tool
 from dcf.values import json_edits
 from dcf.values.json_pages import page
 from dcf.values.json_paths import MISSING, JsonSteps, find, parse_path, spell
 from dcf.values.json_text import Json, dump
 from dcf.values.refusal import Refusal
+from dcf.verbs.callers import current_caller
+from dcf.verbs.registry import AgentId, Answer, Arguments, JsonObject, refused, tool
 
 _PAGE: Final = 32 * 1024
 """Characters of a value in one answer: Letta cuts a tool's answer after 50,000, escapes included (measured)."""

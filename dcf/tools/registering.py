@@ -7,14 +7,14 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.work_limits import MOST_IN_PROGRESS, WorkLimit
 from dcf.errors import InvalidArgument
-from dcf.tools.callers import current_caller
-from dcf.tools.registry import ID_PATTERN, Answer, Arguments, tool
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.verbs.callers import current_caller
+from dcf.verbs.registry import ID_PATTERN, Answer, Arguments, tool
 from dcf.workforce.registration import LEASE_S, Registered
 
 _ONLY_NOW: Final = "Give secret to whoever runs the receiver; it is shown only now."

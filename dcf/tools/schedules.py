@@ -6,21 +6,21 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.definitions.model import Definition, read_given, reference_of
 from dcf.core.lifecycle.starting import check_tags
 from dcf.core.schedules import MOST_JITTER_S, NAME_PATTERN, CatchUp, Overlap, Schedule, ScheduleWish, shown, summary
 from dcf.core.ticks import LEAST_EVERY_S, MOST_EVERY_S
 from dcf.errors import Forbidden, InvalidArgument, UnknownSchedule
-from dcf.tools.beginnings import AGENTS_MAP
-from dcf.tools.callers import bound_to, current_caller
-from dcf.tools.lifecycle import Reason, RequestId
-from dcf.tools.paging import Limit, Room
-from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, JsonObject, ProjectId, refused, tool
+from dcf.tools.verbs.lifecycle import Reason, RequestId
 from dcf.values.json_text import Json, parse, parse_workflow
 from dcf.values.open_tasks import open_tasks_warning, pass_agents
 from dcf.values.refusal import Refusal
+from dcf.verbs.answers.beginnings import AGENTS_MAP
+from dcf.verbs.answers.paging import Limit, Room
+from dcf.verbs.callers import bound_to, current_caller
+from dcf.verbs.registry import AgentId, Answer, Arguments, JsonArray, JsonObject, ProjectId, refused, tool
 
 ScheduleName = Annotated[
     str, Field(pattern=NAME_PATTERN, description="Name of the schedule.", examples=["nightly-report"])

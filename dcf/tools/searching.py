@@ -4,15 +4,15 @@ from typing import Any
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.access.provenance import marked
 from dcf.core.searching import MOST_HITS, read_corpora
 from dcf.core.text.query import LONGEST_QUERY
 from dcf.runs.searching import SearchRequest
-from dcf.tools.callers import current_caller
-from dcf.tools.registry import Answer, Arguments, JsonArray, ProjectId, WorkflowId, read_names, tool
-from dcf.tools.unlisted import UNLISTED
+from dcf.verbs.callers import current_caller
+from dcf.verbs.registry import Answer, Arguments, JsonArray, ProjectId, WorkflowId, read_names, tool
+from dcf.verbs.unlisted import UNLISTED
 
 
 class SearchEverything(Arguments):

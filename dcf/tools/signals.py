@@ -4,13 +4,13 @@ from typing import Any
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
-from dcf.tools.callers import require_planner
-from dcf.tools.lifecycle import Reason, RequestId
-from dcf.tools.registry import Answer, Arguments, WorkflowId, refused, tool
+from dcf.tools.verbs.lifecycle import Reason, RequestId
 from dcf.values.json_text import parse
 from dcf.values.refusal import Refusal
+from dcf.verbs.callers import require_planner
+from dcf.verbs.registry import Answer, Arguments, WorkflowId, refused, tool
 
 
 class SendSignal(Arguments):

@@ -4,31 +4,21 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.asl.human import read_askees
 from dcf.core.access.model import Scope
 from dcf.core.notes import Note
 from dcf.core.questions import DEFAULT_WAIT_S, LONGEST_WAIT_S, Ask, QuestionAnswer
 from dcf.core.talk import LONGEST_ANSWER, LONGEST_TEXT
 from dcf.errors import Forbidden, InvalidArgument
-from dcf.tools.callers import current_caller, groups_of_answerer, scope_hint
-from dcf.tools.lifecycle import RequestId
-from dcf.tools.next_calls import wait_again
 from dcf.tools.people import Group
-from dcf.tools.registry import (
-    AgentId,
-    Answer,
-    Arguments,
-    JsonArray,
-    LeaseToken,
-    StateName,
-    WorkflowId,
-    refused,
-    tool,
-)
-from dcf.tools.unlisted import UNLISTED
+from dcf.tools.verbs.lifecycle import RequestId
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
+from dcf.verbs.answers.next_calls import wait_again
+from dcf.verbs.callers import current_caller, groups_of_answerer, scope_hint
+from dcf.verbs.registry import AgentId, Answer, Arguments, JsonArray, LeaseToken, StateName, WorkflowId, refused, tool
+from dcf.verbs.unlisted import UNLISTED
 
 PLANNER: Final = "planner"
 

@@ -2,13 +2,13 @@
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core import task_log
 from dcf.core.access.model import Scope
 from dcf.errors import InvalidArgument
-from dcf.tools.registry import Answer, Arguments, JsonObject, LeaseToken, StateName, WorkflowId, refused, tool
 from dcf.values.json_text import parse
 from dcf.values.refusal import Refusal
+from dcf.verbs.registry import Answer, Arguments, JsonObject, LeaseToken, StateName, WorkflowId, refused, tool
 
 
 class WriteLogEvent(Arguments):

@@ -14,16 +14,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Caller, Scope
 from dcf.errors import DcfError, InvalidArgument
-from dcf.tools.authentication import WhoCalls
-from dcf.tools.envelope import Reply, call
-from dcf.tools.http_bodies import FREE
-from dcf.tools.http_endpoints import HttpEndpoint
-from dcf.tools.limits import Meter
-from dcf.tools.registry import TOOLS, ToolSpec, is_served
+from dcf.tools.http.bodies import FREE
 from dcf.values.json_text import Json, dump, parse
+from dcf.verbs.authentication import WhoCalls
+from dcf.verbs.endpoints import HttpEndpoint
+from dcf.verbs.envelope import Reply, call
+from dcf.verbs.limits import Meter
+from dcf.verbs.registry import TOOLS, ToolSpec, is_served
 
 PATH: Final = "/task-tokens"
 

@@ -6,19 +6,19 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.documents.usage import UsageReport, read_budget_change, read_report, sums_shown
 from dcf.errors import Forbidden, InvalidArgument
-from dcf.tools.callers import current_caller, require_planner
-from dcf.tools.lifecycle import Reason, RequestId, RunOperated
-from dcf.tools.paging import Place
-from dcf.tools.registry import ID_PATTERN, Answer, Arguments, JsonObject, ProjectId, WorkflowId, refused, tool
-from dcf.tools.unlisted import UNLISTED
+from dcf.tools.verbs.lifecycle import Reason, RequestId, RunOperated
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
 from dcf.values.spans import check_time
+from dcf.verbs.answers.paging import Place
+from dcf.verbs.callers import current_caller, require_planner
+from dcf.verbs.registry import ID_PATTERN, Answer, Arguments, JsonObject, ProjectId, WorkflowId, refused, tool
+from dcf.verbs.unlisted import UNLISTED
 
 _DAY: Final = 10
 _MONTH_S: Final = 29 * 86_400

@@ -5,21 +5,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.documents.codec import write_lease
 from dcf.core.leasing import lease
 from dcf.core.work_list import LONGEST_PAGE, WorkItem, WorkQuery, WorkStatus, read_work_place
 from dcf.errors import InvalidArgument
 from dcf.store.handed import Asker
-from dcf.tools.callers import current_caller, require
-from dcf.tools.leases import new_token
-from dcf.tools.next_calls import wait_again
-from dcf.tools.paging import Room
-from dcf.tools.registry import ID_PATTERN, Answer, Arguments, ProjectId, Ttl, WholeInput, WorkflowId, refused, tool
-from dcf.tools.unlisted import UNLISTED
-from dcf.tools.work import steps_of, work_shown
+from dcf.tools.verbs.leases import new_token
 from dcf.values.refusal import Refusal
+from dcf.verbs.answers.next_calls import wait_again
+from dcf.verbs.answers.paging import Room
+from dcf.verbs.answers.work import steps_of, work_shown
+from dcf.verbs.callers import current_caller, require
+from dcf.verbs.registry import ID_PATTERN, Answer, Arguments, ProjectId, Ttl, WholeInput, WorkflowId, refused, tool
+from dcf.verbs.unlisted import UNLISTED
 
 
 class FindWork(Arguments):

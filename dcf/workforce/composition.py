@@ -4,7 +4,7 @@ from dcf.adapters.platforms import Platforms
 from dcf.data import find_directory, find_file
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.views.reading import RunViews
-from dcf.settings import Settings
+from dcf.settings.process import Settings
 from dcf.skills.library import Library
 from dcf.skills.manifest import SCHEMA_NAME
 from dcf.skills.policy import Policy
@@ -14,8 +14,8 @@ from dcf.store.connection.documents import Documents
 from dcf.store.lists.agents import AgentRecords
 from dcf.store.lists.assignments import AssignmentIndex
 from dcf.store.transaction.runs import RunStore
-from dcf.validation.schema import configured_schema, read_schema
 from dcf.values.records import record
+from dcf.workflows.validation.schema import configured_schema, read_schema
 from dcf.workforce.assignment import Desk
 from dcf.workforce.crew.roster_documents import RosterDocuments
 from dcf.workforce.crew.workers import Workers

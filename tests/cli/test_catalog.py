@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from dcf.cli import catalog
+from dcf.cli.reading import runs as catalog
 from dcf.core.documents.model import RunStatus
 from dcf.core.leasing.stuck import STUCK_REMINDERS
 from dcf.core.listing.runs import RunRow

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from dcf.cli.health import exit_code
+from dcf.cli.reading.doctor import exit_code
 from dcf.core.health_findings import Topic
 from dcf.store.embedded import server as embedded
 from dcf.store.events.activity import ActivityRecords

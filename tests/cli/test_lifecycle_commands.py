@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dcf.cli.live_progress import LiveProgress
+from dcf.cli.running.live_progress import LiveProgress
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.leasing.lease import Acquire
 from tests.cli.conftest import Dcf, Seed

@@ -14,8 +14,8 @@ from dcf.core.asking import Asking
 from dcf.core.findings import Remedy
 from dcf.core.journal import EntryKind
 from dcf.core.journaling import AddEntry
-from dcf.tools import profiles  # noqa: F401 - importing it registers all tools
-from dcf.tools.registry import TOOLS
+from dcf.tools.mcp import selection as profiles  # noqa: F401 - importing it registers all tools
+from dcf.verbs.registry import TOOLS
 from tests.cli.conftest import Dcf
 from tests.cli.test_why import (
     clock_is_late,

@@ -19,8 +19,8 @@ from dcf.asl.states import Task
 from dcf.asl.surroundings import FEW, MAX_HERE
 from dcf.asl.syntax.parsing import parse_machine
 from dcf.errors import InvalidDefinition
-from dcf.simulation import simulate
 from dcf.values.json_text import MAX_BYTES, byte_length
+from dcf.workflows.simulation import simulate
 from tests.support import random_expressions
 from tests.support.memory import growth
 from tests.support.tables import rows

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from dcf.asl.syntax.parsing import parse_machine
-from dcf.simulation import simulate
+from dcf.workflows.simulation import simulate
 from tests.support.tables import rows
 
 from .comparison import agrees

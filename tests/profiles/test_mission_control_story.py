@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect

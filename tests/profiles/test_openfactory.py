@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Caller, Scope
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect

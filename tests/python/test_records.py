@@ -9,37 +9,25 @@ import pytest
 
 import dcf
 from dcf import client as package
-from dcf.client import (
-    AsyncClient,
-    Client,
-    artifacts,
-    contexts,
-    gate_records,
-    gating,
-    growing,
-    growing_records,
-    journal,
-    journal_records,
-    knowledge,
-    knowledge_records,
-    outside,
-    outside_records,
-    people,
-    people_records,
-    projects,
-    records,
-    registered_records,
-    registering,
-    schedule_records,
-    scheduling,
-    searching,
-    talk,
-    talk_records,
-    verbs,
-    watching,
-    work,
-)
+from dcf.client import AsyncClient, Client, records, verbs, watching
+from dcf.client.answers import external as outside_records
+from dcf.client.answers import findings as knowledge_records
+from dcf.client.answers import gates as gate_records
+from dcf.client.answers import growing as growing_records
+from dcf.client.answers import journal as journal_records
+from dcf.client.answers import people as people_records
+from dcf.client.answers import questions as talk_records
+from dcf.client.answers import schedules as schedule_records
+from dcf.client.answers import webhooks as registered_records
 from dcf.client.failures import error_of
+from dcf.client.features import artifacts, contexts, growing, journal, people, projects, work
+from dcf.client.features import external as outside
+from dcf.client.features import findings as knowledge
+from dcf.client.features import gates as gating
+from dcf.client.features import questions as talk
+from dcf.client.features import schedules as scheduling
+from dcf.client.features import search as searching
+from dcf.client.features import webhooks as registering
 from dcf.client.reading import read
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.findings import Cause, Remedy, RunFinding
@@ -47,8 +35,8 @@ from dcf.core.listing.runs import RunRow
 from dcf.errors import DcfError, PlatformUnavailable, RateLimited, ServerUnreachable, ToolCallFailed, UnknownRun
 from dcf.runs.views import status as standing
 from dcf.runs.views.status import StateView
-from dcf.tools.profiles import select_tools
-from dcf.tools.registry import TOOLS, Answer
+from dcf.tools.mcp.selection import select_tools
+from dcf.verbs.registry import TOOLS, Answer
 from tests.support.tables import rows
 
 select_tools((), read_only=False)

@@ -10,7 +10,7 @@ from dcf.asl.pausing import AT_ONCE
 from dcf.core.documents.answers import NothingReady
 from dcf.core.documents.decision import Reads
 from dcf.core.documents.model import RunStatus, Status
-from dcf.simulation import simulate
+from dcf.workflows.simulation import simulate
 from tests.support import ahead
 from tests.support.machines import Document, workflow
 from tests.support.scopes import END, each, parallel, task, when

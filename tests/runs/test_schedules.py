@@ -14,9 +14,9 @@ import pytest
 
 from dcf.core.documents.answers import Leased, Released, Updated
 from dcf.core.documents.model import RunStatus, Status
-from dcf.simulation import simulate
 from dcf.store.connection.connections import Connections
 from dcf.values.refusal import Refusal
+from dcf.workflows.simulation import simulate
 from tests.conformance.comparison import agrees
 from tests.conformance.recordings import cases
 from tests.support import ahead

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dcf.cli.notes import note
+from dcf.cli.reading.notes import note
 from dcf.core.documents.model import RunStatus
 from dcf.core.leasing.attention import MOST_REMINDERS
 from dcf.ports import Delivery

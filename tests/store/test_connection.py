@@ -10,9 +10,9 @@ import pytest
 import redis
 import redis.asyncio
 
-from dcf.application import open_application
+from dcf.application.application import open_application
 from dcf.errors import DcfError, InvalidArgument, StoreUnavailable, StoreUnsuitable, UnknownState
-from dcf.settings import Settings
+from dcf.settings.process import Settings
 from dcf.store.connection.connections import Connections, open_async_client, open_pool
 from dcf.store.connection.inspection import inspect_server
 from dcf.store.embedded import server as embedded

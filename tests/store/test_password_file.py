@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import redis
 
-from dcf.application import open_application
+from dcf.application.application import open_application
 from dcf.cli.opening import run_list
 from dcf.core.listing.runs import RunQuery
 from dcf.errors import InvalidArgument, StoreUnavailable
-from dcf.settings import Settings, read_settings
+from dcf.settings.process import Settings, read_settings
 from dcf.store.connection.connections import Connections, close_async_client, open_async_client, open_pool
 from dcf.store.connection.faults import connection_error
 from dcf.store.connection.opening import connect

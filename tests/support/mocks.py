@@ -9,7 +9,7 @@ from typing import Any
 
 from dcf.asl.items.sources import bring
 from dcf.asl.steps import NeedItems
-from dcf.simulation import GivenFiles
+from dcf.workflows.simulation import GivenFiles
 
 Answer = Mapping[str, Any]
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dcf.adapters.blobs import open_blob_store
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.artifacts import ArtifactKind, ArtifactStands
 from dcf.errors import InvalidArgument, StoreUnavailable

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from mcp.client import Client
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Caller, Scope
 from dcf.core.access.quotas import Account, Quotas
 from dcf.core.artifacts import MOST_PARTS, UPLOAD_LIFE_S, ArtifactKind, ArtifactStands
 from dcf.runs.artifacts import PartGiven
 from dcf.store.artifact_keys import BLOBS, UPLOADS, artifact_quota
-from dcf.tools.server import build_server
+from dcf.tools.mcp.server import build_server
 from dcf.values.refusal import Refusal
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.catalogue_definitions import MOST_VERSIONS
 from tests.support.tables import rows

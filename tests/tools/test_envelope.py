@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from mcp.client import Client
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.refusals import run_over
 from dcf.errors import PlatformUnavailable
-from dcf.tools.registry import TOOLS, Answer, Arguments, refused, tool
-from dcf.tools.server import build_server
+from dcf.tools.mcp.server import build_server
+from dcf.verbs.registry import TOOLS, Answer, Arguments, refused, tool
 from dcf.workforce.steps import Step
 from tests.tools.calls import Tools
 

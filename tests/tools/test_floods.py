@@ -6,9 +6,9 @@ import anyio
 import pytest
 import redis
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Caller
-from dcf.tools.notification import MAX_PAYLOAD
+from dcf.tools.verbs.notification import MAX_PAYLOAD
 from tests.support.tables import rows
 from tests.tools.access import PLANNER, ask, key_of
 from tests.tools.calls import ONE_TASK, TWO_TASKS, Answer, Tools, new_run

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.journal_query import LONGEST_PAGE
 from tests.support.tables import rows

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.asl import gate_syntax, pausing
 from dcf.asl.json_schema import check as schema_check
 from dcf.asl.json_schema import syntax as schema_syntax
@@ -41,17 +41,18 @@ from dcf.core.text import tokens as text_tokens
 from dcf.runs import searching as run_searching
 from dcf.runs import usage as run_usage
 from dcf.runs.views import histories
-from dcf.settings import Settings
+from dcf.settings.process import Settings
 from dcf.store import run_signs
 from dcf.store import usage_scripts as usage_books
 from dcf.store.access import audit_trail
 from dcf.store.events import inbox
 from dcf.store.keys import table as keys
 from dcf.store.text_index import index as text_index
-from dcf.tools import notification, run_watch
-from dcf.tools.registry import TOOLS
+from dcf.tools.mcp import run_watch
+from dcf.tools.verbs import notification
 from dcf.values import json_text
-from dcf.web import live_streams
+from dcf.verbs.registry import TOOLS
+from dcf.web.live import readers as live_streams
 from tests.runs import (
     test_children,
     test_diagnosis_reads,

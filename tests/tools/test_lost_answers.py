@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Caller
 from dcf.core.leasing.first_terms import FIRST_TERM_S
 from dcf.values.instants import SECOND, from_text

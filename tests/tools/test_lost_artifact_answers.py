@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.access.quotas import Account, Quotas
 from dcf.core.artifacts import ArtifactKind, ArtifactPut, ArtifactStands
@@ -22,7 +22,7 @@ from dcf.store import artifact_quotas
 from dcf.store.access.authors import authored_by
 from dcf.store.artifact_keys import arriving, artifact_quota
 from dcf.store.artifacts import ArtifactStore
-from dcf.tools.server import build_http_app
+from dcf.tools.mcp.server import build_http_app
 from dcf.values.refusal import Refusal
 from tests.support.proxy import Fault, Proxy
 from tests.support.restricted import RestrictedRedis

@@ -13,17 +13,17 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from dcf import metrics
-from dcf.application import Application, open_application
+from dcf.application.application import Application, open_application
 from dcf.core.access.model import Scope
 from dcf.core.completing.updates import Update
 from dcf.core.definitions.model import read_definition
 from dcf.core.documents.model import Status
 from dcf.core.leasing.lease import Acquire, Release
 from dcf.core.lifecycle.creation import Create
-from dcf.settings import Settings
+from dcf.settings.process import Settings
 from dcf.store.embedded import server as embedded
 from dcf.tools import metrics_route
-from dcf.tools.server import build_http_app
+from dcf.tools.mcp.server import build_http_app
 from tests.support.paths import ROOT
 from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.tools.calls import ONE_TASK, serving

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 import redis
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.quotas import Account, Quotas
 from dcf.core.projects import ProjectPut, ProjectWish
 from dcf.store.access.authors import authored_by

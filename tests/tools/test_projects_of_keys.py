@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Caller, Scope
-from dcf.tools.registry import TOOLS
+from dcf.verbs.registry import TOOLS
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import ONE_TASK, Answer

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.store.access.audit_trail import AuditFilter
 from dcf.values.records import replace

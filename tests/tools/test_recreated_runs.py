@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.definitions.model import read_definition
 from dcf.core.lifecycle.creation import Create
 from dcf.core.listing.runs import RunQuery

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.webhooks import verify
 from tests.support.receivers import Receiver, receiver

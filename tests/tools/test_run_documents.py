@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application, open_application
+from dcf.application.application import Application, open_application
 from dcf.core.documents import codec
 from dcf.core.documents.model import RunStatus
 from dcf.store.events.history import Happening

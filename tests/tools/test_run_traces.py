@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.completing.updates import Update
 from dcf.core.documents.model import Status
 from dcf.core.lifecycle.finalization import Finalize

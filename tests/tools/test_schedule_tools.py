@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Caller, Scope
 from dcf.core.schedules import MOST_OF_ONE, MOST_SCHEDULES
 from dcf.store import schedule_keys

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.searching import MOST_HITS
 from dcf.runs import searching

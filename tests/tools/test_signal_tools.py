@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.definitions.model import read_definition
 from dcf.core.documents.model import RunStatus

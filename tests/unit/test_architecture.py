@@ -139,12 +139,12 @@ def test_nobody_imports_the_surfaces_from_below(lower: str) -> None:
 
 
 def test_the_store_knows_neither_the_verbs_nor_the_adapters() -> None:
-    upper = ("dcf.runs", "dcf.application", "dcf.adapters")
+    upper = ("dcf.runs", "dcf.application.application", "dcf.adapters")
     store = [name for name in MODULES if is_in(name, "dcf.store")]
     assert not {name for name in store if any(is_in(found, *upper) for found in imports(name))}
 
 
-@rows("upper", ["dcf.cli", "dcf.tools", "dcf.workforce", "dcf.application"])
+@rows("upper", ["dcf.cli", "dcf.tools", "dcf.workforce", "dcf.application.application"])
 def test_nobody_above_the_verbs_reaches_through_them_to_the_store(upper: str) -> None:
     """Where a run stands is read by `runs.views`; who needs the store for something else is given it."""
     inner = {"store", "_store", "index", "_index"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.asl.state_paths import join
 from dcf.core.artifacts import ArtifactKind
 from dcf.runs.artifacts import PartGiven

@@ -11,9 +11,9 @@ import pytest
 import redis
 from starlette.requests import Request
 
-from dcf.application import Application, open_application
+from dcf.application.application import Application, open_application
 from dcf.core.access.model import Scope
-from dcf.settings import Settings
+from dcf.settings.process import Settings
 from dcf.store.access.audit_trail import AuditFilter
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.web.forms import own_path

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import local_caller
 from dcf.web.site import build_site
 from dcf.web.visit import Visit

@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.asl.state_paths import join
 from dcf.core.journal import EntryKind
 from dcf.core.journaling import AddEntry, EntryAdded

@@ -4,7 +4,7 @@ from dcf.asl.state_paths import join
 from dcf.core.documents.model import Lease, StateDoc, Status
 from dcf.runs.views.status import StateView
 from dcf.values.instants import SECOND
-from dcf.web.run_words import holding, label, span, spoken, took
+from dcf.web.run.words import holding, label, span, spoken, took
 from tests.support.tables import rows
 
 NOW = 1_800_000_000 * SECOND

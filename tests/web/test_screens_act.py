@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.web.site import build_site
 from tests.web.test_inbox_page import SCHEMA, asking, judged

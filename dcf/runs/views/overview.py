@@ -17,7 +17,6 @@ from dcf.core.documents import codec
 from dcf.core.documents.decision import Reads, Snapshot, Tally
 from dcf.core.documents.model import StateDoc
 from dcf.core.documents.usage import sums_shown
-from dcf.drawing import Share
 from dcf.errors import UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.views.inner_states import tree
@@ -25,6 +24,7 @@ from dcf.runs.views.status import StateView, view_of
 from dcf.runs.views.survey import current
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
+from dcf.workflows.drawing import Share
 
 MOST_OPEN: Final = 300
 """Open states of a run that are looked for, those first that next need attention."""

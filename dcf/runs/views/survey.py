@@ -17,10 +17,10 @@ from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents.decision import Reads, Snapshot
 from dcf.core.documents.model import ScopeBounds, StateDoc
 from dcf.core.export import ExportedRun
-from dcf.drawing import Share
 from dcf.store.transaction.runs import RunStore
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
+from dcf.workflows.drawing import Share
 
 MOST: Final = 4_000
 """Most documents that are looked for to draw one diagram."""

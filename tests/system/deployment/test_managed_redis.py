@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application, open_application
-from dcf.cli.health import examine, print_report
+from dcf.application.application import Application, open_application
+from dcf.cli.reading.doctor import examine, print_report
 from dcf.core.health_findings import Level, Topic
 from dcf.core.listing.runs import RunQuery
 from dcf.errors import StoreUnsuitable
-from dcf.settings import Settings
+from dcf.settings.process import Settings
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.web.site import build_site
 from tests.support.cluster import Cluster

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dcf.tools.client import ToolClient, connect
+from dcf.tools.calling.client import ToolClient, connect
 from dcf.worker import Worker
 from tests.support.waiting import wait_until
 from tests.system.processes.runs import begin, read, state_of, wait_succeeded

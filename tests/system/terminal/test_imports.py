@@ -97,7 +97,7 @@ def test_help_of_dcf_imports_no_module_of_a_command(tmp_path: Path) -> None:
 
 def test_a_command_imports_no_module_of_another_command(tmp_path: Path) -> None:
     modules = {f"dcf.cli.{row.module}" for row in command_table.rows()}
-    assert imported(tmp_path, "keys", "--help").modules & modules == {"dcf.cli.keys"}
+    assert imported(tmp_path, "keys", "--help").modules & modules == {"dcf.cli.commands.keys"}
 
 
 @pytest.mark.parametrize(("command", "most"), MOST_MODULES.items(), ids=MOST_MODULES)  # each starts processes
@@ -122,7 +122,7 @@ def test_a_server_makes_few_models_of_the_sdk_before_it_is_called() -> None:
 def test_looking_imports_no_sdk_and_no_library_that_only_some_workflows_need() -> None:
     modules = imported_once("ls").modules
     assert "dcf.store.lists.pages" in modules
-    assert "dcf.application" not in modules
+    assert "dcf.application.application" not in modules
     assert of_these(modules, *SDK, *LIBRARIES) == set()
     rooms = ("tools", "drawing", "simulation", "adapters", "workforce", "skills", "files", "validation")
     assert {name for name in modules if name.startswith(tuple(f"dcf.{room}" for room in rooms))} == set()
@@ -134,20 +134,22 @@ def test_a_direct_run_imports_neither_the_sdk_nor_an_http_client(
     modules = imported(
         tmp_path, "run", str(hello), "--direct", DCF_DATA_DIR=str(short_directory / "run-directly")
     ).modules
-    assert "dcf.tools.direct" in modules
+    assert "dcf.tools.calling.direct" in modules
     assert of_these(modules, *SDK, *LIBRARIES, "httpx2", "http") == set()
 
 
 def test_a_worker_imports_its_client_without_the_sdk_and_nothing_of_the_control_plane(hello: Path) -> None:
     """A run of many copies has as many workers."""
-    code = "import json, sys, dcf.cli.working, dcf.tools.client; print(json.dumps(sorted(sys.modules)))"
+    code = (
+        "import json, sys, dcf.cli.processes.worker, dcf.tools.calling.client; print(json.dumps(sorted(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT)
     found = set(json.loads(done.stdout))
     # The client of Redis imports OpenTelemetry wherever that is installed, dcf only for who wants traces.
     assert of_these(found, *SDK, *LIBRARIES, "redis", "opentelemetry") == set()
     checked = imported(hello.parent, "worker", str(hello.with_suffix(".py")), "--agent-id", "me", "--check").modules
     assert of_these(checked, *SDK, *LIBRARIES, *FOR_COMMANDS) == set()
-    assert "dcf.settings" not in checked
+    assert "dcf.settings.process" not in checked
 
 
 @rows(

@@ -11,7 +11,7 @@ from dcf.asl.states import Choice
 from dcf.asl.surroundings import Surroundings
 from dcf.asl.syntax.parsing import parse_machine
 from dcf.errors import StateError
-from dcf.simulation import simulate
+from dcf.workflows.simulation import simulate
 from tests.support.tables import rows
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dcf.asl.syntax.parsing import parse_machine
-from dcf.simulation import simulate
+from dcf.workflows.simulation import simulate
 from tests.support.tables import rows
 
 

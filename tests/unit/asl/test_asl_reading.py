@@ -11,7 +11,7 @@ from dcf.asl.items.reading import records, taken
 from dcf.asl.items.sources import bring
 from dcf.asl.steps import Entry, NeedItems
 from dcf.errors import StateError
-from dcf.simulation import GivenFiles
+from dcf.workflows.simulation import GivenFiles
 from tests.support.tables import rows
 
 ENTRY = Entry(raw={}, variables={}, entered_at="2026-01-01T00:00:00.000Z")

@@ -1,6 +1,6 @@
 """Pictures of runs that grow: several beginnings, groups, and a run without units."""
 
-from dcf.cli.graphs import Format, render
+from dcf.cli.reading.graphs import Format, render
 from dcf.core.grown import grown_definition
 from dcf.core.units import Unit, Units
 from tests.support.tables import rows

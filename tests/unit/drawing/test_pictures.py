@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from dcf.asl.machine import Machine
 from dcf.asl.syntax.parsing import parse_machine
-from dcf.drawing import PAGE_STYLE, STYLE, Share, draw_mermaid, draw_svg, draw_text
-from dcf.drawing.layout import NOTE_SIZE, Box, Label, Panel, Rect, kind_text, lay_out, picture_size
-from dcf.drawing.scene import MAX_STATES, scene_of
-from dcf.drawing.statuses import Standing
-from dcf.drawing.words import width_of
 from dcf.errors import InvalidArgument
+from dcf.workflows.drawing import PAGE_STYLE, STYLE, Share, draw_mermaid, draw_svg, draw_text
+from dcf.workflows.drawing.layout import NOTE_SIZE, Box, Label, Panel, Rect, kind_text, lay_out, picture_size
+from dcf.workflows.drawing.scene import MAX_STATES, scene_of
+from dcf.workflows.drawing.statuses import Standing
+from dcf.workflows.drawing.words import width_of
 from tests.support.tables import rows
 
 Json = Any
