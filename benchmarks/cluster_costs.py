@@ -25,8 +25,8 @@ from dcf.core.documents.answers import Leased, Updated
 from dcf.core.documents.model import Status
 from dcf.core.leasing.lease import Acquire
 from dcf.core.lifecycle.creation import Create
-from dcf.core.work_list import WorkQuery
-from dcf.runs.work_finding import FoundWork
+from dcf.features.work.listing import WorkQuery
+from dcf.features.work.operations import FoundWork
 from dcf.store.cluster import connections as cluster
 from dcf.store.cluster.keys import on_cluster
 from dcf.store.connection.connections import Command

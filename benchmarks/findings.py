@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from dcf.application.application import open_application
-from dcf.core.knowing import FindingFilters, NewFinding, new_finding
-from dcf.core.knowledge import Severity, as_entry
 from dcf.core.text.entries import TextSearch
 from dcf.core.text.query import read_query
+from dcf.features.findings.changing import FindingFilters, NewFinding, new_finding
+from dcf.features.findings.model import Severity, as_entry
 from dcf.settings.process import Settings
 from dcf.store.connection.connections import Command, Connections, open_pool
 from dcf.store.text_index.index import TextIndex

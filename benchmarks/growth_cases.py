@@ -12,12 +12,12 @@ from dcf.core.documents.model import RunStatus
 from dcf.core.leasing.lease import Acquire, Release
 from dcf.core.lifecycle.retention import Deleted
 from dcf.core.listing.runs import Cursor, RunQuery
-from dcf.core.work_list import WorkQuery, WorkStatus
-from dcf.runs.work_finding import FoundWork
+from dcf.features.health.gauges import GaugeReader
+from dcf.features.retention.expiring import EXPIRING as LIST_OF_EXPIRING
+from dcf.features.retention.expiring import Expiring
+from dcf.features.work.listing import WorkQuery, WorkStatus
+from dcf.features.work.operations import FoundWork
 from dcf.store.access.audit_trail import AuditFilter
-from dcf.store.expiring import EXPIRING as LIST_OF_EXPIRING
-from dcf.store.expiring import Expiring
-from dcf.store.gauges import GaugeReader
 from dcf.values.refusal import Refusal
 
 _PAGE: Final = 50

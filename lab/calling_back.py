@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.documents.operations import RunAnswer
 from dcf.errors import DcfError
-from dcf.runs.callbacks import Callbacks, Operated
+from dcf.features.external.callback_operations import Callbacks, Operated
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json
 from lab.expectation import answer_of

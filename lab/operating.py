@@ -19,11 +19,11 @@ from dcf.core.completing.resolving import Resolve
 from dcf.core.documents.answers import Created
 from dcf.core.documents.model import OPEN, RunStatus
 from dcf.core.documents.operations import RunAnswer
-from dcf.core.journal import EntryKind, entry_id_of
-from dcf.core.journaling import AddEntry, EntryAdded, ResolveIssue
 from dcf.core.lifecycle.repeating import Rerun
 from dcf.core.lifecycle.retention import Deleted
 from dcf.errors import DcfError
+from dcf.features.journal.model import EntryKind, entry_id_of
+from dcf.features.journal.writing import AddEntry, EntryAdded, ResolveIssue
 from dcf.values.refusal import Refusal
 from lab import calling_back, signalling
 from lab.crews import AGENTS

@@ -9,33 +9,33 @@ from pathlib import Path
 from typing import Any, Final
 
 from dcf.adapters.mailbox import Mailbox
-from dcf.runs.children import Children
+from dcf.features.children.operations import Children
+from dcf.features.external.operations import SignalSending
+from dcf.features.journal.operations import Journal
+from dcf.features.journal.storage import JournalReader
+from dcf.features.retention.operations import Retention
+from dcf.features.retention.storage import Deletion
+from dcf.features.schedules.operations import Schedules
+from dcf.features.schedules.storage import ScheduleStore
+from dcf.features.search.storage import RunTexts
 from dcf.runs.clock.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.journal import Journal
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifying.deliveries import DeliveryThreads
 from dcf.runs.notifying.notifications import Notifications
-from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
-from dcf.runs.schedules import Schedules
-from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.store.access.keys import AccessKeys
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.opening import connect
 from dcf.store.connection.server_time import ServerTime
-from dcf.store.deletion import Deletion
 from dcf.store.events.inbox import Inbox
 from dcf.store.events.notified import ToldRecords
 from dcf.store.events.outbox import Outbox
-from dcf.store.journal import JournalReader
 from dcf.store.lists.agents import AgentRecords
 from dcf.store.lists.definitions import KeptDefinitions
 from dcf.store.lists.due import DueRuns
 from dcf.store.lists.index import RunIndex
-from dcf.store.run_texts import RunTexts
-from dcf.store.schedules import ScheduleStore
 from dcf.store.transaction.runs import RunStore
 from dcf.tools.calling.repeating import repeated
 from lab.server_time import SharedTime, quicken, timed

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from dcf.core.gates import FAILS, PASSES, UNAVAILABLE, Judged
-from dcf.core.judging import Submission
-from dcf.core.overriding import Override
-from dcf.core.verdicts import Judge, Ruling
 from dcf.errors import DcfError
-from dcf.runs.gates import Gates
-from dcf.store.gate_lists import GateLists
+from dcf.features.gates.judging import Submission
+from dcf.features.gates.model import FAILS, PASSES, UNAVAILABLE, Judged
+from dcf.features.gates.operations import Gates
+from dcf.features.gates.overriding import Override
+from dcf.features.gates.storage import GateLists
+from dcf.features.gates.verdicts import Judge, Ruling
 from lab.crews import AGENTS
 from lab.expectation import PEOPLE
 from lab.grown_plans import CRITERION, REVIEW

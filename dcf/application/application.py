@@ -14,25 +14,28 @@ from dcf.settings.process import Settings
 from dcf.store.connection.opening import opened
 
 if TYPE_CHECKING:
+    from dcf.features.agent_context.operations import Contexts
+    from dcf.features.diagnosis.operations import Diagnosis
+    from dcf.features.documents.operations import JsonDocuments
+    from dcf.features.external.callback_operations import Callbacks
+    from dcf.features.external.operations import SignalSending
+    from dcf.features.growing.operations import Growing
+    from dcf.features.health.gauges import GaugeReader
+    from dcf.features.health.operations import Health
+    from dcf.features.people.operations import People
+    from dcf.features.questions.correcting import Corrections
+    from dcf.features.questions.operations import Talking
+    from dcf.features.search.operations import Searching
+    from dcf.features.task_log.operations import TaskLog
+    from dcf.features.webhooks.registration import Registration
+    from dcf.features.work.limit_operations import WorkLimiting
     from dcf.files.tree import FileTree
-    from dcf.runs.callbacks import Callbacks
     from dcf.runs.clock.sweep import Sweep
-    from dcf.runs.corrections import Corrections
-    from dcf.runs.diagnosis import Diagnosis
-    from dcf.runs.editing import JsonDocuments
-    from dcf.runs.growing import Growing
-    from dcf.runs.health import Health
     from dcf.runs.lifecycle import Lifecycle
     from dcf.runs.outside import Outside
-    from dcf.runs.people import People
     from dcf.runs.retrying import RunRetrying
-    from dcf.runs.searching import Searching
-    from dcf.runs.signals import SignalSending
-    from dcf.runs.talk import Talking
-    from dcf.runs.task_log import TaskLog
     from dcf.runs.views.histories import Histories
     from dcf.runs.views.lists import RunList
-    from dcf.runs.work_limits import WorkLimiting
     from dcf.store.access.audit_trail import AuditTrail
     from dcf.store.access.lease_secret import LeaseSecret
     from dcf.store.access.quotas import QuotaUsage
@@ -41,11 +44,8 @@ if TYPE_CHECKING:
     from dcf.store.connection.waiting_clients import WaitingClients
     from dcf.store.events.inbox_waits import InboxReader
     from dcf.store.events.tails import AnyTails, Heard, Lost
-    from dcf.store.gauges import GaugeReader
     from dcf.store.lists.agents import AgentRecords
-    from dcf.workforce.contexts import Contexts
     from dcf.workforce.crew.closing import Closing
-    from dcf.workforce.registration import Registration
 
 
 class Application(ApplicationRoots):
@@ -69,15 +69,15 @@ class Application(ApplicationRoots):
     @part
     def callbacks(self) -> "Callbacks":
         """The operations on states by task token."""
-        from dcf.runs.callbacks import Callbacks
+        from dcf.features.external.callback_operations import Callbacks
 
         return Callbacks(self.control_plane, self._platform_parts.offers)
 
     @part
     def people(self) -> "People":
         """The tasks of people."""
-        from dcf.runs.people import People
-        from dcf.store.human_tasks import HumanTasks
+        from dcf.features.people.operations import People
+        from dcf.features.people.storage import HumanTasks
 
         return People(self.control_plane, self.history, HumanTasks(self._connections))
 
@@ -92,8 +92,8 @@ class Application(ApplicationRoots):
     @part
     def registration(self) -> "Registration":
         """Knows agents that are made elsewhere."""
-        from dcf.adapters.webhook.posting import Poster
-        from dcf.workforce.registration import Registration
+        from dcf.features.webhooks.posting import Poster
+        from dcf.features.webhooks.registration import Registration
 
         poster = Poster(self.settings.webhook_endpoints)
         return Registration(self.platforms, self._platform_parts.webhooks, poster)
@@ -123,9 +123,9 @@ class Application(ApplicationRoots):
     @part
     def sweep(self) -> "Sweep":
         """Repairs the indexes across runs."""
+        from dcf.features.retention.expiring import Expiring
         from dcf.runs.clock.lost_timers import set_timer
         from dcf.runs.clock.sweep import Sweep
-        from dcf.store.expiring import Expiring
         from dcf.store.lists.checks import Listings
 
         listings = Listings(self._connections, prefixes=self.settings.json_prefixes)
@@ -155,7 +155,7 @@ class Application(ApplicationRoots):
     @part
     def gauges(self) -> "GaugeReader":
         """What Prometheus asks of Redis."""
-        from dcf.store.gauges import GaugeReader
+        from dcf.features.health.gauges import GaugeReader
 
         return GaugeReader(self._connections)
 
@@ -202,7 +202,7 @@ class Application(ApplicationRoots):
     @part
     def talking(self) -> "Talking":
         """Notes, questions, answers, and corrections of results."""
-        from dcf.runs.talk import Talking
+        from dcf.features.questions.operations import Talking
 
         return Talking(self.control_plane)
 
@@ -223,35 +223,35 @@ class Application(ApplicationRoots):
     @part
     def task_log(self) -> "TaskLog":
         """What functions log."""
-        from dcf.runs.task_log import TaskLog
+        from dcf.features.task_log.operations import TaskLog
 
         return TaskLog(self.control_plane)
 
     @part
     def growing(self) -> "Growing":
         """The operations on runs that grow."""
-        from dcf.runs.growing import Growing
+        from dcf.features.growing.operations import Growing
 
         return Growing(self.control_plane)
 
     @part
     def signals(self) -> "SignalSending":
         """The sending of signals."""
-        from dcf.runs.signals import SignalSending
+        from dcf.features.external.operations import SignalSending
 
         return SignalSending(self.control_plane)
 
     @part
     def searching(self) -> "Searching":
         """One search over what is known, and what runs have written."""
-        from dcf.runs.searching import Searching
+        from dcf.features.search.operations import Searching
 
         return Searching(self.run_list, self.journal, self.knowledge, self.catalogue)
 
     @part
     def contexts(self) -> "Contexts":
         """Where agents are, and what they do next."""
-        from dcf.workforce.contexts import Contexts
+        from dcf.features.agent_context.operations import Contexts
 
         return Contexts(self.control_plane, self.runs, self.run_list, self.work, self.journal, self.desk)
 

@@ -8,38 +8,38 @@ from dcf.adapters.mailbox import Mailbox
 from dcf.adapters.platforms import Platforms
 from dcf.application.platforms import PlatformParts, default_kind
 from dcf.application.runs import PartsOfRuns
-from dcf.core.vitals import Expected, Trouble
+from dcf.features.artifacts.operations import Artifacts
+from dcf.features.diagnosis.operations import Diagnosis, KindsOf
+from dcf.features.diagnosis.storage import RunSignsReader
+from dcf.features.documents.operations import JsonDocuments
+from dcf.features.documents.storage import Edits
+from dcf.features.export.operations import Exports
+from dcf.features.export.records import ExportedRecords
+from dcf.features.health.facts import Expected, Trouble
+from dcf.features.health.operations import Health
+from dcf.features.health.storage import VitalSigns
+from dcf.features.journal.operations import Journal
+from dcf.features.traces.operations import RunTraces, open_traces
+from dcf.features.usage.operations import Usages
+from dcf.features.webhooks.operations import Offers
+from dcf.features.webhooks.storage import Webhooks
 from dcf.ports import Deliverer, Platform
-from dcf.runs.artifacts import Artifacts
 from dcf.runs.clock.clock import RunClock
 from dcf.runs.clock.upkeep import open_upkeep
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.diagnosis import Diagnosis, KindsOf
-from dcf.runs.editing import JsonDocuments
-from dcf.runs.export import Exports
-from dcf.runs.exported_records import ExportedRecords
-from dcf.runs.health import Health
-from dcf.runs.journal import Journal
 from dcf.runs.notifying.activity import Activity
 from dcf.runs.notifying.breaker import Breaker, GuardedDeliverer
 from dcf.runs.notifying.deliveries import DeliveryThreads
 from dcf.runs.notifying.notifications import Notifications
 from dcf.runs.notifying.queues import Lanes
-from dcf.runs.offers import Offers
-from dcf.runs.traces import RunTraces, open_traces
-from dcf.runs.usage import Usages
 from dcf.runs.views.histories import Histories
 from dcf.settings.process import Settings
 from dcf.store.access.keys import AccessKeys
 from dcf.store.access.sessions import WebSessions
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.server_time import ServerTime
-from dcf.store.edits import Edits
 from dcf.store.events.inbox import Inbox
 from dcf.store.lists.agents import AgentRecords
-from dcf.store.run_signs import RunSignsReader
-from dcf.store.vitals import VitalSigns
-from dcf.store.webhooks import Webhooks
 
 
 def web_sessions_of(settings: Settings, connections: Connections, keys: AccessKeys) -> WebSessions:

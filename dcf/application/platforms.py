@@ -9,17 +9,17 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Final, TypeAlias
 
 from dcf.adapters.mailbox import Mailbox, mailbox_platform
-from dcf.adapters.webhook.deliverer import KIND as WEBHOOK
-from dcf.adapters.webhook.deliverer import WebhookDeliverer, webhook_platform
-from dcf.adapters.webhook.posting import Poster
 from dcf.errors import InvalidArgument
+from dcf.features.webhooks.deliverer import KIND as WEBHOOK
+from dcf.features.webhooks.deliverer import WebhookDeliverer, webhook_platform
+from dcf.features.webhooks.operations import Offers
+from dcf.features.webhooks.posting import Poster
+from dcf.features.webhooks.storage import Webhooks
 from dcf.ports import MAILBOX, Platform
-from dcf.runs.offers import Offers
 from dcf.settings.process import Settings
 from dcf.store.connection.connections import Connections
 from dcf.store.events.deliveries import SharedDeliveries
 from dcf.store.lists.agents import AgentRecords
-from dcf.store.webhooks import Webhooks
 from dcf.values.json_text import Json
 from dcf.values.records import record
 

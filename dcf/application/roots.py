@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     from dcf.application.teams import PartsOfTeams
     from dcf.core.definitions.model import Definition
     from dcf.core.documents.decision import Notice, Snapshot
-    from dcf.core.vitals import Trouble
-    from dcf.runs.artifacts import Artifacts
-    from dcf.runs.catalogue import DefinitionCatalogue
+    from dcf.features.artifacts.operations import Artifacts
+    from dcf.features.catalogue.operations import DefinitionCatalogue
+    from dcf.features.export.operations import Exports
+    from dcf.features.findings.operations import Knowledge
+    from dcf.features.gates.operations import Gates
+    from dcf.features.health.facts import Trouble
+    from dcf.features.health.write_watch import WriteWatch
+    from dcf.features.journal.operations import Journal
+    from dcf.features.projects.operations import Projects
+    from dcf.features.retention.operations import Retention
+    from dcf.features.schedules.operations import Schedules
+    from dcf.features.traces.operations import RunTraces
+    from dcf.features.usage.operations import Usages
+    from dcf.features.work.operations import WorkFinding
     from dcf.runs.clock.clock import RunClock
     from dcf.runs.control_plane import ControlPlane
-    from dcf.runs.export import Exports
-    from dcf.runs.gates import Gates
-    from dcf.runs.journal import Journal
-    from dcf.runs.knowledge import Knowledge
     from dcf.runs.notifying.activity import Activity
     from dcf.runs.notifying.breaker import Breaker
     from dcf.runs.notifying.deliveries import DeliveryThreads
     from dcf.runs.notifying.notifications import Notifications
-    from dcf.runs.projects import Projects
-    from dcf.runs.retention import Retention
-    from dcf.runs.schedules import Schedules
     from dcf.runs.starting import Starting
-    from dcf.runs.traces import RunTraces
-    from dcf.runs.usage import Usages
     from dcf.runs.views.reading import RunViews
-    from dcf.runs.work_finding import WorkFinding
-    from dcf.runs.write_watch import WriteWatch
     from dcf.skills.library import Library
     from dcf.store.access.keys import AccessKeys
     from dcf.store.events.history import History
@@ -215,15 +215,15 @@ class ApplicationRoots:
     @part
     def artifacts(self) -> "Artifacts":
         """The files of runs."""
-        from dcf.runs.shelf import artifacts_of
+        from dcf.features.artifacts.composition import artifacts_of
 
         return artifacts_of(self.settings, self._connections, self._runs)
 
     @part
     def writes(self) -> "WriteWatch":
         """Whether Redis takes writes just now."""
-        from dcf.runs.write_watch import WriteWatch
-        from dcf.store.vitals import rejected_write
+        from dcf.features.health.storage import rejected_write
+        from dcf.features.health.write_watch import WriteWatch
 
         return WriteWatch(lambda: rejected_write(self._connections))
 
@@ -281,7 +281,7 @@ class ApplicationRoots:
     @part
     def work(self) -> "WorkFinding":
         """Finds work across runs."""
-        from dcf.runs.work_finding import open_work
+        from dcf.features.work.operations import open_work
 
         return open_work(self.control_plane, self._connections)
 

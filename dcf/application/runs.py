@@ -2,27 +2,27 @@
 
 from dcf.asl.expressions.confinement import limit_children
 from dcf.core.lifecycle.retention import RetentionPolicy
+from dcf.features.children.operations import Children
+from dcf.features.retention.operations import Retention
+from dcf.features.retention.storage import Deletion
+from dcf.features.schedules.operations import Schedules
+from dcf.features.schedules.storage import ScheduleStore
+from dcf.features.work.limit_operations import WorkLimiting
+from dcf.features.work.limit_storage import WorkLimits
 from dcf.files.items import ItemFiles
-from dcf.runs.children import Children
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.retention import Retention
-from dcf.runs.schedules import Schedules
 from dcf.runs.starting import Starting
 from dcf.runs.views.reading import RunViews
-from dcf.runs.work_limits import WorkLimiting
 from dcf.settings.process import Settings
 from dcf.store.access.keys import AccessKeys
 from dcf.store.connection.connections import Connections
-from dcf.store.deletion import Deletion
 from dcf.store.events.history import History
 from dcf.store.events.notified import ToldRecords
 from dcf.store.events.outbox import Outbox
 from dcf.store.lists.definitions import KeptDefinitions
 from dcf.store.lists.due import DueRuns
 from dcf.store.lists.index import RunIndex
-from dcf.store.schedules import ScheduleStore
 from dcf.store.transaction.runs import RunStore
-from dcf.store.work_limits import WorkLimits
 from dcf.values.records import record
 
 

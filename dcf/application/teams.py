@@ -3,18 +3,18 @@
 from typing import TypedDict
 
 from dcf.application.runs import PartsOfRuns
-from dcf.runs.catalogue import DefinitionCatalogue
-from dcf.runs.gates import Gates
-from dcf.runs.journal import Journal
-from dcf.runs.knowledge import Knowledge
-from dcf.runs.projects import Projects
+from dcf.features.catalogue.operations import DefinitionCatalogue
+from dcf.features.findings.operations import Knowledge
+from dcf.features.gates.operations import Gates
+from dcf.features.gates.storage import GateLists
+from dcf.features.journal.operations import Journal
+from dcf.features.journal.storage import JournalReader
+from dcf.features.projects.operations import Projects
+from dcf.features.projects.storage import ProjectStore
+from dcf.features.search.storage import RunTexts
 from dcf.settings.process import Settings
 from dcf.skills.library import Library
 from dcf.store.connection.connections import Connections
-from dcf.store.gate_lists import GateLists
-from dcf.store.journal import JournalReader
-from dcf.store.projects import ProjectStore
-from dcf.store.run_texts import RunTexts
 
 
 class PartsOfTeams(TypedDict):

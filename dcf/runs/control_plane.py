@@ -14,7 +14,6 @@ from dcf import metrics
 from dcf.asl.places import Place
 from dcf.asl.state_paths import name_of
 from dcf.asl.states import Wait
-from dcf.core import human_tasks, unanswered, verdicts
 from dcf.core.completing import batch, progress
 from dcf.core.completing.batch import Answers, Decided
 from dcf.core.completing.joining import completer_of, with_joined
@@ -31,12 +30,15 @@ from dcf.core.leasing import attention, healing, lease
 from dcf.core.lifecycle import creation, finalization, kickoff
 from dcf.core.lifecycle import time_limits as run_timeouts
 from dcf.errors import UnknownState
+from dcf.features.gates import verdicts
+from dcf.features.people import answering as human_tasks
+from dcf.features.questions import unanswered
+from dcf.features.work.limit_operations import WorkLimiting
 from dcf.ports import ItemSource, NoItems
 from dcf.runs.claims import Claims
 from dcf.runs.follow_ups import FollowUps, TellAtOnce
 from dcf.runs.known_ready import KnownReady
 from dcf.runs.transactions import Run, Transactions, with_secret
-from dcf.runs.work_limits import WorkLimiting
 from dcf.store.access.authors import current_account, current_author
 from dcf.store.lists.index import RunIndex
 from dcf.store.transaction.runs import Committed, RunStore

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 
 from dcf.asl.expressions.risks import Unmarked
-from dcf.asl.gate_syntax import read_gates
 from dcf.asl.places import Place
 from dcf.asl.state_paths import ancestors, join
 from dcf.asl.surroundings import RunContext
@@ -21,12 +20,13 @@ from dcf.core.definitions.scopes import fenced
 from dcf.core.documents.answers import Created
 from dcf.core.documents.decision import Decision, More, Reads, Snapshot
 from dcf.core.documents.model import Meta, StateDoc
-from dcf.core.grown import is_grown
 from dcf.core.lifecycle.creation import Create
 from dcf.errors import RunOnHold, StoreUnsuitable, UnknownRun, UnknownState
+from dcf.features.gates.syntax import read_gates
+from dcf.features.growing.definition import is_grown
+from dcf.features.growing.unit_cache import KeptUnits
 from dcf.runs.evaluations import Evaluation, Evaluations
 from dcf.runs.kept_scopes import KeptScopes
-from dcf.runs.kept_units import KeptUnits
 from dcf.store.transaction.runs import Committed, RunStore
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json

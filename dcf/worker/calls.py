@@ -45,7 +45,7 @@ _ADDING: Final = threading.Lock()
 _MOST_LINES: Final = 100
 _LONGEST_MESSAGE: Final = 2000
 _MOST_BYTES: Final = 4096
-"""Limits of the lines of a lease (`core/task_log.py`, which a worker does not import)."""
+"""Limits of the lines of a lease (`features/task_log/rules.py`, which a worker does not import)."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

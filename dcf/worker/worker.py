@@ -17,8 +17,6 @@ from dcf.jitter import JITTER
 from dcf.values.json_text import Json
 from dcf.worker.calls import Ended, TaskCall, Work
 from dcf.worker.concurrency import Hands
-
-
 from dcf.worker.functions import TaskFunction, TaskPlan, plan_of
 from dcf.worker.lease_calls import LeaseCalls, NotLeased, Results, ToolCaller, work_of
 from dcf.worker.observer import Witness

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from dcf.core.completing.updates import Update
 from dcf.core.documents.model import Status
-from dcf.core.health_findings import Topic
 from dcf.core.leasing.lease import Acquire
+from dcf.features.health.findings import Topic
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.embedded import server as embedded
 from dcf.store.keys import table as keys

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from dcf.cli.reading.doctor import exit_code
-from dcf.core.health_findings import Topic
+from dcf.features.health.findings import Topic
 from dcf.store.embedded import server as embedded
 from dcf.store.events.activity import ActivityRecords
 from dcf.store.keys import table as keys

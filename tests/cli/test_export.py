@@ -10,8 +10,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from dcf.core.documents.model import Status
-from dcf.core.journal import EntryKind
-from dcf.core.journaling import AddEntry, EntryAdded
+from dcf.features.journal.model import EntryKind
+from dcf.features.journal.writing import AddEntry, EntryAdded
 from tests.cli.conftest import Dcf
 from tests.runs.test_diagnosis import started
 from tests.support.machines import workflow

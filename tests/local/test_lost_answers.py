@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dcf.application.application import open_application
-from dcf.runs.artifacts import ArtifactRead
+from dcf.features.artifacts.operations import ArtifactRead
 from dcf.settings.process import Settings
 from dcf.tools.mcp.server import build_http_app
 from tests.local.helper import ONE_TASK, Options, agent_of

@@ -30,9 +30,9 @@ from dcf.client.features import search as searching
 from dcf.client.features import webhooks as registering
 from dcf.client.reading import read
 from dcf.core.documents.model import RunStatus, Status
-from dcf.core.findings import Cause, Remedy, RunFinding
 from dcf.core.listing.runs import RunRow
 from dcf.errors import DcfError, PlatformUnavailable, RateLimited, ServerUnreachable, ToolCallFailed, UnknownRun
+from dcf.features.diagnosis.model import Cause, Remedy, RunFinding
 from dcf.runs.views import status as standing
 from dcf.runs.views.status import StateView
 from dcf.tools.mcp.selection import select_tools

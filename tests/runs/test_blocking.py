@@ -1,13 +1,13 @@
 """A run that an issue blocks: nobody gets a lease, everybody sees why, and resolving it tells the agents."""
 
-from dcf.core.blocking import block, unblock
 from dcf.core.documents.answers import Leased
 from dcf.core.documents.decision import Changes, Decision, Reads, Snapshot
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer
-from dcf.core.findings import Cause
 from dcf.core.leasing.blockers import MOST_BLOCKERS, Blocker
 from dcf.core.listing.runs import RunQuery
+from dcf.features.diagnosis.model import Cause
+from dcf.features.journal.blocking import block, unblock
 from dcf.store.lists.pages import Catalog
 from dcf.values.refusal import Refusal
 from tests.support import ahead

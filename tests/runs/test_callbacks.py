@@ -7,7 +7,7 @@ from dcf.core.completing.updates import Update
 from dcf.core.documents.answers import Leased
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer
-from dcf.runs.callbacks import Callbacks
+from dcf.features.external.callback_operations import Callbacks
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.transaction.runs import RunStore
 from dcf.values.instants import SECOND

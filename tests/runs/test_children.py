@@ -4,7 +4,6 @@ import json
 import uuid
 from typing import Any
 
-from dcf.core.children import child_id
 from dcf.core.completing.resolving import wish_of
 from dcf.core.definitions.model import read_definition
 from dcf.core.documents.answers import Created
@@ -13,9 +12,10 @@ from dcf.core.documents.notices import NoticeKind
 from dcf.core.documents.operations import RunAnswer
 from dcf.core.documents.parents import MOST_DEPTH
 from dcf.core.documents.premises import Premise
-from dcf.core.findings import Cause
 from dcf.core.lifecycle.starting import Start
 from dcf.core.listing.runs import RunQuery
+from dcf.features.children.model import child_id
+from dcf.features.diagnosis.model import Cause
 from dcf.runs.views.lists import RunList
 from dcf.store.events.outbox import OutboxEntry
 from dcf.store.lists.pages import Catalog

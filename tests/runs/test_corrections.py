@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 from dcf.core.completing.resolving import Resolve
-from dcf.core.corrections import Correct
 from dcf.core.documents.answers import Leased
 from dcf.core.documents.decision import Reads
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer
-from dcf.core.human_tasks import Answerer, HumanAnswer
 from dcf.core.leasing.lease import Acquire
+from dcf.features.people.answering import Answerer, HumanAnswer
+from dcf.features.questions.correcting import Corrections
+from dcf.features.questions.corrections import Correct
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.corrections import Corrections
 from dcf.store.access.authors import authored_by
 from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal

@@ -4,10 +4,10 @@ import pytest
 
 from dcf.core.completing.resolving import Resolve
 from dcf.core.documents.model import RunStatus
-from dcf.core.findings import Cause, RunFinding
 from dcf.core.leasing.lease import Acquire
 from dcf.core.leasing.stuck import STUCK_REMINDERS
 from dcf.errors import UnknownRun, UnknownState
+from dcf.features.diagnosis.model import Cause, RunFinding
 from dcf.store.keys import parts as key_parts
 from dcf.store.keys import table as keys
 from dcf.store.lists.agents import AgentRecord

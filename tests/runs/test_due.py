@@ -4,7 +4,7 @@ import pytest
 
 from dcf.core.documents.answers import Leased
 from dcf.errors import DcfError
-from dcf.store import schedule_keys
+from dcf.features.schedules import keys as schedule_keys
 from dcf.store.connection.connections import Connections, exchange
 from dcf.store.keys import table as keys
 from dcf.store.lists import due, index

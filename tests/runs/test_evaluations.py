@@ -12,10 +12,10 @@ from dcf.core.completing.evaluation_marks import LONGEST_EVALUATION, Mark
 from dcf.core.documents.answers import Updated
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer
-from dcf.core.findings import Cause
 from dcf.core.lifecycle.finalization import Finalize
 from dcf.core.listing.runs import RunQuery
 from dcf.errors import Conflict, RunOnHold
+from dcf.features.diagnosis.model import Cause
 from dcf.runs.views.lists import RunList
 from dcf.store.keys import table as keys
 from dcf.store.lists.pages import Catalog

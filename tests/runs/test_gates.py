@@ -4,27 +4,28 @@ from typing import Any
 
 import pytest
 
-from dcf.asl.gate_syntax import gates_given
-from dcf.core.corrections import Correct
 from dcf.core.definitions import needs
 from dcf.core.documents.answers import Updated
 from dcf.core.documents.decision import Reads
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer
 from dcf.core.documents.usage import UsageReport
-from dcf.core.findings import Cause
-from dcf.core.gate_list import GateQuery
-from dcf.core.gate_refusals import GateRefusal
-from dcf.core.gates import MOST_VERDICTS, Judged
-from dcf.core.gating import content_sha256
-from dcf.core.human_list import HumanTaskQuery
-from dcf.core.journal import EntryKind
-from dcf.core.journal_query import JournalQuery
-from dcf.core.journaling import AddEntry, EntryAdded
-from dcf.core.overriding import Override
-from dcf.core.verdicts import Judge, Ruling
 from dcf.errors import InvalidArgument
-from dcf.store import gate_lists, people_keys
+from dcf.features.diagnosis.model import Cause
+from dcf.features.gates import storage as gate_lists
+from dcf.features.gates.listing import GateQuery
+from dcf.features.gates.model import MOST_VERDICTS, Judged
+from dcf.features.gates.overriding import Override
+from dcf.features.gates.refusals import GateRefusal
+from dcf.features.gates.submitting import content_sha256
+from dcf.features.gates.syntax import gates_given
+from dcf.features.gates.verdicts import Judge, Ruling
+from dcf.features.journal.model import EntryKind
+from dcf.features.journal.query import JournalQuery
+from dcf.features.journal.writing import AddEntry, EntryAdded
+from dcf.features.people import keys as people_keys
+from dcf.features.people.listing import HumanTaskQuery
+from dcf.features.questions.corrections import Correct
 from dcf.store.access.authors import authored_by
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
@@ -701,7 +702,7 @@ def test_a_process_that_dies_with_a_submission_or_a_verdict_leaves_nothing_half_
 
 
 def test_only_so_many_outputs_are_submitted_in_one_visit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dcf.core.gating.MOST_SUBMISSIONS", 3)
+    monkeypatch.setattr("dcf.features.gates.submitting.MOST_SUBMISSIONS", 3)
     run, token = begun(world, REVIEW)
     for number in range(3):
         assert code(submit(world, run, token, {"text": number})) == "review_running"

@@ -6,15 +6,15 @@ import pytest
 
 from dcf.core.completing.resolving import wish_of
 from dcf.core.completing.updates import Update
-from dcf.core.corrections import Correct
 from dcf.core.documents.answers import Created, Leased, NothingReady, Updated
 from dcf.core.documents.decision import Reads
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer
-from dcf.core.growing import Added
 from dcf.core.lifecycle.repeating import Rerun
 from dcf.core.lifecycle.retention import Deleted
 from dcf.errors import UnknownState
+from dcf.features.growing.adding import Added
+from dcf.features.questions.corrections import Correct
 from dcf.store.access.authors import authored_by
 from dcf.values.refusal import Refusal
 from tests.support.growing import Server, check

@@ -12,8 +12,8 @@ from dcf.core.completing.resolving import Resolve
 from dcf.core.documents.answers import Leased, Updated
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.documents.operations import RunAnswer
-from dcf.core.growing import Added
 from dcf.core.lifecycle.retention import Deleted
+from dcf.features.growing.adding import Added
 from dcf.store.connection.connections import Connections
 from dcf.values.refusal import Refusal
 from tests.support.growing import Server, check

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from dcf.core.documents.model import RunStatus
-from dcf.core.findings import Cause
-from dcf.core.journal import EntryKind
-from dcf.core.journaling import AddEntry
 from dcf.core.listing.checks import ListKind
 from dcf.core.listing.runs import RunQuery
+from dcf.features.diagnosis.model import Cause
+from dcf.features.journal.model import EntryKind
+from dcf.features.journal.writing import AddEntry
 from dcf.runs.clock.lost_timers import set_timer
 from dcf.runs.clock.sweep import Sweep
 from dcf.runs.views.lists import RunList

@@ -10,10 +10,10 @@ from dcf import metrics
 from dcf.core.documents.decision import Decision, Reads, Snapshot
 from dcf.core.leasing.lease import Renew, renew
 from dcf.core.leasing.stuck import STUCK_REMINDERS
-from dcf.runs.stuck_causes import StuckCauses
+from dcf.features.diagnosis.stuck_causes import StuckCauses
+from dcf.features.health.gauges import GaugeReader
 from dcf.runs.views.lists import RunList
 from dcf.store.connection.connections import Connections, open_pool
-from dcf.store.gauges import GaugeReader
 from dcf.store.lists.pages import Catalog
 from tests.support.machines import chain
 from tests.support.servers import redis_server

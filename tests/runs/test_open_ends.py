@@ -2,9 +2,9 @@
 
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer
-from dcf.core.journal import EntryKind
-from dcf.core.journaling import AddEntry, ResolveIssue
 from dcf.core.lifecycle.finalization import Finalize
+from dcf.features.journal.model import EntryKind
+from dcf.features.journal.writing import AddEntry, ResolveIssue
 from dcf.values.refusal import Refusal
 from tests.support.growing import Server
 from tests.support.machines import chain

@@ -6,7 +6,7 @@ from dcf.core.completing.outside import Conclusion
 from dcf.core.completing.resolving import Resolve
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer
-from dcf.core.findings import Cause
+from dcf.features.diagnosis.model import Cause
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from tests.support import ahead

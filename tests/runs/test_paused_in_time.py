@@ -4,10 +4,10 @@ import secrets
 
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer
-from dcf.core.grown import grown_definition
 from dcf.core.lifecycle.creation import Create
-from dcf.core.opening import OpenRequest
-from dcf.runs.growing import Growing
+from dcf.features.growing.definition import grown_definition
+from dcf.features.growing.opening import OpenRequest
+from dcf.features.growing.operations import Growing
 from tests.support.ahead import let_pass
 from tests.support.world import World
 

@@ -9,16 +9,16 @@ from dcf.core.completing.resolving import Resolve
 from dcf.core.documents.decision import Changes, Reads
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer
-from dcf.core.findings import Cause
-from dcf.core.gating import content_sha256
-from dcf.core.human_list import HumanTaskPage, HumanTaskQuery
-from dcf.core.human_tasks import Answerer, HumanAnswer
 from dcf.core.lifecycle.repeating import Rerun
-from dcf.core.verdicts import Judge, Ruling
+from dcf.features.diagnosis.model import Cause
+from dcf.features.gates.submitting import content_sha256
+from dcf.features.gates.verdicts import Judge, Ruling
+from dcf.features.people import keys as people_keys
+from dcf.features.people.answering import Answerer, HumanAnswer
+from dcf.features.people.listing import HumanTaskPage, HumanTaskQuery
+from dcf.features.people.storage import ended_commands
 from dcf.runs.clock.sweep import Sweep
-from dcf.store import people_keys
 from dcf.store.access.authors import authored_by
-from dcf.store.human_tasks import ended_commands
 from dcf.store.lists.checks import Listings
 from dcf.store.lists.elsewhere import ask
 from dcf.values.records import replace

@@ -17,13 +17,13 @@ from dcf.core.documents.parents import Parent
 from dcf.core.lifecycle.retention import Deleted, RetentionPolicy
 from dcf.core.listing.runs import RunQuery
 from dcf.errors import StoreUnsuitable, UnknownRun
+from dcf.features.retention.expiring import EXPIRING
 from dcf.store.access.authors import authored_by
 from dcf.store.access.keys import AccessKeys
 from dcf.store.access.quotas import QuotaUsage
 from dcf.store.connection.connections import Connections
 from dcf.store.events.notified import Announcement, FailedAnnouncement, ToldRecords
 from dcf.store.events.outbox import TellingOutcome
-from dcf.store.expiring import EXPIRING
 from dcf.store.keys import table as keys
 from dcf.store.lists.pages import Catalog
 from dcf.values.refusal import Refusal

@@ -17,10 +17,10 @@ from dcf.core.completing.resolving import Resolve
 from dcf.core.documents.answers import AlreadyCompleted, Created, Leased, Released, Updated
 from dcf.core.documents.model import OPEN, RunStatus, StateDoc, Status
 from dcf.core.documents.operations import RunAnswer
-from dcf.core.journal import EntryKind, entry_id_of
-from dcf.core.journaling import AddEntry, EntryAdded, ResolveIssue
 from dcf.core.lifecycle.repeating import Rerun
 from dcf.core.lifecycle.retention import Deleted
+from dcf.features.journal.model import EntryKind, entry_id_of
+from dcf.features.journal.writing import AddEntry, EntryAdded, ResolveIssue
 from dcf.store.connection.connections import Connections
 from dcf.store.keys import table as keys
 from dcf.values.refusal import Refusal

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from dcf.core.journaling import ResolveIssue
 from dcf.core.leasing.stuck import STUCK_REMINDERS
 from dcf.core.listing.runs import RunQuery
+from dcf.features.health.gauges import GaugeReader
+from dcf.features.journal.writing import ResolveIssue
 from dcf.runs.views.lists import RunList
-from dcf.store.gauges import GaugeReader
 from dcf.store.keys import table as keys
 from dcf.store.lists.pages import Catalog
 from tests.runs.test_diagnosis import clock_looked

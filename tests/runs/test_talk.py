@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from dcf.asl.human import Askees
 from dcf.core.completing.resolving import Resolve
 from dcf.core.documents.decision import Reads
 from dcf.core.documents.operations import RunAnswer
-from dcf.core.findings import Cause
-from dcf.core.human_list import HumanTaskQuery
 from dcf.core.leasing.lease import Acquire
-from dcf.core.notes import Note
-from dcf.core.questions import Ask, QuestionAnswer
-from dcf.core.talk import MOST_KEPT, MOST_NOTES, MOST_OF_VISIT, NO_TALK, Talk, write_talk
 from dcf.errors import InvalidArgument
+from dcf.features.diagnosis.model import Cause
+from dcf.features.people import keys as people_keys
+from dcf.features.people.description import Askees
+from dcf.features.people.listing import HumanTaskQuery
+from dcf.features.questions.asking import Ask, QuestionAnswer
+from dcf.features.questions.model import MOST_KEPT, MOST_NOTES, MOST_OF_VISIT, NO_TALK, Talk, write_talk
+from dcf.features.questions.notes import Note
 from dcf.runs.clock.sweep import Sweep
-from dcf.store import people_keys
 from dcf.store.lists.checks import Listings
 from dcf.values.json_text import dump
 from dcf.values.records import replace

@@ -6,15 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.store import project_keys, schedule_keys, webhook_keys
-from dcf.store.artifact_keys import arriving, artifact_quota
+from dcf.features.artifacts.keys import arriving, artifact_quota
+from dcf.features.people.keys import asked_in
+from dcf.features.projects import keys as project_keys
+from dcf.features.schedules import keys as schedule_keys
+from dcf.features.webhooks import keys as webhook_keys
 from dcf.store.cluster.keys import barrier_beside, cluster_key, key_places, on_cluster, plain_key, slot_of
 from dcf.store.keys import table as keys
 from dcf.store.keys.companions import barrier, edit, register
 from dcf.store.keys.kinds import KEY_KINDS
 from dcf.store.keys.parts import AGENT_SHARDS, KeyText
 from dcf.store.keys.table import RunKeys
-from dcf.store.people_keys import asked_in
 from dcf.store.text_index import keys as text_keys
 from dcf.store.transaction.guards import Unchanged, guarded
 from tests.support.tables import rows

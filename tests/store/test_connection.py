@@ -12,11 +12,11 @@ import redis.asyncio
 
 from dcf.application.application import open_application
 from dcf.errors import DcfError, InvalidArgument, StoreUnavailable, StoreUnsuitable, UnknownState
+from dcf.features.health.storage import VitalSigns
 from dcf.settings.process import Settings
 from dcf.store.connection.connections import Connections, open_async_client, open_pool
 from dcf.store.connection.inspection import inspect_server
 from dcf.store.embedded import server as embedded
-from dcf.store.vitals import VitalSigns
 from dcf.values.json_text import dump
 from tests.support.machines import chain
 from tests.support.proxy import Fault, Proxy

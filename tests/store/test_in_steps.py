@@ -9,18 +9,18 @@ from dcf.core.access.model import LOCAL
 from dcf.core.access.quotas import Account, Quotas
 from dcf.core.definitions.model import read_definition
 from dcf.core.lifecycle.starting import Reference
+from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits
+from dcf.features.usage.scripts import OWED
+from dcf.features.usage.storage import UsageBooks
 from dcf.store.access.authors import authored_by
 from dcf.store.access.counting import CountedDocument, hold, new_mark, owned, settle
 from dcf.store.access.quotas import QuotaUsage
 from dcf.store.connection.connections import Command, Connections, Pool
-from dcf.store.edits import EditedDocument, EditOutcome, Edits
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import encode_state
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.definitions import KeptDefinitions
 from dcf.store.lists.elsewhere import LOOK, ask
-from dcf.store.usage import UsageBooks
-from dcf.store.usage_scripts import OWED
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal

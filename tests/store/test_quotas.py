@@ -10,11 +10,11 @@ import pytest
 from dcf.core.access.model import Scope
 from dcf.core.access.quotas import Account, Quotas
 from dcf.errors import StoreUnavailable
+from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits
 from dcf.store.access.authors import authored_by
 from dcf.store.access.keys import AccessKeys
 from dcf.store.access.quotas import QuotaUsage, charge, forget_run, receipt_command
 from dcf.store.connection.connections import Command, Connections, open_pool
-from dcf.store.edits import EditedDocument, EditOutcome, Edits
 from dcf.store.embedded import server as embedded
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys

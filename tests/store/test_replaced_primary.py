@@ -16,10 +16,10 @@ import pytest
 from dcf.core.documents.answers import Created, Leased, Released, Updated
 from dcf.core.leasing.lease import Acquire
 from dcf.errors import NotFound, UnknownRun
+from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits, Found
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.connection.documents import Documents, Verdict
-from dcf.store.edits import EditedDocument, EditOutcome, Edits, Found
 from dcf.store.lists.index import RunIndex
 from dcf.store.transaction.runs import RunStore
 from dcf.values.json_paths import MISSING

@@ -11,11 +11,11 @@ import redis
 from dcf.core.documents.answers import Leased
 from dcf.core.leasing.lease import Acquire
 from dcf.errors import StoreUnavailable, UnknownOutcome
+from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits, Found
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.connection.documents import Documents, Verdict
 from dcf.store.connection.faults import PassingError, reply_error
-from dcf.store.edits import EditedDocument, EditOutcome, Edits, Found
 from dcf.store.events.inbox import Inbox
 from dcf.store.lists.index import RunIndex
 from dcf.store.transaction.runs import RunStore

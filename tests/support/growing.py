@@ -8,15 +8,15 @@ from dcf.core.documents.answers import Created, Leased
 from dcf.core.documents.decision import Reads, Snapshot
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.documents.operations import RunAnswer
-from dcf.core.growing import Added, AddUnits
-from dcf.core.grown import grown_definition
 from dcf.core.lifecycle.creation import Create
-from dcf.core.opening import OpenRequest
-from dcf.core.run_closing import Close, Seal
-from dcf.core.unit_progress import WELL
-from dcf.core.unit_syntax import read_units
-from dcf.core.units import Units
-from dcf.runs.growing import Growing
+from dcf.features.growing.adding import Added, AddUnits
+from dcf.features.growing.closing import Close, Seal
+from dcf.features.growing.definition import grown_definition
+from dcf.features.growing.model import Units
+from dcf.features.growing.opening import OpenRequest
+from dcf.features.growing.operations import Growing
+from dcf.features.growing.progress import WELL
+from dcf.features.growing.syntax import read_units
 from dcf.values.refusal import Refusal
 from tests.support.world import World, new_token
 

@@ -1,6 +1,6 @@
-"""Finds the tests of a file of dcf: `pytest --of=dcf/core/gating.py`, or `pytest --changed` for all changed files.
+"""Finds the tests of a file of dcf: `pytest --of=dcf/features/gates/submitting.py`, or `pytest --changed` for all changed files.
 
-The tests of `dcf/core/gating.py` are the files with `gating` in their name, and those that import the module.
+The tests of `dcf/features/gates/submitting.py` are the files with `gating` in their name, and those that import the module.
 With `--of` and `--changed`, pytest looks through both tiers.
 """
 

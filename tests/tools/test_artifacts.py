@@ -17,9 +17,9 @@ from mcp.client import Client
 from dcf.application.application import Application
 from dcf.core.access.model import Caller, Scope
 from dcf.core.access.quotas import Account, Quotas
-from dcf.core.artifacts import MOST_PARTS, UPLOAD_LIFE_S, ArtifactKind, ArtifactStands
-from dcf.runs.artifacts import PartGiven
-from dcf.store.artifact_keys import BLOBS, UPLOADS, artifact_quota
+from dcf.features.artifacts.keys import BLOBS, UPLOADS, artifact_quota
+from dcf.features.artifacts.model import MOST_PARTS, UPLOAD_LIFE_S, ArtifactKind, ArtifactStands
+from dcf.features.artifacts.operations import PartGiven
 from dcf.tools.mcp.server import build_server
 from dcf.values.refusal import Refusal
 from tests.support.tables import rows
@@ -252,7 +252,7 @@ async def test_an_upload_may_not_become_longer_than_an_artifact(shelved: Tools, 
 async def test_a_run_has_a_thousand_artifacts_at_most(
     shelved: Tools, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.core.artifacts.MOST_ARTIFACTS", 3)
+    monkeypatch.setattr("dcf.features.artifacts.model.MOST_ARTIFACTS", 3)
     for number in range(3):
         await shelved.ok("put_artifact", workflow_id=run, name=f"f{number}", content="x")
     await shelved.refused("too_many", "put_artifact", workflow_id=run, name="f3", content="x")

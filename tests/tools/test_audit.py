@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 Replica = Callable[..., Application]
 IN_HISTORY = {"planning", "execution", "notification", "people", "growing", "artifacts", "journal", "gates"}
 """Toolsets whose changes are events of a run (`test_authors.py`)."""
-ON_RUNS = {"dcf.tools.verbs.lifecycle", "dcf.tools.verbs.starting", "dcf.tools.usage"}
+ON_RUNS = {"dcf.tools.verbs.lifecycle", "dcf.tools.verbs.starting", "dcf.features.usage.verbs"}
 """Modules of tools of the toolset "operations" whose changes are events of a run."""
 
 

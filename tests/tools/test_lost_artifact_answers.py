@@ -13,15 +13,15 @@ import pytest
 from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.access.quotas import Account, Quotas
-from dcf.core.artifacts import ArtifactKind, ArtifactPut, ArtifactStands
 from dcf.core.definitions.model import read_definition
 from dcf.core.lifecycle.creation import Create
 from dcf.errors import StoreUnavailable, UnknownOutcome
-from dcf.runs.artifacts import ArtifactRead, PartGiven
-from dcf.store import artifact_quotas
+from dcf.features.artifacts import quota_storage as artifact_quotas
+from dcf.features.artifacts.keys import arriving, artifact_quota
+from dcf.features.artifacts.model import ArtifactKind, ArtifactPut, ArtifactStands
+from dcf.features.artifacts.operations import ArtifactRead, PartGiven
+from dcf.features.artifacts.storage import ArtifactStore
 from dcf.store.access.authors import authored_by
-from dcf.store.artifact_keys import arriving, artifact_quota
-from dcf.store.artifacts import ArtifactStore
 from dcf.tools.mcp.server import build_http_app
 from dcf.values.refusal import Refusal
 from tests.support.proxy import Fault, Proxy

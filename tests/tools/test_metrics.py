@@ -20,9 +20,9 @@ from dcf.core.definitions.model import read_definition
 from dcf.core.documents.model import Status
 from dcf.core.leasing.lease import Acquire, Release
 from dcf.core.lifecycle.creation import Create
+from dcf.features.health import routes as metrics_route
 from dcf.settings.process import Settings
 from dcf.store.embedded import server as embedded
-from dcf.tools import metrics_route
 from dcf.tools.mcp.server import build_http_app
 from tests.support.paths import ROOT
 from tests.support.restricted import RestrictedRedis, restricted_redis

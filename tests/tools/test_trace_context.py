@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from opentelemetry import trace
 
-from dcf.adapters.webhook.bodies import headers_of
 from dcf.application.application import Application
+from dcf.features.webhooks.bodies import headers_of
 from dcf.ports import Post
 from dcf.telemetry import surroundings, tracing
 from dcf.telemetry.ids import root_span_id_of, span_id_of, trace_id_of, traceparent

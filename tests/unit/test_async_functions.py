@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dcf.core import task_log
 from dcf.errors import ServerUnreachable
+from dcf.features.task_log import rules as task_log
 from dcf.worker import TaskFunction, Worker
 from dcf.worker import calls as task_calls
 from dcf.worker.context import TaskCancelled, TaskContext

@@ -9,10 +9,10 @@ from functools import partial
 
 from dcf.core.completing.evaluation_marks import Mark
 from dcf.core.documents.decision import Reads
-from dcf.core.human_list import HumanTaskQuery
-from dcf.core.journal import EntryKind
-from dcf.core.journaling import AddEntry
 from dcf.core.lifecycle.holding import hold
+from dcf.features.journal.model import EntryKind
+from dcf.features.journal.writing import AddEntry
+from dcf.features.people.listing import HumanTaskQuery
 from dcf.store.keys import parts as key_parts
 from dcf.store.keys import table as keys
 from dcf.store.lists.agents import AgentRecord

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 from dcf.application.application import Application, open_application
-from dcf.core.findings import Cause, Remedy
+from dcf.features.diagnosis.model import Cause, Remedy
 from dcf.settings.process import Settings
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.keys import table as keys

@@ -11,13 +11,13 @@ from typing import Final
 
 from dcf.asl.briefs import Instructions, TaskBrief
 from dcf.asl.expressions.query_templates import CLOSING, OPENING
-from dcf.asl.gate_syntax import gates_of_task
 from dcf.asl.json_schema.syntax import doubts_of, flaws_of
 from dcf.asl.jsonata.expressions import Compiled, Query, compile_expression
 from dcf.asl.jsonata.text import called_names, refusals, without_literals
 from dcf.asl.resources import Resource
 from dcf.asl.syntax.failures import ALL
 from dcf.asl.syntax.fields import DefinitionFields, kind
+from dcf.features.gates.syntax import gates_of_task
 from dcf.values.json_text import Json
 from dcf.values.names import escaped, hidden_in
 from dcf.values.records import replace

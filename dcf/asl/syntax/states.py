@@ -10,9 +10,7 @@ from typing import Final
 from dcf.asl.expressions.intrinsic_syntax import Call
 from dcf.asl.expressions.templates import Literal, Template
 from dcf.asl.expressions.timestamps import instant
-from dcf.asl.human import flaws_of
 from dcf.asl.machine import Machine
-from dcf.asl.outside_syntax import check_outside
 from dcf.asl.resources import HUMAN, read_resource
 from dcf.asl.states import Branch, Choice, Fail, Pass, State, Succeed, Task, Wait
 from dcf.asl.syntax.briefs import FIELDS as BRIEF
@@ -22,6 +20,8 @@ from dcf.asl.syntax.failures import read_catchers, read_retriers
 from dcf.asl.syntax.fields import MAX_SECONDS, DefinitionFields, token
 from dcf.asl.syntax.flow import read_assign, read_flow
 from dcf.asl.syntax.scopes import MAP, PARALLEL, WORK, WORK_JSONATA, WORK_JSONPATH, read_map, read_parallel
+from dcf.features.external.syntax import check_outside
+from dcf.features.people.description import flaws_of
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.text_pieces import clip

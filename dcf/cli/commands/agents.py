@@ -19,9 +19,9 @@ from dcf.values.identifiers import check_id
 from dcf.values.spans import read_span
 
 if TYPE_CHECKING:
-    from dcf.core.work_limits import WorkLimit
+    from dcf.features.webhooks.registration import Registered
+    from dcf.features.work.limits import WorkLimit
     from dcf.values.json_text import Json
-    from dcf.workforce.registration import Registered
 
 _LEASE: Final = "15m"
 _LEAST_S: Final = 30
@@ -70,7 +70,7 @@ def add(
         raise InvalidArgument("Neither --url nor --max-in-progress is given.", "Give the webhook's https URL.")
     with opening.application() as found, recorded(found, "agents add", {"agent_id": agent}) as recording:
         from dcf.core.access.model import LOCAL
-        from dcf.core.work_limits import WorkLimit
+        from dcf.features.work.limits import WorkLimit
 
         limit = None if max_in_progress is None else WorkLimit(kind="agent", name=agent, most=max_in_progress)
         if limit is not None:
@@ -104,7 +104,7 @@ def rotate(
 @agents.command("list")
 def list_agents(as_json: JsonFlag = False) -> None:
     """List the agents that were registered, oldest first, without secrets."""
-    from dcf.tools.registering import row_of
+    from dcf.features.webhooks.verbs import row_of
 
     with opening.application() as found:
         rows = [row_of(one) for one in found.registration.all()]
@@ -128,7 +128,7 @@ def remove(agent: AgentArgument, as_json: JsonFlag = False) -> None:
 
 
 def _show_secret(made: "Registered", *, as_json: bool, limit: "WorkLimit | None" = None) -> None:
-    from dcf.tools.registering import row_of
+    from dcf.features.webhooks.verbs import row_of
 
     if as_json:
         limited = {} if limit is None else {"max_in_progress": limit.most}

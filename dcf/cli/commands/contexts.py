@@ -32,7 +32,7 @@ def context(
 
     Example:  dcf context --agent pricing-1
     """
-    from dcf.core.agent_context import SECTIONS, ContextQuery, fitted
+    from dcf.features.agent_context.rules import SECTIONS, ContextQuery, fitted
 
     query = ContextQuery(agent=agent, run=run, session=session, project=project)
     with opening.application() as found:

@@ -89,9 +89,9 @@ def start(
 
     Prints the id of the run, with --json {workflow_id, status, existed, definition {name, version, sha256}}.
     """
-    from dcf.asl.gate_syntax import gates_given
     from dcf.core.lifecycle.creation import Create
     from dcf.core.lifecycle.starting import Start, check_tags, request_to_start
+    from dcf.features.gates.syntax import gates_given
     from dcf.runs.starting import id_for
     from dcf.values.identifiers import check_agents, check_id
 

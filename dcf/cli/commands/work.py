@@ -42,7 +42,7 @@ def work(
 
     Example:  dcf work --agent pricing-1 --status ready
     """
-    from dcf.core.work_list import WorkQuery, WorkStatus, read_work_place
+    from dcf.features.work.listing import WorkQuery, WorkStatus, read_work_place
 
     if status is not None and status not in _STATUSES:
         raise InvalidArgument(f"There is no status '{status[:20]}'.", f"Statuses are: {', '.join(_STATUSES)}.")

@@ -18,7 +18,7 @@ from dcf.values.digest import sha256_of
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
-    from dcf.core.artifacts import Artifact, ArtifactKind, ArtifactStands
+    from dcf.features.artifacts.model import Artifact, ArtifactKind, ArtifactStands
 
 _PART: Final = 8 * 1024 * 1024
 _READ: Final = 8 * 1024 * 1024
@@ -58,8 +58,8 @@ def put(
     """
     from dcf.cli.documents import read_object
     from dcf.core.access.model import LOCAL
-    from dcf.core.artifact_names import content_type_of, id_of
-    from dcf.core.artifacts import LONGEST_NAME, ArtifactKind, check_metadata
+    from dcf.features.artifacts.model import LONGEST_NAME, ArtifactKind, check_metadata
+    from dcf.features.artifacts.names import content_type_of, id_of
     from dcf.values.identifiers import check_id, check_name
 
     more = check_metadata(read_object(metadata, "--metadata") or {})
@@ -98,7 +98,7 @@ def get(
 
     Example:  dcf artifacts get order-42 report.pdf-3f2a9c01b7de -o report.pdf
     """
-    from dcf.core.artifact_refusals import damaged
+    from dcf.features.artifacts.refusals import damaged
 
     with opening.application() as found:
         data, kept = _content(found, run, artifact)
@@ -122,7 +122,7 @@ def list_artifacts(
     as_json: JsonFlag = False,
 ) -> None:
     """List what a run keeps, oldest first, and uploads of which parts are missing."""
-    from dcf.tools.artifacts import upload_shown
+    from dcf.features.artifacts.verbs import upload_shown
 
     with opening.application() as found:
         page = found.artifacts.page(run, cursor, limit)
@@ -149,7 +149,7 @@ def _send(
     found: "Application", run: str, artifact_id: str, kind: "ArtifactKind", data: bytes, whole: str
 ) -> "ArtifactStands":
     """Put the content, in parts where it is long."""
-    from dcf.runs.artifacts import PartGiven
+    from dcf.features.artifacts.operations import PartGiven
 
     of = max(1, -(-len(data) // _PART))
     stands: ArtifactStands | None = None

@@ -17,8 +17,8 @@ from dcf.errors import InvalidArgument, ToolCallFailed
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
-    from dcf.core.catalogue_definitions import DefinitionKind
-    from dcf.runs.catalogue import DefinitionKept
+    from dcf.features.catalogue.model import DefinitionKind
+    from dcf.features.catalogue.operations import DefinitionKept
     from dcf.values.json_text import Json
 
 _KINDS = ("workflow", "job", "persona", "rule", "contract", "template", "schema", "skill")
@@ -59,7 +59,7 @@ def load(
     Example:  dcf catalogue load . --project shop
     """
     from dcf.authoring.catalogue_files import read_catalogue
-    from dcf.core.catalogue_definitions import Owner
+    from dcf.features.catalogue.model import Owner
 
     if not directory.is_dir():
         raise InvalidArgument(f"There is no directory {clean(directory)}.", "Name the directory with the definitions.")
@@ -123,7 +123,7 @@ def put(
     """
     from dcf.cli.documents import read_object
     from dcf.core.access.model import LOCAL
-    from dcf.core.catalogue_definitions import SESSION_LIFE_S, NewDefinition, Owner, summary_of
+    from dcf.features.catalogue.model import SESSION_LIFE_S, NewDefinition, Owner, summary_of
 
     wish = NewDefinition(
         kind=_kind(kind),
@@ -164,7 +164,7 @@ def show(
     as_json: JsonFlag = False,
 ) -> None:
     """Show a definition: that of the session, else of the project, else for everybody."""
-    from dcf.core.catalogue_definitions import summary_of
+    from dcf.features.catalogue.model import summary_of
 
     with opening.application() as found:
         whole = found.catalogue.get(_kind(kind), name, version=version, sha256=sha256, project=project, session=session)
@@ -204,8 +204,8 @@ def search(
 
     Example:  dcf catalogue search review --kind rule --file src/a.py
     """
-    from dcf.core.catalogue_definitions import summary_of
-    from dcf.runs.catalogue import DefinitionQuery
+    from dcf.features.catalogue.model import summary_of
+    from dcf.features.catalogue.operations import DefinitionQuery
 
     query = DefinitionQuery(
         limit=limit,
@@ -246,7 +246,7 @@ def delete(
     as_json: JsonFlag = False,
 ) -> None:
     """Delete a definition with all its versions. It asks before; --yes skips the question."""
-    from dcf.core.catalogue_definitions import Owner
+    from dcf.features.catalogue.model import Owner
 
     ask(f"Delete {clean(kind)} {clean(name)}?", yes=yes)
     with opening.application() as found, recorded(found, "delete_definition", _about(kind, name, reason)):
@@ -258,7 +258,7 @@ def delete(
 
 
 def _kind(text: str) -> "DefinitionKind":
-    from dcf.core.catalogue_definitions import DefinitionKind
+    from dcf.features.catalogue.model import DefinitionKind
 
     if text not in _KINDS:
         raise InvalidArgument(f"'{text[:40]}' is no kind of definition.", f"Kinds are: {', '.join(_KINDS)}.")

@@ -19,7 +19,7 @@ from dcf.errors import InvalidArgument, ToolCallFailed
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
-    from dcf.runs.knowledge import FindingKept
+    from dcf.features.findings.operations import FindingKept
     from dcf.values.json_text import Json
 
 _SEVERITIES = ("info", "low", "medium", "high", "critical")
@@ -65,8 +65,8 @@ def add(
     """
     from dcf.cli.documents import read_object
     from dcf.core.access.model import LOCAL
-    from dcf.core.knowing import NewFinding
-    from dcf.core.knowledge import Severity, check_labels
+    from dcf.features.findings.changing import NewFinding
+    from dcf.features.findings.model import Severity, check_labels
 
     if state is not None and run is None:
         raise InvalidArgument("A state belongs to a run.", "Give --run too, or leave out --state.")
@@ -114,9 +114,9 @@ def search(
 
     Example:  dcf findings search c++ '"slow build"' --project shop --severity high
     """
-    from dcf.core.knowing import FindingFilters
-    from dcf.core.knowledge import FindingStatus, Severity, check_labels, summary
-    from dcf.runs.knowledge import FindingsQuery
+    from dcf.features.findings.changing import FindingFilters
+    from dcf.features.findings.model import FindingStatus, Severity, check_labels, summary
+    from dcf.features.findings.operations import FindingsQuery
 
     wanted = _one_of("--status", status, (*_STATUSES, "any"))
     filters = FindingFilters(
@@ -147,7 +147,7 @@ def search(
 @findings.command()
 def show(finding_id: FindingId, as_json: JsonFlag = False) -> None:
     """Show one finding whole, with what became of it."""
-    from dcf.core.knowledge import shown
+    from dcf.features.findings.model import shown
 
     with opening.application() as found:
         told = shown(found.knowledge.read(finding_id))
@@ -182,8 +182,8 @@ def update(
     Example:  dcf findings update f-0123456789abcdef --status deprecated --reason "fixed in 2.0"
     """
     from dcf.core.access.model import LOCAL
-    from dcf.core.knowing import FindingWish
-    from dcf.core.knowledge import FindingStatus, Severity, check_labels
+    from dcf.features.findings.changing import FindingWish
+    from dcf.features.findings.model import FindingStatus, Severity, check_labels
 
     wish = FindingWish(
         by=by or LOCAL,
@@ -220,8 +220,8 @@ def promote(
     Example:  dcf findings promote order-42 j0123456789abcdef --severity high
     """
     from dcf.core.access.model import LOCAL
-    from dcf.core.knowledge import Severity, check_labels
-    from dcf.core.promoting import Promotion, promoted
+    from dcf.features.findings.model import Severity, check_labels
+    from dcf.features.findings.promoting import Promotion, promoted
 
     wish = Promotion(
         author=by or LOCAL,
@@ -258,7 +258,7 @@ def _accepted(kept: "FindingKept | Refusal") -> "FindingKept":
 
 
 def _tell(kept: "FindingKept", done: str, *, as_json: bool) -> None:
-    from dcf.core.knowledge import shown
+    from dcf.features.findings.model import shown
 
     if as_json:
         told = {"finding": shown(kept.finding), "existed": kept.existed, "changed": kept.changed}

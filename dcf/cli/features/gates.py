@@ -16,8 +16,8 @@ from dcf.cli.text import clean, json_text
 
 if TYPE_CHECKING:
     from dcf.core.documents.operations import RunAnswer
-    from dcf.core.gates import Judged
-    from dcf.core.judging import Submission
+    from dcf.features.gates.judging import Submission
+    from dcf.features.gates.model import Judged
     from dcf.values.json_text import Json
 
 _LONGEST = 10_000
@@ -79,7 +79,7 @@ def decide(
 
     Example:  dcf decide order-42 Write review fail --failed "Every claim has a source." -m "The second has none."
     """
-    from dcf.core.verdicts import Judge, Ruling
+    from dcf.features.gates.verdicts import Judge, Ruling
 
     who = answerer(person, group)
     with opening.application() as found, by_the_local_user():
@@ -113,7 +113,7 @@ def override(
     Example:  dcf override order-42 Write --gate review --reason "checked by phone"
     """
     from dcf.core.access.model import LOCAL
-    from dcf.core.overriding import Override
+    from dcf.features.gates.overriding import Override
 
     wish = Override(state=state, by=answerer(person, None).name, reason=reason, gate=gate, caller=LOCAL)
     with opening.application() as found, by_the_local_user():
@@ -138,8 +138,8 @@ def _judged(
     case: "Submission | None", gate: str, verdict: str, failed: list[str], comment: str | None
 ) -> "tuple[Judged, ...]":
     """Return one verdict for each criterion of the gate: those that are named failed, the others passed."""
-    from dcf.core.gates import UNAVAILABLE, Judged
     from dcf.errors import InvalidArgument
+    from dcf.features.gates.model import UNAVAILABLE, Judged
 
     found = None if case is None else case.gate(gate)
     criteria = () if found is None or verdict == UNAVAILABLE else found.criteria
@@ -154,7 +154,7 @@ def _judged(
 
 
 def _rows(run: str, case: "Submission") -> "list[dict[str, Json]]":
-    from dcf.core.judging import rows_of
+    from dcf.features.gates.judging import rows_of
 
     return rows_of(run, case, whole=True)
 

@@ -65,11 +65,11 @@ def open_run(
     """
     from dcf.cli.documents import read_given
     from dcf.core.access.model import LOCAL
-    from dcf.core.grown import grown_definition
     from dcf.core.lifecycle.creation import Create
     from dcf.core.lifecycle.starting import check_tags
-    from dcf.core.opening import OpenRequest
-    from dcf.runs.growing import id_for_opening
+    from dcf.features.growing.definition import grown_definition
+    from dcf.features.growing.opening import OpenRequest
+    from dcf.features.growing.operations import id_for_opening
     from dcf.values.identifiers import check_id, check_name
 
     if unit is not None and within is None:
@@ -119,8 +119,8 @@ def add(
     Example:  dcf add release-7 '[{"name": "Build"}, {"name": "Test", "depends_on": ["Build"]}]'
     """
     from dcf.cli.documents import read_given
-    from dcf.core.growing import AddUnits
-    from dcf.core.unit_syntax import read_units
+    from dcf.features.growing.adding import AddUnits
+    from dcf.features.growing.syntax import read_units
 
     given = read_units(read_given(units, "UNITS"))
     if any(one.claim for one in given):
@@ -142,7 +142,7 @@ def seal(
     as_json: JsonFlag = False,
 ) -> None:
     """Let nothing be added to a group, or to a run, any more: it ends once all that is in it has ended well."""
-    from dcf.core.run_closing import Seal
+    from dcf.features.growing.closing import Seal
 
     wish = Seal(group=group, only_if_done=only_if_done, force=force)
     with opening.application() as found, by_the_local_user():
@@ -210,7 +210,7 @@ def close(
     """
     from dcf.cli.documents import read_object
     from dcf.core.documents.model import RunStatus
-    from dcf.core.run_closing import LONGEST_SUMMARY, Close, read_metrics, read_points, read_run_output
+    from dcf.features.growing.closing import LONGEST_SUMMARY, Close, read_metrics, read_points, read_run_output
 
     if status not in _ENDS:
         raise InvalidArgument(f"'{status[:20]}' is no final status.", f"Use: {', '.join(_ENDS)}.")

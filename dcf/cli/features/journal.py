@@ -69,7 +69,7 @@ def show(
 
     Example:  dcf journal order-42 --kind decision --markdown
     """
-    from dcf.core.journal_query import JournalQuery, kind_of
+    from dcf.features.journal.query import JournalQuery, kind_of
     from dcf.values.spans import check_time
 
     now = time.time_ns() // 1000
@@ -136,8 +136,8 @@ def add(
     import secrets
 
     from dcf.cli.documents import read_given
-    from dcf.core.journal_query import kind_of
-    from dcf.core.journaling import AddEntry, shown_added
+    from dcf.features.journal.query import kind_of
+    from dcf.features.journal.writing import AddEntry, shown_added
 
     given = {} if details is None else read_given(details, "--details")
     if not isinstance(given, dict):
@@ -178,7 +178,7 @@ def resolve(
 
     Example:  dcf journal resolve order-42 j0123456789abcdef --how "It is EUR." --as alice
     """
-    from dcf.core.journaling import ResolveIssue
+    from dcf.features.journal.writing import ResolveIssue
 
     wish = ResolveIssue(issue=issue, how=how, by=answerer(by, None).name, may_any=True)
     with opening.application() as found, by_the_local_user():

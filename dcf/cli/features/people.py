@@ -22,7 +22,7 @@ from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
-    from dcf.core.human_tasks import Answerer
+    from dcf.features.people.answering import Answerer
 
 _LONGEST: Final = 10_000
 _FIRST_PAGE: Final = "0"
@@ -64,7 +64,7 @@ def inbox(
 
     Example:  dcf inbox --for alice --group finance
     """
-    from dcf.core.human_list import HumanTaskQuery, read_place
+    from dcf.features.people.listing import HumanTaskQuery, read_place
 
     with opening.application() as found:
         path = None if state is None or run is None else found.control_plane.place(run, state).path
@@ -161,7 +161,7 @@ def _answer(
     as_json: bool,
 ) -> None:
     from dcf.cli.documents import read_given
-    from dcf.core.human_tasks import HumanAnswer
+    from dcf.features.people.answering import HumanAnswer
     from dcf.values.refusal import Refusal
 
     value = None if given is None else read_given(given, "--answer")
@@ -193,7 +193,7 @@ def _answer(
 
 def _epoch_shown(application: "Application", run: str, state: str, choice: str) -> int | None:
     """Show the task and ask for the answer; return the epoch of the visit that was shown, None if no task waits."""
-    from dcf.core.human_list import HumanTaskQuery
+    from dcf.features.people.listing import HumanTaskQuery
 
     path = application.control_plane.place(run, state).path
     page = application.people.list_human_tasks(HumanTaskQuery(limit=1000, run=run, state=path))
@@ -212,7 +212,7 @@ def answerer(person: str | None, group: str | None) -> "Answerer":
     """Return who speaks at a command: the person that is named, or the user of this machine."""
     import getpass
 
-    from dcf.core.human_tasks import Answerer
+    from dcf.features.people.answering import Answerer
     from dcf.values.identifiers import check_id
 
     if person is None:
@@ -270,21 +270,21 @@ def _print_task(row: Mapping[str, Json], *, to_stderr: bool = False) -> None:
 
 
 def _command(choice: str, run: str, state: str) -> str:
-    from dcf.core.findings import command
+    from dcf.features.diagnosis.model import command
 
     own = choice in ("approve", "reject")
     return clean(command(choice, run, state) if own else command("answer", run, state, choice), _LONGEST)
 
 
 def _reply(run: str, question_id: Json, answer: Json) -> str:
-    from dcf.core.findings import command
+    from dcf.features.diagnosis.model import command
 
     return clean(command("reply", run, str(question_id), str(answer)), _LONGEST)
 
 
 def verdict_command(run: str, state: Json, gate: Json, verdict: Json, sha256: Json) -> str:
     """Return the command that gives this verdict about the output with this hash."""
-    from dcf.core.findings import command
+    from dcf.features.diagnosis.model import command
 
     words = ("decide", run, str(state), str(gate), str(verdict), "--as", "NAME", "--content-sha256", str(sha256))
     return clean(command(*words), _LONGEST)

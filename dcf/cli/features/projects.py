@@ -15,7 +15,7 @@ from dcf.cli.reading.views import console
 from dcf.cli.text import clean, json_text
 
 if TYPE_CHECKING:
-    from dcf.core.projects import Project, ProjectPlace
+    from dcf.features.projects.model import Project, ProjectPlace
     from dcf.values.json_text import Json
 
 _MOST_IN_PROGRESS: Final = 1000
@@ -69,9 +69,9 @@ def put(
     from dcf.cli.documents import read_given, read_object
     from dcf.core.access.model import LOCAL
     from dcf.core.documents.usage import read_budget_change
-    from dcf.core.projects import ProjectWish
-    from dcf.core.work_limits import WorkLimit
-    from dcf.tools.projects import limits_shown
+    from dcf.features.projects.model import ProjectWish
+    from dcf.features.projects.verbs import limits_shown
+    from dcf.features.work.limits import WorkLimit
 
     change = None if budget is None else read_budget_change(read_given(budget, "--budget"), "--budget")
     about = {"project": project} | ({} if reason is None else {"reason": reason})
@@ -111,7 +111,7 @@ def get(
 ) -> None:
     """Show a project, by its id or by a directory, with how its runs stand."""
     from dcf.errors import InvalidArgument
-    from dcf.tools.projects import limits_shown, overview_of
+    from dcf.features.projects.verbs import limits_shown, overview_of
 
     if (project is None) == (path is None):
         raise InvalidArgument("Either PROJECT or --path must be given.", "Give one of them.")
@@ -190,7 +190,7 @@ def _print(one: "Project", overview: "dict[str, Json]", limits: "dict[str, Json]
 
 def _place(given: str) -> "ProjectPlace":
     """Read PATH or MACHINE=PATH."""
-    from dcf.core.projects import place_of
+    from dcf.features.projects.model import place_of
 
     machine, equals, path = given.partition("=")
     is_named = bool(equals) and "/" not in machine

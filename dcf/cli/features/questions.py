@@ -39,7 +39,7 @@ def note(
 
     Example:  dcf note order-42 "the customer called: no hurry" --as alice
     """
-    from dcf.core.notes import Note
+    from dcf.features.questions.notes import Note
 
     with opening.application() as found, by_the_local_user():
         left = Note(text=text, by=answerer(by, None).name, state=state, is_operator=True)
@@ -71,8 +71,8 @@ def ask(
 
     Example:  dcf ask order-42 Price lease-1f EUR-or-USD? --choice EUR --choice USD
     """
-    from dcf.asl.human import read_askees
-    from dcf.core.questions import DEFAULT_WAIT_S, Ask
+    from dcf.features.people.description import read_askees
+    from dcf.features.questions.asking import DEFAULT_WAIT_S, Ask
 
     named = [{"group": one.removeprefix("group:")} if one.startswith("group:") else one for one in to or ()]
     wish = Ask(
@@ -107,7 +107,7 @@ def reply(
 
     Example:  dcf reply order-42 q1 EUR --as alice
     """
-    from dcf.core.questions import QuestionAnswer
+    from dcf.features.questions.asking import QuestionAnswer
 
     who = answerer(person, group)
     given = QuestionAnswer(
@@ -142,7 +142,7 @@ def correct(
     Example:  dcf correct order-42 CalculatePricing '{"total": "1.00"}' --reason "a typo"
     """
     from dcf.cli.documents import read_given
-    from dcf.core.corrections import Correct
+    from dcf.features.questions.corrections import Correct
 
     wish = Correct(state=state, output=read_given(output, "OUTPUT"), token=lease_token)
     with opening.application() as found, by_the_local_user():

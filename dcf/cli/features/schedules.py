@@ -21,7 +21,7 @@ from dcf.errors import InvalidArgument, ToolCallFailed
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
-    from dcf.core.schedules import Schedule
+    from dcf.features.schedules.model import Schedule
     from dcf.values.json_text import Json
 
 _OVERLAPS: Final = ("skip", "queue", "allow")
@@ -92,7 +92,7 @@ def create(
     from dcf.core.access.model import LOCAL
     from dcf.core.definitions.model import reference_of
     from dcf.core.lifecycle.starting import check_tags
-    from dcf.core.schedules import CatchUp, Overlap, ScheduleWish
+    from dcf.features.schedules.model import CatchUp, Overlap, ScheduleWish
     from dcf.values.identifiers import check_id
     from dcf.values.open_tasks import open_tasks_warning
     from dcf.values.refusal import Refusal
@@ -132,7 +132,7 @@ def list_schedules(
 ) -> None:
     """List the schedules by name: when each ticks next, and what keeps it from starting its runs."""
     from dcf.cli.reading.views import console
-    from dcf.core.schedules import summary
+    from dcf.features.schedules.model import summary
 
     with opening.application() as found:
         rows = [summary(one) for one in found.schedules.all() if project in {None, one.project}]
@@ -148,7 +148,7 @@ def list_schedules(
 def show(name: Name, as_json: JsonFlag = False) -> None:
     """Show a schedule: its next tick, and what became of the latest ones, with their runs."""
     from dcf.cli.reading.views import console, print_wrapped
-    from dcf.core.schedules import shown
+    from dcf.features.schedules.model import shown
 
     with opening.application() as found:
         told = shown(found.schedules.read(name))
@@ -225,7 +225,7 @@ def _one_of(option: str, text: str, known: tuple[str, ...]) -> str:
 
 
 def _tell(found: "Schedule", done: str, *, as_json: bool) -> None:
-    from dcf.core.schedules import shown
+    from dcf.features.schedules.model import shown
 
     told = shown(found)
     if as_json:

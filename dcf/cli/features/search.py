@@ -33,8 +33,8 @@ def search(
 
     Example:  dcf search "currency EUR" --type journal
     """
-    from dcf.core.searching import read_corpora
-    from dcf.runs.searching import SearchRequest
+    from dcf.features.search.operations import SearchRequest
+    from dcf.features.search.ranking import read_corpora
 
     request = SearchRequest(text=query, limit=limit, corpora=read_corpora(of_type or ()), project=project, run=run)
     with opening.application() as found:

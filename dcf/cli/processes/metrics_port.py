@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import anyio
 from starlette.applications import Starlette
 
+from dcf.features.health.routes import PATH
 from dcf.settings.process import Settings
 from dcf.tools.http.server import HttpServer
-from dcf.tools.metrics_route import PATH
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,13 +17,13 @@ from dcf.cli.log_throttle import throttle_logs
 from dcf.cli.processes.garbage import collect_when_loaded
 from dcf.cli.processes.metrics_port import metrics_apart
 from dcf.errors import InvalidArgument
+from dcf.features.health.routes import AllMetrics
 from dcf.settings.process import Settings
 from dcf.telemetry import tracing
 from dcf.telemetry.otlp_metrics import collector_of, sending
 from dcf.tools.http.server import HttpServer, nothing
 from dcf.tools.mcp.selection import select_tools
 from dcf.tools.mcp.server import build_http_app, build_server
-from dcf.tools.metrics_route import AllMetrics
 from dcf.verbs.authentication import refuse_exposure
 
 _KEY_WAIT_S = 60.0

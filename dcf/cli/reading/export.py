@@ -20,7 +20,7 @@ from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
-    from dcf.core.export import ExportedRun
+    from dcf.features.export.form import ExportedRun
 
     Maker: TypeAlias = Callable[
         [Mapping[str, Json], Iterator[tuple[str, Any]], Iterator[Mapping[str, Json]]],
@@ -87,7 +87,7 @@ def export(
 def read_file(file: Path) -> "ExportedRun":
     """Read an export from a file."""
     from dcf.cli.documents import read_text
-    from dcf.core.export import read_export
+    from dcf.features.export.form import read_export
     from dcf.values.json_text import parse_workflow
 
     return read_export(parse_workflow(read_text(file, MOST_BYTES)[1], name=str(file), max_bytes=MOST_BYTES))
@@ -208,7 +208,7 @@ def _picture(head: Mapping[str, Json], states: Mapping[str, Any]) -> str:
 
 def _drawn(form: Literal["svg", "mermaid"], head: Mapping[str, Json], states: Mapping[str, Any]) -> str:
     """Draw the workflow with the statuses of its states; raise InvalidDefinition for one that cannot be read."""
-    from dcf.core.export import ExportedRun
+    from dcf.features.export.form import ExportedRun
     from dcf.runs.views.survey import survey_of_export
     from dcf.workflows.drawing import draw_mermaid, draw_svg
 

@@ -71,7 +71,7 @@ def look(found: "Application") -> dict[str, Json]:
     """Read what is shown, as JSON: `runs` with why the first are stuck, `agents` with what each holds, and counts."""
     from dcf.core.documents.model import RunStatus
     from dcf.core.listing.runs import RunQuery
-    from dcf.core.work_list import WorkQuery, WorkStatus
+    from dcf.features.work.listing import WorkQuery, WorkStatus
 
     stuck = found.run_list.list_runs(RunQuery(limit=MOST_RUNS, stuck=True))
     live = found.run_list.list_runs(RunQuery(limit=MOST_RUNS, status=RunStatus.RUNNING))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from dcf.runs.health import Health
+    from dcf.features.health.operations import Health
 
 _EVERY_S: Final = 2.0
 """Seconds between two health reports."""

@@ -17,8 +17,8 @@ from dcf.core.documents.answers import Updated
 from dcf.core.documents.decision import Changes, Decision, More, Remaining, Snapshot, Tally
 from dcf.core.documents.model import Meta, RunStatus
 from dcf.core.documents.usage import plus, stored_budget
-from dcf.core.journal import seen_after
 from dcf.core.leasing.blockers import read_blockers
+from dcf.features.journal.model import seen_after
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal

@@ -11,7 +11,6 @@ from typing import Final, Literal, TypeAlias
 
 from dcf.asl import engine
 from dcf.asl.steps import Advance
-from dcf.core import unit_progress
 from dcf.core.completing.advancing import open_transition, take, visits_to_leave
 from dcf.core.completing.transition import Transition, clock_of
 from dcf.core.definitions.model import Definition
@@ -20,6 +19,7 @@ from dcf.core.documents.decision import Event, More, Snapshot
 from dcf.core.documents.model import Lease, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import stop_notices
 from dcf.core.leasing.lease import forgotten_claim
+from dcf.features.growing import progress as unit_progress
 from dcf.values.json_text import Json
 from dcf.values.records import record
 

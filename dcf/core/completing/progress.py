@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dcf.asl import engine
 from dcf.asl.steps import Advance
 from dcf.asl.surroundings import Clock
-from dcf.core import unit_progress
-from dcf.core.charging import decide_charged
 from dcf.core.completing.advancing import epoch_of, open_transition, take, visits_to_leave
 from dcf.core.completing.repetitions import repeat
 from dcf.core.completing.transition import Claimant, Transition, clock_of
@@ -23,10 +21,12 @@ from dcf.core.documents.answers import Updated
 from dcf.core.documents.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.documents.model import Lease, Meta, Receipt, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import lost_notices, stop_children
-from dcf.core.gating import through_gates, unless_judged
 from dcf.core.leasing.claim import claim_ready, look_for
 from dcf.core.leasing.first_terms import signed
 from dcf.core.leasing.lease import Release, cleared, forgotten_claim, release
+from dcf.features.gates.submitting import through_gates, unless_judged
+from dcf.features.growing import progress as unit_progress
+from dcf.features.usage.charging import decide_charged
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
 from dcf.values.records import replace

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.asl.state_paths import name_of
-from dcf.core import unit_progress
 from dcf.core.completing.ending import End, How, end, is_task, told_of
 from dcf.core.completing.outside_refusals import waits_outside
 from dcf.core.completing.transition import Transition
@@ -21,6 +20,7 @@ from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, on
 from dcf.core.leasing.lease import Release, release
 from dcf.core.listing.runs import reassigned
 from dcf.errors import InvalidArgument
+from dcf.features.growing import progress as unit_progress
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace

@@ -42,7 +42,7 @@ from dcf.core.documents.notices import NoticeKind, ready_after, tell_parent
 from dcf.core.leasing.attention import JOIN_DELAY, NEVER, REMINDER_DELAY
 from dcf.core.leasing.lease import acquired_event, granted
 from dcf.core.lifecycle.time_limits import NOT_PAUSED
-from dcf.core.signals import Signals
+from dcf.features.external.model import Signals
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json

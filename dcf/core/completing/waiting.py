@@ -7,13 +7,13 @@ signal that was kept ends its Task in the step that enters it. A Task that waits
 from dataclasses import replace
 from typing import Final
 
-from dcf.asl.human import HumanTask
 from dcf.asl.steps import OpenTask, Retried, TakenSignal
-from dcf.core.asking import asked_by
 from dcf.core.documents.decision import Changes, Event, Notice
 from dcf.core.documents.model import Lease, StateDoc, StateInput, Status
 from dcf.core.documents.notices import NoticeKind, start_child
-from dcf.core.signals import Signals
+from dcf.features.external.model import Signals
+from dcf.features.people.description import HumanTask
+from dcf.features.people.model import asked_by
 from dcf.values.instants import SECOND
 
 ASKED: Final = "human_task"

@@ -8,7 +8,6 @@ from dataclasses import field, replace
 from typing import Final, TypeGuard
 
 from dcf.asl.briefs import TaskBrief
-from dcf.asl.gates import Gate
 from dcf.asl.machine import Machine, every_state
 from dcf.asl.places import Place, resolve
 from dcf.asl.state_paths import join, name_of
@@ -17,8 +16,9 @@ from dcf.asl.syntax.parsing import parse_machine
 from dcf.core.definitions.bindings import bound_agents
 from dcf.core.definitions.forms import DEFAULT_NAME, as_workflow, asl_of, is_bare
 from dcf.core.documents.decision import Reads
-from dcf.core.units import Units
 from dcf.errors import InvalidDefinition, Problem
+from dcf.features.gates.gate import Gate
+from dcf.features.growing.model import Units
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json
 from dcf.values.names import escaped, hidden_in

@@ -20,7 +20,7 @@ from dcf.core.definitions.scopes import with_scopes
 from dcf.core.documents.answers import Updated
 from dcf.core.documents.decision import More, Reads, Seeker
 from dcf.core.documents.model import Status
-from dcf.core.journal import TAIL
+from dcf.features.journal.model import TAIL
 from dcf.values.digest import fingerprint
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal

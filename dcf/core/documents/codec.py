@@ -10,7 +10,6 @@ from operator import attrgetter
 from typing import Any
 
 from dcf.asl.steps import Tolerance
-from dcf.core.asking import read_asked, write_asked
 from dcf.core.documents.model import (
     DEFAULT_MAX_ATTEMPTS,
     Lease,
@@ -25,9 +24,10 @@ from dcf.core.documents.model import (
 from dcf.core.documents.parents import read_parent
 from dcf.core.documents.stored_values import count_of, object_of
 from dcf.core.documents.usage import stored_budget
-from dcf.core.gates import read_gated, write_gated
 from dcf.core.leasing.blockers import read_blockers
-from dcf.core.talk import read_asked_of, write_asked_of
+from dcf.features.gates.model import read_gated, write_gated
+from dcf.features.people.model import read_asked, write_asked
+from dcf.features.questions.model import read_asked_of, write_asked_of
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json, dump, load
 

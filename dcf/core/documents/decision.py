@@ -12,12 +12,12 @@ from typing import Generic, TypeVar
 from dcf.asl.steps import Entry
 from dcf.core.documents.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.documents.usage import Charge
-from dcf.core.gates import GateRecord
-from dcf.core.growth import Growth
-from dcf.core.journal import JournalEntry, JournalSeen
-from dcf.core.signals import Signals
-from dcf.core.talk import Talk
-from dcf.core.units import Unit
+from dcf.features.external.model import Signals
+from dcf.features.gates.model import GateRecord
+from dcf.features.growing.counts import Growth
+from dcf.features.growing.model import Unit
+from dcf.features.journal.model import JournalEntry, JournalSeen
+from dcf.features.questions.model import Talk
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 

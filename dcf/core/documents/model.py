@@ -12,13 +12,13 @@ from operator import attrgetter
 from dcf.asl.resources import WAITING
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
-from dcf.core.asking import Asking
 from dcf.core.documents.parents import Parent
 from dcf.core.documents.usage import Budget
-from dcf.core.gates import KIND as GATE
-from dcf.core.gates import Gated
 from dcf.core.leasing.blockers import Blocker
-from dcf.core.talk import Questioned
+from dcf.features.gates.model import KIND as GATE
+from dcf.features.gates.model import Gated
+from dcf.features.people.model import Asking
+from dcf.features.questions.model import Questioned
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 from dcf.values.records import record

@@ -9,7 +9,7 @@ from dcf.core.documents.answers import Owed
 from dcf.core.documents.decision import Changes, Decision, Event, Notice, Snapshot
 from dcf.core.documents.model import Meta, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import NoticeKind, start_child, stop_notices
-from dcf.core.escalation import escalate
+from dcf.features.people.escalation import escalate
 from dcf.values.instants import SECOND, from_text
 from dcf.values.records import replace
 

@@ -3,7 +3,7 @@
 The run's meta document has them as `blocked_by`, so that every decision on a lease sees them without a further read.
 `blocked` and `unblocked` return changes of meta, history and timers which another decision adds to its own: a gate or
 a budget blocks a run in the transaction that finds the reason. The issue itself is an entry of the journal
-(`core/journal.py`). Holders renew, finish and release as in a paused run, and what follows is entered.
+(`features/journal/model.py`). Holders renew, finish and release as in a paused run, and what follows is entered.
 """
 
 from collections.abc import Iterable, Mapping

@@ -7,10 +7,10 @@ timestamp of the workflow keeps that timestamp.
 
 from typing import Final
 
-from dcf.core.asking import Asking
 from dcf.core.documents.decision import Changes, Decision, Event, Snapshot
 from dcf.core.documents.model import Lease, RunStatus, StateDoc
 from dcf.core.leasing.attention import latest_look
+from dcf.features.people.model import Asking
 from dcf.values.instants import SECOND
 from dcf.values.records import replace
 

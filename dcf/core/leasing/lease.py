@@ -11,11 +11,11 @@ from dcf.core.documents.answers import Leased, Released
 from dcf.core.documents.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.documents.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import lost_notices
-from dcf.core.gate_refusals import review_running
 from dcf.core.leasing.attention import REMINDER_DELAY
 from dcf.core.leasing.first_terms import DEFAULT_TTL_S, asked_again, signed
 from dcf.core.leasing.halt_refusals import no_leases
 from dcf.core.leasing.healing import healed
+from dcf.features.gates.refusals import review_running
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
 from dcf.values.records import record, replace

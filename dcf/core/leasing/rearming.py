@@ -11,7 +11,7 @@ from dcf.core.documents.decision import Changes, Decision, Event, Notice, Snapsh
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.documents.notices import NoticeKind
 from dcf.core.leasing.attention import awaits_start, latest_look
-from dcf.core.unit_progress import GROUP
+from dcf.features.growing.progress import GROUP
 
 _LOST: Final = "timer_lost"
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from dcf.asl import engine
 from dcf.asl.expressions.risks import Unmarked
-from dcf.asl.gates import Gate
 from dcf.asl.state_paths import join
 from dcf.asl.steps import Advance
 from dcf.asl.surroundings import Clock
@@ -24,7 +23,8 @@ from dcf.core.documents.parents import Parent
 from dcf.core.documents.refusals import conflict
 from dcf.core.leasing.attention import START_DELAY
 from dcf.core.lifecycle.kickoff import deadline
-from dcf.core.signals import NO_SIGNALS
+from dcf.features.external.model import NO_SIGNALS
+from dcf.features.gates.gate import Gate
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, byte_length
 from dcf.values.records import record, replace

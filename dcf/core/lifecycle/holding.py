@@ -7,13 +7,13 @@ of it is evaluated that may end another process. (`hold_run` is something else: 
 from collections.abc import Sequence
 from typing import Final
 
-from dcf.core.blocking import block, unblock
 from dcf.core.completing.evaluation_marks import Mark
 from dcf.core.documents.decision import Changes, Decision, Snapshot
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.leasing.blockers import KILLED_PROCESS, Blocker
 from dcf.core.leasing.halt_refusals import only_operators_release
+from dcf.features.journal.blocking import block, unblock
 from dcf.values.names import escaped
 
 _AUTHOR: Final = "dcf"

@@ -6,7 +6,6 @@ Pure. What the new run takes over follows from the documents of the earlier one,
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dcf.asl.gate_syntax import read_gates
 from dcf.asl.state_paths import join
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.answers import Linked
@@ -15,6 +14,7 @@ from dcf.core.documents.model import Lease, StateDoc, Status
 from dcf.core.documents.operations import RunRequest
 from dcf.core.documents.refusals import cannot_rerun
 from dcf.core.lifecycle.creation import Beginning, Create
+from dcf.features.gates.syntax import read_gates
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.refusal import Refusal

@@ -10,13 +10,13 @@ from functools import partial
 from typing import Final
 
 from dcf.errors import DcfError, NotFound, StoreUnavailable
+from dcf.features.retention.operations import Retention
+from dcf.features.schedules.operations import Schedules
+from dcf.features.traces.operations import RunTraces
 from dcf.runs.clock.upkeep import Upkeep
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.notifying.activity import Activity
 from dcf.runs.notifying.deliveries import DeliveryThreads
-from dcf.runs.retention import Retention
-from dcf.runs.schedules import Schedules
-from dcf.runs.traces import RunTraces
 from dcf.store.connection.reserve import freeing, with_reserve
 from dcf.store.connection.server_time import ServerTime
 from dcf.store.events.outbox import Attention, Outbox

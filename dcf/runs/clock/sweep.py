@@ -13,12 +13,12 @@ from itertools import islice
 from typing import Final, TypeAlias
 
 from dcf.core.listing.checks import ListFlaw, ListKind
-from dcf.core.vitals import Trouble
 from dcf.errors import DcfError, StoreUnavailable, StoreUnsuitable
-from dcf.runs.artifacts import Artifacts
-from dcf.store.expiring import Expiring
+from dcf.features.artifacts.operations import Artifacts
+from dcf.features.health.facts import Trouble
+from dcf.features.people.keys import read_member
+from dcf.features.retention.expiring import Expiring
 from dcf.store.lists.checks import Flaws, Listings
-from dcf.store.people_keys import read_member
 from dcf.values.records import record
 
 _log = logging.getLogger(__name__)

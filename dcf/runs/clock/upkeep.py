@@ -5,9 +5,9 @@ None of it is urgent, and any process may do it: each step may be repeated.
 
 from typing import Final
 
-from dcf.runs.work_limits import WorkLimiting
+from dcf.features.usage.storage import UsageBooks
+from dcf.features.work.limit_operations import WorkLimiting
 from dcf.store.connection.connections import Connections
-from dcf.store.usage import UsageBooks
 from dcf.values.instants import SECOND
 
 _SETTLED_EVERY: Final = 30 * SECOND

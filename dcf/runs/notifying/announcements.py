@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Final
 from zlib import crc32
 
-from dcf.core.asking import Asking
 from dcf.core.documents.decision import Snapshot
 from dcf.core.documents.model import Meta, RunStatus, StateDoc
 from dcf.core.documents.notices import TO_HOLDERS, NoticeKind, talk_kind
-from dcf.core.human_tasks import waits_for_person
 from dcf.core.lifecycle.inspection import is_ready
-from dcf.runs import talk_events
+from dcf.features.people.answering import waits_for_person
+from dcf.features.people.model import Asking
+from dcf.features.questions import events as talk_events
 from dcf.store.events.outbox import OutboxEntry
 from dcf.store.keys.table import RunKeys
 from dcf.values.instants import to_text

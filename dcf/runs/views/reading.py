@@ -16,8 +16,8 @@ from dcf.core.documents import codec
 from dcf.core.documents.decision import Reads, Snapshot
 from dcf.core.documents.usage import sums_shown
 from dcf.core.listing.cursors import unknown_cursor
-from dcf.core.signals import NO_SIGNALS
 from dcf.errors import InvalidArgument
+from dcf.features.external.model import NO_SIGNALS
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.views.inner_states import EACH, members, pick
 from dcf.runs.views.status import RunView, StateView, view_of

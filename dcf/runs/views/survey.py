@@ -16,7 +16,7 @@ from dcf.core.definitions.model import Definition, read_definition
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents.decision import Reads, Snapshot
 from dcf.core.documents.model import ScopeBounds, StateDoc
-from dcf.core.export import ExportedRun
+from dcf.features.export.form import ExportedRun
 from dcf.store.transaction.runs import RunStore
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace

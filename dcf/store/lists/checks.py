@@ -10,16 +10,18 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from dcf.core.documents.codec import read_state
-from dcf.core.human_tasks import waits_for_person
 from dcf.core.listing.checks import ListFlaw, ListKind, dangling, lists_of_run
 from dcf.core.listing.runs import Facet, facets_of, listed_at
-from dcf.core.vitals import SweepResult, Trouble
-from dcf.store import artifact_quotas
+from dcf.features.artifacts import quota_storage as artifact_quotas
+from dcf.features.gates.storage import WAITING
+from dcf.features.health.facts import SweepResult, Trouble
+from dcf.features.people.answering import waits_for_person
+from dcf.features.people.keys import ASKED, open_questions, read_member
+from dcf.features.projects.keys import project
 from dcf.store.access.counting import forget_counted
 from dcf.store.access.quotas import NEVER, forget_document, forget_run
 from dcf.store.connection.connections import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.connection.documents import micros
-from dcf.store.gate_lists import WAITING
 from dcf.store.keys import table as keys
 from dcf.store.keys.documents import document_of
 from dcf.store.keys.table import RunKeys
@@ -29,8 +31,6 @@ from dcf.store.lists.index import UNLIST
 from dcf.store.lists.lost_states import without_open_states
 from dcf.store.lists.lost_timers import without_timers
 from dcf.store.lists.shards import in_shard, place_of, plain_list, shard_of
-from dcf.store.people_keys import ASKED, open_questions, read_member
-from dcf.store.project_keys import project
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record

@@ -14,12 +14,12 @@ from typing import Final
 
 from dcf.core.documents.model import OPEN, RunStatus
 from dcf.core.listing.runs import Counts, Cursor, RunPage, RunQuery, RunRow, read_row
+from dcf.features.usage.storage import read_sums
 from dcf.store.connection.connections import Command, Connections, Reply, checked
 from dcf.store.connection.documents import micros
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.shards import by_shard, every_shard, in_every_shard, in_shard
-from dcf.store.usage import read_sums
 from dcf.values.json_text import load
 from dcf.values.records import record, replace
 

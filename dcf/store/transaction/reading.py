@@ -16,18 +16,18 @@ from dcf.core.documents import codec, entry_codec
 from dcf.core.documents.decision import Changes, OtherRun, Reads, Snapshot, Tally
 from dcf.core.documents.model import Meta, StateDoc, StateInput
 from dcf.core.documents.operations import read_run_receipt
-from dcf.core.gates import read_record
-from dcf.core.growth import read_growth
-from dcf.core.signals import read_signals
-from dcf.core.talk import read_talk
+from dcf.features.external.model import read_signals
+from dcf.features.gates.model import read_record
+from dcf.features.growing.counts import read_growth
+from dcf.features.journal.keys import ask_journal
+from dcf.features.questions.model import read_talk
+from dcf.features.usage.storage import read_sums
 from dcf.store.connection.connections import Command, Reply
-from dcf.store.journal_entries import ask_journal
 from dcf.store.keys.parts import agent_path, encode_state, receipt_field
 from dcf.store.keys.table import RunKeys, keys_of
 from dcf.store.transaction.guards import Unchanged
 from dcf.store.transaction.open_states import add_page, assigned, page_command, ready_in, texts_of
 from dcf.store.transaction.state_texts import read_text
-from dcf.store.usage import read_sums
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
 from dcf.values.records import replace

@@ -14,13 +14,13 @@ from typing import Generic, TypeVar
 from dcf import metrics
 from dcf.core.documents import codec
 from dcf.core.documents.decision import Decision, Notice, Reads, Remaining, Snapshot, Tally
-from dcf.core.units import Unit, read_unit
 from dcf.errors import DcfError, StoreUnavailable
+from dcf.features.growing.model import Unit, read_unit
+from dcf.features.people.storage import ended_commands
 from dcf.store.access.authors import current_account
 from dcf.store.access.quotas import charge, refusal_in, reservation
 from dcf.store.connection.connections import Command, Connection, Connections, Reply, all_checked, exchange
 from dcf.store.events.history import happenings
-from dcf.store.human_tasks import ended_commands
 from dcf.store.keys.parts import decode_state
 from dcf.store.keys.table import RunKeys, keys_of
 from dcf.store.lists.elsewhere import ask

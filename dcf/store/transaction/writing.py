@@ -13,28 +13,28 @@ from dcf.core.documents import codec, entry_codec
 from dcf.core.documents.decision import Changes, Event, Notice, Packed, Snapshot, Tally
 from dcf.core.documents.model import Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.documents.operations import write_run_receipt
-from dcf.core.gates import GateRecord, write_record
-from dcf.core.growth import Growth, write_growth
-from dcf.core.journal import JournalEntry
 from dcf.core.leasing.blockers import read_blockers
 from dcf.core.leasing.stuck import stuck_mark
 from dcf.core.listing import runs as catalog
-from dcf.core.signals import Signals, write_signals
-from dcf.core.talk import Talk, write_talk
-from dcf.core.units import Unit, write_unit
+from dcf.features.external.model import Signals, write_signals
+from dcf.features.gates.model import GateRecord, write_record
+from dcf.features.gates.storage import listed_commands
+from dcf.features.growing.counts import Growth, write_growth
+from dcf.features.growing.model import Unit, write_unit
+from dcf.features.journal.keys import entry_commands
+from dcf.features.journal.model import JournalEntry
+from dcf.features.people.keys import opened_commands
+from dcf.features.projects.storage import used_command
+from dcf.features.questions.model import Talk, write_talk
+from dcf.features.usage.storage import charge_commands, owed_command
 from dcf.store.access.authors import current_author
 from dcf.store.connection.connections import Command, Reply
-from dcf.store.gate_lists import listed_commands
-from dcf.store.journal_entries import entry_commands
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import agent_path, encode_state, receipt_field
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.shards import in_shard, shard_of
-from dcf.store.people_keys import opened_commands
-from dcf.store.projects import used_command
 from dcf.store.transaction.event_fields import write_events
 from dcf.store.transaction.state_texts import write_text
-from dcf.store.usage import charge_commands, owed_command
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, dump_bytes
 

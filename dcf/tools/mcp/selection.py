@@ -9,32 +9,30 @@ from typing import Final, get_args
 
 from dcf.core.access.model import Caller, Scope
 from dcf.errors import InvalidArgument
-from dcf.tools import (  # noqa: F401 - importing a module registers its tools
-    artifacts,
-    callbacks,
-    catalogue,
-    contexts,
-    corrections,
-    diagnosis,
-    gates,
-    growing,
-    health,
-    journal,
-    knowledge,
-    people,
-    projects,
-    promoting,
-    redis_json,
-    registering,
-    retention,
-    schedules,
-    searching,
-    signals,
-    talk,
-    task_log,
-    usage,
-    work_finding,
-)
+from dcf.features.agent_context import verbs as contexts  # noqa: F401 - importing a module registers its tools
+from dcf.features.artifacts import verbs as artifacts  # noqa: F401 - importing a module registers its tools
+from dcf.features.catalogue import verbs as catalogue  # noqa: F401 - importing a module registers its tools
+from dcf.features.diagnosis import verbs as diagnosis  # noqa: F401 - importing a module registers its tools
+from dcf.features.documents import verbs as redis_json  # noqa: F401 - importing a module registers its tools
+from dcf.features.external import callback_verbs as callbacks  # noqa: F401 - importing a module registers its tools
+from dcf.features.external import verbs as signals  # noqa: F401 - registers its tools
+from dcf.features.findings import promotion_verbs as promoting  # noqa: F401 - registers its tools
+from dcf.features.findings import verbs as knowledge  # noqa: F401 - importing a module registers its tools
+from dcf.features.gates import verbs as gates  # noqa: F401 - importing a module registers its tools
+from dcf.features.growing import verbs as growing  # noqa: F401 - importing a module registers its tools
+from dcf.features.health import verbs as health  # noqa: F401 - importing a module registers its tools
+from dcf.features.journal import verbs as journal  # noqa: F401 - importing a module registers its tools
+from dcf.features.people import verbs as people  # noqa: F401 - importing a module registers its tools
+from dcf.features.projects import verbs as projects  # noqa: F401 - importing a module registers its tools
+from dcf.features.questions import correction_verbs as corrections  # noqa: F401 - importing a module registers its tools
+from dcf.features.questions import verbs as talk  # noqa: F401 - registers its tools
+from dcf.features.retention import verbs as retention  # noqa: F401 - importing a module registers its tools
+from dcf.features.schedules import verbs as schedules  # noqa: F401 - importing a module registers its tools
+from dcf.features.search import verbs as searching  # noqa: F401 - importing a module registers its tools
+from dcf.features.task_log import verbs as task_log  # noqa: F401 - importing a module registers its tools
+from dcf.features.usage import verbs as usage  # noqa: F401 - importing a module registers its tools
+from dcf.features.webhooks import verbs as registering  # noqa: F401 - importing a module registers its tools
+from dcf.features.work import verbs as work_finding  # noqa: F401 - importing a module registers its tools
 from dcf.tools.verbs import (  # noqa: F401 - importing a module registers its tools
     agents,
     assignment,

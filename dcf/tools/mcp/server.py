@@ -23,9 +23,12 @@ from starlette.routing import Route
 
 from dcf import __version__
 from dcf.application.application import Application
-from dcf.tools.a2a_routes import a2a_routes
-from dcf.tools.artifact_routes import artifact_routes
-from dcf.tools.asking import asked
+from dcf.features.a2a.routes import a2a_routes
+from dcf.features.artifacts.routes import artifact_routes
+from dcf.features.external.routes import task_token_routes
+from dcf.features.health.readiness import Readiness
+from dcf.features.health.routes import metrics_routes
+from dcf.features.people.elicitation import asked
 from dcf.tools.http.bodies import LimitedBodies, PlainFraming, body_budget
 from dcf.tools.mcp.listing import ToolList
 from dcf.tools.mcp.mcp_server import ControlPlaneServer
@@ -35,9 +38,6 @@ from dcf.tools.mcp.pulse import keep_pulse
 from dcf.tools.mcp.reading import ToolReading
 from dcf.tools.mcp.run_watch import RunListeners, RunWatch
 from dcf.tools.mcp.selection import AUTO, select_tools
-from dcf.tools.metrics_route import metrics_routes
-from dcf.tools.readiness import Readiness
-from dcf.tools.task_token_routes import task_token_routes
 from dcf.verbs.authentication import (
     KeyVerifier,
     Unavailable,

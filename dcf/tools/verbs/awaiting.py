@@ -21,8 +21,8 @@ from dcf.core.access.model import Scope
 from dcf.core.leasing import lease
 from dcf.core.leasing.first_terms import first_term_of
 from dcf.errors import DcfError, InvalidArgument, NotFound
+from dcf.features.work.grant_storage import Asker, Handed
 from dcf.store.events.inbox import Message
-from dcf.store.handed import Asker, Handed
 from dcf.tools.verbs.leases import new_token
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal

@@ -9,7 +9,7 @@ from dcf.core.access.model import Scope
 from dcf.core.completing.updates import Update
 from dcf.core.documents.answers import Updated
 from dcf.core.documents.model import RunStatus, Status
-from dcf.tools.usage import USAGE, usage_given
+from dcf.features.usage.verbs import USAGE, usage_given
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.errors import note_on

@@ -13,8 +13,8 @@ from dcf.core.documents.answers import AlreadyCompleted
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.lifecycle.inspection import public_state, short_state
 from dcf.errors import InvalidArgument
+from dcf.features.usage.verbs import USAGE, usage_given
 from dcf.runs.views.status import RunView, known, summary_of_run
-from dcf.tools.usage import USAGE, usage_given
 from dcf.values.instants import to_text
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, parse

@@ -15,8 +15,8 @@ from dcf.core.documents.refusals import nothing_ready
 from dcf.core.leasing import lease
 from dcf.core.lifecycle.inspection import holder_state, public_state, short_state
 from dcf.errors import InvalidArgument
+from dcf.features.work.grant_storage import Asker, Handed
 from dcf.runs.views.status import known
-from dcf.store.handed import Asker, Handed
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.work import steps_of, work_shown

@@ -14,8 +14,8 @@ from dcf.core.documents.stored_values import object_of
 from dcf.core.lifecycle.creation import Create
 from dcf.core.lifecycle.dismissals import NONE_TO_DELETE
 from dcf.core.lifecycle.finalization import Finalize
+from dcf.features.gates.verbs import RunGates, read_run_gates
 from dcf.runs.starting import id_for
-from dcf.tools.gates import RunGates, read_run_gates
 from dcf.values.identifiers import check_agents, check_id
 from dcf.values.json_text import Json, parse, parse_workflow
 from dcf.values.refusal import Refusal

@@ -15,9 +15,9 @@ from dcf.core.lifecycle.creation import Create
 from dcf.core.lifecycle.repeating import Rerun
 from dcf.core.lifecycle.starting import Start, check_tags, request_to_start
 from dcf.errors import InvalidArgument
+from dcf.features.catalogue.references import DefinitionRef
+from dcf.features.gates.verbs import RunGates, read_run_gates
 from dcf.runs.starting import id_for
-from dcf.tools.definition_refs import DefinitionRef
-from dcf.tools.gates import RunGates, read_run_gates
 from dcf.tools.verbs.lifecycle import Reason, RequestId
 from dcf.values.identifiers import MAX_STATE_PATH, check_agents, check_id
 from dcf.values.json_text import Json, parse, parse_workflow

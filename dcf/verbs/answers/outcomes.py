@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dcf.core.completing.updates import Update
 from dcf.core.documents.answers import Updated
 from dcf.core.documents.model import RunStatus, Status
-from dcf.core.gate_refusals import GateRefusal
+from dcf.features.gates.refusals import GateRefusal
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal

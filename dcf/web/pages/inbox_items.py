@@ -6,7 +6,7 @@ Pure: it says what is shown of each, which form answers it, and what a form that
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dcf.core.findings import command
+from dcf.features.diagnosis.model import command
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.web.durations import age, between, span

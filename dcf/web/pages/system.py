@@ -14,8 +14,8 @@ from dcf.application.application import Application
 from dcf.core.access.model import KEY_CALLER
 from dcf.core.access.quotas import BOUNDS, with_own
 from dcf.errors import InvalidArgument
+from dcf.features.health.routes import PATH as METRICS
 from dcf.store.access.audit_trail import AuditFilter
-from dcf.tools.metrics_route import PATH as METRICS
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.web.durations import age

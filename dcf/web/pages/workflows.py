@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from dcf.core.definitions.model import read_given
 from dcf.errors import DcfError, InvalidArgument
-from dcf.tools.catalogue import KindName
+from dcf.features.catalogue.verbs import KindName
 from dcf.values.json_text import Json, dump, parse_workflow
 from dcf.web.action_table import ACTIONS
 from dcf.web.form_fields import Filled, form_of, read_form

@@ -8,7 +8,7 @@ from dcf.asl.states import Task
 from dcf.core.definitions import needs
 from dcf.core.documents.model import Status
 from dcf.core.leasing.blockers import word_of
-from dcf.runs.diagnosis import Explanation
+from dcf.features.diagnosis.operations import Explanation
 from dcf.runs.views.overview import Glance
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from dcf.asl.state_paths import ancestors
-from dcf.core import questions
 from dcf.core.documents.model import Status
+from dcf.features.questions import asking as questions
 from dcf.runs.views.overview import Glance
 from dcf.runs.views.status import StateView
 from dcf.values.instants import to_text

@@ -8,19 +8,19 @@ from typing import Final
 
 from dcf.application.application import Application
 from dcf.asl.states import Task
-from dcf.core.artifacts import Artifact
-from dcf.core.children import child_id
 from dcf.core.definitions import needs
 from dcf.core.definitions.briefs import NOTHING, Brief, brief_of
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents.decision import Reads
 from dcf.core.documents.usage import sums_shown
-from dcf.core.gates import NO_GATES, GateRecord
-from dcf.core.journal import JournalEntry
-from dcf.core.journal_query import JournalQuery
-from dcf.core.talk import NO_TALK, Question
 from dcf.errors import UnknownRun
+from dcf.features.artifacts.model import Artifact
+from dcf.features.children.model import child_id
+from dcf.features.gates.model import NO_GATES, GateRecord
+from dcf.features.journal.model import JournalEntry
+from dcf.features.journal.query import JournalQuery
+from dcf.features.questions.model import NO_TALK, Question
 from dcf.runs.views.status import StateView, view_of
 from dcf.store.events.notified import NEVER_TOLD, Told
 from dcf.values.json_text import Json

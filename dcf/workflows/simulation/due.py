@@ -9,25 +9,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from dcf.asl.child_input import read_child_input
 from dcf.asl.machine import Machine
 from dcf.asl.places import resolve
 from dcf.asl.resources import FOR_CALLBACK, Resource
-from dcf.asl.signals import NAME_RULE, is_signal_name
 from dcf.asl.states import Task
 from dcf.asl.steps import OpenTask
-from dcf.core import children, human_tasks, signalling
 from dcf.core.completing.outside import Conclusion
 from dcf.core.completing.waiting import begun, limited
 from dcf.core.documents.decision import Snapshot
 from dcf.core.documents.model import Lease, Meta, RunStatus, StateDoc
 from dcf.core.documents.parents import Parent
-from dcf.core.human_tasks import Answerer, HumanAnswer, Produced
 from dcf.core.leasing import attention
-from dcf.core.producers import CONCLUDED, Producers, led_here
-from dcf.core.signalling import Signal
-from dcf.core.signals import NO_SIGNALS, Signals
 from dcf.errors import InvalidArgument
+from dcf.features.children import model as children
+from dcf.features.children.request import read_child_input
+from dcf.features.external import signalling
+from dcf.features.external.model import NO_SIGNALS, Signals
+from dcf.features.external.signal import NAME_RULE, is_signal_name
+from dcf.features.external.signalling import Signal
+from dcf.features.people import answering as human_tasks
+from dcf.features.people.answering import Answerer, HumanAnswer, Produced
+from dcf.features.people.producers import CONCLUDED, Producers, led_here
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record

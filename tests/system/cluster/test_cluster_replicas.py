@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from dcf.errors import StoreUnavailable
+from dcf.features.retention.storage import Deletion
 from dcf.store.cluster import connections as waiting
 from dcf.store.cluster.keys import cluster_key, slot_of
 from dcf.store.connection.connections import Connection, Connections, exchange
 from dcf.store.connection.faults import PassingError
 from dcf.store.connection.opening import connect
-from dcf.store.deletion import Deletion
 from dcf.store.keys.table import RunKeys, assigned
 from dcf.store.transaction import attempts
 from dcf.values.json_text import dump

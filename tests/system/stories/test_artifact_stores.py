@@ -17,8 +17,8 @@ import pytest
 
 from dcf.adapters.blobs import open_blob_store
 from dcf.application.application import Application
-from dcf.core.artifacts import ArtifactStands
 from dcf.errors import StoreUnavailable
+from dcf.features.artifacts.model import ArtifactStands
 from tests.support.paths import ROOT
 from tests.tools.calls import ONE_TASK
 from tests.tools.test_artifact_stores import (

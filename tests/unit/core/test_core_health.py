@@ -3,10 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from dcf.core.health import judge
-from dcf.core.health_findings import HealthFinding, Level, Topic, worst
-from dcf.core.server_health import SETUP
-from dcf.core.vitals import (
+from dcf.features.health.facts import (
     ClockFacts,
     Durability,
     Expected,
@@ -18,6 +15,9 @@ from dcf.core.vitals import (
     SweepResult,
     Vitals,
 )
+from dcf.features.health.findings import HealthFinding, Level, Topic, worst
+from dcf.features.health.judging import judge
+from dcf.features.health.server import SETUP
 from dcf.values.instants import SECOND
 from tests.support.tables import rows
 

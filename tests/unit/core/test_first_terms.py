@@ -9,7 +9,7 @@ from dcf.core.documents.model import Lease, StateDoc, Status
 from dcf.core.leasing.claim import claim
 from dcf.core.leasing.first_terms import FIRST_TERM_S, first_term_of
 from dcf.core.leasing.lease import Acquire, Renew, acquire, renew
-from dcf.core.task_log import LogEvent, log_event
+from dcf.features.task_log.rules import LogEvent, log_event
 from dcf.values.instants import SECOND
 from dcf.values.records import replace
 from tests.support.tables import rows
