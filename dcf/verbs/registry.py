@@ -9,7 +9,7 @@ registry.
 """
 
 import threading
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
@@ -187,7 +187,47 @@ class ToolSpec:
         return " ".join((self.arguments.__doc__ or "").split())
 
 
-TOOLS: dict[str, ToolSpec] = {}
+class Tools(Mapping[str, ToolSpec]):
+    """Every tool by name. It is complete once all modules that define tools are imported; a request before raises.
+
+    So no process serves some of the tools because a module was not imported.
+    """
+
+    def __init__(self) -> None:
+        """Begin without a tool."""
+        self._specs: dict[str, ToolSpec] = {}
+        self._is_complete = False
+
+    def add(self, spec: ToolSpec) -> None:
+        """Take in a tool that a module defines."""
+        self._specs[spec.name] = spec
+
+    def complete(self, modules: Iterable[str]) -> None:
+        """Answer requests from now on, if each of the modules has defined tools and no other module has."""
+        wanted, defining = set(modules), {spec.run.__module__ for spec in self._specs.values()}
+        if wanted != defining:
+            raise RuntimeError(f"These modules define no tools, or are not listed: {sorted(wanted ^ defining)}.")
+        self._is_complete = True
+
+    def __getitem__(self, name: str) -> ToolSpec:
+        """Return a tool."""
+        return self._known()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """List the names of the tools."""
+        return iter(self._known())
+
+    def __len__(self) -> int:
+        """Count the tools."""
+        return len(self._known())
+
+    def _known(self) -> Mapping[str, ToolSpec]:
+        if not self._is_complete:
+            raise RuntimeError("The tools are not complete yet: dcf.tools.mcp.selection imports all.")
+        return self._specs
+
+
+TOOLS: Final = Tools()
 """Every tool by name."""
 
 
@@ -225,7 +265,7 @@ def tool(
 
     def register(function: ToolFunction[AnyArguments, AnyAnswer]) -> ToolFunction[AnyArguments, AnyAnswer]:
         name = function.__name__
-        TOOLS[name] = ToolSpec(
+        spec = ToolSpec(
             name=name,
             toolset=toolset,
             scope=Scope(scope),
@@ -241,6 +281,7 @@ def tool(
             runs_named=runs_named,
             of_no_run=of_no_run,
         )
+        TOOLS.add(spec)
         return function
 
     return register

@@ -17,10 +17,11 @@ from dcf.core.access.model import Scope, local_caller
 from dcf.errors import InvalidArgument
 from dcf.tools.mcp.listing import ToolList
 from dcf.tools.mcp.reference import markdown_of
-from dcf.tools.mcp.selection import AUTO, PROFILES, listed_for, select_tools
+from dcf.tools.mcp.selection import PROFILES, select_tools
 from dcf.tools.mcp.server import build_server
 from dcf.verbs.authentication import the_local_user
 from dcf.verbs.examples import smallest_call
+from dcf.verbs.profiles import AUTO, listed_for
 from dcf.verbs.registry import TOOLS, Answer, ToolSpec
 from tests.support.paths import ROOT
 from tests.support.tables import rows

@@ -10,8 +10,8 @@ from typing import Any
 from mcp.server.context import CallNext, ServerRequestContext
 
 from dcf.core.access.model import Caller, Scope
-from dcf.tools.mcp.selection import AUTO, HEADER, listed_for
 from dcf.verbs.authentication import WhoCalls
+from dcf.verbs.profiles import AUTO, HEADER, listed_for
 from dcf.verbs.registry import ToolSpec
 
 _METHOD = "tools/list"

@@ -12,11 +12,11 @@ from mcp_types import INVALID_REQUEST, CallToolResult, TextContent
 
 from dcf.core.access.model import Caller
 from dcf.errors import RateLimited, Unauthorized
-from dcf.tools.mcp.selection import AUTO, listed_for
 from dcf.values.json_text import dump
 from dcf.verbs.answers.legal_calls import unknown_tool
 from dcf.verbs.key_watch import KeyWatch
 from dcf.verbs.limits import refuse_excess
+from dcf.verbs.profiles import AUTO, listed_for
 from dcf.verbs.registry import ToolSpec, printable
 
 _CALL: Final = "tools/call"

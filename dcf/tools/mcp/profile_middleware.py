@@ -20,10 +20,10 @@ from dcf.profiles.profile import Failure, NotDone, Profile, ProfileResource, Pro
 from dcf.tools.mcp.middleware import REFUSED
 from dcf.tools.mcp.profile_calls import NativeTools, call_profile, read_profile
 from dcf.tools.mcp.reading import ToolReading
-from dcf.tools.mcp.selection import HEADER
 from dcf.values.json_text import Json, dump
 from dcf.values.profile_names import SYSTEM_PROFILES, SystemProfile
 from dcf.verbs.key_watch import KeyWatch
+from dcf.verbs.profiles import HEADER
 from dcf.verbs.registry import printable
 
 _REFUSALS: Final = frozenset({"rate_limited", "forbidden"})

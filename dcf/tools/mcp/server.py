@@ -37,7 +37,7 @@ from dcf.tools.mcp.profile_middleware import SystemProfiles, named
 from dcf.tools.mcp.pulse import keep_pulse
 from dcf.tools.mcp.reading import ToolReading
 from dcf.tools.mcp.run_watch import RunListeners, RunWatch
-from dcf.tools.mcp.selection import AUTO, select_tools
+from dcf.tools.mcp.selection import select_tools
 from dcf.verbs.authentication import (
     KeyVerifier,
     Unavailable,
@@ -51,6 +51,7 @@ from dcf.verbs.endpoints import security_of
 from dcf.verbs.envelope import call
 from dcf.verbs.key_watch import KeyWatch
 from dcf.verbs.limits import Meter, meter_of
+from dcf.verbs.profiles import AUTO
 from dcf.verbs.progress import StreamsWhereAsked, reporting
 from dcf.verbs.registry import ToolSpec
 

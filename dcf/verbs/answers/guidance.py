@@ -13,11 +13,11 @@ from dcf.core.access.model import Caller, Scope
 from dcf.core.documents.model import RunStatus
 from dcf.core.listing.runs import RunQuery
 from dcf.errors import DcfError, UnknownRun, UnknownState
-from dcf.tools.mcp.selection import AUTO, listed_for
 from dcf.values.json_text import Json
 from dcf.verbs.answers.next_calls import Call, calls_after_refusal, wait_again
 from dcf.verbs.answers.suggestions import call_again, closest
 from dcf.verbs.argument_checks import AlmostRight
+from dcf.verbs.profiles import AUTO, listed_for
 from dcf.verbs.registry import TOOLS, Answer, Arguments, ToolSpec, printable
 from dcf.verbs.unlisted import is_listed
 from dcf.workforce.steps import Step, to_complete
