@@ -32,19 +32,21 @@ FOR_COMMANDS = ("redis", "anyio", "asyncio", "httpx2")
 MOST_MODULES = {
     "--help": 360,
     "show --help": 460,
-    "ls": 620,
-    "doctor": 915,
-    "validate": 510,
+    "ls": 650,
+    "doctor": 965,
+    "validate": 530,
     "worker --check": 380,
-    "run": 1085,
-    "run --direct": 1170,
-    "serve": 1420,
+    "run": 1140,
+    "run --direct": 1235,
+    "serve": 1485,
 }
-"""Limits on the modules that the commands of the benchmark import: what they import today, and a few more."""
+"""Limits on the modules that the commands of the benchmark import: what they import today, and a few more.
+
+Each folder of dcf counts as one: its `__init__` holds a sentence."""
 
 LIGHT = {
     *("dcf.asl", "dcf.asl.state_paths", "dcf.core", "dcf.core.access.model", "dcf.core.access.quotas"),
-    *("dcf.runs", "dcf.runs.views.inner_states"),
+    *("dcf.runs", "dcf.runs.views", "dcf.runs.views.inner_states"),
 }
 """What the command line needs of the rooms below it to say what its options are, and to print a table."""
 
@@ -86,7 +88,7 @@ def test_help_and_completion_import_the_command_line_and_nothing_else(
 ) -> None:
     modules = imported(tmp_path, *arguments, **environment).modules
     assert of_these(modules, *SDK, *LIBRARIES, *FOR_COMMANDS) == set()
-    rooms = ("asl", "core", "runs", "store", "tools", "application", "settings", "simulation", "validation", "drawing")
+    rooms = ("asl", "core", "features", "runs", "store", "verbs", "tools", "application", "settings", "workflows")
     assert {name for name in modules if name.startswith(tuple(f"dcf.{room}" for room in rooms))} <= LIGHT
 
 
@@ -124,7 +126,7 @@ def test_looking_imports_no_sdk_and_no_library_that_only_some_workflows_need() -
     assert "dcf.store.lists.pages" in modules
     assert "dcf.application.application" not in modules
     assert of_these(modules, *SDK, *LIBRARIES) == set()
-    rooms = ("tools", "drawing", "simulation", "adapters", "workforce", "skills", "files", "validation")
+    rooms = ("tools", "verbs", "adapters", "workforce", "skills", "files", "workflows")
     assert {name for name in modules if name.startswith(tuple(f"dcf.{room}" for room in rooms))} == set()
 
 
