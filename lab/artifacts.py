@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dcf.features.artifacts.keys import artifact_quota
+from dcf.store.keys.table import artifact_quota
 from lab.case_rules import a_put_artifact_is_whole, bytes_of_artifacts_are_counted
 from lab.extras import Calls, Errands
 

@@ -8,6 +8,7 @@ from dcf.adapters.mailbox import Mailbox
 from dcf.adapters.platforms import Platforms
 from dcf.application.platforms import PlatformParts, default_kind
 from dcf.application.runs import PartsOfRuns
+from dcf.core.listing.sweep_results import Trouble
 from dcf.features.artifacts.operations import Artifacts
 from dcf.features.diagnosis.operations import Diagnosis, KindsOf
 from dcf.features.diagnosis.storage import RunSignsReader
@@ -15,7 +16,7 @@ from dcf.features.documents.operations import JsonDocuments
 from dcf.features.documents.storage import Edits
 from dcf.features.export.operations import Exports
 from dcf.features.export.records import ExportedRecords
-from dcf.features.health.facts import Expected, Trouble
+from dcf.features.health.facts import Expected
 from dcf.features.health.operations import Health
 from dcf.features.health.storage import VitalSigns
 from dcf.features.journal.operations import Journal

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from dcf.application.teams import PartsOfTeams
     from dcf.core.definitions.model import Definition
     from dcf.core.documents.decision import Notice, Snapshot
+    from dcf.core.listing.sweep_results import Trouble
     from dcf.features.artifacts.operations import Artifacts
     from dcf.features.catalogue.operations import DefinitionCatalogue
     from dcf.features.export.operations import Exports
     from dcf.features.findings.operations import Knowledge
     from dcf.features.gates.operations import Gates
-    from dcf.features.health.facts import Trouble
     from dcf.features.health.write_watch import WriteWatch
     from dcf.features.journal.operations import Journal
     from dcf.features.projects.operations import Projects
@@ -215,7 +215,7 @@ class ApplicationRoots:
     @part
     def artifacts(self) -> "Artifacts":
         """The files of runs."""
-        from dcf.features.artifacts.composition import artifacts_of
+        from dcf.application.artifacts import artifacts_of
 
         return artifacts_of(self.settings, self._connections, self._runs)
 

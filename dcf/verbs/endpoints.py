@@ -25,6 +25,9 @@ from dcf.settings.process import Settings
 from dcf.verbs.authentication import WhoCalls
 from dcf.verbs.limits import Meter
 
+FREE: Final = 64 * 1024
+"""Bytes of each body that are not counted. How many bodies there are is bounded by the limit of connections."""
+
 _NO_KEY: Final = {"error": "invalid_token", "error_description": "Authentication required"}
 _NOT_READ: Final = {"error": "insufficient_scope", "error_description": "Required scope: read"}
 

@@ -12,8 +12,8 @@ from typing import Any
 import dcf.tools.mcp.selection  # noqa: F401 - it registers every tool
 from dcf.application.application import Application
 from dcf.core.access.model import Caller, Scope
+from dcf.core.listing.sweep_results import Trouble
 from dcf.errors import Forbidden, UnknownRun
-from dcf.features.health.facts import Trouble
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.verbs.envelope import call_here

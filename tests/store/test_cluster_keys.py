@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.features.artifacts.keys import arriving, artifact_quota
+from dcf.features.artifacts.keys import arriving
 from dcf.features.people.keys import asked_in
 from dcf.features.projects import keys as project_keys
 from dcf.features.schedules import keys as schedule_keys
@@ -16,7 +16,7 @@ from dcf.store.keys import table as keys
 from dcf.store.keys.companions import barrier, edit, register
 from dcf.store.keys.kinds import KEY_KINDS
 from dcf.store.keys.parts import AGENT_SHARDS, KeyText
-from dcf.store.keys.table import RunKeys
+from dcf.store.keys.table import RunKeys, artifact_quota
 from dcf.store.text_index import keys as text_keys
 from dcf.store.transaction.guards import Unchanged, guarded
 from tests.support.tables import rows

@@ -17,9 +17,10 @@ from mcp.client import Client
 from dcf.application.application import Application
 from dcf.core.access.model import Caller, Scope
 from dcf.core.access.quotas import Account, Quotas
-from dcf.features.artifacts.keys import BLOBS, UPLOADS, artifact_quota
+from dcf.features.artifacts.keys import BLOBS, UPLOADS
 from dcf.features.artifacts.model import MOST_PARTS, UPLOAD_LIFE_S, ArtifactKind, ArtifactStands
 from dcf.features.artifacts.operations import PartGiven
+from dcf.store.keys.table import artifact_quota
 from dcf.tools.mcp.server import build_server
 from dcf.values.refusal import Refusal
 from tests.support.tables import rows

@@ -17,11 +17,12 @@ from dcf.core.definitions.model import read_definition
 from dcf.core.lifecycle.creation import Create
 from dcf.errors import StoreUnavailable, UnknownOutcome
 from dcf.features.artifacts import quota_storage as artifact_quotas
-from dcf.features.artifacts.keys import arriving, artifact_quota
+from dcf.features.artifacts.keys import arriving
 from dcf.features.artifacts.model import ArtifactKind, ArtifactPut, ArtifactStands
 from dcf.features.artifacts.operations import ArtifactRead, PartGiven
 from dcf.features.artifacts.storage import ArtifactStore
 from dcf.store.access.authors import authored_by
+from dcf.store.keys.table import artifact_quota
 from dcf.tools.mcp.server import build_http_app
 from dcf.values.refusal import Refusal
 from tests.support.proxy import Fault, Proxy

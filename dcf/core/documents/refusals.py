@@ -20,6 +20,7 @@
     run_live             run_live                      only a run that is over is deleted
     on_hold              run_on_hold                   the run must be kept
     quota_exceeded       quota_exceeded                the caller's key holds as much as it may
+    start_overdue        start_overdue                 the time in which a process might start the run is over
 
 They are in one place so that codes stay stable and texts consistent; those about what waits for something outside of
 dcf are in `outside_refusals`, those of a paused or blocked run in `halt_refusals`.
@@ -371,3 +372,12 @@ def unless_holder(doc: StateDoc, meta: Meta, state: str, token: str | None) -> R
     if not doc.lease.is_held_with(token):
         return lease_lost(state, doc)
     return None
+
+
+def start_overdue() -> Refusal:
+    """Refuse to create a run of a schedule because its process was too slow."""
+    return Refusal(
+        code="start_overdue",
+        message="The time in which this process might start the run is over.",
+        hint="Nothing is to be done: a clock takes the start up.",
+    )

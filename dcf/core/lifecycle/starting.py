@@ -13,11 +13,10 @@ from dcf.core.documents.codec import read_meta
 from dcf.core.documents.decision import Changes, Decision, Snapshot
 from dcf.core.documents.model import RunReceipt, RunStatus
 from dcf.core.documents.operations import RunRequest
-from dcf.core.documents.refusals import run_request_id_used
+from dcf.core.documents.refusals import run_request_id_used, start_overdue
 from dcf.core.lifecycle.creation import Create, create
 from dcf.core.lifecycle.kickoff import kick_off
 from dcf.errors import InvalidArgument
-from dcf.features.schedules.refusals import start_overdue
 from dcf.values.identifiers import check_name
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace

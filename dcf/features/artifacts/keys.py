@@ -18,11 +18,6 @@ BLOBS: Final = "cp:idx:blobs"
 UPLOADS: Final = "cp:idx:uploads"
 
 
-def artifact_quota(owner: str) -> str:
-    """Return the key of the bytes of artifacts that an owner holds, by run."""
-    return f"cp:idx:quota:artifacts:{owner}"
-
-
 def upload_entry(workflow_id: str, artifact_id: str, upload_id: str) -> str:
     """Return the entry of an upload in the index of uploads."""
     return f"{workflow_id}/{artifact_id}/{upload_id}"

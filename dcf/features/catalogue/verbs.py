@@ -24,13 +24,13 @@ from dcf.features.catalogue.model import (
 )
 from dcf.features.catalogue.operations import DefinitionFound, DefinitionQuery
 from dcf.features.findings.verbs import PageCursor, Query
-from dcf.tools.verbs.lifecycle import Reason
 from dcf.values.json_text import Json, byte_length, check, parse, parse_object
 from dcf.values.refusal import Refusal
 from dcf.values.secret_shapes import redact
 from dcf.verbs.answers.paging import fitting
 from dcf.verbs.callers import current_caller, require
 from dcf.verbs.registry import ID_PATTERN, Answer, Arguments, JsonArray, JsonObject, ProjectId, refused, tool
+from dcf.verbs.run_requests import Reason
 from dcf.verbs.unlisted import UNLISTED
 
 KindName = Literal["workflow", "job", "persona", "rule", "contract", "template", "schema", "skill"]

@@ -8,7 +8,8 @@ from dataclasses import field
 from typing import Final
 
 from dcf.core.documents.model import Meta, StateDoc
-from dcf.features.health.facts import PlatformTrouble, Trouble
+from dcf.core.listing.sweep_results import Trouble
+from dcf.features.health.facts import PlatformTrouble
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record

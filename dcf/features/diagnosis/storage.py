@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from dcf.core.documents.decision import Reads, Snapshot
-from dcf.features.health.facts import PlatformTrouble, Trouble
+from dcf.core.listing.sweep_results import Trouble
+from dcf.features.health.facts import PlatformTrouble
 from dcf.features.health.storage import checked_sign, platform_troubles, refusal_of, write_probe
 from dcf.store.connection.connections import Connections, Reply
 from dcf.store.connection.documents import micros

@@ -17,10 +17,9 @@ from starlette.routing import Route
 from dcf.application.application import Application
 from dcf.core.access.model import Caller, Scope
 from dcf.errors import DcfError, InvalidArgument
-from dcf.tools.http.bodies import FREE
 from dcf.values.json_text import Json, dump, parse
 from dcf.verbs.authentication import WhoCalls
-from dcf.verbs.endpoints import HttpEndpoint
+from dcf.verbs.endpoints import FREE, HttpEndpoint
 from dcf.verbs.envelope import Reply, call
 from dcf.verbs.limits import Meter
 from dcf.verbs.registry import TOOLS, ToolSpec, is_served

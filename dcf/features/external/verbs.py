@@ -6,11 +6,11 @@ from pydantic import Field
 
 from dcf.application.application import Application
 from dcf.core.access.model import Scope
-from dcf.tools.verbs.lifecycle import Reason, RequestId
 from dcf.values.json_text import parse
 from dcf.values.refusal import Refusal
 from dcf.verbs.callers import require_planner
 from dcf.verbs.registry import Answer, Arguments, WorkflowId, refused, tool
+from dcf.verbs.run_requests import Reason, RequestId
 
 
 class SendSignal(Arguments):

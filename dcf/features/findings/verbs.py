@@ -23,7 +23,6 @@ from dcf.features.findings.model import (
     summary,
 )
 from dcf.features.findings.operations import FindingKept, FindingsQuery
-from dcf.tools.verbs.lifecycle import Reason
 from dcf.values.json_text import parse, parse_object
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.paging import fitting
@@ -41,6 +40,7 @@ from dcf.verbs.registry import (
     refused,
     tool,
 )
+from dcf.verbs.run_requests import Reason
 from dcf.verbs.unlisted import UNLISTED
 
 SeverityName = Literal["info", "low", "medium", "high", "critical"]

@@ -17,12 +17,12 @@ from dcf.features.gates.overriding import Override
 from dcf.features.gates.syntax import LONGEST_CRITERION, MOST_CRITERIA, MOST_GATES, gates_given
 from dcf.features.gates.verdicts import LONGEST_COMMENT, LONGEST_FEEDBACK, LONGEST_TAIL, Judge, Ruling
 from dcf.features.people.verbs import Group
-from dcf.tools.verbs.lifecycle import RequestId
 from dcf.values.json_text import Json, check
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.paging import Room
 from dcf.verbs.callers import current_caller, groups_of_answerer, scope_hint
 from dcf.verbs.registry import AgentId, Answer, Arguments, ProjectId, StateName, WorkflowId, refused, tool
+from dcf.verbs.run_requests import RequestId
 from dcf.verbs.unlisted import UNLISTED
 
 MOST_LISTED: Final = 100

@@ -20,13 +20,12 @@ from dcf.features.growing.definition import grown_definition
 from dcf.features.growing.opening import LONGEST_TITLE, OpenRequest
 from dcf.features.growing.operations import id_for_opening
 from dcf.features.growing.syntax import read_units
-from dcf.tools.verbs.leases import new_token
-from dcf.tools.verbs.lifecycle import Reason, RequestId
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.json_text import parse
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.work import work_shown
 from dcf.verbs.callers import bound_to, current_caller, require_planner, whose_requests
+from dcf.verbs.lease_tokens import new_token
 from dcf.verbs.registry import (
     AgentId,
     Answer,
@@ -41,6 +40,7 @@ from dcf.verbs.registry import (
     refused,
     tool,
 )
+from dcf.verbs.run_requests import Reason, RequestId
 from dcf.verbs.unlisted import UNLISTED
 
 Texts: TypeAlias = Annotated[str, Field(max_length=4 * 1024 * 1024)] | list[Any]

@@ -6,7 +6,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from dcf.features.health.facts import ClockFacts, Expected, ScheduleFacts, SweepResult, Trouble, Vitals, WebhookFacts
+from dcf.core.listing.sweep_results import SweepResult, Trouble
+from dcf.features.health.facts import ClockFacts, Expected, ScheduleFacts, Vitals, WebhookFacts
 from dcf.features.health.findings import HealthFinding, Level, Topic
 from dcf.features.health.server import judge_servers
 from dcf.values.instants import SECOND, to_text

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from dcf import __version__
+from dcf.core.listing.sweep_results import Trouble
 from dcf.errors import InternalError, StoreUnavailable, StoreUnsuitable
-from dcf.features.health.facts import Durability, Expected, ServerVitals, Trouble, Vitals
+from dcf.features.health.facts import Durability, Expected, ServerVitals, Vitals
 from dcf.features.health.findings import HealthFinding, Level, worst
 from dcf.features.health.judging import judge, unreachable
 from dcf.features.health.server import SETUP

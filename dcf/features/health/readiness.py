@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Final
 
-from dcf.features.health.facts import Trouble
+from dcf.core.listing.sweep_results import Trouble
 from dcf.features.health.operations import HealthReport, silent
 from dcf.values.json_text import Json
 

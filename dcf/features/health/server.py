@@ -6,7 +6,8 @@ Of a cluster nothing is said of a node by itself while all are well; what is wro
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from dcf.features.health.facts import Durability, Expected, MemoryUse, ServerVitals, Trouble
+from dcf.core.listing.sweep_results import Trouble
+from dcf.features.health.facts import Durability, Expected, MemoryUse, ServerVitals
 from dcf.features.health.findings import HealthFinding, Level, Topic
 from dcf.values.records import replace
 

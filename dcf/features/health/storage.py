@@ -11,6 +11,7 @@ import redis
 from redis.exceptions import AskError, TryAgainError
 
 from dcf.core.documents.model import RunStatus
+from dcf.core.listing.sweep_results import SweepResult, Trouble
 from dcf.errors import StoreUnavailable
 from dcf.features.health.facts import (
     ClockFacts,
@@ -23,8 +24,6 @@ from dcf.features.health.facts import (
     ServerVitals,
     Sighting,
     SilentWebhook,
-    SweepResult,
-    Trouble,
     Vitals,
     WebhookFacts,
 )

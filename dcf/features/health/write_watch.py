@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from dcf.core.listing.sweep_results import Trouble
 from dcf.errors import StoreUnavailable
-from dcf.features.health.facts import Trouble
 
 _GOOD_FOR_S: Final = 2.0
 

@@ -14,7 +14,6 @@ from dcf.errors import Forbidden, InvalidArgument
 from dcf.features.journal.model import LONGEST_ENTRY_TEXT, LONGEST_HOW, LONGEST_KEY, EntryKind
 from dcf.features.journal.query import LONGEST_PAGE, JournalPage, JournalQuery, check_cursor, kind_of
 from dcf.features.journal.writing import AddEntry, ResolveIssue, shown_added
-from dcf.tools.verbs.lifecycle import RequestId
 from dcf.values.json_text import Json, parse
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
@@ -22,6 +21,7 @@ from dcf.values.spans import check_time
 from dcf.verbs.answers.paging import Room
 from dcf.verbs.callers import bound_to, current_caller, scope_hint
 from dcf.verbs.registry import STATE_PATTERN, AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
+from dcf.verbs.run_requests import RequestId
 from dcf.verbs.unlisted import UNLISTED
 
 Kind = Literal["log", "decision", "milestone", "issue", "note", "handoff"]

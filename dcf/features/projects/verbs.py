@@ -13,13 +13,13 @@ from dcf.features.projects.model import ProjectPlace, ProjectWish, read_places
 from dcf.features.projects.operations import Projects
 from dcf.features.projects.storage import ProjectUse
 from dcf.features.work.limits import MOST_IN_PROGRESS, WorkLimit
-from dcf.tools.verbs.lifecycle import Reason
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, parse, parse_object
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.paging import Limit
 from dcf.verbs.callers import current_caller, require
 from dcf.verbs.registry import ID_PATTERN, Answer, Arguments, JsonArray, JsonObject, ProjectId, refused, tool
+from dcf.verbs.run_requests import Reason
 from dcf.verbs.unlisted import UNLISTED
 
 _Path = Annotated[str | None, Field(min_length=1, max_length=1000, description="A directory of the project.")]

@@ -7,11 +7,11 @@ from pydantic import Field
 from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.features.questions.corrections import Correct
-from dcf.tools.verbs.lifecycle import Reason, RequestId
 from dcf.values.json_text import parse
 from dcf.values.refusal import Refusal
 from dcf.verbs.callers import require, require_planner
 from dcf.verbs.registry import Answer, Arguments, LeaseToken, StateName, WorkflowId, refused, tool
+from dcf.verbs.run_requests import Reason, RequestId
 
 
 class CorrectResult(Arguments):

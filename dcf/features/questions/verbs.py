@@ -12,12 +12,12 @@ from dcf.features.people.verbs import Group
 from dcf.features.questions.asking import DEFAULT_WAIT_S, LONGEST_WAIT_S, Ask, QuestionAnswer
 from dcf.features.questions.model import LONGEST_ANSWER, LONGEST_TEXT
 from dcf.features.questions.notes import Note
-from dcf.tools.verbs.lifecycle import RequestId
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.next_calls import wait_again
 from dcf.verbs.callers import current_caller, groups_of_answerer, scope_hint
 from dcf.verbs.registry import AgentId, Answer, Arguments, JsonArray, LeaseToken, StateName, WorkflowId, refused, tool
+from dcf.verbs.run_requests import RequestId
 from dcf.verbs.unlisted import UNLISTED
 
 PLANNER: Final = "planner"

@@ -7,10 +7,10 @@ from pydantic import Field
 from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.errors import UnknownRun
-from dcf.tools.verbs.lifecycle import Reason, RequestId
 from dcf.values.refusal import Refusal
 from dcf.verbs.callers import require, require_planner
 from dcf.verbs.registry import Answer, Arguments, WorkflowId, refused, tool
+from dcf.verbs.run_requests import Reason, RequestId
 
 
 class DeleteRun(Arguments):

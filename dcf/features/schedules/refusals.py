@@ -1,6 +1,5 @@
 """The refusals about schedules.
 
-start_overdue        the time for this start is over; another process does it
 schedule_exists      another schedule has this name
 key_invalid          the key that created a schedule is not valid any more
 rate_limited         the key that created a schedule used up a rate
@@ -9,15 +8,6 @@ quota_exceeded       there are as many schedules as there may be
 
 from dcf.core.access.quotas import Account
 from dcf.values.refusal import Refusal
-
-
-def start_overdue() -> Refusal:
-    """Refuse to create a run of a schedule because its process was too slow."""
-    return Refusal(
-        code="start_overdue",
-        message="The time in which this process might start the run is over.",
-        hint="Nothing is to be done: a clock takes the start up.",
-    )
 
 
 def schedule_exists(name: str) -> Refusal:

@@ -22,7 +22,6 @@ from dcf.features.schedules.model import (
     shown,
     summary,
 )
-from dcf.tools.verbs.lifecycle import Reason, RequestId
 from dcf.values.json_text import Json, parse, parse_workflow
 from dcf.values.open_tasks import open_tasks_warning, pass_agents
 from dcf.values.refusal import Refusal
@@ -30,6 +29,7 @@ from dcf.verbs.answers.beginnings import AGENTS_MAP
 from dcf.verbs.answers.paging import Limit, Room
 from dcf.verbs.callers import bound_to, current_caller
 from dcf.verbs.registry import AgentId, Answer, Arguments, JsonArray, JsonObject, ProjectId, refused, tool
+from dcf.verbs.run_requests import Reason, RequestId
 
 ScheduleName = Annotated[
     str, Field(pattern=NAME_PATTERN, description="Name of the schedule.", examples=["nightly-report"])

@@ -10,7 +10,6 @@ from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.documents.usage import UsageReport, read_budget_change, read_report, sums_shown
 from dcf.errors import Forbidden, InvalidArgument
-from dcf.tools.verbs.lifecycle import Reason, RequestId, RunOperated
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
@@ -18,6 +17,7 @@ from dcf.values.spans import check_time
 from dcf.verbs.answers.paging import Place
 from dcf.verbs.callers import current_caller, require_planner
 from dcf.verbs.registry import ID_PATTERN, Answer, Arguments, JsonObject, ProjectId, WorkflowId, refused, tool
+from dcf.verbs.run_requests import Reason, RequestId, RunOperated
 from dcf.verbs.unlisted import UNLISTED
 
 _DAY: Final = 10

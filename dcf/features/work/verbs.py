@@ -12,12 +12,12 @@ from dcf.core.leasing import lease
 from dcf.errors import InvalidArgument
 from dcf.features.work.grant_storage import Asker
 from dcf.features.work.listing import LONGEST_PAGE, WorkItem, WorkQuery, WorkStatus, read_work_place
-from dcf.tools.verbs.leases import new_token
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.next_calls import wait_again
 from dcf.verbs.answers.paging import Room
 from dcf.verbs.answers.work import steps_of, work_shown
 from dcf.verbs.callers import current_caller, require
+from dcf.verbs.lease_tokens import new_token
 from dcf.verbs.registry import ID_PATTERN, Answer, Arguments, ProjectId, Ttl, WholeInput, WorkflowId, refused, tool
 from dcf.verbs.unlisted import UNLISTED
 

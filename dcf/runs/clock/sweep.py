@@ -13,9 +13,9 @@ from itertools import islice
 from typing import Final, TypeAlias
 
 from dcf.core.listing.checks import ListFlaw, ListKind
+from dcf.core.listing.sweep_results import Trouble
 from dcf.errors import DcfError, StoreUnavailable, StoreUnsuitable
 from dcf.features.artifacts.operations import Artifacts
-from dcf.features.health.facts import Trouble
 from dcf.features.people.keys import read_member
 from dcf.features.retention.expiring import Expiring
 from dcf.store.lists.checks import Flaws, Listings

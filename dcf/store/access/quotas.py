@@ -11,13 +11,12 @@ from typing import Final
 from dcf.core.access.model import LOCAL
 from dcf.core.access.quotas import Account
 from dcf.core.documents.refusals import quota_exceeded
-from dcf.features.artifacts.keys import artifact_quota
 from dcf.jitter import JITTER
 from dcf.store.access import quota_scripts
 from dcf.store.connection.connections import Command, Connections, Reply, checked
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import KeyText
-from dcf.store.keys.table import RunKeys
+from dcf.store.keys.table import RunKeys, artifact_quota
 from dcf.store.lists.elsewhere import ask
 from dcf.values.records import record
 from dcf.values.refusal import Refusal

@@ -397,3 +397,8 @@ class RunKeys:
 
 keys_of = lru_cache(maxsize=1024)(RunKeys)
 """Return the keys of a run."""
+
+
+def artifact_quota(owner: str) -> str:
+    """Return the key of the bytes of artifacts that an owner holds, by run."""
+    return f"cp:idx:quota:artifacts:{owner}"

@@ -12,9 +12,9 @@ from typing import Final, TypeAlias
 from dcf.core.documents.codec import read_state
 from dcf.core.listing.checks import ListFlaw, ListKind, dangling, lists_of_run
 from dcf.core.listing.runs import Facet, facets_of, listed_at
+from dcf.core.listing.sweep_results import SweepResult, Trouble
 from dcf.features.artifacts import quota_storage as artifact_quotas
 from dcf.features.gates.storage import WAITING
-from dcf.features.health.facts import SweepResult, Trouble
 from dcf.features.people.answering import waits_for_person
 from dcf.features.people.keys import ASKED, open_questions, read_member
 from dcf.features.projects.keys import project

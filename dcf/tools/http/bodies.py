@@ -20,9 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dcf.settings.process import Settings
 from dcf.tools.http.values import ValueCount
-
-FREE: Final = 64 * 1024
-"""Bytes of each body that are not counted. How many bodies there are is bounded by the limit of connections."""
+from dcf.verbs.endpoints import FREE
 
 _TOO_LARGE: Final = 413
 _BYTES: Final = "/artifacts/"

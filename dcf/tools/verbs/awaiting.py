@@ -23,13 +23,13 @@ from dcf.core.leasing.first_terms import first_term_of
 from dcf.errors import DcfError, InvalidArgument, NotFound
 from dcf.features.work.grant_storage import Asker, Handed
 from dcf.store.events.inbox import Message
-from dcf.tools.verbs.leases import new_token
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.next_calls import calls_about, is_of_ready_state, wait_again
 from dcf.verbs.answers.suggestions import closest
 from dcf.verbs.answers.work import steps_of, work_shown
 from dcf.verbs.callers import current_caller
+from dcf.verbs.lease_tokens import new_token
 from dcf.verbs.registry import AgentId, Answer, Arguments, StateName, Ttl, WholeInput, tool
 from dcf.verbs.unlisted import UNLISTED
 

@@ -1,6 +1,5 @@
 """Tools that acquire, renew and release the lease on a state. They only parse, call, and format the answer."""
 
-import secrets
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +20,7 @@ from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.work import steps_of, work_shown
 from dcf.verbs.callers import current_caller, require
+from dcf.verbs.lease_tokens import new_token
 from dcf.verbs.registry import (
     AgentId,
     Answer,
@@ -309,11 +309,6 @@ def release_state_lease(app: Application, args: ReleaseStateLease) -> LeaseAnswe
         lease=shown.get("lease"),
         updated_state=shown,
     )
-
-
-def new_token() -> str:
-    """Return a new lease token: 128 random bits."""
-    return f"lease-{secrets.token_hex(16)}"
 
 
 def _granted(app: Application, answer: Leased, workflow_id: str, agent_id: str, *, whole_input: bool) -> LeaseGranted:

@@ -1,30 +1,19 @@
 """Tools that operate a run: cancel, pause, resume it, and resolve one of its states. They only parse, call, format."""
 
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field
 
 from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.completing.resolving import wish_of
-from dcf.core.documents.operations import LONGEST_REASON, LONGEST_REQUEST_ID, RunAnswer
+from dcf.core.documents.operations import RunAnswer
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import parse
 from dcf.values.refusal import Refusal
 from dcf.verbs.callers import require_planner
-from dcf.verbs.registry import Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
-from dcf.verbs.unlisted import UNLISTED
-
-Reason = Annotated[str | None, Field(max_length=LONGEST_REASON, description="Why, for the run's history.")]
-RequestId = Annotated[
-    str | None,
-    Field(
-        min_length=1,
-        max_length=LONGEST_REQUEST_ID,
-        description="An id of your own for this request: repeated with it, the call is applied once.",
-        json_schema_extra=UNLISTED,
-    ),
-]
+from dcf.verbs.registry import Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
+from dcf.verbs.run_requests import Reason, RequestId, RunOperated
 
 
 class _OnRun(Arguments):
@@ -33,19 +22,6 @@ class _OnRun(Arguments):
     workflow_id: WorkflowId
     reason: Reason = None
     request_id: RequestId = None
-
-
-class RunOperated(Answer):
-    """What was done. `repeated`: this request was applied before, and this is its first answer; `hint` says what to do.
-
-    `announced` counts the states whose agents are told.
-    """
-
-    workflow_id: str | None = None
-    run_status: str | None = None
-    paused_at: str | None = None
-    announced: int | None = None
-    repeated: bool | None = None
 
 
 class CancelRun(_OnRun):

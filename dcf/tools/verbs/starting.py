@@ -18,7 +18,6 @@ from dcf.errors import InvalidArgument
 from dcf.features.catalogue.references import DefinitionRef
 from dcf.features.gates.verbs import RunGates, read_run_gates
 from dcf.runs.starting import id_for
-from dcf.tools.verbs.lifecycle import Reason, RequestId
 from dcf.values.identifiers import MAX_STATE_PATH, check_agents, check_id
 from dcf.values.json_text import Json, parse, parse_workflow
 from dcf.values.refusal import Refusal
@@ -36,6 +35,7 @@ from dcf.verbs.registry import (
     refused,
     tool,
 )
+from dcf.verbs.run_requests import Reason, RequestId
 
 
 class StartRun(Arguments):

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from dcf.core.listing.sweep_results import SweepResult
 from dcf.features.health.facts import (
     ClockFacts,
     Durability,
@@ -12,7 +13,6 @@ from dcf.features.health.facts import (
     ScheduleFacts,
     ServerVitals,
     Sighting,
-    SweepResult,
     Vitals,
 )
 from dcf.features.health.findings import HealthFinding, Level, Topic, worst
