@@ -29,7 +29,7 @@ from dcf.features.work.listing import WorkQuery
 from dcf.features.work.operations import FoundWork
 from dcf.store.cluster import connections as cluster
 from dcf.store.cluster.keys import on_cluster
-from dcf.store.connection.connections import Command
+from dcf.store.connection.commands import Command
 
 RUN, LISTS, DUE, AGENTS = "run", "lists of runs", "due times", "inboxes"
 STEPS_OF_RUN: Final = 20

@@ -24,7 +24,8 @@ from benchmarks.measuring import Counters
 from benchmarks.peers.redis_cluster import ClusterProbe, redis_cluster
 from dcf.store.cluster.keys import on_cluster
 from dcf.store.cluster.url import open_cluster
-from dcf.store.connection.connections import Command, Connections, all_checked, exchange
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections, all_checked, exchange
 from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.attempts import commit
 from dcf.values.json_text import dump, load

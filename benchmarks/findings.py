@@ -19,7 +19,8 @@ from dcf.core.text.query import read_query
 from dcf.features.findings.changing import FindingFilters, NewFinding, new_finding
 from dcf.features.findings.model import Severity, as_entry
 from dcf.settings.process import Settings
-from dcf.store.connection.connections import Command, Connections, open_pool
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.text_index.index import TextIndex
 
 T = TypeVar("T")

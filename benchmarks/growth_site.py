@@ -16,7 +16,8 @@ from dcf.core.leasing.lease import Acquire
 from dcf.core.lifecycle.creation import Create
 from dcf.core.lifecycle.finalization import Finalize
 from dcf.store.access import audit_trail
-from dcf.store.connection.connections import Command, Connections
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections
 from dcf.store.events.inbox import Letter
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys

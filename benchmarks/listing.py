@@ -7,7 +7,7 @@ import time
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from benchmarks import workloads
 from benchmarks.figures import Row
@@ -17,9 +17,12 @@ from dcf.core.documents.model import RunStatus
 from dcf.core.lifecycle.retention import Deleted
 from dcf.core.listing.runs import Cursor, RunQuery, facets_of
 from dcf.settings.process import Settings
-from dcf.store.connection.connections import Command, Connections, open_pool
+from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
+
+if TYPE_CHECKING:
+    from dcf.store.connection.commands import Command
 
 _PREFIX: Final = "listed-"
 _FEW: Final = 100

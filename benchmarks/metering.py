@@ -13,7 +13,8 @@ from benchmarks.measuring import Probe
 from dcf.application.application import Application
 from dcf.core.access.model import Scope, admit, key_id_of, read_key
 from dcf.store.access.keys import AccessKeys
-from dcf.store.connection.connections import Command, Connections, Reply, open_pool
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.connection.documents import Documents
 from dcf.store.keys import table as keys
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from dcf.store.connection.connections import Command, Connections
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.shards import place_of, plain_list

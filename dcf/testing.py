@@ -18,8 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from dcf.asl.machine import every_state
-from dcf.asl.states import Task
+from dcf.asl.machine import Task, every_state
 from dcf.asl.syntax.parsing import parse_machine
 from dcf.core.definitions.context import context_of
 from dcf.errors import InvalidArgument

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Final
 
 from dcf.errors import DcfError
+from dcf.features.gates.judges import Judge
 from dcf.features.gates.judging import Submission
 from dcf.features.gates.model import FAILS, PASSES, UNAVAILABLE, Judged
 from dcf.features.gates.operations import Gates
 from dcf.features.gates.overriding import Override
 from dcf.features.gates.storage import GateLists
-from dcf.features.gates.verdicts import Judge, Ruling
+from dcf.features.gates.verdicts import Ruling
 from lab.crews import AGENTS
 from lab.expectation import PEOPLE
 from lab.grown_plans import CRITERION, REVIEW

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from dcf.asl.places import Place
-from dcf.asl.states import Task, Workable
+from dcf.asl.machine import Place, Task, Workable
 from dcf.asl.steps import Entry, OpenTask
 from dcf.asl.surroundings import Chance, Clock, Context, RunContext, Spending, Surroundings
 from dcf.asl.waiting import timeouts

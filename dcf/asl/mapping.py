@@ -12,8 +12,9 @@ from dcf.asl.flow import render
 from dcf.asl.items.reading import reader_failure
 from dcf.asl.jsonata.expressions import QUERY_ERROR, Query
 from dcf.asl.limits import MAX_ITEMS, bounded
+from dcf.asl.machine import Map
 from dcf.asl.retrying import RUNTIME
-from dcf.asl.states import Batcher, Map
+from dcf.asl.states import Batcher
 from dcf.asl.steps import Tolerance
 from dcf.asl.surroundings import Surroundings
 from dcf.asl.syntax.fields import kind

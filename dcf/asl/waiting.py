@@ -9,8 +9,8 @@ from typing import Final
 from dcf.asl.expressions.templates import Template
 from dcf.asl.expressions.timestamps import instant
 from dcf.asl.jsonata.expressions import QUERY_ERROR
+from dcf.asl.machine import Task, Wait
 from dcf.asl.retrying import RUNTIME
-from dcf.asl.states import Task, Wait
 from dcf.asl.surroundings import SECOND, Surroundings
 from dcf.errors import StateError
 from dcf.values.json_text import Json

@@ -11,9 +11,8 @@ from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from dcf import metrics
-from dcf.asl.places import Place
+from dcf.asl.machine import Place, Wait
 from dcf.asl.state_paths import name_of
-from dcf.asl.states import Wait
 from dcf.core.completing import batch, progress
 from dcf.core.completing.batch import Answers, Decided
 from dcf.core.completing.joining import completer_of, with_joined

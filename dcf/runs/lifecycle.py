@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeAlias
 
-from dcf.asl.states import Task
+from dcf.asl.machine import Task
 from dcf.core.completing import resolving
 from dcf.core.completing.resolving import Resolve
 from dcf.core.definitions import needs

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 
 from dcf.asl.expressions.risks import Unmarked
-from dcf.asl.places import Place
+from dcf.asl.machine import Place
 from dcf.asl.state_paths import ancestors, join
 from dcf.asl.surroundings import RunContext
 from dcf.core.definitions import needs

@@ -11,22 +11,64 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from dcf.errors import DcfError
 from dcf.worker.results import Result
 
 if TYPE_CHECKING:
-    from dcf.worker.calls import Work
-    from dcf.worker.worker import Worker
+    from collections.abc import Iterator, Mapping
+
+    from dcf.values.json_text import Json
+    from dcf.worker.calls import Ended, Work
+    from dcf.worker.lease_calls import Results
 
 log = logging.getLogger(__name__)
+
+
+class Served(Protocol):
+    """What a worker does about one state, for those who decide when."""
+
+    def events(
+        self, stop: threading.Event, before: Callable[[], None], *, leases: bool
+    ) -> "Iterator[tuple[Mapping[str, Json], Mapping[str, Json] | None]]":
+        """Yield events until told to stop, and call `before` each wait."""
+
+    def acquire(self, event: "Mapping[str, Json]") -> "Work | None":
+        """Lease the state of an event; None if it is refused or there is no function for it."""
+
+    def drop(self, event: "Mapping[str, Json]", error: DcfError) -> None:
+        """Log that an event could not be handled."""
+
+    def claim(self, workflow_id: str, most: int) -> "list[Work]":
+        """Lease ready states of a run, so many at most."""
+
+    def is_async(self, work: "Work") -> bool:
+        """Return True if the function of the state needs no thread."""
+
+    def begin(self, work: "Work", ended: "Ended") -> None:
+        """Begin an async function, and keep the lease until it has ended."""
+
+    def carry_out(self, work: "Work") -> Result | None:
+        """Call the function, and keep the lease meanwhile; return None if it was cancelled."""
+
+    def abandon(self, work: "Work") -> None:
+        """Let go of a state whose function was cancelled."""
+
+    def give_back(self, work: "Work") -> None:
+        """Release a lease."""
+
+    def deliver_all(self, workflow_id: str, results: "Results", claim_next: int) -> "list[Work]":
+        """Write results of one run; return what was leased with the write."""
+
+    def free(self, results: "Results") -> None:
+        """Note that nothing more is to be done about these states."""
 
 
 class Hands:
     """Serves the functions of a worker, so many states at a time."""
 
-    def __init__(self, worker: "Worker", count: int, stop: threading.Event) -> None:
+    def __init__(self, worker: Served, count: int, stop: threading.Event) -> None:
         self._worker = worker
         self._count = count
         self._stop = stop

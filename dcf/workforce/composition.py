@@ -15,7 +15,8 @@ from dcf.store.lists.agents import AgentRecords
 from dcf.store.lists.assignments import AssignmentIndex
 from dcf.store.transaction.runs import RunStore
 from dcf.values.records import record
-from dcf.workflows.validation.schema import configured_schema, read_schema
+from dcf.workflows.validation.schema import configured_schema
+from dcf.workflows.validation.schema_files import read_schema
 from dcf.workforce.assignment import Desk
 from dcf.workforce.crew.roster_documents import RosterDocuments
 from dcf.workforce.crew.workers import Workers

@@ -15,7 +15,7 @@ from dcf.asl.jsonata import evaluation as jsonata_evaluation
 from dcf.asl.jsonata import expressions as jsonata
 from dcf.asl.jsonata.expressions import compile_expression
 from dcf.asl.jsonata.plain_expressions import MOST_CHARACTERS, MOST_OPERANDS, is_plain
-from dcf.asl.states import Task
+from dcf.asl.machine import Task
 from dcf.asl.surroundings import FEW, MAX_HERE
 from dcf.asl.syntax.parsing import parse_machine
 from dcf.errors import InvalidDefinition

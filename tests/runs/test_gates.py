@@ -13,13 +13,14 @@ from dcf.core.documents.usage import UsageReport
 from dcf.errors import InvalidArgument
 from dcf.features.diagnosis.model import Cause
 from dcf.features.gates import storage as gate_lists
+from dcf.features.gates.judges import Judge
 from dcf.features.gates.listing import GateQuery
 from dcf.features.gates.model import MOST_VERDICTS, Judged
 from dcf.features.gates.overriding import Override
 from dcf.features.gates.refusals import GateRefusal
 from dcf.features.gates.submitting import content_sha256
 from dcf.features.gates.syntax import gates_given
-from dcf.features.gates.verdicts import Judge, Ruling
+from dcf.features.gates.verdicts import Ruling
 from dcf.features.journal.model import EntryKind
 from dcf.features.journal.query import JournalQuery
 from dcf.features.journal.writing import AddEntry, EntryAdded

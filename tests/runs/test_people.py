@@ -11,8 +11,9 @@ from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer
 from dcf.core.lifecycle.repeating import Rerun
 from dcf.features.diagnosis.model import Cause
+from dcf.features.gates.judges import Judge
 from dcf.features.gates.submitting import content_sha256
-from dcf.features.gates.verdicts import Judge, Ruling
+from dcf.features.gates.verdicts import Ruling
 from dcf.features.people import keys as people_keys
 from dcf.features.people.answering import Answerer, HumanAnswer
 from dcf.features.people.listing import HumanTaskPage, HumanTaskQuery

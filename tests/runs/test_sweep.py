@@ -11,7 +11,8 @@ from dcf.core.listing.checks import ListKind
 from dcf.errors import StoreUnsuitable
 from dcf.runs.clock.sweep import Sweep, SweepReport
 from dcf.store.access.keys import AccessKeys
-from dcf.store.connection.connections import Command, Connections, Reply, open_pool
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.keys import table as keys
 from dcf.store.lists.agents import AgentRecord
 from dcf.store.lists.assignments import AssignmentIndex

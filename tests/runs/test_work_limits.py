@@ -9,8 +9,9 @@ import pytest
 
 from dcf.core.documents.answers import Leased, NothingReady
 from dcf.core.leasing.lease import Acquire, Release
+from dcf.features.gates.judges import Judge
 from dcf.features.gates.submitting import content_sha256
-from dcf.features.gates.verdicts import Judge, Ruling
+from dcf.features.gates.verdicts import Ruling
 from dcf.features.work.limit_storage import BOOKS, LIMITS
 from dcf.features.work.limits import LimitKind, WorkLimit
 from dcf.features.work.listing import WorkQuery, WorkStatus

@@ -3,6 +3,8 @@
 These tests take the steps on a single server, which does not need them; a cluster's own are in the store's contract.
 """
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from dcf.core.access.model import LOCAL
@@ -15,7 +17,7 @@ from dcf.features.usage.storage import UsageBooks
 from dcf.store.access.authors import authored_by
 from dcf.store.access.counting import CountedDocument, hold, new_mark, owned, settle
 from dcf.store.access.quotas import QuotaUsage
-from dcf.store.connection.connections import Command, Connections, Pool
+from dcf.store.connection.connections import Connections, Pool
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import encode_state
 from dcf.store.keys.table import RunKeys
@@ -26,6 +28,9 @@ from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain
 from tests.support.world import new_token
+
+if TYPE_CHECKING:
+    from dcf.store.connection.commands import Command
 
 OWNER = "0123456789ab"
 

@@ -14,7 +14,8 @@ from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits
 from dcf.store.access.authors import authored_by
 from dcf.store.access.keys import AccessKeys
 from dcf.store.access.quotas import QuotaUsage, charge, forget_run, receipt_command
-from dcf.store.connection.connections import Command, Connections, open_pool
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.embedded import server as embedded
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys

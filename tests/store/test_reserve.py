@@ -10,7 +10,8 @@ from dcf.core.documents.answers import Finalized
 from dcf.core.lifecycle.finalization import Finalize
 from dcf.store.cluster.keys import on_cluster, slot_of
 from dcf.store.connection import reserve
-from dcf.store.connection.connections import Command, Reply, is_to_unwatch, unwatch_later
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import is_to_unwatch, unwatch_later
 from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.guards import Unchanged, guarded
 from tests.support.fake_redis import FakePool

@@ -59,7 +59,8 @@ from dcf.runs.views.histories import Histories
 from dcf.runs.views.lists import RunList
 from dcf.runs.views.reading import RunViews
 from dcf.store.access.keys import AccessKeys
-from dcf.store.connection.connections import Connections, Reply
+from dcf.store.connection.commands import Reply
+from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import Documents
 from dcf.store.connection.server_time import ServerTime
 from dcf.store.events.history import Happening, History

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from dcf.application.application import Application
+from dcf.features.gates.judges import Judge
 from dcf.features.gates.model import Judged
-from dcf.features.gates.verdicts import Judge, Ruling
+from dcf.features.gates.verdicts import Ruling
 from dcf.tools.calling.direct import DirectTools, control_plane_here
 from dcf.worker import Worker
 from dcf.worker.context import TaskContext

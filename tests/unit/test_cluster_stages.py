@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.store.cluster.stages import in_transaction, owners, stages
-from dcf.store.connection.connections import Command
+from dcf.store.connection.commands import Command
 
 TIME: Command = ("TIME",)
 READ: Command = ("GET", "k")

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dcf.core.documents.usage import read_report
+from dcf.features.gates.judges import Judge
 from dcf.features.gates.model import Judged
 from dcf.features.gates.submitting import content_sha256
-from dcf.features.gates.verdicts import Judge, Ruling
+from dcf.features.gates.verdicts import Ruling
 from dcf.features.journal.model import EntryKind
 from dcf.features.journal.writing import AddEntry
 from dcf.features.questions.asking import Ask

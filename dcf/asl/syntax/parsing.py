@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dcf.asl.limits import exceeds_depth
-from dcf.asl.machine import Machine
-from dcf.asl.states import State
+from dcf.asl.machine import Machine, State
 from dcf.asl.syntax.fields import MAX_SECONDS, DefinitionFields, Findings, token
 from dcf.asl.syntax.flow import MAX_NAME
 from dcf.asl.syntax.states import parse_state, read_language

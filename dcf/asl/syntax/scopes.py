@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from dcf.asl.expressions.templates import Template
-from dcf.asl.machine import Machine
-from dcf.asl.states import Batcher, ItemReader, Map, Parallel, Writer
+from dcf.asl.machine import Machine, Map, Parallel
+from dcf.asl.states import Batcher, ItemReader, Writer
 from dcf.asl.syntax.failures import read_catchers, read_retriers
 from dcf.asl.syntax.fields import DefinitionFields
 from dcf.asl.syntax.flow import read_flow

@@ -10,9 +10,9 @@ from typing import Final
 from dcf.asl.expressions.intrinsic_syntax import Call
 from dcf.asl.expressions.templates import Literal, Template
 from dcf.asl.expressions.timestamps import instant
-from dcf.asl.machine import Machine
+from dcf.asl.machine import Choice, Fail, Machine, Pass, State, Succeed, Task, Wait
 from dcf.asl.resources import HUMAN, read_resource
-from dcf.asl.states import Branch, Choice, Fail, Pass, State, Succeed, Task, Wait
+from dcf.asl.states import Branch
 from dcf.asl.syntax.briefs import FIELDS as BRIEF
 from dcf.asl.syntax.briefs import read_brief
 from dcf.asl.syntax.choice import parse_rule

@@ -79,7 +79,8 @@ def decide(
 
     Example:  dcf decide order-42 Write review fail --failed "Every claim has a source." -m "The second has none."
     """
-    from dcf.features.gates.verdicts import Judge, Ruling
+    from dcf.features.gates.judges import Judge
+    from dcf.features.gates.verdicts import Ruling
 
     who = answerer(person, group)
     with opening.application() as found, by_the_local_user():

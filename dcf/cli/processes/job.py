@@ -9,8 +9,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dcf.asl.machine import every_state
-from dcf.asl.states import Task
+from dcf.asl.machine import Task, every_state
 from dcf.core.definitions.model import Definition
 from dcf.errors import InvalidArgument
 from dcf.values.identifiers import check_id

@@ -73,7 +73,7 @@ def events(
 
 
 def _print_file(file: Path, query: "EventQuery", cursor: str | None, limit: int | None, *, as_json: bool) -> None:
-    from dcf.cli.reading.export import read_file
+    from dcf.cli.reading.export_files import read_file
 
     found = read_file(file).events_of(query)
     ids = [one.get("id") for one in found]

@@ -13,6 +13,7 @@ import typer
 from dcf.cli import opening
 from dcf.cli.arguments import OptionalRun
 from dcf.cli.patience import patience
+from dcf.cli.reading.export_files import read_file
 from dcf.cli.reading.views import say
 from dcf.cli.text import clean, json_text
 from dcf.errors import InvalidArgument, InvalidDefinition
@@ -20,7 +21,6 @@ from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
-    from dcf.features.export.form import ExportedRun
 
     Maker: TypeAlias = Callable[
         [Mapping[str, Json], Iterator[tuple[str, Any]], Iterator[Mapping[str, Json]]],
@@ -32,8 +32,6 @@ Part = TypeVar("Part")
 
 As: TypeAlias = Literal["json", "html", "markdown", "svg", "mermaid", "trace"]
 
-MOST_BYTES: Final = 1024**3
-"""Bytes of an export that is read from a file."""
 
 _STATES_SHOWN: Final = 2_000
 _EVENTS_SHOWN: Final = 5_000
@@ -82,15 +80,6 @@ def export(
         _export_run(workflow_id, output, _form(form))
     if output != _STDOUT:
         say(f"Written to {output}")
-
-
-def read_file(file: Path) -> "ExportedRun":
-    """Read an export from a file."""
-    from dcf.cli.documents import read_text
-    from dcf.features.export.form import read_export
-    from dcf.values.json_text import parse_workflow
-
-    return read_export(parse_workflow(read_text(file, MOST_BYTES)[1], name=str(file), max_bytes=MOST_BYTES))
 
 
 def shown(file: Path) -> dict[str, Json]:

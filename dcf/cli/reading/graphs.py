@@ -95,7 +95,7 @@ def _drawn(what: str) -> "Survey":
 
 def _exported(file: Path) -> "Survey":
     """Read an exported run; of one whose workflow cannot be read there is nothing to draw."""
-    from dcf.cli.reading.export import read_file
+    from dcf.cli.reading.export_files import read_file
     from dcf.runs.views.survey import survey_of_export
 
     try:

@@ -66,7 +66,7 @@ def show_timeline(
 
 def of_file(file: Path) -> "Timeline":
     """Return the timeline of an exported run."""
-    from dcf.cli.reading.export import read_file
+    from dcf.cli.reading.export_files import read_file
 
     exported = read_file(file)
     return made(exported.head, exported.states.items(), exported.events)

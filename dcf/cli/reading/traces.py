@@ -42,7 +42,7 @@ def export(
     if (workflow_id is None) == (file is None):
         raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
     if file is not None:
-        from dcf.cli.reading.export import read_file
+        from dcf.cli.reading.export_files import read_file
 
         found = read_file(file)
         _send(str(found.head.get("workflow_id")), found.meta, found.events, otlp, as_json=as_json)

@@ -6,9 +6,9 @@ Expressions in instructions are evaluated here, when somebody is shown them, and
 from collections.abc import Mapping
 from typing import Final
 
+from dcf.asl.machine import Task
 from dcf.asl.places import resolve
 from dcf.asl.state_paths import name_of
-from dcf.asl.states import Task
 from dcf.core.definitions.model import Definition
 from dcf.features.gates.gate import Gate
 from dcf.values.json_paths import MISSING, Missing

@@ -8,10 +8,9 @@ from dataclasses import field, replace
 from typing import Final, TypeGuard
 
 from dcf.asl.briefs import TaskBrief
-from dcf.asl.machine import Machine, every_state
-from dcf.asl.places import Place, resolve
+from dcf.asl.machine import Machine, Place, State, Task, Workable, every_state
+from dcf.asl.places import resolve
 from dcf.asl.state_paths import join, name_of
-from dcf.asl.states import State, Task, Workable
 from dcf.asl.syntax.parsing import parse_machine
 from dcf.core.definitions.bindings import bound_agents
 from dcf.core.definitions.forms import DEFAULT_NAME, as_workflow, asl_of, is_bare

@@ -9,11 +9,10 @@ from itertools import chain, islice
 from typing import Any, Final
 
 from dcf.asl.expressions.templates import Literal
-from dcf.asl.machine import Machine
+from dcf.asl.machine import Machine, Map, Parallel, Place, State, Task, Wait, Workable
 from dcf.asl.mapping import MAX_CONCURRENCY
-from dcf.asl.places import Place, resolve
+from dcf.asl.places import resolve
 from dcf.asl.state_paths import join, open_scope, split_scope
-from dcf.asl.states import Map, Parallel, State, Task, Wait, Workable
 from dcf.core.completing.updates import Update
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import with_scopes

@@ -12,7 +12,8 @@ from dcf.core.access.quotas import Account
 from dcf.features.artifacts.keys import arriving
 from dcf.features.artifacts.model import ArtifactPut
 from dcf.store.access.quotas import refusal_in
-from dcf.store.connection.connections import Command, Connections
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections
 from dcf.store.keys.table import RunKeys, artifact_quota
 from dcf.store.lists.elsewhere import LOOK, ask
 from dcf.values.refusal import Refusal

@@ -26,7 +26,8 @@ from dcf.features.artifacts.model import (
 )
 from dcf.store.access.authors import current_account
 from dcf.store.access.quotas import charge
-from dcf.store.connection.connections import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.connection.documents import micros
 from dcf.store.keys.table import RunKeys, keys_of
 from dcf.store.transaction.attempts import Attempts, commit

@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TypeAlias
 
+from dcf.asl.machine import Task
 from dcf.asl.resources import FOR_CALLBACK
 from dcf.asl.state_paths import name_of
-from dcf.asl.states import Task
 from dcf.core.access.model import LOCAL
 from dcf.core.access.quotas import Account
 from dcf.core.completing.outside import Conclusion, why_not

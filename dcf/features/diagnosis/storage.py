@@ -11,7 +11,8 @@ from dcf.core.documents.decision import Reads, Snapshot
 from dcf.core.listing.sweep_results import Trouble
 from dcf.features.health.facts import PlatformTrouble
 from dcf.features.health.storage import checked_sign, platform_troubles, refusal_of, write_probe
-from dcf.store.connection.connections import Connections, Reply
+from dcf.store.connection.commands import Reply
+from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
 from dcf.store.events.notified import Told, read_told, told_fields
 from dcf.store.keys import table as keys

@@ -16,7 +16,8 @@ from dcf.errors import NotFound
 from dcf.store.access.authors import current_account
 from dcf.store.access.counting import CountedDocument, held_document_command, hold, new_mark, owned, settle
 from dcf.store.access.quotas import DocumentWrite, charge, document_command, receipt_command, refusal_in
-from dcf.store.connection.connections import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.connection.documents import micros
 from dcf.store.keys import companions as companion_keys
 from dcf.store.keys.documents import RunDocument, document_of

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from dcf.asl.machine import Machine, every_state
-from dcf.asl.states import Task
+from dcf.asl.machine import Machine, Task, every_state
 from dcf.asl.surroundings import KeptSignal
 from dcf.core.completing.outside import Conclusion, concluded, why_not
 from dcf.core.completing.outside_refusals import no_such_signal, signals_full, states_moved, too_large_signal

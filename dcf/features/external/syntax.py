@@ -4,7 +4,7 @@ What follows from data is checked when the state is entered (`signals`, `child_i
 """
 
 from dcf.asl.expressions.templates import Literal, ObjectTemplate, Template
-from dcf.asl.states import Task
+from dcf.asl.machine import Task
 from dcf.asl.syntax.fields import DefinitionFields
 from dcf.features.children.request import FIELDS
 from dcf.features.external.signal import NAME_RULE, is_signal_name, literal_name

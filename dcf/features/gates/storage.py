@@ -14,7 +14,8 @@ from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.features.gates.listing import ANY, GatePlace, GateQuery
 from dcf.features.gates.model import GateRecord, read_record
 from dcf.features.people.keys import member, read_member
-from dcf.store.connection.connections import Command, Connections, Reply
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
 from dcf.store.keys.parts import encode_state
 from dcf.store.keys.table import RunKeys

@@ -10,12 +10,13 @@ from dcf.core.access.model import KEY_CALLER, Scope
 from dcf.core.documents.operations import LONGEST_REASON
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.features.gates.gate import Gate
+from dcf.features.gates.judges import Judge
 from dcf.features.gates.judging import rows_of
 from dcf.features.gates.listing import GatePage, GateQuery, read_gate_place
 from dcf.features.gates.model import Judged
 from dcf.features.gates.overriding import Override
 from dcf.features.gates.syntax import LONGEST_CRITERION, MOST_CRITERIA, MOST_GATES, gates_given
-from dcf.features.gates.verdicts import LONGEST_COMMENT, LONGEST_FEEDBACK, LONGEST_TAIL, Judge, Ruling
+from dcf.features.gates.verdicts import LONGEST_COMMENT, LONGEST_FEEDBACK, LONGEST_TAIL, Ruling
 from dcf.features.people.verbs import Group
 from dcf.values.json_text import Json, check
 from dcf.values.refusal import Refusal

@@ -20,7 +20,7 @@ from dcf.core.documents.refusals import run_over, state_terminal
 from dcf.errors import InvalidArgument
 from dcf.features.gates import refusals
 from dcf.features.gates.gate import GATE_FAILED, Gate
-from dcf.features.gates.judges import runs_own, why_not_attested, why_not_by
+from dcf.features.gates.judges import Judge, runs_own, why_not_attested, why_not_by
 from dcf.features.gates.judging import (
     Submission,
     asked_people,
@@ -50,22 +50,6 @@ LONGEST_TAIL: Final = 4000
 
 _REST_S: Final = 60
 _MOST_NAMED: Final = 20
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class Judge:
-    """Who gives a verdict: by name, with which key (None without keys), for which groups, and as what.
-
-    Without a name it is the author of the output. `may_attest`: a helper that runs commands where agents work.
-    """
-
-    name: str | None
-    key: str | None = None
-    groups: frozenset[str] = frozenset()
-    may_work: bool = False
-    may_plan: bool = False
-    may_attest: bool = False
-    is_person: bool = False
 
 
 @record(frozen=True, slots=True, kw_only=True)

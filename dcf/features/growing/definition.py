@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from dcf.asl.flow import Flow
-from dcf.asl.machine import Machine
+from dcf.asl.machine import Machine, State, Task
 from dcf.asl.resources import read_resource
-from dcf.asl.states import State, Task
 from dcf.asl.syntax.briefs import read_brief
 from dcf.asl.syntax.fields import DefinitionFields, Findings
 from dcf.core.definitions.model import Definition

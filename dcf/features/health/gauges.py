@@ -5,10 +5,10 @@ writes.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dcf.core.documents.model import RunStatus
-from dcf.store.connection.connections import Command, Connections
+from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
@@ -16,6 +16,9 @@ from dcf.store.lists.counts import OpenStateCounts
 from dcf.store.lists.shards import in_every_shard
 from dcf.values.instants import SECOND
 from dcf.values.records import record
+
+if TYPE_CHECKING:
+    from dcf.store.connection.commands import Command
 
 MOST_OWING: Final = 25
 """Runs of each list of due times whose outbox is looked at: those due first, as runs that owe something are."""

@@ -30,7 +30,8 @@ from dcf.features.health.facts import (
 from dcf.features.schedules import keys as schedule_keys
 from dcf.features.webhooks import keys as webhook_keys
 from dcf.store.connection import faults
-from dcf.store.connection.connections import Command, Connections, Reply
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
 from dcf.store.events.activity import TROUBLE_LIFE_S
 from dcf.store.keys import table as keys

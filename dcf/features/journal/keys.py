@@ -8,7 +8,7 @@ range by name, however long the journal is, and no number of agents or states ma
 from typing import TYPE_CHECKING, Final
 
 from dcf.features.journal.model import TAIL, JournalEntry, JournalSeen, read_entry, write_entry
-from dcf.store.connection.connections import Command
+from dcf.store.connection.commands import Command
 from dcf.store.keys.parts import encode_state
 from dcf.store.keys.table import RunKeys
 from dcf.values.json_text import dump_bytes, load
@@ -16,7 +16,7 @@ from dcf.values.json_text import dump_bytes, load
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dcf.store.transaction.reading import Asked, Replies
+    from dcf.store.transaction.first_packet import Asked, Replies
 
 BYTES: Final = "#bytes"
 """Field of the hash that counts the bytes of all entries."""

@@ -4,14 +4,17 @@ A script takes the shortest of the lists that the filters name, from the cursor 
 them does not have. It looks at a bounded number of entries; a page that ends there says that there may be more.
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dcf.features.journal.keys import AFTER_ALL, ALL, OPEN, of_agent, of_kind, of_state
 from dcf.features.journal.model import read_entry
 from dcf.features.journal.query import PAGE_BYTES, JournalPage, JournalQuery
-from dcf.store.connection.connections import Command, Connections
+from dcf.store.connection.connections import Connections
 from dcf.store.keys.table import keys_of
 from dcf.values.json_text import load
+
+if TYPE_CHECKING:
+    from dcf.store.connection.commands import Command
 
 _LOOKED_AT: Final = 2_000
 """Entries of a list that one page looks at, at most; then the next page goes on."""

@@ -15,7 +15,7 @@ from dcf.features.gates.model import OpenGate
 from dcf.features.people.answering import waits_for_person
 from dcf.features.people.model import Asking
 from dcf.features.questions.model import Open
-from dcf.store.connection.connections import Command
+from dcf.store.connection.commands import Command
 from dcf.store.keys.parts import decode_state, encode_state
 
 ASKED: Final = "cp:idx:asked:"

@@ -34,7 +34,8 @@ from dcf.features.people.keys import (
 )
 from dcf.features.people.listing import HumanTaskPage, HumanTaskQuery, HumanTaskRow, TaskCursor
 from dcf.features.questions.model import read_talk
-from dcf.store.connection.connections import Command, Connections, Reply
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import ask, take_off_unless

@@ -14,7 +14,8 @@ from dcf.features.projects.keys import PROJECTS, project, projects_at, projects_
 from dcf.features.projects.model import Project, ProjectFound, ProjectPlace, ProjectPut, read_project, write_project
 from dcf.store.access.authors import current_account
 from dcf.store.access.counting import CountedDocument, forget_counted, hold, new_mark, settle
-from dcf.store.connection.connections import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.connection.documents import micros
 from dcf.store.keys import companions as companion_keys
 from dcf.store.keys import table as keys

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from dcf.asl import engine
+from dcf.asl.machine import Task
 from dcf.asl.state_paths import ancestors, join, split, split_scope
-from dcf.asl.states import Task
 from dcf.asl.steps import Advance, BranchEnded, Ended, OpenTask, Passed, Step
 from dcf.core.completing.advancing import visits_to_leave
 from dcf.core.completing.transition import clock_of

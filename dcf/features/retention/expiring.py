@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from dcf.core.listing.runs import agents_ever
-from dcf.store.connection.connections import Command, Connections
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys

@@ -16,7 +16,8 @@ from dcf.features.artifacts.keys import UPLOADS, upload_entry
 from dcf.features.people.keys import asked_in
 from dcf.features.retention.expiring import Expiring, forgotten
 from dcf.store.access.quotas import forget_run
-from dcf.store.connection.connections import Command, Connections
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections
 from dcf.store.keys import table as keys
 from dcf.store.keys.kinds import KEY_KINDS
 from dcf.store.keys.table import RunKeys

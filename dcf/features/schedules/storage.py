@@ -14,7 +14,8 @@ from dcf.features.schedules import keys as schedule_keys
 from dcf.features.schedules.documents import read_schedule, write_schedule
 from dcf.features.schedules.model import Schedule
 from dcf.features.schedules.ticking import Running, looked_at
-from dcf.store.connection.connections import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.connection.documents import micros
 from dcf.store.keys import companions as companion_keys
 from dcf.store.keys.table import RunKeys

@@ -10,7 +10,8 @@ from typing import Final
 from dcf.features.artifacts.documents import read_artifact
 from dcf.features.artifacts.model import Artifact
 from dcf.features.search.ranking import OutputText
-from dcf.store.connection.connections import Command, Connections
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections
 from dcf.store.keys.table import keys_of
 from dcf.values.json_text import load
 from dcf.values.records import record

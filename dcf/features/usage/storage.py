@@ -14,7 +14,8 @@ from typing import Final, Literal, TypeAlias
 from dcf.core.documents.usage import Charge
 from dcf.features.usage.moving import move
 from dcf.features.usage.scripts import BOOKS, LIFE_S, LINGER, MODELS, OTHER_MODELS, OWED, SETTLE
-from dcf.store.connection.connections import Command, Connections
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections
 from dcf.store.keys.parts import decode_state, encode_state
 from dcf.store.keys.table import RunKeys
 

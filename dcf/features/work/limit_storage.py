@@ -8,11 +8,11 @@ as long as a reservation lasts.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dcf.core.documents.usage import Budget, stored_budget
 from dcf.features.work.limits import LeaseSlot, LimitReached, WorkLimit
-from dcf.store.connection.connections import Command, Connections
+from dcf.store.connection.connections import Connections
 from dcf.store.keys.parts import decode_state, encode_state
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import LOOK, ask
@@ -20,6 +20,9 @@ from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump, load
 from dcf.values.records import record
+
+if TYPE_CHECKING:
+    from dcf.store.connection.commands import Command
 
 LIMITS: Final = "cp:idx:limits"
 BUDGETS: Final = "cp:idx:limits:budgets"

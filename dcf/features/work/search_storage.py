@@ -15,7 +15,8 @@ from dcf.core.listing.runs import FOR_ANYBODY, Facet
 from dcf.features.gates.model import KIND as GATE
 from dcf.features.work.listing import WorkPlace, WorkQuery
 from dcf.features.work.scripts import FIND, LIST, PAST, VISIT
-from dcf.store.connection.connections import Command, Connections, Reply
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import KeyText, encode_state
 from dcf.store.keys.table import RunKeys

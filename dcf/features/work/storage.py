@@ -13,7 +13,8 @@ from dcf.asl.state_paths import join, name_of
 from dcf.core.documents.codec import read_assignment
 from dcf.features.work.listing import RunFacts, WorkItem, WorkPage, WorkPlace, WorkQuery, WorkStatus, facts_of, item_of
 from dcf.features.work.search_storage import FoundState, WorkSearch, WorkSought
-from dcf.store.connection.connections import Command, Connections, Reply
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
 from dcf.store.keys.parts import decode_state
 from dcf.store.keys.table import RunKeys

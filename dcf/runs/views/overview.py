@@ -7,9 +7,8 @@ answers tools and commands, which show less at once and more in pages.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from dcf.asl.machine import Machine
+from dcf.asl.machine import Machine, Map
 from dcf.asl.state_paths import join, open_scope
-from dcf.asl.states import Map
 from dcf.core.definitions import needs
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from dcf.asl.machine import Machine
+from dcf.asl.machine import Machine, Map
 from dcf.asl.places import resolve
 from dcf.asl.state_paths import ancestors, join, open_scope, split, split_scope
-from dcf.asl.states import Map
 from dcf.core.definitions.model import Definition, read_definition
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents.decision import Reads, Snapshot

@@ -19,7 +19,8 @@ from typing import Final, Literal, TypeAlias
 from dcf.core.access.model import LOCAL
 from dcf.errors import DcfError
 from dcf.store.access.authors import current_author
-from dcf.store.connection.connections import Command, Connections, Reply
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections
 from dcf.store.connection.reserve import freeing
 from dcf.store.keys import table as keys
 from dcf.values.instants import to_text

@@ -13,7 +13,8 @@ from typing import Final
 from dcf.core.access.quotas import Account
 from dcf.store.access.quota_scripts import FREE_RUNS, GIVE_BACK, RECEIPTS, WRITE_HELD_DOCUMENT
 from dcf.store.access.quotas import NO_QUOTA, DocumentWrite, refusal_in
-from dcf.store.connection.connections import Command, Connections
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections
 from dcf.store.keys import companions as companion_keys
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import KeyText

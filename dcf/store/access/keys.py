@@ -28,7 +28,8 @@ from dcf.core.access.quotas import DEFAULTS, Account, Amount, Quotas, with_own
 from dcf.core.completing.outside_refusals import starts_nothing
 from dcf.errors import StoreUnavailable, UnknownKey
 from dcf.store.access.lease_secret import LeaseSecret
-from dcf.store.connection.connections import Command, Connections, Reply
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import Documents, Verdict, micros
 from dcf.store.keys import table as keys
 from dcf.store.lists.shards import oldest, oldest_commands, place_of

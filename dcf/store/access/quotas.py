@@ -13,7 +13,8 @@ from dcf.core.access.quotas import Account
 from dcf.core.documents.refusals import quota_exceeded
 from dcf.jitter import JITTER
 from dcf.store.access import quota_scripts
-from dcf.store.connection.connections import Command, Connections, Reply, checked
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections, checked
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import KeyText
 from dcf.store.keys.table import RunKeys, artifact_quota

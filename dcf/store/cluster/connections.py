@@ -30,12 +30,11 @@ from dcf.store.cluster.nodes import ClusterNodes
 from dcf.store.cluster.reads import joined, parts
 from dcf.store.cluster.stages import Node, Stage, has_written, in_transaction, may_write, owners, stages
 from dcf.store.connection import faults
+from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import (
     CONNECTION_ERRORS,
-    Command,
     Connection,
     Connections,
-    Reply,
     exchange,
     is_to_unwatch,
     packed,

@@ -23,8 +23,8 @@ from typing import Final, TypeAlias
 
 from redis.crc import key_slot
 
-from dcf.store.connection.connections import Command
-from dcf.store.connection.reserve import COMMIT, allowed
+from dcf.store.connection.commands import Command
+from dcf.store.connection.reserve_scripts import COMMIT, allowed
 from dcf.store.keys.parts import KeyText, agent_shard
 from dcf.store.transaction.guards import GUARDED
 

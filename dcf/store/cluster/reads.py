@@ -7,7 +7,7 @@ JSON.GET it knows the key: it says where to ask for a document that has moved.
 
 from collections.abc import Iterator, Sequence
 
-from dcf.store.connection.connections import Command, Reply
+from dcf.store.connection.commands import Command, Reply
 
 
 def parts(command: Command) -> list[Command]:

@@ -9,7 +9,7 @@ entries of lists, and the same script for several lists.
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
-from dcf.store.connection.connections import Command, Reply
+from dcf.store.connection.commands import Command, Reply
 
 Node: TypeAlias = str
 """Address of a node, as HOST:PORT."""

@@ -21,12 +21,11 @@ from redis.sentinel import Sentinel
 from dcf import metrics
 from dcf.errors import StoreUnavailable
 from dcf.store.connection import faults
+from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.packets import IN_PACKETS
 from dcf.store.connection.routes import RoutedConnection
 from dcf.store.connection.url import names_sentinels, sentinel_target, url_errors, use_files
 
-Command: TypeAlias = tuple[str | bytes | int | float, ...]
-Reply: TypeAlias = Any
 Answer = TypeVar("Answer")
 Exchange: TypeAlias = "Callable[[Connection, Sequence[Command]], list[Reply]]"
 Sending: TypeAlias = "Callable[[Connection, Sequence[Command], Exchange], list[Reply]]"

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Generic, TypeVar
 
-from dcf.store.connection.connections import Command, Connection, Connections, checked, exchange
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.keys import companions as companion_keys
 from dcf.store.transaction.attempts import Attempts, commit
 from dcf.values.instants import SECOND

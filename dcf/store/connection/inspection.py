@@ -7,7 +7,8 @@ import redis
 
 from dcf.errors import StoreUnsuitable
 from dcf.store.connection import faults
-from dcf.store.connection.connections import Command, Connections, Reply, checked
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections, checked
 from dcf.store.keys import table as keys
 from dcf.values.records import record
 

@@ -15,7 +15,9 @@ from functools import partial, wraps
 from typing import Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 
 from dcf.errors import StoreUnavailable
-from dcf.store.connection.connections import SENDING, Command, Connection, Exchange, Reply, Sending, will_unwatch
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import SENDING, Connection, Exchange, Sending, will_unwatch
+from dcf.store.connection.reserve_scripts import COMMIT, DIGESTS, ONE, allowed
 from dcf.values.records import record
 
 Result = TypeVar("Result")
@@ -23,41 +25,10 @@ Self = TypeVar("Self")
 Arguments = ParamSpec("Arguments")
 Word: TypeAlias = str | bytes | int | float
 
-_ALLOWED: Final = "#!lua flags=allow-oom\n"
-_PLAIN: Final = "#!lua\n"
-_MARK: Final = "#!"
 
 _GROWS: Final = {"SET": 1, "JSON.SET": 1, "HSET": 1, "HINCRBY": 1, "ZADD": 1, "XADD": 1, "XGROUP": 2}
 """Commands of one key that Redis refuses when it is full, and where the key is."""
 
-_ONE: Final = f"""{_ALLOWED}
-local words = {{unpack(ARGV, 2)}}
-table.insert(words, tonumber(ARGV[1]), KEYS[1])
-return redis.call(unpack(words))
-"""
-
-_DIGESTS: Final = """#!lua flags=no-writes
-local found = {}
-for at, key in ipairs(KEYS) do found[at] = redis.sha1hex(redis.call('DUMP', key) or '') end
-return found
-"""
-
-# KEYS: those that are watched, then those that are written. ARGV: how many are watched, their digests, then for each
-# command the number of its words, and its words.
-COMMIT: Final = f"""{_ALLOWED}
-local watched = tonumber(ARGV[1])
-for at = 1, watched do
-  if redis.sha1hex(redis.call('DUMP', KEYS[at]) or '') ~= ARGV[at + 1] then return false end
-end
-local at, results = watched + 2, {{}}
-while ARGV[at] do
-  local words = tonumber(ARGV[at])
-  results[#results + 1] = redis.pcall(unpack(ARGV, at + 1, at + words))
-  at = at + words + 1
-end
-return results
-"""
-"""Carries out a transaction, if the keys that it watches are as they were."""
 
 _WATCHED: Final = "dcf_digests"
 """Attribute of a connection: the keys that a transaction rests on, with their digests."""
@@ -145,7 +116,7 @@ def _translated_transaction(connection: Connection, commands: Sequence[Command])
     first, inner = commands[0], commands[1:-1]
     if first[0] == "WATCH":
         keys = first[1:]
-        return _Translation(sent=[("EVAL", _DIGESTS, len(keys), *keys)], understand=partial(_watched, connection, keys))
+        return _Translation(sent=[("EVAL", DIGESTS, len(keys), *keys)], understand=partial(_watched, connection, keys))
     if first[0] != "MULTI":
         return _translated(connection, commands)
     digests: dict[Word, bytes] = vars(connection).pop(_WATCHED, {})
@@ -161,14 +132,8 @@ def _allowed(command: Command) -> Command:
     name = command[0]
     at = _GROWS.get(str(name))
     if at is not None:
-        return ("EVAL", _ONE, 1, command[at], at + 1, *command[:at], *command[at + 1 :])
+        return ("EVAL", ONE, 1, command[at], at + 1, *command[:at], *command[at + 1 :])
     return (name, allowed(str(command[1])), *command[2:]) if name == "EVAL" else command
-
-
-def allowed(script: str) -> str:
-    """Return a script as Redis accepts it when it is full. A script with flags of its own is returned as it is."""
-    plain = script.removeprefix(_PLAIN)
-    return script if plain.startswith(_MARK) else _ALLOWED + plain
 
 
 def _commit(digests: Mapping[Word, bytes], commands: Sequence[Command]) -> Command:

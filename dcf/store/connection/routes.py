@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dcf.store.connection.connections import Command, Reply
+    from dcf.store.connection.commands import Command, Reply
 
 
 class Route(Protocol):

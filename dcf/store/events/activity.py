@@ -4,13 +4,16 @@ Nothing is decided by these records. They are written every few seconds at most,
 """
 
 from collections.abc import Collection
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from dcf.store.connection.connections import Command, Connections
+from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
 from dcf.store.keys import table as keys
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump
+
+if TYPE_CHECKING:
+    from dcf.store.connection.commands import Command
 
 MOST_SEEN: Final = 1000
 """Agents that are remembered; the ones not seen for longest are forgotten first."""

@@ -9,7 +9,8 @@ How a process waits is in `inbox_waits`; every event that is put in is news ther
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from dcf.store.connection.connections import Command, Connections
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections
 from dcf.store.events.inbox_scripts import ON_A_CLUSTER, ON_ONE_SERVER, REMOVE, TAKE
 from dcf.store.keys import companions as companion_keys
 from dcf.store.keys import table as keys

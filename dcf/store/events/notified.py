@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, field
 from typing import Final
 
-from dcf.store.connection.connections import Command, Connections, Reply
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections
 from dcf.store.keys.parts import encode_state
 from dcf.store.keys.table import RunKeys
 from dcf.values.json_text import dump, load

@@ -14,7 +14,8 @@ from dcf.core.leasing.attention import NEVER
 from dcf.core.lifecycle.retention import RetentionPolicy
 from dcf.core.listing.checks import needs_clock
 from dcf.errors import StoreUnavailable
-from dcf.store.connection.connections import Command, Connection, Connections, Reply, all_checked, checked, exchange
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connection, Connections, all_checked, checked, exchange
 from dcf.store.connection.documents import micros
 from dcf.store.events.notified import PLANNER, Announcement, FailedAnnouncement, told_command, unless_gone
 from dcf.store.keys.parts import decode_state

@@ -8,16 +8,20 @@ stale, but no record lacks one; readers skip entries without a record.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from dcf.errors import InvalidArgument
 from dcf.ports import MAILBOX
-from dcf.store.connection.connections import Command, Connections
+from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
 from dcf.store.keys import table as keys
 from dcf.store.lists.shards import in_every_shard, oldest, oldest_commands, place_of
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record
+
+if TYPE_CHECKING:
+    from dcf.store.connection.commands import Command
 
 _PART_IF_THERE = """
 if redis.call('EXISTS', KEYS[1]) == 0 then

@@ -20,7 +20,8 @@ from dcf.features.people.keys import ASKED, open_questions, read_member
 from dcf.features.projects.keys import project
 from dcf.store.access.counting import forget_counted
 from dcf.store.access.quotas import NEVER, forget_document, forget_run
-from dcf.store.connection.connections import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.connection.documents import micros
 from dcf.store.keys import table as keys
 from dcf.store.keys.documents import document_of

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from dcf.core.documents.codec import read_state
-from dcf.store.connection.connections import Command, Connections, Reply
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import decode_state

@@ -25,7 +25,8 @@ from dcf.store.access.authors import current_account
 from dcf.store.access.counting import CountedDocument, hold, new_mark, owned, settle
 from dcf.store.access.quota_scripts import GIVE_BACK, RECEIPTS
 from dcf.store.access.quotas import NO_QUOTA
-from dcf.store.connection.connections import Command, Connection, Connections, Reply, all_checked, exchange
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connection, Connections, all_checked, exchange
 from dcf.store.keys import companions as companion_keys
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import KeyText

@@ -13,7 +13,8 @@ from dcf.core.documents.model import RunStatus
 from dcf.core.lifecycle.retention import KEEP_ALL, RetentionPolicy
 from dcf.core.listing.runs import Facet
 from dcf.features.schedules import keys as schedule_keys
-from dcf.store.connection.connections import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.events.outbox import Attention, attention_commands, read_attention
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys

@@ -12,7 +12,8 @@ book: a reply counts only while the entry has the same one.
 from collections.abc import Sequence
 from typing import Final
 
-from dcf.store.connection.connections import Command, Connections, Reply
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections
 from dcf.values.json_text import Json, dump
 
 LOOK: Final = """

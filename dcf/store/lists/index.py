@@ -4,17 +4,20 @@ They are not part of a run's transaction. The entry is written just before the c
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dcf.core.documents.model import RunStatus
 from dcf.core.listing.runs import BY_ISSUE, Facet, agents_ever, facets_of
-from dcf.store.connection.connections import Command, Connection, Connections, checked, exchange
+from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.events.outbox import attention_commands, read_attention
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.shards import in_every_shard, in_shard, oldest, oldest_commands, place_of
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from dcf.store.connection.commands import Command
 
 _PAGE: Final = 500
 _BEING_CREATED: Final = 60 * SECOND

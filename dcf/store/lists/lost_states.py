@@ -10,7 +10,8 @@ from typing import Any, Final
 from dcf.core.documents.model import RunStatus
 from dcf.core.listing.checks import ListFlaw, ListKind
 from dcf.core.listing.runs import listed_at
-from dcf.store.connection.connections import Command, Connection, Reply, exchange
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connection, exchange
 from dcf.store.keys import table as keys
 from dcf.store.keys.documents import document_of
 from dcf.store.keys.table import RunKeys

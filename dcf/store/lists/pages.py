@@ -15,7 +15,8 @@ from typing import Final
 from dcf.core.documents.model import OPEN, RunStatus
 from dcf.core.listing.runs import Counts, Cursor, RunPage, RunQuery, RunRow, read_row
 from dcf.features.usage.storage import read_sums
-from dcf.store.connection.connections import Command, Connections, Reply, checked
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections, checked
 from dcf.store.connection.documents import micros
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 from zlib import crc32
 
-from dcf.store.connection.connections import Command, Reply
+from dcf.store.connection.commands import Command, Reply
 
 _BEGINNING: Final = "cp:idx:"
 _IN_SHARD: Final = re.compile(rf"^{_BEGINNING}\{{s[0-9]+\}}:")

@@ -17,7 +17,8 @@ from dcf.core.text.entries import FacetFilter, Hit, Onward, SearchPage, TextEntr
 from dcf.store.access.authors import current_account
 from dcf.store.access.counting import CountedDocument, hold, new_mark, owned, settle
 from dcf.store.access.quotas import NO_QUOTA
-from dcf.store.connection.connections import Command, Connections, Reply
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
 from dcf.store.keys import companions as companion_keys
 from dcf.store.keys import table as keys

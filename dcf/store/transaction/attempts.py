@@ -11,12 +11,11 @@ from typing import Final, TypeAlias, TypeVar
 from dcf import metrics
 from dcf.errors import Conflict, DcfError, StoreUnavailable, StoreUnsuitable, UnknownOutcome
 from dcf.jitter import JITTER
+from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import (
     CONNECTION_ERRORS,
-    Command,
     Connection,
     Connections,
-    Reply,
     all_checked,
     checked,
     exchange,

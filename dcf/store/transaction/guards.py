@@ -7,7 +7,7 @@ would fail it whenever anybody takes another one. And what was read ahead (`pref
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dcf.store.connection.connections import Command, Reply
+from dcf.store.connection.commands import Command, Reply
 from dcf.values.records import record
 
 _LATENESS: Final = 100_000

@@ -9,7 +9,7 @@ from dcf.asl.state_paths import name_of
 from dcf.core.documents import codec
 from dcf.core.documents.decision import Reads
 from dcf.core.documents.model import Meta, StateDoc, Status
-from dcf.store.connection.connections import Command, Reply
+from dcf.store.connection.commands import Command, Reply
 from dcf.store.keys.parts import KeyText, decode_state, encode_state
 from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.state_texts import read_text

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dcf.core.documents.decision import Reads, Snapshot
-from dcf.store.connection.connections import Reply
+from dcf.store.connection.commands import Reply
 from dcf.store.transaction.guards import Unchanged
 from dcf.store.transaction.reading import Reading
 from dcf.values.instants import SECOND

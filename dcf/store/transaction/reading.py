@@ -22,9 +22,10 @@ from dcf.features.growing.counts import read_growth
 from dcf.features.journal.keys import ask_journal
 from dcf.features.questions.model import read_talk
 from dcf.features.usage.storage import read_sums
-from dcf.store.connection.connections import Command, Reply
+from dcf.store.connection.commands import Command, Reply
 from dcf.store.keys.parts import agent_path, encode_state, receipt_field
 from dcf.store.keys.table import RunKeys, keys_of
+from dcf.store.transaction.first_packet import TIME, Asked, Replies, Understand
 from dcf.store.transaction.guards import Unchanged
 from dcf.store.transaction.open_states import add_page, assigned, page_command, ready_in, texts_of
 from dcf.store.transaction.state_texts import read_text
@@ -35,7 +36,6 @@ from dcf.values.records import replace
 _FEW: Final = 8
 """Most assignments that are read one by one; for more, all are read."""
 
-_TIME: Final[Command] = ("TIME",)
 _TALLY: Final = ("done", "failed", "failure")
 _META_FIELDS: Final = {
     f"$.{name}": name  # nosemgrep: jsonpaths-are-not-formatted - fields of our own
@@ -45,51 +45,6 @@ _META_FIELDS: Final = {
     )
 }
 
-
-class Replies:
-    """The replies to one packet by command (`of`), and the documents by key: as texts, each an array of one."""
-
-    __slots__ = ("of", "texts")
-
-    def __init__(self, asked: "Asked", replies: Sequence[Reply]) -> None:
-        self.of: dict[Command, Reply] = dict(zip(asked.commands, replies, strict=True))
-        self.texts: dict[str, bytes | None] = {}
-        if asked.mget is not None:
-            self.texts = dict(zip(asked.keys, self.of[asked.mget], strict=True))
-
-    def present(self, keys: Mapping[str, str]) -> dict[str, Json]:
-        """Return the documents that exist, each by the name of its key. A document may be null."""
-        return {name: load(text)[0] for name, key in keys.items() if (text := self.texts[key]) is not None}
-
-
-class Asked:
-    """The first packet of a transaction: what its rows ask for, each command, document and watched key once."""
-
-    __slots__ = ("commands", "keys", "mget", "watched")
-
-    def __init__(self) -> None:
-        self.commands: dict[Command, None] = {_TIME: None}
-        self.keys: dict[str, None] = {}
-        self.watched: list[str] = []
-        self.mget: Command | None = None
-
-    def add(self, command: Command) -> None:
-        """Add a command."""
-        self.commands[command] = None
-
-    def documents(self, keys: Mapping[str, str]) -> None:
-        """Add documents, by any names."""
-        self.keys.update(dict.fromkeys(keys.values()))
-
-    def complete(self) -> None:
-        """Add the command that reads all documents."""
-        if self.keys:
-            self.mget = ("JSON.MGET", *self.keys, "$")
-            self.commands[self.mget] = None
-
-
-Understand: TypeAlias = Callable[[Replies], object]
-"""Function from the replies to a row of the snapshot."""
 
 Ask: TypeAlias = Callable[[Asked, RunKeys, Any], Understand]
 """Function that asks for a row of `Reads`, and returns how its row of the snapshot is understood."""
@@ -130,7 +85,7 @@ class Reading:
         rows: dict[str, Any] = {row: understand(found) for row, understand in self._rows.items()}
         if self._page is not None:
             add_page(rows, found.of[self._page])
-        seconds, micros = found.of[_TIME]
+        seconds, micros = found.of[TIME]
         return Snapshot(now=int(seconds) * SECOND + int(micros) + passed, **rows)
 
     def guards(self, replies: Sequence[Reply], changes: Changes) -> Unchanged | None:
@@ -148,7 +103,7 @@ class Reading:
     def all_unchanged(self, replies: Sequence[Reply], now: int) -> Unchanged:
         """Return the condition that all of this would be read again, at this server time or a little later."""
         found = self._told_apart(replies).of
-        return Unchanged(replies={command: reply for command, reply in found.items() if command != _TIME}, now=now)
+        return Unchanged(replies={command: reply for command, reply in found.items() if command != TIME}, now=now)
 
     def unmarked(self, replies: Sequence[Reply], changes: Changes) -> list[Command]:
         """Return the command that removes the marks on states of a page that the changes do not take after all."""

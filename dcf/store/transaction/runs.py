@@ -19,7 +19,8 @@ from dcf.features.growing.model import Unit, read_unit
 from dcf.features.people.storage import ended_commands
 from dcf.store.access.authors import current_account
 from dcf.store.access.quotas import charge, refusal_in, reservation
-from dcf.store.connection.connections import Command, Connection, Connections, Reply, all_checked, exchange
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connection, Connections, all_checked, exchange
 from dcf.store.events.history import happenings
 from dcf.store.keys.parts import decode_state
 from dcf.store.keys.table import RunKeys, keys_of

@@ -28,7 +28,7 @@ from dcf.features.projects.storage import used_command
 from dcf.features.questions.model import Talk, write_talk
 from dcf.features.usage.storage import charge_commands, owed_command
 from dcf.store.access.authors import current_author
-from dcf.store.connection.connections import Command, Reply
+from dcf.store.connection.commands import Command, Reply
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import agent_path, encode_state, receipt_field
 from dcf.store.keys.table import RunKeys

@@ -16,7 +16,8 @@ from dcf.verbs.registry import ONLY_CONFIGURED, Answer, Arguments, JsonObject, r
 from dcf.verbs.unlisted import UNLISTED
 from dcf.workflows.validation import Validation
 from dcf.workflows.validation.given import validate_given
-from dcf.workflows.validation.schema import SCHEMA_NAME, configured_schema, read_schema
+from dcf.workflows.validation.schema import SCHEMA_NAME, configured_schema
+from dcf.workflows.validation.schema_files import read_schema
 from dcf.workflows.validation.verdict import EXIT_CODES
 
 _SHOWN: Final = 50

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dcf.asl.machine import every_state
-from dcf.asl.states import Task
+from dcf.asl.machine import Task, every_state
 from dcf.core.definitions.forms import defaults_of
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.codec import read_meta

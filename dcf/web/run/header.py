@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dcf.asl.states import Task
+from dcf.asl.machine import Task
 from dcf.core.definitions import needs
 from dcf.core.documents.model import Status
 from dcf.core.leasing.blockers import word_of

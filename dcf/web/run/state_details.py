@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dcf.application.application import Application
-from dcf.asl.states import Task
+from dcf.asl.machine import Task
 from dcf.core.definitions import needs
 from dcf.core.definitions.briefs import NOTHING, Brief, brief_of
 from dcf.core.definitions.model import Definition

@@ -3,9 +3,8 @@
 from collections import deque
 from typing import Final
 
-from dcf.asl.machine import Machine
+from dcf.asl.machine import Choice, Machine, Map, Parallel, State
 from dcf.asl.state_paths import join, open_scope
-from dcf.asl.states import Choice, Map, Parallel, State
 from dcf.errors import InvalidArgument
 from dcf.values.records import record, replace
 from dcf.workflows.drawing.words import describe, errors_text, printable

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final
 
-from dcf.asl.machine import Machine
+from dcf.asl.machine import Machine, Task
 from dcf.asl.places import resolve
-from dcf.asl.states import Task
 from dcf.values.instants import SECOND, from_text, seconds, to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record

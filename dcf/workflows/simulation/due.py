@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from dcf.asl.machine import Machine
+from dcf.asl.machine import Machine, Task
 from dcf.asl.places import resolve
 from dcf.asl.resources import FOR_CALLBACK, Resource
-from dcf.asl.states import Task
 from dcf.asl.steps import OpenTask
 from dcf.core.completing.outside import Conclusion
 from dcf.core.completing.waiting import begun, limited

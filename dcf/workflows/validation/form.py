@@ -20,7 +20,7 @@ from dcf.data import PACKAGE
 from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 from dcf.workflows.validation.pointers import pointer
-from dcf.workflows.validation.schema import read_schema, useless
+from dcf.workflows.validation.schema_files import read_schema, useless
 from dcf.workflows.validation.verdict import MAX_FINDINGS, Finding, found
 
 _PLACES: Final = (PACKAGE / "data" / "schemas", PACKAGE.parent / "schemas")

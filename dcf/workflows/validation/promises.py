@@ -13,8 +13,7 @@ from typing import Final, TypeAlias
 from dcf.asl.expressions.paths import Path
 from dcf.asl.expressions.templates import Literal, ObjectTemplate, PathReference, Template
 from dcf.asl.jsonata.expressions import Query
-from dcf.asl.machine import Machine, every_state
-from dcf.asl.states import Choice, Map, Parallel, Pass, State, Task, Workable
+from dcf.asl.machine import Choice, Machine, Map, Parallel, Pass, State, Task, Workable, every_state
 from dcf.asl.syntax.fields import token
 from dcf.values.json_text import Json
 from dcf.values.records import record

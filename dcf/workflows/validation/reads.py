@@ -14,7 +14,7 @@ from dcf.asl.expressions.query_templates import OPENING
 from dcf.asl.expressions.templates import read_reference
 from dcf.asl.jsonata.expressions import Query
 from dcf.asl.jsonata.text import without_literals
-from dcf.asl.states import State, Task, Workable
+from dcf.asl.machine import State, Task, Workable
 from dcf.asl.syntax.fields import token
 from dcf.values.json_text import Json
 from dcf.values.records import record

@@ -3,17 +3,14 @@
 The library that checks it is imported with the first document: no run and few commands need it.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
 from dcf.workflows.validation.verdict import Finding
 
 SCHEMA_NAME: Final = "letta_asl_workflow_schema_v2.2.0.json"
-MAX_SCHEMA: Final = 1024 * 1024
 
 
 def check_schema(document: Json, schema: Mapping[str, Json] | None = None, name: str = SCHEMA_NAME) -> list[Finding]:
@@ -37,26 +34,6 @@ def configured_schema(chosen: Path | None, directory: Path | None, name: str) ->
     return directory / name if (directory / name).is_file() else None
 
 
-def read_schema(path: Path) -> dict[str, Json]:
-    """Read a schema from a file; raise InvalidArgument when it is not a JSON Schema."""
-    try:
-        with path.open("rb") as file:
-            found_schema = json.loads(file.read(MAX_SCHEMA))
-    except (OSError, ValueError, RecursionError):
-        raise useless() from None
-    if not isinstance(found_schema, dict):
-        raise useless()
-    return found_schema
-
-
 def schema_text(finding: Finding) -> str:
     """Return a finding as an entry of the seed contract's list `schema_errors`."""
     return f"{finding.path[1:] or '<root>'}: {finding.message}"
-
-
-def useless() -> InvalidArgument:
-    """Return the error for a configured schema that is none."""
-    return InvalidArgument(
-        "The configured schema cannot be read as JSON Schema 2020-12.",
-        "Check the file that DCF_WORKFLOW_SCHEMA or DCF_SKILL_SCHEMA names.",
-    )

@@ -7,7 +7,7 @@ import pytest
 from dcf.asl.expressions.operators import OPERATORS
 from dcf.asl.expressions.timestamps import instant
 from dcf.asl.expressions.wildcards import parse_pattern
-from dcf.asl.states import Choice
+from dcf.asl.machine import Choice
 from dcf.asl.surroundings import Surroundings
 from dcf.asl.syntax.parsing import parse_machine
 from dcf.errors import StateError
