@@ -142,8 +142,9 @@ class Spending:
 class RunContext(dict[str, Json]):
     """The part of a context object that is the same in every state of a run, and what its task tokens are made with.
 
-    The secret is no member, so no expression reads it. `may_risk`: there is a mark, or none is needed (`asl/expressions/risks.py`).
-    `spending` is that of the step which reads this context, so each step has one of its own (`risking`).
+    The secret is no member, so no expression reads it. `may_risk`: there is a mark, or none is needed
+    (`asl/expressions/risks.py`). `spending` is that of the step which reads this context, so each step has one of its
+    own (`risking`).
     """
 
     __slots__ = ("may_risk", "secret", "spending", "workflow_id")

@@ -1,1 +1,1 @@
-"""Features."""
+"""The capabilities: one folder each, from its pure rules to its verbs."""

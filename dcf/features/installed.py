@@ -1,7 +1,7 @@
 """Lists the capabilities, and the modules in which they describe their verbs: the order is that of a completion.
 
-A capability is installed once it stands here. Whoever serves verbs asks for them by `verbs.registry.TOOLS`, which is complete
-after `tools.mcp.selection` has imported this list; a request before raises.
+A capability is installed once it stands here. Whoever serves verbs asks for them by `verbs.registry.TOOLS`, which is
+complete after `tools.mcp.selection` has imported this list; a request before raises.
 """
 
 from collections.abc import Mapping

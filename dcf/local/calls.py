@@ -1,7 +1,7 @@
 """Calls of the server's tools: those of the agent, passed on, and those that this process makes itself.
 
-A call is repeated as `dcf.tools.calling.repeating` says, if the tool may be called twice: the list of tools says which, and to
-those that take a `request_id` or a `lease_token` one is given where the agent gave none.
+A call is repeated as `dcf.tools.calling.repeating` says, if the tool may be called twice: the list of tools says which,
+and to those that take a `request_id` or a `lease_token` one is given where the agent gave none.
 """
 
 import secrets

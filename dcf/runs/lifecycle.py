@@ -1,7 +1,7 @@
 """The operations on a whole run, and on a state by hand: cancel, pause, resume, resolve.
 
-Each names what it reads and the pure decision that is made on it (`core/lifecycle/halting.py`, `core/completing/resolving.py`). This
-module decides nothing and sends no Redis command.
+Each names what it reads and the pure decision that is made on it (`core/lifecycle/halting.py`,
+`core/completing/resolving.py`). This module decides nothing and sends no Redis command.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Tasks that wait for something outside of dcf: ends them with what has come.
 
-It names what is read and the pure decision that is made on it (`core/completing/outside.py`). This module decides nothing and
-sends no Redis command.
+It names what is read and the pure decision that is made on it (`core/completing/outside.py`). This module decides
+nothing and sends no Redis command.
 """
 
 import secrets

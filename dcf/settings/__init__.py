@@ -1,1 +1,1 @@
-"""Settings."""
+"""Every setting of a process."""

@@ -1,4 +1,4 @@
-"""The settings of agent platforms: where agents are made, and how Letta is reached. A part of `dcf.settings.process`."""
+"""The settings of agent platforms: where agents are made, and how Letta is reached."""
 
 from pydantic import BaseModel, Field, SecretStr
 

@@ -1,7 +1,7 @@
 """The profiles: which tools a caller is shown. Scopes, not profiles, decide what a caller may do.
 
-A model reads every tool that it is shown, so a worker is not shown a planner's tools: a tool that is not on its list can
-be called. Each tool declares its own profiles.
+A model reads every tool that it is shown, so a worker is not shown a planner's tools: a tool that is not on its list
+can be called. Each tool declares its own profiles.
 """
 
 from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""Workflows."""
+"""A workflow as a document alone: checked, drawn, tried in memory and explained."""

@@ -16,7 +16,7 @@ from dcf.store.keys import table as keys
 from dcf.store.keys.companions import barrier, edit, register
 from dcf.store.keys.kinds import KEY_KINDS
 from dcf.store.keys.parts import AGENT_SHARDS, KeyText
-from dcf.store.keys.table import RunKeys, artifact_quota
+from dcf.store.keys.table import RunKeys
 from dcf.store.text_index import keys as text_keys
 from dcf.store.transaction.guards import Unchanged, guarded
 from tests.support.tables import rows
@@ -45,7 +45,7 @@ def keys_of_agent(agent: str) -> list[str]:
 
 def keys_of_owner(owner: str) -> list[str]:
     return [
-        *(keys.access_key(owner), keys.rate(owner), keys.quota(owner), artifact_quota(owner), arriving(owner)),
+        *(keys.access_key(owner), keys.rate(owner), keys.quota(owner), keys.quota(owner, "artifacts"), arriving(owner)),
         *(keys.quota(owner, "docs"), keys.quota(owner, "sizes"), keys.quota(owner, "runs"), keys.quota(owner, "live")),
         *(keys.quota(owner, "inbox"), keys.quota(owner, "receipts"), keys.quota(owner, "part")),
         keys.quota_parts(owner, "r1"),

@@ -20,7 +20,7 @@ from dcf.core.access.quotas import Account, Quotas
 from dcf.features.artifacts.keys import BLOBS, UPLOADS
 from dcf.features.artifacts.model import MOST_PARTS, UPLOAD_LIFE_S, ArtifactKind, ArtifactStands
 from dcf.features.artifacts.operations import PartGiven
-from dcf.store.keys.table import artifact_quota
+from dcf.store.keys import table as keys
 from dcf.tools.mcp.server import build_server
 from dcf.values.refusal import Refusal
 from tests.support.tables import rows
@@ -551,7 +551,7 @@ async def test_a_key_holds_no_more_bytes_of_artifacts_than_its_quota(
     assert (await put("a")).code == "ok"
     assert (await put("a")).code == "ok", "the same again costs nothing"
     assert (await put("b")).code == "quota_exceeded"
-    held = artifact_quota(account.key_id)
+    held = keys.quota(account.key_id, "artifacts")
     assert raw_redis.hget(held, "") == b"5000"
     await shelved.ok("cancel_run", workflow_id=run)
     await shelved.ok("delete_run", workflow_id=run)

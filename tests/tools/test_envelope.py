@@ -40,7 +40,7 @@ def broken(request: pytest.FixtureRequest) -> Iterator[str]:
     function = broken_async_tool if request.param == "raises while awaited" else broken_tool
     tool(toolset="planning", scope=Scope.READ, arguments=_Nothing, answer=Answer)(function)
     yield function.__name__
-    del TOOLS[function.__name__]
+    del TOOLS._specs[function.__name__]
 
 
 async def test_a_defect_is_an_internal_error_that_tells_nothing(
@@ -71,7 +71,7 @@ async def test_a_platform_that_is_down_is_said_to_be_and_when_to_try_again(appli
         async with Client(build_server(application)) as client:
             answer = await (await Tools.of(client)).refused("platform_unavailable", "down_tool")
     finally:
-        del TOOLS["down_tool"]
+        del TOOLS._specs["down_tool"]
     assert answer["retry_after_s"] == 7
     assert answer.broken
 

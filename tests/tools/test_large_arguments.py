@@ -55,7 +55,7 @@ def gate() -> Iterator[_Gate]:
 
     yield found
     found.opened.set()
-    del TOOLS["gated_tool"]
+    del TOOLS._specs["gated_tool"]
 
 
 async def test_others_are_answered_while_large_arguments_are_checked(gate: _Gate, application: Application) -> None:

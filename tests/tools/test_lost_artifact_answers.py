@@ -22,7 +22,7 @@ from dcf.features.artifacts.model import ArtifactKind, ArtifactPut, ArtifactStan
 from dcf.features.artifacts.operations import ArtifactRead, PartGiven
 from dcf.features.artifacts.storage import ArtifactStore
 from dcf.store.access.authors import authored_by
-from dcf.store.keys.table import artifact_quota
+from dcf.store.keys import table as keys
 from dcf.tools.mcp.server import build_http_app
 from dcf.values.refusal import Refusal
 from tests.support.proxy import Fault, Proxy
@@ -124,7 +124,7 @@ def test_put_with_a_fault_in_any_packet_stores_and_counts_its_bytes_once(
         assert all(isinstance(answer, ArtifactStands) for answer in answers), (before, answers)
         assert_is_whole(shelf, run, home, pieces)
         put(shelf, account, parts_of(run, [b"x"], "next"))
-        quota = raw_redis.hgetall(artifact_quota(account.key_id))
+        quota = raw_redis.hgetall(keys.quota(account.key_id, "artifacts"))
         assert int(quota[b""]) == sum(map(len, pieces)) + 1, before
         assert sum(map(int, quota.values())) == 2 * int(quota[b""]), before
         if not way.is_spent:
@@ -204,7 +204,7 @@ def test_the_sweep_gives_back_the_bytes_of_a_put_whose_process_died(
         patch.setattr(ArtifactStore, "reserve", reserved)
         with pytest.raises(Died):
             shelf.artifacts.put(last)
-    held = artifact_quota(account.key_id)
+    held = keys.quota(account.key_id, "artifacts")
     assert int(raw_redis.hget(held, "")) == len(b"kept") + len(last.data)
     shelf.sweep.look(repair=True)
     assert int(raw_redis.hget(held, "")) == len(b"kept") + len(last.data), "the put may still go on"

@@ -253,7 +253,7 @@ async def test_the_order_is_always_the_same_and_follows_the_toolsets(replica: Ca
 
 
 def test_the_order_does_not_depend_on_which_module_was_imported_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dcf.tools.mcp.selection.TOOLS", dict(reversed(TOOLS.items())))
+    monkeypatch.setattr("dcf.tools.mcp.selection.TOOLS", dict(reversed([*TOOLS.items()])))
     assert select_tools((), read_only=False) == SERVED
 
 

@@ -1,1 +1,1 @@
-"""Json schema."""
+"""JSON Schema as OutputSchema uses it: read, and checked in counted steps. Pure."""

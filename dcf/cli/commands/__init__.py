@@ -1,1 +1,1 @@
-"""Commands."""
+"""Commands of the engine's own verbs."""

@@ -1,1 +1,1 @@
-"""Features."""
+"""Commands of capabilities."""

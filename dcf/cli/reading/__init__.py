@@ -1,1 +1,1 @@
-"""Reading."""
+"""Commands that only show something."""

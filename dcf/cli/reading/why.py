@@ -10,7 +10,7 @@ from rich.text import Text
 from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, OptionalRun
 from dcf.cli.patience import patience
-from dcf.cli.reading import export
+from dcf.cli.reading import export_files
 from dcf.cli.reading.views import console, print_wrapped, status_text
 from dcf.cli.text import clean, json_text
 from dcf.values.json_text import Json
@@ -39,7 +39,9 @@ def why(
     """
     if file is not None and state is not None:
         raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
-    document = export.read_file(file).explanation(workflow_id) if file is not None else _explained(workflow_id, state)
+    document = (
+        export_files.read_file(file).explanation(workflow_id) if file is not None else _explained(workflow_id, state)
+    )
     if as_json:
         typer.echo(json_text(document, indent=2))
     else:

@@ -1,1 +1,1 @@
-"""Running."""
+"""The command `dcf run`, and how it shows what happens."""

@@ -1,1 +1,1 @@
-"""Answers."""
+"""The records that a client's verbs of capabilities return."""

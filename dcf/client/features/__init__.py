@@ -1,1 +1,1 @@
-"""Features."""
+"""The verbs of a client for capabilities."""

@@ -1,1 +1,1 @@
-"""Documents."""
+"""The records of a run, their JSON, what a decision reads and writes, answers and refusals. Pure."""

@@ -185,17 +185,17 @@ class Packed:
 class Changes:
     """Everything that one transaction writes, all or nothing. A transition fills it step by step.
 
-    `meta_document` and `definition` are set for a new run, with `secret` if it has task tokens, `packed` for
-    an ended one; `meta` sets single fields.
-    `timers` maps a state to the server time at which the clock next looks at it; None removes the timer. `sooner` only
-    brings such times forward, for states that were not watched: one that has ended meanwhile gets none. `claims` maps
-    the fingerprint of a claiming token to the claimed state, so that a repeated claim finds it; None removes it.
-    `receipts` are older ones, by state and request; `run_receipts` those of requests about the whole run. `forgotten`
-    are states of which nothing else is kept. `signals` are the run's as each step left them; the last are written.
-    `talk` are its notes and questions, `journal` entries that are new or whose issue was resolved, `gates` the records
-    of verdicts by state, `usage` reports of what work used up, to be added to the run's sums. Of a run that grows,
-    `units` are added, with the agents in `agents`; `growth` are its counts as each step left them. `evaluated` are the
-    marks of risky evaluations that have ended (`core/completing/evaluation_marks.py`); `absolved`: all marks of the run are taken off.
+    `meta_document` and `definition` are set for a new run, with `secret` if it has task tokens, `packed` for an ended
+    one; `meta` sets single fields. `timers` maps a state to the server time at which the clock next looks at it; None
+    removes the timer. `sooner` only brings such times forward, for states that were not watched: one that has ended
+    meanwhile gets none. `claims` maps the fingerprint of a claiming token to the claimed state, so that a repeated
+    claim finds it; None removes it. `receipts` are older ones, by state and request; `run_receipts` those of requests
+    about the whole run. `forgotten` are states of which nothing else is kept. `signals` are the run's as each step left
+    them; the last are written. `talk` are its notes and questions, `journal` entries that are new or whose issue was
+    resolved, `gates` the records of verdicts by state, `usage` reports of what work used up, to be added to the run's
+    sums. Of a run that grows, `units` are added, with the agents in `agents`; `growth` are its counts as each step left
+    them. `evaluated` are the marks of risky evaluations that have ended (`core/completing/evaluation_marks.py`);
+    `absolved`: all marks of the run are taken off.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values

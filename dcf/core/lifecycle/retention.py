@@ -1,8 +1,8 @@
 """Decides how long an ended run is kept: when it is finalized by itself, who may delete it, and the legal hold. Pure.
 
 A run that is on hold is neither deleted nor does it expire, until the hold is released. Deleting begins with a mark in
-meta (`deleted_at`), decided like any change of the run; `features/retention/operations.py` then removes the keys, and the clock goes
-on where the process that began it died.
+meta (`deleted_at`), decided like any change of the run; `features/retention/operations.py` then removes the keys, and
+the clock goes on where the process that began it died.
 """
 
 from collections.abc import Mapping

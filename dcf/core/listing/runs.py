@@ -1,8 +1,8 @@
 """Decides under what a run is listed, and which runs belong on a page of the list. Pure.
 
 The facets of a run (status, workflow, version, agents, tags, parent, project) follow from its meta document. For each
-there is an index of runs by creation time (`store/lists/pages.py`). An entry may be stale, so a page is made from the meta
-documents of the runs that an index names, and `RunQuery.matches` leaves out those that are not wanted.
+there is an index of runs by creation time (`store/lists/pages.py`). An entry may be stale, so a page is made from the
+meta documents of the runs that an index names, and `RunQuery.matches` leaves out those that are not wanted.
 """
 
 import re

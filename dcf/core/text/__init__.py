@@ -1,1 +1,1 @@
-"""Text."""
+"""Words of texts, and the one query language of searches. Pure."""

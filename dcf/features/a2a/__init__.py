@@ -1,1 +1,1 @@
-"""A2a."""
+"""Agents of the Agent2Agent protocol start runs and read them."""

@@ -1,1 +1,1 @@
-"""Agent context."""
+"""Says where an agent is, and what is next for it."""

@@ -1,7 +1,7 @@
 """Answers "where am I, and what next" for an agent, a session or a run, from what is stored. Never writes.
 
-It reads a bounded number of runs, states and entries, however many there are; `features/agent_context/rules.py` says how much of
-it fits an answer.
+It reads a bounded number of runs, states and entries, however many there are; `features/agent_context/rules.py` says
+how much of it fits an answer.
 """
 
 from collections.abc import Iterator, Sequence

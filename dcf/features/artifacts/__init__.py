@@ -1,1 +1,1 @@
-"""Artifacts."""
+"""Files that a run keeps: immutable, with their provenance."""

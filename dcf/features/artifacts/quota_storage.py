@@ -14,7 +14,8 @@ from dcf.features.artifacts.model import ArtifactPut
 from dcf.store.access.quotas import refusal_in
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections
-from dcf.store.keys.table import RunKeys, artifact_quota
+from dcf.store.keys import table as keys
+from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import LOOK, ask
 from dcf.values.refusal import Refusal
 
@@ -132,7 +133,7 @@ def _settled(owner: str) -> Command:
 
 
 def _keys_of(owner: str) -> tuple[int, str, str]:
-    return 2, artifact_quota(owner), arriving(owner)
+    return 2, keys.quota(owner, "artifacts"), arriving(owner)
 
 
 def _name(prefix: str, wish: ArtifactPut) -> str:

@@ -1,1 +1,1 @@
-"""Catalogue."""
+"""What agents work by: workflows, jobs, personas and rules in versions."""

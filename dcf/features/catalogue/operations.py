@@ -2,8 +2,8 @@
 
 A definition is an entry of a text index with the content of its newest version. Before a newer one takes its place, its
 content is kept in an entry of its own, so that no version is lost whenever a process dies: at worst the newest is kept
-twice. Workflows that runs were started from (`store/lists/definitions.py`) and skills (`skills/library.py`) are shown where
-they are, and not copied: of the former the index has a reference to find it by.
+twice. Workflows that runs were started from (`store/lists/definitions.py`) and skills (`skills/library.py`) are shown
+where they are, and not copied: of the former the index has a reference to find it by.
 """
 
 import re

@@ -1,1 +1,1 @@
-"""Children."""
+"""A Task starts a run of another workflow and takes its output."""

@@ -1,8 +1,8 @@
 """Child runs: starts them, tells the parent of them, and stops those whose parent does not wait any more.
 
 What is to be done stands in the outbox of parent or child, written by the commit that causes it, and is handed here by
-the deliveries. So it is done at least once, by any process; every step may be repeated (`features/children/model.py`). A child is
-started in the name of who created its parent, whoever let the parent come that far.
+the deliveries. So it is done at least once, by any process; every step may be repeated (`features/children/model.py`).
+A child is started in the name of who created its parent, whoever let the parent come that far.
 """
 
 from collections.abc import Callable, Iterator, Mapping

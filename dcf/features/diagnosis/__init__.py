@@ -1,1 +1,1 @@
-"""Diagnosis."""
+"""Explains why a run does not move, and what helps."""

@@ -1,1 +1,1 @@
-"""Documents."""
+"""Edits the documents of runs by hand."""

@@ -1,1 +1,1 @@
-"""Export."""
+"""A run as one file."""

@@ -1,1 +1,1 @@
-"""External."""
+"""Tasks that wait for a signal or a callback."""

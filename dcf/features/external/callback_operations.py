@@ -1,7 +1,7 @@
 """Callbacks: ends the Task that a task token names, or keeps it alive.
 
-It names what is read and the pure decision that is made on it (`features/external/callbacks.py`). Of a token that is not genuine
-nothing is told, not even whether its run exists. This module decides nothing and sends no Redis command.
+It names what is read and the pure decision that is made on it (`features/external/callbacks.py`). Of a token that is
+not genuine nothing is told, not even whether its run exists. This module decides nothing and sends no Redis command.
 """
 
 from collections.abc import Callable

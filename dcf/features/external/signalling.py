@@ -1,7 +1,7 @@
 """Sends a signal into a run: to the state that waits for one of its name, or kept for the state that will. Pure.
 
-Whoever sends has looked which state waits (`features/external/operations.py`), without holding anything. So both decisions compare what
-was seen with what is, and answer `MOVED` if a state began or ceased to wait meanwhile.
+Whoever sends has looked which state waits (`features/external/operations.py`), without holding anything. So both
+decisions compare what was seen with what is, and answer `MOVED` if a state began or ceased to wait meanwhile.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,1 +1,1 @@
-"""Findings."""
+"""What was learned in runs and outlives them."""

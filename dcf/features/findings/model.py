@@ -1,8 +1,8 @@
 """Findings: what was learned in a run and is worth knowing after it. Data, and what of it is written and shown. Pure.
 
 A finding belongs to a project or to all (`scope`), outlives the run that it came from, and is never silently replaced:
-it is deprecated, or superseded by another one. What `features/diagnosis/model.py` says of a run that does not move is something
-else. No secret of a known shape is kept in one (`values/secret_shapes.py`).
+it is deprecated, or superseded by another one. What `features/diagnosis/model.py` says of a run that does not move is
+something else. No secret of a known shape is kept in one (`values/secret_shapes.py`).
 """
 
 from collections.abc import Mapping

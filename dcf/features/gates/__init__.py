@@ -1,1 +1,1 @@
-"""Gates."""
+"""An output counts only after the verdicts of its gates."""

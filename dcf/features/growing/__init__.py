@@ -1,1 +1,1 @@
-"""Growing."""
+"""Runs to which units of work are added while they are open."""

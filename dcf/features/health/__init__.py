@@ -1,1 +1,1 @@
-"""Health."""
+"""How Redis, clock, agents and platforms are."""

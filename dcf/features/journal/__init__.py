@@ -1,1 +1,1 @@
-"""Journal."""
+"""What agents and people write down about a run, and issues that block it."""

@@ -1,1 +1,1 @@
-"""People."""
+"""Tasks that people answer."""

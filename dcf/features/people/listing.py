@@ -1,7 +1,7 @@
 """Which open human tasks a caller wants to see, in which order, and what is shown of each. Pure.
 
-The lists of open tasks may have stale entries (`features/people/storage.py`), so a page is made from the documents of the
-states that they name, and `HumanTaskQuery.wants` leaves out what is not wanted.
+The lists of open tasks may have stale entries (`features/people/storage.py`), so a page is made from the documents of
+the states that they name, and `HumanTaskQuery.wants` leaves out what is not wanted.
 """
 
 import re

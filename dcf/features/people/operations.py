@@ -1,7 +1,7 @@
 """Human tasks: the list of open ones, and the answers of people.
 
-Each names what it reads and the pure decision that is made on it (`features/people/answering.py`, `features/people/listing.py`). This
-module decides nothing and sends no Redis command.
+Each names what it reads and the pure decision that is made on it (`features/people/answering.py`,
+`features/people/listing.py`). This module decides nothing and sends no Redis command.
 """
 
 import secrets

@@ -1,1 +1,1 @@
-"""Projects."""
+"""What runs belong to, and what keys are bound to."""

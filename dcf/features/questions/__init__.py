@@ -1,1 +1,1 @@
-"""Questions."""
+"""Questions of workers, notes for the planner, and corrections of results."""

@@ -1,1 +1,1 @@
-"""Retention."""
+"""Deletes runs that are over, and keeps some from it."""

@@ -1,7 +1,7 @@
 """Keeps and deletes ended runs: deletion, legal hold, finalizing by itself, expiry.
 
-It carries out what `core/lifecycle/retention.py` decides. Deleting is a transaction that marks the run, then the removal of its
-keys (`features/retention/storage.py`); both may be repeated by any process.
+It carries out what `core/lifecycle/retention.py` decides. Deleting is a transaction that marks the run, then the
+removal of its keys (`features/retention/storage.py`); both may be repeated by any process.
 """
 
 from collections.abc import Callable, Mapping

@@ -3,7 +3,8 @@
 The order makes a crash harmless: the states first, then what tells which states there are, meta last of the run's keys,
 and the index entries after it. Until meta is gone, the clock finds the run by its mark and goes on; afterwards a sweep
 finds the entries that name nothing. On a cluster the lists are on other nodes, one of which may not answer. So entries
-that only meta tells of are removed before it as well. Safe to repeat. Decides nothing: `core/lifecycle/retention.py` does.
+that only meta tells of are removed before it as well. Safe to repeat. Decides nothing: `core/lifecycle/retention.py`
+does.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Tools on runs that are over: delete one, keep one from being deleted. What they decide is in `core/lifecycle/retention.py`."""
+"""Tools on runs that are over: delete one, keep one from being deleted. `core/lifecycle/retention.py` decides."""
 
 from contextlib import suppress
 

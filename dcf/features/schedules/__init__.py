@@ -1,1 +1,1 @@
-"""Schedules."""
+"""Starts runs by the time."""

@@ -1,8 +1,8 @@
 """The document of a schedule: when it ticks, what it starts, and what became of its latest ticks. Pure.
 
-`features/schedules/ticking.py` decides what is done at a tick. A schedule's `generation` is drawn at its creation and shown to
-nobody: the ids of its runs follow from it, so nobody can take one before its tick, and a schedule that is made anew
-under the same name has other runs.
+`features/schedules/ticking.py` decides what is done at a tick. A schedule's `generation` is drawn at its creation and
+shown to nobody: the ids of its runs follow from it, so nobody can take one before its tick, and a schedule that is made
+anew under the same name has other runs.
 """
 
 import base64

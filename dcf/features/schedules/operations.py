@@ -1,4 +1,4 @@
-"""The operations on schedules, and what the clock does at their ticks: starts runs, each once (`features/schedules/ticking.py`).
+"""The operations on schedules, and what the clock does at their ticks: starts runs, each once (`ticking.py`).
 
 Names what is read and the pure decision that is made on it; decides nothing.
 """

@@ -1,1 +1,1 @@
-"""Search."""
+"""One search over what is known and what runs have written."""

@@ -1,4 +1,4 @@
-"""One search over definitions, findings, journals, artifacts and outputs. Reads only; `features/search/ranking.py` ranks."""
+"""One search over definitions, findings, journals, artifacts and outputs. Reads only; `ranking.py` ranks."""
 
 from collections.abc import Iterator
 from dataclasses import field

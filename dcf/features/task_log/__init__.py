@@ -1,1 +1,1 @@
-"""Task log."""
+"""Lines of functions in the history of a run."""

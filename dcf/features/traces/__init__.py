@@ -1,1 +1,1 @@
-"""Traces."""
+"""Sends the traces of ended runs."""

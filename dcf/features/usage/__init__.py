@@ -1,1 +1,1 @@
-"""Usage."""
+"""What work used up, and the budgets of runs."""

@@ -1,1 +1,1 @@
-"""Work."""
+"""Finds work across runs, within limits and areas."""

@@ -1,1 +1,1 @@
-"""Deepwork."""
+"""The tools of DeepWork as calls of dcf's."""

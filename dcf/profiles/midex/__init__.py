@@ -1,1 +1,1 @@
-"""Midex."""
+"""The tools of midex as calls of dcf's."""

@@ -1,1 +1,1 @@
-"""Mission control."""
+"""The tools of Mission Control as calls of dcf's."""

@@ -1,1 +1,1 @@
-"""Openfactory."""
+"""The tools of OpenFactory as calls of dcf's."""

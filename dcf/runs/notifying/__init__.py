@@ -1,1 +1,1 @@
-"""Notifying."""
+"""What runs owe to agents, and how it is delivered."""

@@ -54,7 +54,7 @@ DeliverAll: TypeAlias = Callable[[Sequence[Post]], Sequence[Delivery]]
 """Delivers several events at once, each by itself."""
 
 ToRun: TypeAlias = Callable[[str, OutboxEntry], object]
-"""Does what an entry says that no agent is told of, but another run, and removes it (`features/children/operations.py`)."""
+"""Does what an entry says that no agent is told of, but another run, and removes it (`children/operations.py`)."""
 
 
 class Notifications:

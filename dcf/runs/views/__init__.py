@@ -1,1 +1,1 @@
-"""Views."""
+"""How runs stand, for every face. Never writes."""

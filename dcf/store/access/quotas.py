@@ -17,7 +17,7 @@ from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections, checked
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import KeyText
-from dcf.store.keys.table import RunKeys, artifact_quota
+from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import ask
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
@@ -136,7 +136,7 @@ class QuotaUsage:
             ("ZCARD", keys.quota(key_id, "docs")),
             ("ZCARD", keys.quota(key_id, "live")),
             ("ZCARD", keys.quota(key_id, "inbox")),
-            ("HGET", artifact_quota(key_id), ""),
+            ("HGET", keys.quota(key_id, "artifacts"), ""),
         )
         total = sum(map(int, filter(None, stored)))
         return Usage(

@@ -1,1 +1,1 @@
-"""Cluster."""
+"""Redis Cluster: the same commands over many nodes."""

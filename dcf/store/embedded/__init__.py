@@ -1,1 +1,1 @@
-"""Embedded."""
+"""The Redis that dcf starts itself."""

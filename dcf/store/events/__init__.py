@@ -1,1 +1,1 @@
-"""Events."""
+"""The history of each run, the outbox, and the inboxes of agents, in Redis."""

@@ -1,1 +1,1 @@
-"""Keys."""
+"""Every key of the engine, and which documents a run has."""

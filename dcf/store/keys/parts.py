@@ -2,7 +2,7 @@
 
 import re
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal, TypeAlias
 from zlib import crc32
 
 from dcf.asl.state_paths import components, path_of
@@ -13,6 +13,9 @@ _ENCODED = re.compile(r"%([0-9A-F]{2})")
 
 AGENT_SHARDS: Final = 256
 """Parts of the inboxes of all agents on a Redis Cluster, a slot each. Fixed: an inbox is in the same one for ever."""
+
+Counted: TypeAlias = Literal["docs", "sizes", "runs", "live", "inbox", "part", "receipts", "artifacts"]
+"""What is counted of an owner beside all bytes."""
 
 
 class KeyText(str):

@@ -1,4 +1,4 @@
-"""All Redis keys of dcf, but for those of schedules (`schedule_keys`), text indexes (`text_keys`) and the web page (`web_keys`).
+"""All Redis keys of dcf, but for those of capabilities (`features/*/keys.py`), text indexes and the web page.
 
 | key | type | writer | lifetime |
 |---|---|---|---|
@@ -25,7 +25,7 @@
 | `cp:wf:<id>:spent` | stream | the same: reports that are owed to the books (`features/usage/storage.py`) | until they are in the books, a moment later |
 | `cp:idx:usage:owed` | sorted set | the same (before the run's keys): runs that owe reports, by when | a minute after the last report |
 | `cp:idx:usage:<agent or project>:<id>`, and with `:<day>` | hash | moving reports to the books: sums of all time, and of a day | 400 days after the last report |
-| `cp:idx:runs`, `cp:idx:live` | sorted set, on a cluster in 16 shards (`run_lists`) | creation and start (before the run's keys); finalizing | `live` until the run is over, `runs` until a sweep finds it gone |
+| `cp:idx:runs`, `cp:idx:live` | sorted set, on a cluster in 16 shards (`lists.shards`) | creation and start (before the run's keys); finalizing | `live` until the run is over, `runs` until a sweep finds it gone |
 | `cp:idx:runs:<facet>:<value>` | sorted set, in such shards | a run's transactions (before the run's keys): runs by creation time that have a status, workflow, version, agent or tag, or that are stuck (`stuck`) or on hold (`held`) | until the run is deleted, or a sweep finds it gone |
 | `cp:idx:due:<shard>` | sorted set | a run's transactions (before the run's keys), the clock: live runs by when the clock must look at them, at the latest | until the run is over |
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications, and reading them; trimmed by acknowledging | an event a week, an inbox a week after the last event, one without events 15 minutes after it was looked into |
@@ -33,7 +33,7 @@
 | `cp:idx:inbox:<agent>:book` | hash | delivery and reading: how many events of each run and each creator of runs are unread, and whose turn it is | with the inbox |
 | `cp:idx:news` | stream; on a cluster channels of this name, one for each part of the agents | delivery of notifications: which inboxes got something, for the processes whose agents wait | the last 1000 or so |
 | `cp:idx:gone:<agent>` | string | deleting an agent of ours, so that it does not come back as an inbox | a week |
-| `cp:idx:asked:<list>` | sorted set | opening a human task (before the run's keys), ending it: open ones by person, group and run (`people_keys`) | until the task is over, or a sweep finds it so |
+| `cp:idx:asked:<list>` | sorted set | opening a human task (before the run's keys), ending it: open ones by person, group and run (`people/keys.py`) | until the task is over, or a sweep finds it so |
 | `cp:idx:handed:<agent>:<digest>` | string | waits and claims (before the lease): which state this call was given, by the digest of its request id, or of its caller and what it asks for | an hour |
 | `cp:idx:turn:<agent>` | string | a delivery, as long as it takes | 90 s |
 | `cp:idx:sent:<agent>:<thing>` | string | delivery, to recognise a repetition: by run and state in an inbox, by event elsewhere | a day |
@@ -62,7 +62,7 @@
 | `cp:idx:probe` | string | health reports: the small write that shows whether Redis takes writes; `…:{<tag>}` at nodes, `…:{<run>}` where a run is explained | a minute |
 | `cp:idx:seen` | sorted set | servers, every few seconds: agents by when they last called a tool | the last 1000, a week after the last call |
 | `cp:idx:platforms` | hash | processes whose circuit breaker is open, by kind of platform: since when, and the latest error | two minutes after the last |
-| `cp:idx:traced:<run>` | string | sending the trace of an ended run (`trace_marks`): who does, then which end of it was sent | two days |
+| `cp:idx:traced:<run>` | string | sending the trace of an ended run (`traces/storage.py`): who does, then which end of it was sent | two days |
 | `cp:idx:swept` | string | the sweep of the indexes, at its end: what it found | for ever |
 | `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after; refused calls, failed log-ins | as its indexes say |
 | `cp:idx:audit:<author>` | sorted set | the same: entries of one key, of operators, of the refusals of a key, of log-ins | the last 10 000 of a key, 100 000 of operators, 1 000 refusals of a key, 10 000 log-ins |
@@ -74,11 +74,11 @@ Index keys are never part of a run's transaction. `KEY_KINDS` says which keys a 
 
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
-from typing import Final, Literal
+from typing import Final
 from zlib import crc32
 
 from dcf.store.keys.kinds import KEY_KINDS, Per
-from dcf.store.keys.parts import agent_shard, encode_state
+from dcf.store.keys.parts import Counted, agent_shard, encode_state
 from dcf.values.records import record
 
 RUNS = "cp:idx:runs"
@@ -195,7 +195,7 @@ def rate(key_id: str) -> str:
     return f"cp:idx:rate:{key_id}"
 
 
-def quota(owner: str, of: Literal["docs", "sizes", "runs", "live", "inbox", "part", "receipts"] | None = None) -> str:
+def quota(owner: str, of: Counted | None = None) -> str:
     """Return the key of what an owner holds: all bytes, or what it holds of one kind."""
     return f"cp:idx:quota:{owner}" if of is None else f"cp:idx:quota:{of}:{owner}"
 
@@ -397,8 +397,3 @@ class RunKeys:
 
 keys_of = lru_cache(maxsize=1024)(RunKeys)
 """Return the keys of a run."""
-
-
-def artifact_quota(owner: str) -> str:
-    """Return the key of the bytes of artifacts that an owner holds, by run."""
-    return f"cp:idx:quota:artifacts:{owner}"

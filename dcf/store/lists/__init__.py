@@ -1,1 +1,1 @@
-"""Lists."""
+"""The indexes across runs in Redis, and the checks of them."""

@@ -1,1 +1,1 @@
-"""Text index."""
+"""The index of words in Redis."""

@@ -1,4 +1,4 @@
-"""Calls dcf's tools at a server as `tools/calling/client.py` does, without blocking the event loop that the caller runs on."""
+"""Calls dcf's tools at a server as `client.py` does, without blocking the event loop that the caller runs on."""
 
 import itertools
 from collections.abc import Awaitable, Callable

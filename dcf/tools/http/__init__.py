@@ -1,1 +1,1 @@
-"""Http."""
+"""The HTTP server around the tools."""

@@ -1,1 +1,1 @@
-"""Mcp."""
+"""The MCP server around the tools: their list, resources, prompts and completions."""

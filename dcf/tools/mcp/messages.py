@@ -1,6 +1,7 @@
 """What travels between a client and the server for one call of a tool, in MCP's Streamable HTTP of 2026-07-28.
 
-Both clients (`tools/calling/client.py`, `tools/calling/async_client.py`) write requests and read answers here; nothing here sends any.
+Both clients (`tools/calling/client.py`, `tools/calling/async_client.py`) write requests and read answers here; nothing
+here sends any.
 """
 
 import json

@@ -127,5 +127,6 @@ def check_profile(profile: str) -> None:
 
 def _place(spec: ToolSpec) -> tuple[int, int, int]:
     """Return the sort key: toolset, then position in `_ORDER`, then in the module."""
-    module = _ORDER.index(spec.run.__module__.removeprefix("dcf."))
-    return _TOOLSETS.index(spec.toolset), module, spec.run.__code__.co_firstlineno
+    module = spec.run.__module__.removeprefix("dcf.")
+    at = _ORDER.index(module) if module in _ORDER else len(_ORDER)  # a tool of somebody else
+    return _TOOLSETS.index(spec.toolset), at, spec.run.__code__.co_firstlineno

@@ -1,1 +1,1 @@
-"""Verbs."""
+"""The engine's own verbs as tools."""

@@ -1,1 +1,1 @@
-"""Answers."""
+"""What answers have in common: outcomes, next calls, guidance, pages."""

@@ -1,1 +1,1 @@
-"""Live."""
+"""Keeps open pages current by event streams."""

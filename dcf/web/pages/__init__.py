@@ -1,1 +1,1 @@
-"""Pages."""
+"""The pages, but for that of one run."""

@@ -1,1 +1,1 @@
-"""Run."""
+"""The page of one run."""

@@ -1,7 +1,7 @@
 """Closes a run together with the agents that were made for it. The run is closed even if its agents cannot be deleted.
 
-It decides nothing: `core/lifecycle/finalization.py` closes the run, `workers.py` deletes the agents, `core/lifecycle/dismissals.py` counts
-them in the run's audit record.
+It decides nothing: `core/lifecycle/finalization.py` closes the run, `workers.py` deletes the agents,
+`core/lifecycle/dismissals.py` counts them in the run's audit record.
 """
 
 from functools import partial
