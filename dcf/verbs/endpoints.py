@@ -1,6 +1,6 @@
 """What every path beside /mcp does before it carries a call out: Host and Origin, the caller, the size of the body.
 
-What the calls are is said by the paths: `task_token_routes.py`, `artifact_routes.py` and `a2a_routes.py`.
+What the calls are is said by the paths: the `routes.py` of capabilities.
 """
 
 from abc import ABC, abstractmethod

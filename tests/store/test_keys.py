@@ -76,7 +76,7 @@ def test_every_key_of_a_run_is_listed(workflow_id: str, path: str) -> None:
     others = {"of", "every", "workflow_id", "taking"}  # the last is gone by itself
     named = [getattr(run, name) for name in dir(RunKeys) if name not in others and name[0] != "_"]
     made = {key(path) if callable(key) else key for key in named}
-    made |= {run.of(kind) for kind in ("artifacts", "shelf", "uploads", "content")}  # those of `artifact_keys`
+    made |= {run.of(kind) for kind in ("artifacts", "shelf", "uploads", "content")}  # those of `artifacts/keys.py`
     assert len(made) == len(KEY_KINDS) - 1
     assert made == set(run.every([path], [path], [path]))
     assert made < set(run.every([path, "other"], [path], [path]))

@@ -1,6 +1,6 @@
 """Compiled Choice rules: objects that return True or False for a document.
 
-They do not decide where a choice leads: that is the machine's. `choice_syntax` parses them.
+They do not decide where a choice leads: that is the machine's. `syntax/choice.py` parses them.
 """
 
 from typing import Protocol

@@ -1,6 +1,6 @@
 """Parses the items of a file that a Map's ItemReader names, and reads no more of it than needed.
 
-`item_sources` opens the file. A file is untrusted: it is parsed as strictly as callers' arguments, and the size of
+`sources` opens the file. A file is untrusted: it is parsed as strictly as callers' arguments, and the size of
 its items is limited. Every failure is States.ItemReaderFailed.
 """
 

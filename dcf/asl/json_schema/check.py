@@ -2,7 +2,7 @@
 
 Written here since the usual library can be kept busy for hours by a schema or a value, and writes whole values into its
 messages. Every schema applied and every comparison counts as a step; matching texts has steps of its own. The schema
-must have passed `schema_syntax.flaws_of`. Tests compare this with that library.
+must have passed `syntax.flaws_of`. Tests compare this with that library.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -1,6 +1,6 @@
 """Evaluates one JSONata expression with the jlens library: here, or as the pure function that a confined child calls.
 
-Besides, `aws_expressions` uses that library to compile, and `jsonata` to analyse. The caller fixes the time and the
+Besides, `aws_expressions` uses that library to compile, and `expressions` to analyse. The caller fixes the time and the
 random numbers, so evaluating an expression twice gives the same value. Every failure is a value.
 """
 

@@ -1,7 +1,7 @@
 """The one query language of searches: every word must be there, and a "quoted phrase" as it stands. Pure.
 
 Nothing in a query is an error. Signs that are in no word mean nothing, a quote that is not closed ends with the query,
-and a name such as `foo-bar` or `snake_case` is a phrase of its words. Words are those of `text_tokens`.
+and a name such as `foo-bar` or `snake_case` is a phrase of its words. Words are those of `tokens`.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The Redis keys of artifacts. Those of a run are kinds of `key_kinds.py`, and live and go with the run.
+"""The Redis keys of artifacts. Those of a run are kinds of `store/keys/kinds.py`, and live and go with the run.
 
 | key | type | writer | lifetime |
 |---|---|---|---|

@@ -1,6 +1,6 @@
 """Checks what a Task says that waits for a signal or starts a child run, as far as the workflow writes it out. Pure.
 
-What follows from data is checked when the state is entered (`signals`, `child_input`).
+What follows from data is checked when the state is entered (`signals`, `children/request.py`).
 """
 
 from dcf.asl.expressions.templates import Literal, ObjectTemplate, Template

@@ -1,4 +1,4 @@
-"""Gates: what must be checked before the output of a Task counts. Data only; `gate_syntax` reads them.
+"""Gates: what must be checked before the output of a Task counts. Data only; `syntax` reads them.
 
 A gate is judged by dcf itself (`schema`), by a command that a helper on an agent's machine runs (`command`), by another
 agent (`review`) or by a person (`person`).

@@ -2,7 +2,7 @@
 
 Commands and reviews wait at the same time, people are asked only once these have passed: their time is dear. The first
 gate that fails sends the output back, and what the others would have said is not waited for. Used when an output is
-submitted (`gating`) and when a verdict comes (`verdicts`).
+submitted (`submitting`) and when a verdict comes (`verdicts`).
 """
 
 from collections.abc import Iterator, Sequence

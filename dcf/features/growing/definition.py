@@ -2,7 +2,7 @@
 
 Its document says only that the run is open. What places, briefs, views and pictures ask of a workflow is answered by
 the units, so everything that reads a definition reads a grown one alike. What control does next is decided in
-`unit_progress`. Pure.
+`progress`. Pure.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

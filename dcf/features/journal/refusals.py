@@ -6,7 +6,7 @@
     already_resolved     already_resolved              somebody else was first
     not_yours            not_yours                     the issue is for others to resolve
 
-The other refusals are in `refusals` and `talk_refusals`.
+The other refusals are in `core/documents/refusals.py` and `questions/refusals.py`.
 """
 
 from dcf.core.leasing.blockers import MOST_BLOCKERS

@@ -1,7 +1,7 @@
 """What the document of a state says of the people that it waits for: who, for what, and what happens if nobody answers.
 
 It stands there so that the clock, a diagnosis and the list of open tasks need no description, and an operator sees it.
-Data only: `human_tasks` decides who may answer, `escalation` what is due.
+Data only: `answering` decides who may answer, `escalation` what is due.
 """
 
 from collections.abc import Mapping

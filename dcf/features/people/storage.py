@@ -2,7 +2,7 @@
 
 They have open human tasks, and the questions of workers, those for a planner too.
 
-An entry is written just before the commit that opens the task (`people_keys`), so that none is missing, and taken off
+An entry is written just before the commit that opens the task (`keys`), so that none is missing, and taken off
 after the one that ends it. Where the process died between, whoever reads the list takes it off, or the sweep does.
 A page costs what it shows: its entries, and of each the documents of the run, the state and its input.
 """

@@ -1,7 +1,8 @@
 """The Lua scripts that find work: one that goes through lists of runs and looks at their open states, and its parts.
 
 On a cluster the lists and the runs are in different slots, where no script may read both: there one script goes through
-the lists of a shard, and another looks at one run. They send nothing themselves: `work_search` makes commands of them.
+the lists of a shard, and another looks at one run. They send nothing themselves: `search_storage` makes commands of
+them.
 
 KEYS: lists that a run must all be on, then those of which it must be on one. ARGV: how many of the former and of the
 latter; the place: score, run, states to pass over; most runs to pass over, most documents to read, states of a run at

@@ -1,7 +1,7 @@
 """Searches the lists of runs for work: in one script where there is one shard, in several packets where there are more.
 
 Across shards the first packet asks each for its next runs, the oldest first. The others look at these runs, each by a
-script of its own, until enough is found. It writes nothing but the marks of claims (`work_list`).
+script of its own, until enough is found. It writes nothing but the marks of claims (`storage`).
 """
 
 from collections import deque

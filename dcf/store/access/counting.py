@@ -1,10 +1,11 @@
 """Counts documents for API keys on a Redis Cluster, where a document and what its owner holds are in different slots.
 
-A single server does it in the script that writes the document (`quota_scripts`, `definitions`, `text_index_scripts`).
-On a cluster there are three steps: `hold` counts the larger of the old and the new size, if the quotas allow it; then
-the document is written, with an entry in the register of its slot that says who owns it; then `settle` counts what it
-has now. So after a crash a key may seem to hold more than it does, never less, until the document is written again, or
-gone and found so by the next `hold` or by the sweep. Of two writers at once the later `hold` decides what is counted.
+A single server does it in the script that writes the document (`quota_scripts`, `definitions`,
+`text_index/scripts.py`). On a cluster there are three steps: `hold` counts the larger of the old and the new size, if
+the quotas allow it; then the document is written, with an entry in the register of its slot that says who owns it; then
+`settle` counts what it has now. So after a crash a key may seem to hold more than it does, never less, until the
+document is written again, or gone and found so by the next `hold` or by the sweep. Of two writers at once the later
+`hold` decides what is counted.
 """
 
 import secrets
@@ -180,6 +181,6 @@ def held_document_command(receipt: str, write: DocumentWrite, held: CountedDocum
 
 
 def forget_counted(owner: str, key: str) -> Command:
-    """Return the command that counts a document no more if it is gone. Send it by `looks`."""
+    """Return the command that counts a document no more if it is gone. Send it by `lists.elsewhere`."""
     keyed = (keys.quota(owner), keys.quota(owner, "docs"), keys.quota(owner, "sizes"))
     return ("EVAL", _FORGET, 3, *keyed, key)

@@ -42,7 +42,7 @@ end
 """
 """Gives back what is held of runs that are gone: asked for before a refusal, every ten seconds at most.
 
-A run that was entered in the last minute may be about to be created. Runs are looked at by `looks`.
+A run that was entered in the last minute may be about to be created. Runs are looked at by `lists.elsewhere`.
 """
 
 RECEIPTS: Final = """

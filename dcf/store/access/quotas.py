@@ -2,7 +2,7 @@
 
 A document is written and counted in one script, exactly. A run is entered before it is created, and its data before
 each commit, in the same packet: after a crash a key may seem to hold more than it does, never less. What is gone is
-given back by the script that would refuse, or by the sweep (`listings`).
+given back by the script that would refuse, or by the sweep (`lists.checks`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -81,7 +81,7 @@ def forget_run(owner: str, workflow_id: str) -> Command:
 
 
 def reservation(run: RunKeys, size: int, account: Account) -> Command:
-    """Return the script that enters a run to be created, if the quotas allow it. Send it by `looks`.
+    """Return the script that enters a run to be created, if the quotas allow it. Send it by `lists.elsewhere`.
 
     Read its reply with `refusal_in`.
     """

@@ -1,6 +1,6 @@
 """Connections to a Redis Cluster, with what `Connections` offers: one packet may be of the slots of several nodes.
 
-Each command goes to the node of its keys, in the order that `cluster_stages` keeps. A redirected command is sent again:
+Each command goes to the node of its keys, in the order that `stages` keeps. A redirected command is sent again:
 to another node after MOVED, asked for by name after ASK. What must be of one piece is not: commands from MULTI to EXEC,
 what was read together with a WATCH, and a script that builds keys, of which Redis knows only some before it runs. Those
 come back as errors after which the whole attempt begins anew. A transaction must not follow ASK: while a slot moves,

@@ -1,4 +1,4 @@
-"""Checks the Redis server once at start: whether dcf can run on it. How it is doing is read by `vitals`."""
+"""Checks the Redis server once at start: whether dcf can run on it. How it is doing is read by `health/storage.py`."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,6 +1,6 @@
 """What stands for a connection where there are several: on a cluster, packets take a route to the nodes.
 
-`connection.exchange` hands such packets over. How they are divided is the cluster's own matter (`cluster`).
+`connections.exchange` hands such packets over. How they are divided is the cluster's own matter (`cluster`).
 """
 
 from typing import TYPE_CHECKING, Protocol

@@ -1,6 +1,6 @@
 """Waits for the next event of an agent (long poll). All waits of a process share one connection to Redis (`news`).
 
-On a cluster they share one to each node (`cluster_news`).
+On a cluster they share one to each node (`cluster.news`).
 
 Those who wait for one agent stand in a queue. What the news tells of that agent wakes the first, who looks into the
 inbox; looking decides who gets the event, in this process or another. A wait that was woken and then ended passes the

@@ -3,7 +3,7 @@
 Whoever puts an event in adds an entry to one short stream, in the same script. This module reads that stream and tells
 which agents got something; it takes no event and knows nobody who waits (`inbox_waits`). After its connection broke,
 or when it was too slow to see every entry, it tells that any agent may have got something. On a Redis Cluster
-`cluster_news` does the same.
+`cluster.news` does the same.
 """
 
 import asyncio

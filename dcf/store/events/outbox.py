@@ -63,7 +63,7 @@ class OutboxEntry:
 
 @record(frozen=True, slots=True, kw_only=True)
 class TellingOutcome:
-    """What to write after a delivery, successful or not: history events, further notices, the record in `told`."""
+    """What to write after a delivery, successful or not: history events, further notices, the record in `notified`."""
 
     events: tuple[Event, ...] = ()
     notices: tuple[Notice, ...] = ()

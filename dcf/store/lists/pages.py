@@ -4,7 +4,7 @@ Three packets. The first asks how many runs there are and, by a script, for the 
 that the filters name; those that another of their indexes does not have are left out. The second reads what the meta
 documents of these runs say, the third the statuses of their states. The entries are written by the runs' own
 transactions, just before the commit (`writing`), so some may be stale: a page leaves them out. The clock takes them off
-when it retires the run (`due`), deleting a run takes all off, and a sweep those that name nothing (`listings`). Never
+when it retires the run (`due`), deleting a run takes all off, and a sweep those that name nothing (`checks`). Never
 writes.
 """
 

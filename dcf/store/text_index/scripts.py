@@ -1,7 +1,7 @@
 """The Lua scripts of text indexes. Each is atomic, so a document and the lists that it is on always agree.
 
 They build keys from the prefix of an index, since an entry's own lists stand in the entry. They send nothing
-themselves: `text_index` makes commands of them.
+themselves: `index` makes commands of them.
 """
 
 from typing import Final

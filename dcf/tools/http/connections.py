@@ -2,7 +2,7 @@
 
 uvicorn has one limit for connections and requests together (`limit_concurrency`), which refuses health checks too, and
 no deadline for headers or bodies. So its h11 protocol is extended here. Nothing here looks into a request beyond its
-path, and nothing knows callers: their limits are in `http_bodies` and `limits`.
+path, and nothing knows callers: their limits are in `bodies` and `verbs/limits.py`.
 
 A connection that waits for a request is worth less than a new one. So when there are too many, the one that has waited
 longest is closed, and a new connection is served however many others send nothing. Only when all are at work are new

@@ -1,7 +1,7 @@
 """The event streams of the pages: of one run at /runs/RUN/live, of the list of runs at /live.
 
 A stream ends when the server stops (`LivePages.stop`), when its visit does not hold any more, when Redis is lost, and
-at once when its page goes. The browser then asks again, and says after which event: see `live_runs`.
+at once when its page goes. The browser then asks again, and says after which event: see `runs`.
 """
 
 import asyncio
