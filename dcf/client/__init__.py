@@ -17,11 +17,11 @@ from dcf.client.answers.findings import (
     ShownDefinition,
     ShownFinding,
 )
-from dcf.client.answers.gates import JudgedGate, WaitingGate
+from dcf.client.answers.gates import DecidedGate, WaitingGate
 from dcf.client.answers.growing import AddedUnits, ClosedRun, OpenedRun, ReopenedUnit, SealedGroup
 from dcf.client.answers.journal import (
     AddedEntry,
-    ContextOfAgent,
+    AgentContext,
     IssueResolution,
     ReadEntry,
     ResolvedIssue,
@@ -85,6 +85,7 @@ from dcf.client.serving import Serving
 __all__ = [
     "AddedEntry",
     "AddedUnits",
+    "AgentContext",
     "Agents",
     "AnsweredQuestion",
     "AnsweredTask",
@@ -94,9 +95,9 @@ __all__ = [
     "CatchUpName",
     "Client",
     "ClosedRun",
-    "ContextOfAgent",
     "CorrectedResult",
     "CreatedSchedule",
+    "DecidedGate",
     "DefinitionDetails",
     "DefinitionKindName",
     "DefinitionName",
@@ -114,7 +115,6 @@ __all__ = [
     "FindingStatusName",
     "HeldRun",
     "IssueResolution",
-    "JudgedGate",
     "KeptArtifact",
     "LeftNote",
     "ListedProject",

@@ -31,7 +31,7 @@ class WaitingGate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedGate:
+class DecidedGate:
     """A verdict as it was worked out, and what followed; `waits_for` names the gates that still wait."""
 
     workflow_id: str

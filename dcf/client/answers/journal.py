@@ -68,7 +68,7 @@ class ResolvedIssue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContextOfAgent:
+class AgentContext:
     """Where an agent is and what is next, the most important first; `left_out` says what did not fit, and where it is.
 
     `runs`, `held`, `ready` and the others are what the tool shows.

@@ -1,6 +1,6 @@
 """The verb of a client for the context of an agent, a session or a run; described as in `verbs.py`."""
 
-from dcf.client.answers.journal import ContextOfAgent
+from dcf.client.answers.journal import AgentContext
 from dcf.client.exchange import Conversation
 from dcf.client.verbs import ask
 
@@ -12,13 +12,13 @@ def get_context(
     session: str | None = None,
     project: str | None = None,
     max_bytes: int | None = None,
-) -> Conversation[ContextOfAgent]:
+) -> Conversation[AgentContext]:
     """Return where an agent is and what is next for it: one call after a restart, of so many bytes at most.
 
     `session` is a tag of runs. Without an agent it is about the runs of the session, or the run.
     """
     return ask(
-        ContextOfAgent,
+        AgentContext,
         "get_context",
         agent_id=agent_id,
         workflow_id=workflow_id,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from dcf.client.answers.gates import JudgedGate, WaitingGate
+from dcf.client.answers.gates import DecidedGate, WaitingGate
 from dcf.client.arguments import given, request_id_for
 from dcf.client.exchange import Conversation, Item, Stream, ToolCall
 from dcf.client.failures import accepted
@@ -47,10 +47,10 @@ def decide_gate(
     duration_s: float | None = None,
     group: str | None = None,
     request_id: str | None = None,
-) -> Conversation[JudgedGate]:
+) -> Conversation[DecidedGate]:
     """Judge an output: `criteria` has one object (criterion, passed, feedback) for each criterion of the gate."""
     return ask(
-        JudgedGate,
+        DecidedGate,
         "decide_gate",
         workflow_id=workflow_id,
         state=state,
@@ -76,10 +76,10 @@ def override_gate(
     gate: str | None = None,
     agent_id: str | None = None,
     request_id: str | None = None,
-) -> Conversation[JudgedGate]:
+) -> Conversation[DecidedGate]:
     """Let the output of a state pass a gate, or all that it has not passed; needs the scope override."""
     return ask(
-        JudgedGate,
+        DecidedGate,
         "override_gate",
         workflow_id=workflow_id,
         state=state,

@@ -25,7 +25,7 @@ class GetContext(Arguments):
     max_bytes: int = Field(default=DEFAULT_BYTES, ge=LEAST_BYTES, le=MOST_BYTES, description="Size of the answer.")
 
 
-class ContextGot(Answer):
+class ContextRead(Answer):
     """The most important first; `left_out` says what did not fit and how to see it. No lease token is ever shown."""
 
     agent_id: str | None = None
@@ -51,10 +51,10 @@ class ContextGot(Answer):
     scope=Scope.READ,
     profiles=("member",),
     arguments=GetContext,
-    answer=ContextGot,
+    answer=ContextRead,
     read_only=True,
 )
-def get_context(app: Application, args: GetContext) -> ContextGot:
+def get_context(app: Application, args: GetContext) -> ContextRead:
     """Return the context of an agent, a session or a run."""
     caller = current_caller()
     agent = args.agent_id
@@ -68,7 +68,7 @@ def get_context(app: Application, args: GetContext) -> ContextGot:
     held, ready = len(found.sections.get("held", ())), len(found.sections.get("ready", ()))
     runs = len(found.sections.get("runs", ()))
     shown: dict[str, Any] = dict(found.sections)
-    return ContextGot(
+    return ContextRead(
         status=f"{runs} runs; {held} states held, {ready} ready.",
         agent_id=agent,
         left_out=found.left_out or None,

@@ -221,7 +221,7 @@ class SealGroup(Arguments):
     reason: Reason = None
 
 
-class GroupWasSealed(Answer):
+class GroupSealed(Answer):
     """How many units of it are `open`; `next_states` can be taken now. `sealed` is false if it was sealed before."""
 
     workflow_id: str | None = None
@@ -233,16 +233,16 @@ class GroupWasSealed(Answer):
     repeated: bool | None = None
 
 
-@tool(toolset="growing", scope=Scope.PLAN, profiles=("member",), arguments=SealGroup, answer=GroupWasSealed)
-def seal_group(app: Application, args: SealGroup) -> GroupWasSealed:
+@tool(toolset="growing", scope=Scope.PLAN, profiles=("member",), arguments=SealGroup, answer=GroupSealed)
+def seal_group(app: Application, args: SealGroup) -> GroupSealed:
     """Seal a group or a run."""
     _require_member(app, args.workflow_id)
     wish = Seal(group=args.group, only_if_done=args.only_if_done, force=args.force)
     answer = app.growing.seal_group(args.workflow_id, wish, reason=args.reason, request_id=args.request_id)
     if isinstance(answer, Refusal):
-        return refused(GroupWasSealed, answer, workflow_id=args.workflow_id, group=args.group)
+        return refused(GroupSealed, answer, workflow_id=args.workflow_id, group=args.group)
     what = "The run" if args.group is None else "The group"
-    return GroupWasSealed(
+    return GroupSealed(
         status=f"{what} is sealed.", workflow_id=args.workflow_id, repeated=answer.repeated, **answer.answer
     )
 
@@ -335,7 +335,7 @@ class CloseRun(Arguments):
     reason: Reason = None
 
 
-class RunWasClosed(Answer):
+class RunClosed(Answer):
     """How the run ended, how many units it has, and how many of them had not ended well (`left`)."""
 
     workflow_id: str | None = None
@@ -350,10 +350,10 @@ class RunWasClosed(Answer):
     scope=Scope.PLAN,
     profiles=("member", "operator"),
     arguments=CloseRun,
-    answer=RunWasClosed,
+    answer=RunClosed,
     destructive=True,
 )
-def close_run(app: Application, args: CloseRun) -> RunWasClosed:
+def close_run(app: Application, args: CloseRun) -> RunClosed:
     """Close a run that grows."""
     require_planner(app, args.workflow_id)
     wish = Close(
@@ -367,8 +367,8 @@ def close_run(app: Application, args: CloseRun) -> RunWasClosed:
     )
     answer = app.growing.close_run(args.workflow_id, wish, reason=args.reason, request_id=args.request_id)
     if isinstance(answer, Refusal):
-        return refused(RunWasClosed, answer, workflow_id=args.workflow_id)
-    return RunWasClosed(
+        return refused(RunClosed, answer, workflow_id=args.workflow_id)
+    return RunClosed(
         status=f"Run '{args.workflow_id}' is closed.",
         workflow_id=args.workflow_id,
         repeated=answer.repeated,
