@@ -16,7 +16,7 @@ from typing import Final
 
 from dcf.asl.state_paths import name_of
 from dcf.core.completing.evaluation_marks import Leave, Mark, may_evaluate
-from dcf.core.documents.decision import Reads
+from dcf.core.documents.decision import ReadSet
 from dcf.core.lifecycle import holding
 from dcf.errors import Conflict, DcfError, RunOnHold
 from dcf.store.transaction.runs import RunStore
@@ -61,7 +61,7 @@ class Evaluations:
         if ruled.leave is Leave.WAIT:
             raise Conflict(f"Others evaluate expressions of state '{escaped(state)}', or died over it just now.")
         decide = partial(holding.hold, state=state, deaths=ruled.deaths)
-        raise RunOnHold(self._store.transact(workflow_id, Reads(), decide).text)
+        raise RunOnHold(self._store.transact(workflow_id, ReadSet(), decide).text)
 
     def end(self, workflow_id: str, marks: Sequence[str]) -> None:
         """Take marks off that no write took off. While Redis does not answer they stay, and count as a death."""

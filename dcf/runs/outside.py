@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from dcf.core.completing import outside
 from dcf.core.completing.outside import Conclusion
 from dcf.core.definitions import needs
-from dcf.core.documents.decision import Decision, Reads, Snapshot
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.premises import Premise, resting_on, with_premise
 from dcf.core.documents.refusals import unless_full
@@ -57,7 +57,7 @@ class Outside:
             arguments=wish.arguments(),
         )
 
-        def reads(run: Run) -> Reads:
+        def reads(run: Run) -> ReadSet:
             needed = replace(needs.to_end(run.definition, wish.state), run_receipts=(request.key,))
             return with_premise(needed, premise)
 

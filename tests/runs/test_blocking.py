@@ -1,7 +1,7 @@
 """A run that an issue blocks: nobody gets a lease, everybody sees why, and resolving it tells the agents."""
 
 from dcf.core.documents.answers import Leased
-from dcf.core.documents.decision import Changes, Decision, Reads, Snapshot
+from dcf.core.documents.decision import Changes, Decision, ReadSet, Snapshot
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer
 from dcf.core.leasing.blockers import MOST_BLOCKERS, Blocker
@@ -15,7 +15,7 @@ from tests.support.machines import chain, workflow
 from tests.support.scopes import parallel, task
 from tests.support.world import World, new_token
 
-EVERY = Reads(open_states=(0, 1000), whole_meta=True)
+EVERY = ReadSet(open_states=(0, 1000), whole_meta=True)
 
 
 def blocked(world: World, run: str, issue: str = "i-1", text: str = "The key is missing.") -> None:
@@ -25,7 +25,7 @@ def blocked(world: World, run: str, issue: str = "i-1", text: str = "The key is 
         block(writes, snapshot.meta, Blocker(issue=issue, text=text, since=snapshot.now), by="somebody")
         return Decision(answer=None, changes=writes)
 
-    world.plane.transactions.on_run(run, Reads(), decide)
+    world.plane.transactions.on_run(run, ReadSet(), decide)
 
 
 def unblocked(world: World, run: str, issue: str = "i-1") -> int:

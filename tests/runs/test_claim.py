@@ -9,7 +9,7 @@ import pytest
 
 from dcf.core.completing.updates import Update
 from dcf.core.documents.answers import Leased, NothingReady, Updated
-from dcf.core.documents.decision import Decision, Reads, Snapshot
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot
 from dcf.core.documents.model import Status
 from dcf.core.leasing.lease import Acquire
 from dcf.errors import StoreUnavailable
@@ -359,8 +359,8 @@ def test_a_page_holds_the_documents_agents_and_inputs_of_its_states(real: World)
         seen.append(snapshot)
         return Decision(answer=None)
 
-    real.store.transact(run, Reads(open_states=(1, 2)), look)
-    real.store.transact(run, Reads(open_states=(3, 9)), look)
+    real.store.transact(run, ReadSet(open_states=(1, 2)), look)
+    real.store.transact(run, ReadSet(open_states=(3, 9)), look)
     (page, rest) = seen
     assert (list(page.states), dict(page.inputs)) == (["S1", "S2"], {"S1": "for S1", "S2": "for S2"})
     assert page.meta is not None

@@ -5,7 +5,7 @@ from typing import Any
 
 from dcf.core.completing.resolving import Resolve
 from dcf.core.documents.answers import Leased
-from dcf.core.documents.decision import Reads
+from dcf.core.documents.decision import ReadSet
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer
 from dcf.core.leasing.lease import Acquire
@@ -174,7 +174,7 @@ def test_the_clock_looks_when_a_shorter_timeout_of_the_follower_has_passed(world
     states = {"A": task("B"), "B": task(TimeoutSecondsPath="$.limit")}
     run, token = done(world, workflow(states), "A", {"limit": 3600})
     corrected(world, run, "A", {"limit": 5}, token)
-    assert world.store.read(run, Reads(timers=("B",))).timers["B"] == world.doc(run, "B").deadline
+    assert world.store.read(run, ReadSet(timers=("B",))).timers["B"] == world.doc(run, "B").deadline
 
 
 def test_a_result_with_which_the_run_would_have_gone_elsewhere_is_refused(world: World) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from dcf.core.definitions import needs
 from dcf.core.documents.answers import Updated
-from dcf.core.documents.decision import Reads
+from dcf.core.documents.decision import ReadSet
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer
 from dcf.core.documents.usage import UsageReport
@@ -326,7 +326,7 @@ def test_override_reason_lost(world: World) -> None:
         "review",
     )
     assert event.data["content_sha256"] == content_sha256(GOOD)
-    kept = world.store.read(run, Reads(states=("A",), gates=("A",))).gates["A"]
+    kept = world.store.read(run, ReadSet(states=("A",), gates=("A",))).gates["A"]
     assert kept is not None
     assert kept.waived["review"]["reason"] == "checked by phone"
 
@@ -716,7 +716,7 @@ def test_only_so_many_verdicts_are_kept(world: World) -> None:
     run, token = begun(world, {**SHAPE, "max_attempts": 100}, REVIEW)
     for number in range(MOST_VERDICTS + 3):
         assert code(submit(world, run, token, {"txt": number})) == "needs_work"
-    kept = world.store.read(run, Reads(states=("A",), gates=("A",))).gates["A"]
+    kept = world.store.read(run, ReadSet(states=("A",), gates=("A",))).gates["A"]
     assert kept is not None
     assert len(kept.verdicts) == MOST_VERDICTS
     assert world.event_types(run).count("GateDecided") == MOST_VERDICTS + 3

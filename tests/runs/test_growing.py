@@ -7,7 +7,7 @@ import pytest
 from dcf.core.completing.resolving import wish_of
 from dcf.core.completing.updates import Update
 from dcf.core.documents.answers import Created, Leased, NothingReady, Updated
-from dcf.core.documents.decision import Reads
+from dcf.core.documents.decision import ReadSet
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer
 from dcf.core.lifecycle.repeating import Rerun
@@ -352,6 +352,6 @@ def test_whose_key_submits_is_known_to_a_server_that_has_not_seen_the_gates_yet(
     token = real.acquire(run, "A")
     with authored_by("key:own"):
         assert code(other.world.try_complete(run, "A", token, output=1)) == "review_running"
-    record = real.store.read(run, Reads(states=("A",), gates=("A",))).gates["A"]
+    record = real.store.read(run, ReadSet(states=("A",), gates=("A",))).gates["A"]
     assert record is not None
     assert record.author_key == "key:own"

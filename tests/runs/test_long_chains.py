@@ -8,7 +8,7 @@ import pytest
 
 from dcf.asl.pausing import AT_ONCE
 from dcf.core.documents.answers import NothingReady
-from dcf.core.documents.decision import Reads
+from dcf.core.documents.decision import ReadSet
 from dcf.core.documents.model import RunStatus, Status
 from dcf.workflows.simulation import simulate
 from tests.support import ahead
@@ -131,7 +131,7 @@ def test_a_task_or_a_wait_among_them_begins_the_count_anew(timely: World) -> Non
     run = timely.create(workflow(states))
     ahead.look(timely, run)
 
-    (entry,) = timely.store.read(run, Reads(entries=("After",))).entries.values()
+    (entry,) = timely.store.read(run, ReadSet(entries=("After",))).entries.values()
     assert entry.silent == 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dcf import metrics
-from dcf.core.documents.decision import Decision, Reads, Snapshot
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot
 from dcf.core.leasing.lease import Renew, renew
 from dcf.core.leasing.stuck import STUCK_REMINDERS
 from dcf.features.diagnosis.stuck_causes import StuckCauses
@@ -65,7 +65,7 @@ def test_a_lost_race_is_counted_once(real: World, meters: metrics.Meters) -> Non
         changes = renew(snapshot, Renew(state="A", token=token)).changes
         return Decision(answer=1, changes=changes)
 
-    real.store.transact(run, Reads(states=("A",)), decide)
+    real.store.transact(run, ReadSet(states=("A",)), decide)
     assert counted(meters, "dcf_txn_conflicts_total") == {"": 1}
 
 

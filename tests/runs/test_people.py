@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dcf.core.completing.resolving import Resolve
-from dcf.core.documents.decision import Changes, Reads
+from dcf.core.documents.decision import Changes, ReadSet
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer
 from dcf.core.lifecycle.repeating import Rerun
@@ -275,7 +275,7 @@ def test_who_used_or_handed_out_a_task_token_may_not_answer_what_came_of_it(worl
     document["asl"]["States"]["Write"] = {"Type": "Task", "Resource": "mail.waitForTaskToken", "Next": "Review"}
     run = world.create(document)
     world.acquire(run, "Write", owner="ann")
-    doc = world.store.read(run, Reads(states=("Write",))).states["Write"]
+    doc = world.store.read(run, ReadSet(states=("Write",))).states["Write"]
     token = world.callbacks.token_of(run, "Write", doc)
     assert token is not None
     with authored_by("key:of-ben"):
@@ -600,7 +600,7 @@ def test_a_reader_takes_off_what_is_stale_also_where_its_page_is_full(world: Wor
 
 def test_a_task_whose_answer_was_lost_in_a_failover_stays_listed(world: World) -> None:
     run = world.create(asking())
-    seen = world.store.read(run, Reads(states=("Ask",)))
+    seen = world.store.read(run, ReadSet(states=("Ask",)))
     lost = Changes(states={"Ask": replace(seen.states["Ask"], status=Status.SUCCEEDED, kind=None)})
     ask(world.connections, *ended_commands(world.store.keys(run), lost, seen))
     assert states(world, person="alice") == states(world, run=run) == states(world) == [(run, "Ask")]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from dcf.core.documents.decision import Changes, Decision, Reads, Snapshot
+from dcf.core.documents.decision import Changes, Decision, ReadSet, Snapshot
 from dcf.core.documents.model import OPEN, RunStatus, Status
 from dcf.core.documents.operations import RunAnswer, RunRequest
 from dcf.values.instants import SECOND
@@ -466,7 +466,7 @@ def test_a_retry_and_the_closing_of_what_was_open_do_not_undo_each_other(worlds:
 
     ours = World(connections=theirs.connections, onlooker=theirs.onlooker, before_commit=interfere)
     tokens = [theirs.acquire(run, f"Each/{index}/P") for index in range(2)]
-    theirs.store.transact(run, Reads(whole_meta=True), _end)
+    theirs.store.transact(run, ReadSet(whole_meta=True), _end)
     retried(ours, run)
     assert once == []
     assert theirs.event_types(run).count("StateCancelled") == 3

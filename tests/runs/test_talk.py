@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dcf.core.completing.resolving import Resolve
-from dcf.core.documents.decision import Reads
+from dcf.core.documents.decision import ReadSet
 from dcf.core.documents.operations import RunAnswer
 from dcf.core.leasing.lease import Acquire
 from dcf.errors import InvalidArgument
@@ -354,7 +354,7 @@ def test_the_clock_looks_when_the_time_of_a_question_has_passed_also_after_a_ren
     (question,) = world.talking.talk(run).questions
     if not gave_back:
         world.renew(run, "A", token)
-    assert world.store.read(run, Reads(timers=("A",))).timers["A"] == question.until
+    assert world.store.read(run, ReadSet(timers=("A",))).timers["A"] == question.until
 
 
 def pass_time(world: World, run: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dcf.core.documents.answers import Created, Leased
-from dcf.core.documents.decision import Reads, Snapshot
+from dcf.core.documents.decision import ReadSet, Snapshot
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.documents.operations import RunAnswer
 from dcf.core.lifecycle.creation import Create
@@ -93,7 +93,7 @@ class Server:
         """Everything that is known of the run, as it stands in Redis."""
         units = self.world.plane.run(run).definition.units
         assert units is not None
-        return units, self.world.store.read(run, Reads(states=tuple(units.by_name), growth=True))
+        return units, self.world.store.read(run, ReadSet(states=tuple(units.by_name), growth=True))
 
 
 def check(server: Server, run: str) -> None:

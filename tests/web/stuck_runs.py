@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from dcf.core.completing.evaluation_marks import Mark
-from dcf.core.documents.decision import Reads
+from dcf.core.documents.decision import ReadSet
 from dcf.core.lifecycle.holding import hold
 from dcf.features.journal.model import EntryKind
 from dcf.features.journal.writing import AddEntry
@@ -134,7 +134,7 @@ def blocked(world: World) -> str:
 def killed_process(world: World) -> str:
     run = not_taken(world)
     deaths = [Mark(mark_id=name, state="A", process=f"host:{name}", since=0) for name in ("1", "2")]
-    world.store.transact(run, Reads(), partial(hold, state="A", deaths=deaths))
+    world.store.transact(run, ReadSet(), partial(hold, state="A", deaths=deaths))
     return run
 
 

@@ -14,7 +14,7 @@ from dcf.asl.state_paths import join, name_of
 from dcf.asl.syntax.parsing import parse_machine
 from dcf.core.definitions.bindings import bound_agents
 from dcf.core.definitions.forms import DEFAULT_NAME, as_workflow, asl_of, is_bare
-from dcf.core.documents.decision import Reads
+from dcf.core.documents.decision import ReadSet
 from dcf.errors import InvalidDefinition, Problem
 from dcf.features.gates.gate import Gate
 from dcf.features.growing.model import Units
@@ -72,7 +72,7 @@ class Definition:
     run_gates: tuple[Gate, ...] = ()
     areas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     units: Units | None = None
-    needed: dict[tuple[str, bool, bool, int], Reads] = field(
+    needed: dict[tuple[str, bool, bool, int], ReadSet] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
     is_gated: bool = field(init=False, repr=False, compare=False)
@@ -111,7 +111,7 @@ class Definition:
         """Return True if leaving this Task reads what was recorded when it was entered (its `Entry`)."""
         return self.stateful or here.machine.needs_input(here.name)
 
-    def keep_needed(self, case: tuple[str, bool, bool, int], reads: Reads) -> Reads:
+    def keep_needed(self, case: tuple[str, bool, bool, int], reads: ReadSet) -> ReadSet:
         """Keep what a kind of write to a state reads."""
         if len(self.needed) >= _MOST_KEPT:  # paths inside a Map are as many as its items
             self.needed.clear()

@@ -17,7 +17,7 @@ from dcf.core.completing.updates import Update
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import with_scopes
 from dcf.core.documents.answers import Updated
-from dcf.core.documents.decision import More, Reads, Seeker
+from dcf.core.documents.decision import More, ReadSet, Seeker
 from dcf.core.documents.model import Status
 from dcf.features.journal.model import TAIL
 from dcf.values.digest import fingerprint
@@ -42,7 +42,7 @@ def place_of(definition: Definition, path: str) -> Place | None:
         return None
 
 
-def to_update(definition: Definition, request: Update) -> Reads:
+def to_update(definition: Definition, request: Update) -> ReadSet:
     """Return what a holder's write needs to read: of an ending one, worked out once for each state of a definition."""
     if request.status in (Status.SUCCEEDED, Status.FAILED):
         fails, most = request.status is Status.FAILED, 0 if request.claim_ttl_s is None else request.claim_most
@@ -50,10 +50,10 @@ def to_update(definition: Definition, request: Update) -> Reads:
         needed = definition.needed.get(case) or definition.keep_needed(case, _to_settle(definition, *case))
         return needed if needed.open_states is None else replace(needed, seeker=_seeker(request))
     if place_of(definition, request.state) is None:
-        return Reads()
+        return ReadSet()
     known_by = request.key if request.is_partial else None
     receipts = () if known_by is None else ((request.state, known_by),)
-    return Reads(states=with_scopes([request.state]), receipts=receipts)
+    return ReadSet(states=with_scopes([request.state]), receipts=receipts)
 
 
 def _seeker(request: Update) -> Seeker:
@@ -61,10 +61,10 @@ def _seeker(request: Update) -> Seeker:
     return Seeker(most=request.claim_most, owner=request.owner or "", mark=mark)
 
 
-def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool, most: int) -> Reads:
+def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool, most: int) -> ReadSet:
     here = place_of(definition, path)
     if here is None:
-        return Reads()
+        return ReadSet()
     is_judged = definition.is_gated and bool(definition.gates_of(here.path))  # a gate may fail the state
     if definition.units is not None:
         unit = _to_end_unit(definition, path, fails=fails, has_output=has_output, most=most)
@@ -84,12 +84,12 @@ def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool,
     return needed
 
 
-def _to_end_unit(definition: Definition, path: str, *, fails: bool, has_output: bool, most: int) -> Reads:
+def _to_end_unit(definition: Definition, path: str, *, fails: bool, has_output: bool, most: int) -> ReadSet:
     """Return what the end of a unit needs to read: who waits for it, its group, and the counts of the run."""
     assert definition.units is not None, "just looked"
     group = definition.units.by_name[path].group
     followers = () if fails else definition.units.followers_of(path)
-    return Reads(
+    return ReadSet(
         states=(path, *followers, *(() if group is None else (group,))),
         outputs=() if has_output else (path,),
         entries=followers if most else (),
@@ -106,7 +106,7 @@ def _may_end_a_branch(definition: Definition, here: Place) -> bool:
     return isinstance(resolve(definition.machine, split_scope(here.scope)[0]).state, Parallel)
 
 
-def to_end(definition: Definition, path: str, size: int | None = None) -> Reads:
+def to_end(definition: Definition, path: str, size: int | None = None) -> ReadSet:
     """Return what ending a state without a holder's write needs to read.
 
     A Parallel or Map ends like this when it waits to be entered again; `size` counts its branches or iterations, if
@@ -114,7 +114,7 @@ def to_end(definition: Definition, path: str, size: int | None = None) -> Reads:
     """
     here = place_of(definition, path)
     if here is None:
-        return Reads()
+        return ReadSet()
     if definition.units is not None:
         unit = _to_end_unit(definition, path, fails=False, has_output=True, most=0)
         needed = replace(unit, entries=(path,))
@@ -133,7 +133,7 @@ def to_leave(
     outputs: tuple[str, ...] = (),
     agents: tuple[str, ...] = (),
     opened: Iterable[str] = (),
-) -> Reads:
+) -> ReadSet:
     """Return what leaving a state needs to read. `fails` if scopes around it may have to be closed.
 
     `opened` are states inside it that the same transaction opens and that may have been open before.
@@ -146,7 +146,7 @@ def to_leave(
     )
     states = with_scopes([here.path, *islice(before, _MOST)])
     if not here.scope:
-        return Reads(states=states, entries=entries, outputs=outputs, agents=agents, signals=definition.takes_signals)
+        return ReadSet(states=states, entries=entries, outputs=outputs, agents=agents, signals=definition.takes_signals)
     owner, index = split_scope(here.scope)
     around = resolve(definition.machine, owner).state
     items: tuple[tuple[str, int], ...] = ()
@@ -156,7 +156,7 @@ def to_leave(
         scopes = scopes or ((owner,) if needs_record(definition, around) else ())
         if fails or here.machine.next_open(here.name)[1]:
             items = ((owner, index + _concurrency(around)),)
-    return Reads(
+    return ReadSet(
         states=states,
         entries=entries,
         outputs=outputs,
@@ -170,7 +170,7 @@ def to_leave(
 
 def to_join(
     definition: Definition, path: str, size: int, by: str | None = None, *, claims: bool = False, opens: bool = False
-) -> Reads:
+) -> ReadSet:
     """Return what joining or closing a scope needs to read; `size` counts its branches or iterations.
 
     `opens` is for a Map that is opened with the items that were read for it; `by` is the state whose completion led
@@ -178,7 +178,7 @@ def to_join(
     """
     here = place_of(definition, path)
     if here is None:
-        return Reads()
+        return ReadSet()
     opened = _inside(definition, here) if opens and _may_have_been_open(definition, here) else ()
     needed = to_leave(definition, here, fails=True, opened=opened)
     return replace(
@@ -193,7 +193,7 @@ def to_join(
 
 def to_update_next(
     definition: Definition, requests: Sequence[Update], answers: Iterable[Updated | Refusal]
-) -> Reads | None:
+) -> ReadSet | None:
     """Return what completing the state will read that a completion has leased. None if it leased none or several.
 
     None also where others often change what will be read: the open states and the counts of branches.
@@ -206,7 +206,7 @@ def to_update_next(
     return None if reads.open_states or reads.tallies else reads
 
 
-def to_update_all(definition: Definition, requests: Sequence[Update]) -> Reads:
+def to_update_all(definition: Definition, requests: Sequence[Update]) -> ReadSet:
     """Return what several writes need to read: together what each of them needs."""
     needed = to_update(definition, requests[0])
     for request in requests[1:]:
@@ -214,7 +214,7 @@ def to_update_all(definition: Definition, requests: Sequence[Update]) -> Reads:
     return needed
 
 
-def by_name(reads: Reads, known: tuple[str, ...]) -> Reads:
+def by_name(reads: ReadSet, known: tuple[str, ...]) -> ReadSet:
     """Return the reads with these states, which are thought to be ready, in place of a page of the open states.
 
     Those that are read anyway, such as the one that is left, are not among them: another thread has taken them.
@@ -226,7 +226,7 @@ def by_name(reads: Reads, known: tuple[str, ...]) -> Reads:
     return replace(reads, open_states=None, states=states, inputs=others, agents=(*reads.agents, *others))
 
 
-def _both(reads: Reads, more: Reads) -> Reads:
+def _both(reads: ReadSet, more: ReadSet) -> ReadSet:
     lists: dict[str, Any] = {row: tuple(dict.fromkeys((*getattr(reads, row), *getattr(more, row)))) for row in _LISTS}
     pages = [page for page in (reads.open_states, more.open_states) if page is not None]
     seeker = reads.seeker if more.open_states is None else more.seeker
@@ -234,7 +234,7 @@ def _both(reads: Reads, more: Reads) -> Reads:
     return replace(reads, open_states=max(pages, default=None), seeker=seeker, signals=signals, growth=growth, **lists)
 
 
-def add(reads: Reads, more: More) -> Reads:
+def add(reads: ReadSet, more: More) -> ReadSet:
     """Return the reads with those that `more` asks for."""
     if more.page:
         others, seeker = tuple(path for path in reads.states if path not in reads.inputs), more.seeker or reads.seeker

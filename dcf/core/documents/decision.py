@@ -1,7 +1,7 @@
 """The input and output of a decision, in terms of a run instead of Redis.
 
-A decision is a pure function `Snapshot -> Decision`. The store reads what `Reads` lists and writes `Changes` in one
-transaction. If that transaction loses a race, the decision runs again. Each kind of read is one field of `Reads` and
+A decision is a pure function `Snapshot -> Decision`. The store reads what `ReadSet` lists and writes `Changes` in one
+transaction. If that transaction loses a race, the decision runs again. Each kind of read is one field of `ReadSet` and
 one of `Snapshot`, each kind of write one field of `Changes`; the store has one function for each.
 """
 
@@ -39,7 +39,7 @@ class Seeker:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Reads:
+class ReadSet:
     """What a decision needs to read; states are named by path.
 
     `states` and meta are watched: if one changes before the commit, the decision runs again. Inputs and outputs need no
@@ -86,7 +86,7 @@ class OtherRun:
     """Another run, and what is read of it."""
 
     run: str
-    reads: Reads
+    reads: ReadSet
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from dcf.core.completing.outside_refusals import run_moved
-from dcf.core.documents.decision import Decision, OtherRun, Reads, Snapshot
+from dcf.core.documents.decision import Decision, OtherRun, ReadSet, Snapshot
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
@@ -26,7 +26,7 @@ class Premise:
     receipts: tuple[str, ...] = ()
 
 
-def with_premise(reads: Reads, premise: Premise | None) -> Reads:
+def with_premise(reads: ReadSet, premise: Premise | None) -> ReadSet:
     """Return the reads with those of a premise, if there is one."""
     if premise is None:
         return reads

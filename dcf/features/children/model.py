@@ -12,7 +12,7 @@ from dcf.asl.limits import bounded
 from dcf.core.completing.outside import Conclusion, why_not
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
-from dcf.core.documents.decision import Changes, Decision, Event, OtherRun, Reads, Snapshot
+from dcf.core.documents.decision import Changes, Decision, Event, OtherRun, ReadSet, Snapshot
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.documents.parents import MOST_DEPTH, Parent, read_parent
@@ -154,7 +154,7 @@ def is_gone(child: str, noted: RunRequest) -> Premise:
     def holds(snapshot: Snapshot) -> bool:
         return _other(snapshot).meta is None and snapshot.run_receipts.get(noted.key) is not None
 
-    return Premise(other=OtherRun(run=child, reads=Reads()), holds=holds, receipts=(noted.key,))
+    return Premise(other=OtherRun(run=child, reads=ReadSet()), holds=holds, receipts=(noted.key,))
 
 
 def is_awaited(link: Parent) -> Premise:
@@ -181,11 +181,11 @@ def was_stopped(child: str, parent: str) -> Premise:
         goes_on = found.meta is not None and found.meta.status is RunStatus.RUNNING
         return not goes_on or found.run_receipts.get(known_by) is not None
 
-    return Premise(other=OtherRun(run=child, reads=Reads(run_receipts=(known_by,))), holds=holds)
+    return Premise(other=OtherRun(run=child, reads=ReadSet(run_receipts=(known_by,))), holds=holds)
 
 
 def _parent_of(link: Parent) -> OtherRun:
-    return OtherRun(run=link.run, reads=Reads(states=with_scopes([link.state])))
+    return OtherRun(run=link.run, reads=ReadSet(states=with_scopes([link.state])))
 
 
 def _waits(snapshot: Snapshot, link: Parent) -> bool:
@@ -201,7 +201,7 @@ def _of_meta(run: str, holds: Callable[[Mapping[str, Json]], bool]) -> Premise:
         document = _other(snapshot).meta_document
         return document is not None and holds(document)
 
-    return Premise(other=OtherRun(run=run, reads=Reads(whole_meta=True)), holds=of)
+    return Premise(other=OtherRun(run=run, reads=ReadSet(whole_meta=True)), holds=of)
 
 
 def _other(snapshot: Snapshot) -> Snapshot:

@@ -18,7 +18,7 @@ from dcf.core.access.quotas import Account
 from dcf.core.completing.outside import Conclusion, why_not
 from dcf.core.completing.outside_refusals import run_moved
 from dcf.core.definitions.scopes import fenced, with_scopes
-from dcf.core.documents.decision import More, Reads, Snapshot
+from dcf.core.documents.decision import More, ReadSet, Snapshot
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.notices import NoticeKind
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
@@ -84,7 +84,7 @@ class Children:
         """Start the child of a state that waits for one; see to one that was started before."""
         child = children.child_id(workflow_id, path, epoch)
         request = _noted(child)
-        reads = Reads(states=with_scopes([path]), inputs=(path,), whole_meta=True, run_receipts=(request.key,))
+        reads = ReadSet(states=with_scopes([path]), inputs=(path,), whole_meta=True, run_receipts=(request.key,))
         snapshot = fenced(self._store.read(workflow_id, reads))
         if snapshot.meta is None or path not in snapshot.states:
             return
@@ -187,7 +187,7 @@ class Children:
             noted = partial(children.note_started, snapshot, request, link, child)
             return resting_on(premise, snapshot, noted)
 
-        reads = Reads(states=with_scopes([link.state]), run_receipts=(request.key,))
+        reads = ReadSet(states=with_scopes([link.state]), run_receipts=(request.key,))
         with self._as_creator(found):
             answer = self._plane.transactions.on_run(link.run, with_premise(reads, premise), decide).answer
         assert not isinstance(answer, More), "the decision knows what it reads"
@@ -221,7 +221,7 @@ class Children:
         return found, None if found is None else read_parent(found.get("parent"))
 
     def _meta(self, workflow_id: str) -> Mapping[str, Json] | None:
-        return self._store.read_surely(workflow_id, Reads(whole_meta=True)).meta_document
+        return self._store.read_surely(workflow_id, ReadSet(whole_meta=True)).meta_document
 
     @contextmanager
     def _as_creator(self, document: Mapping[str, Json]) -> Iterator[None]:

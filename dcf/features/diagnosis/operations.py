@@ -15,7 +15,7 @@ from dcf.asl.state_paths import ancestors, join, open_scope
 from dcf.core.definitions import needs
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
-from dcf.core.documents.decision import Reads
+from dcf.core.documents.decision import ReadSet
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.leasing.blockers import word_of
 from dcf.core.leasing.rearming import is_listed
@@ -192,7 +192,7 @@ class Diagnosis:
         waiting = [path for path, doc in states.items() if doc.waits_outside and doc.kind == "Signal"][:_MOST_AWAITED]
         if not waiting:
             return {}
-        given = self._plane.transactions.store.read(workflow_id, Reads(inputs=tuple(waiting))).inputs
+        given = self._plane.transactions.store.read(workflow_id, ReadSet(inputs=tuple(waiting))).inputs
         names = {path: found.get("name") for path, found in given.items() if isinstance(found, dict)}
         return {path: name for path, name in names.items() if isinstance(name, str)}
 

@@ -7,7 +7,7 @@ report does: with a full memory, everything that can be read still looks well.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from dcf.core.documents.decision import Reads, Snapshot
+from dcf.core.documents.decision import ReadSet, Snapshot
 from dcf.core.listing.sweep_results import Trouble
 from dcf.features.health.facts import PlatformTrouble
 from dcf.features.health.storage import checked_sign, platform_troubles, refusal_of, write_probe
@@ -61,7 +61,7 @@ class RunSignsReader:
 
     def run(self, workflow_id: str) -> RunSigns:
         """Return the signs of the run as a whole; `snapshot.meta` is None if there is no such run."""
-        run, reading = keys_of(workflow_id), Reading(keys_of(workflow_id), Reads(whole_meta=True))
+        run, reading = keys_of(workflow_id), Reading(keys_of(workflow_id), ReadSet(whole_meta=True))
         asked = reading.commands()
         written, *replies = self._connections.ask(
             write_probe(_probe(run.workflow_id, self._connections.shards)),
@@ -95,7 +95,7 @@ class RunSignsReader:
         self, workflow_id: str, paths: tuple[str, ...], agents: Iterable[str], others: tuple[str, ...] = ()
     ) -> StateSigns:
         """Return the signs of these states and agents, and the documents and timers of `others`."""
-        reads = Reads(states=tuple(dict.fromkeys((*paths, *others))), timers=others)
+        reads = ReadSet(states=tuple(dict.fromkeys((*paths, *others))), timers=others)
         run, reading = keys_of(workflow_id), Reading(keys_of(workflow_id), reads)
         asked, named = reading.commands(), list(dict.fromkeys(agents))
         told = [("HMGET", run.told, *told_fields(paths))] if paths else []

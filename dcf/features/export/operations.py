@@ -9,7 +9,7 @@ from typing import Final
 from dcf import __version__
 from dcf.asl.state_paths import ancestors
 from dcf.core.documents import codec
-from dcf.core.documents.decision import Reads
+from dcf.core.documents.decision import ReadSet
 from dcf.core.listing.cursors import unknown_cursor
 from dcf.core.listing.events import EventQuery, check_cursor
 from dcf.errors import UnknownRun
@@ -74,7 +74,7 @@ class Exports:
 
     def head(self, workflow_id: str) -> dict[str, Json]:
         """Return the documents of the run as a whole, and why it is where it is. Raise UnknownRun."""
-        found = self.store.read(workflow_id, Reads(whole_meta=True, audit=True))
+        found = self.store.read(workflow_id, ReadSet(whole_meta=True, audit=True))
         stored = self.store.definition(workflow_id)
         if found.meta_document is None:
             raise UnknownRun(workflow_id)
@@ -169,7 +169,7 @@ class Exports:
         if view.doc.scope is None:
             yield path, exported(view)
             return
-        tallies = self.store.read(workflow_id, Reads(tallies=(path,))).tallies
+        tallies = self.store.read(workflow_id, ReadSet(tallies=(path,))).tallies
         yield path, exported(replace(view, tally=tallies.get(path)))
         yield from self._inside(workflow_id, (path,))
 

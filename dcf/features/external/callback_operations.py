@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from dcf.core.completing.outside_refusals import task_token_unknown
 from dcf.core.definitions import needs
 from dcf.core.definitions.scopes import with_scopes
-from dcf.core.documents.decision import Decision, Reads, Snapshot
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot
 from dcf.core.documents.model import StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision
 from dcf.core.documents.refusals import unless_full
@@ -74,7 +74,7 @@ class Callbacks:
         def decide(run: Run, snapshot: Snapshot) -> RunDecision:
             return callbacks.beat(snapshot, token, run.context)
 
-        reads = Reads(states=with_scopes([token.state]))
+        reads = ReadSet(states=with_scopes([token.state]))
         done: Committed[Operated] = self._transactions.by_definition(
             token.workflow_id, lambda _: reads, decide, token.state
         )
@@ -98,7 +98,7 @@ class Callbacks:
         came = wish(token)
         request = came.request()
 
-        def reads(run: Run) -> Reads:
+        def reads(run: Run) -> ReadSet:
             needed = replace(needs.to_end(run.definition, token.state), run_receipts=(request.key,))
             charged = () if came.usage is None else (token.state,)
             return replace(needed, agents=tuple(dict.fromkeys((*needed.agents, *charged))))

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from dcf.core.definitions import needs
 from dcf.core.definitions.scopes import fenced, with_scopes
-from dcf.core.documents.decision import Decision, Reads, Snapshot
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot
 from dcf.core.documents.model import StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.refusals import unless_full
@@ -70,13 +70,13 @@ class SignalSending:
         return answer
 
     def _sent(self, workflow_id: str, request: RunRequest, signal: Signal) -> Committed[Operated]:
-        seen = self._store.read(workflow_id, Reads(signals=True))  # before the states: see `Signals.waits`
+        seen = self._store.read(workflow_id, ReadSet(signals=True))  # before the states: see `Signals.waits`
         if seen.meta is None:
             raise UnknownRun(workflow_id)
         waits = self._waiting(workflow_id, signal.name)
 
-        def reads(run: Run) -> Reads:
-            found = Reads() if waits is None else needs.to_end(run.definition, waits[0])
+        def reads(run: Run) -> ReadSet:
+            found = ReadSet() if waits is None else needs.to_end(run.definition, waits[0])
             return replace(found, signals=True, run_receipts=(request.key,))
 
         def decide(run: Run, snapshot: Snapshot) -> RunDecision:
@@ -96,8 +96,8 @@ class SignalSending:
         paths, waiting, inputs = self._store.open_states(workflow_id), dict[str, StateDoc](), dict[str, Json]()
         for start in range(0, len(paths), _AT_ONCE):
             page = paths[start : start + _AT_ONCE]
-            states = fenced(self._store.read(workflow_id, Reads(states=with_scopes(page)))).states
+            states = fenced(self._store.read(workflow_id, ReadSet(states=with_scopes(page)))).states
             signal_tasks = {path: doc for path in page if (doc := states.get(path)) and doc.kind == "Signal"}
             waiting |= signal_tasks
-            inputs |= self._store.read(workflow_id, Reads(inputs=tuple(signal_tasks))).inputs if signal_tasks else {}
+            inputs |= self._store.read(workflow_id, ReadSet(inputs=tuple(signal_tasks))).inputs if signal_tasks else {}
         return signalling.longest_waiting(waiting, inputs, name)

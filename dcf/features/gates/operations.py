@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from dcf.core.definitions import needs
 from dcf.core.definitions.briefs import brief_of
 from dcf.core.definitions.scopes import fenced, with_scopes
-from dcf.core.documents.decision import Decision, Reads, Snapshot
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot
 from dcf.core.documents.model import Meta, RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.refusals import unless_full
@@ -80,7 +80,7 @@ class Gates:
             return []
         paths = self._store.open_states(workflow_id) if states is None else tuple(states)
         paths = tuple(path for path in paths if run.definition.gates_of(path))
-        found = self._store.read(workflow_id, Reads(states=with_scopes(paths), gates=paths, outputs=paths))
+        found = self._store.read(workflow_id, ReadSet(states=with_scopes(paths), gates=paths, outputs=paths))
         if found.meta is None:
             raise UnknownRun(workflow_id)
         shown = fenced(found)
@@ -95,7 +95,7 @@ class Gates:
         run = self._plane.run(workflow_id)
         gated = () if not run.definition.is_gated else self._store.open_states(workflow_id)
         paths = tuple(path for path in gated if run.definition.gates_of(path))
-        docs = fenced(self._store.read(workflow_id, Reads(states=with_scopes(paths)))).states
+        docs = fenced(self._store.read(workflow_id, ReadSet(states=with_scopes(paths)))).states
         judged = {path: docs[path] for path in paths if path in docs and docs[path].is_judged}
         there = {path: place_of(workflow_id, path, doc) for path, doc in judged.items()}
         order = sorted(there, key=lambda path: there[path].order)
@@ -140,7 +140,7 @@ class Gates:
 
     def _known_by(self, workflow_id: str, ruling: Ruling) -> str:
         """Return the id of a verdict that came without one: that of the submission which it is about."""
-        found = self._store.read(workflow_id, Reads(states=with_scopes([ruling.state]), gates=(ruling.state,)))
+        found = self._store.read(workflow_id, ReadSet(states=with_scopes([ruling.state]), gates=(ruling.state,)))
         doc = found.states.get(ruling.state)
         kept = found.gates.get(ruling.state) or NO_GATES
         one = None if doc is None or doc.gated is None else doc.gated.gate(ruling.gate)
@@ -148,7 +148,7 @@ class Gates:
         return f"verdict-{content_fingerprint([ruling.arguments(), kept.number, asks])}"
 
     def _on_state(self, workflow_id: str, path: str, request: RunRequest, decide: Decide) -> Operated:
-        def reads(run: Run) -> Reads:
+        def reads(run: Run) -> ReadSet:
             return replace(needs.to_end(run.definition, path), run_receipts=(request.key,))
 
         def guarded(run: Run, snapshot: Snapshot) -> RunDecision:

@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.answers import Created
-from dcf.core.documents.decision import Decision, More, Reads, Snapshot
+from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.refusals import run_over, unless_full
@@ -55,23 +55,23 @@ class Growing:
         if refusal is not None:
             return refusal
         committed = self._store.create(
-            wish.workflow_id, Reads(whole_meta=True), partial(open_run, request=asked), wish.size
+            wish.workflow_id, ReadSet(whole_meta=True), partial(open_run, request=asked), wish.size
         )
         answer = self._follow_ups.after_creation(wish, committed)
         if asked.nested_in is not None and isinstance(answer, Created):
             request = nested_request(wish.workflow_id)
             decide = partial(note_nested, request=request, nested=wish.workflow_id, unit=asked.nested_in[1])
-            self._transactions.on_run(asked.nested_in[0], Reads(run_receipts=(request.key,)), decide)
+            self._transactions.on_run(asked.nested_in[0], ReadSet(run_receipts=(request.key,)), decide)
         return answer
 
     def _unless_around(self, workflow_id: str, around: str, unit: str | None) -> Refusal | None:
         """Refuse to open a run within one that is over. Raise UnknownRun or UnknownState. One that exists is found."""
         if unit is not None:
             self._plane.place(around, unit)
-        outer = self._store.read(around, Reads()).meta
+        outer = self._store.read(around, ReadSet()).meta
         if outer is None:
             raise UnknownRun(around)
-        if outer.status is RunStatus.RUNNING or self._store.read(workflow_id, Reads()).meta is not None:
+        if outer.status is RunStatus.RUNNING or self._store.read(workflow_id, ReadSet()).meta is not None:
             return None
         return run_over(outer.status)
 
@@ -81,11 +81,11 @@ class Growing:
         """Add units, and lease those that the caller claims, in one transaction. A refused call writes nothing."""
         request = run_request("add_units", reason, request_id, wish.arguments())
 
-        def reads(run: Run) -> Reads:
+        def reads(run: Run) -> ReadSet:
             units = run.definition.units
             if units is None:
-                return Reads()
-            return Reads(
+                return ReadSet()
+            return ReadSet(
                 states=growing.to_add(units, wish),
                 inputs=wish.claimed,
                 agents=wish.claimed,
@@ -149,12 +149,12 @@ class Growing:
 
         It has one that is assigned to it, or that it works on now. Of a run without a planner everybody may.
         """
-        found = self._store.read(workflow_id, Reads(whole_meta=True))
+        found = self._store.read(workflow_id, ReadSet(whole_meta=True))
         if found.meta is None:
             raise UnknownRun(workflow_id)
         if found.meta.planner_agent_id in (None, agent_id) or agent_id in agents_ever(found.meta_document or {}):
             return True
-        docs = self._store.read(workflow_id, Reads(states=self._store.open_states(workflow_id))).states
+        docs = self._store.read(workflow_id, ReadSet(states=self._store.open_states(workflow_id))).states
         return any(doc.lease.owner_agent_id == agent_id for doc in docs.values())
 
     def facts_of(
@@ -175,9 +175,9 @@ class Growing:
         *,
         outputs: bool = False,
     ) -> Operated:
-        def reads(run: Run) -> Reads:
+        def reads(run: Run) -> ReadSet:
             paths = () if run.definition.units is None else states(run.definition.units)
-            return Reads(
+            return ReadSet(
                 states=paths,
                 outputs=paths if outputs else (),
                 run_receipts=(request.key,),

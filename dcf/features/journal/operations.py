@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from dcf.core.definitions.scopes import with_scopes
-from dcf.core.documents.decision import Decision, More, Reads, Snapshot
+from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
 from dcf.core.documents.operations import RunAnswer, RunDecision
 from dcf.core.documents.refusals import unless_full
 from dcf.errors import UnknownRun
@@ -42,7 +42,7 @@ class Journal:
         path = None if wish.state is None else self._plane.place(workflow_id, wish.state).path
         wanted = replace(wish, state=path, caller=current_author())
         states = () if path is None else (path,)
-        reads = Reads(states=with_scopes(states), agents=states, whole_meta=True, journal=(wanted.entry_id,))
+        reads = ReadSet(states=with_scopes(states), agents=states, whole_meta=True, journal=(wanted.entry_id,))
 
         def decide(snapshot: Snapshot) -> Decision[EntryAdded | Refusal]:
             decision = journaling.add_entry(snapshot, wanted)
@@ -58,7 +58,7 @@ class Journal:
     ) -> Operated:
         """Resolve an issue; the run goes on if it was the last that blocked it. Raise UnknownRun."""
         request = run_request("resolve_issue", reason, request_id, wish.arguments())
-        reads = Reads(run_receipts=(request.key,), open_states=(0, _ALL), whole_meta=True, journal=(wish.issue,))
+        reads = ReadSet(run_receipts=(request.key,), open_states=(0, _ALL), whole_meta=True, journal=(wish.issue,))
 
         def decide(snapshot: Snapshot) -> RunDecision:
             return journaling.resolve_issue(snapshot, request, wish)
@@ -70,7 +70,7 @@ class Journal:
 
     def issue(self, workflow_id: str, issue: str) -> JournalEntry | Refusal:
         """Return an issue of the journal, open or resolved; refuse one that it has not. Raise UnknownRun."""
-        found = self._transactions.store.read(workflow_id, Reads(journal=(issue,)))
+        found = self._transactions.store.read(workflow_id, ReadSet(journal=(issue,)))
         if found.meta is None:
             raise UnknownRun(workflow_id)
         entry = None if found.journal is None else found.journal.entries.get(issue)

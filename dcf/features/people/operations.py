@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dcf.core.definitions import needs
-from dcf.core.documents.decision import Decision, Reads, Snapshot
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.refusals import unless_full
 from dcf.errors import StateError
@@ -64,7 +64,7 @@ class People:
             arguments=reply.arguments(),
         )
 
-        def reads(run: Run) -> Reads:
+        def reads(run: Run) -> ReadSet:
             needed = needs.to_end(run.definition, path)
             return replace(needed, inputs=(*needed.inputs, path), run_receipts=(request.key,))
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from dcf.core.documents.decision import Decision, Reads, Snapshot
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot
 from dcf.core.documents.operations import RunAnswer, RunDecision
 from dcf.core.documents.refusals import unless_full
 from dcf.features.questions import corrections
@@ -39,7 +39,7 @@ class Corrections:
         wish = replace(wish, state=path)
         request = run_request("correct_result", reason, request_id, wish.arguments())
 
-        def reads(run: Run) -> Reads:
+        def reads(run: Run) -> ReadSet:
             return replace(corrections.to_correct(run.definition, path), run_receipts=(request.key,))
 
         def decide(run: Run, snapshot: Snapshot) -> RunDecision:

@@ -23,7 +23,7 @@ from dcf.core.definitions.needs import place_of, to_leave
 from dcf.core.definitions.outputs import TO_CORRECT, output_refusal
 from dcf.core.definitions.scopes import missing, with_scopes
 from dcf.core.documents import receipts, refusals
-from dcf.core.documents.decision import Changes, Decision, Event, Reads, Snapshot
+from dcf.core.documents.decision import Changes, Decision, Event, ReadSet, Snapshot
 from dcf.core.documents.model import Meta, Operation, RunStatus, StateDoc, StateInput, Status
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.leasing.attention import latest_look
@@ -55,11 +55,11 @@ class Correct:
         return {"state": self.state, "output": self.output}
 
 
-def to_correct(definition: Definition, path: str) -> Reads:
+def to_correct(definition: Definition, path: str) -> ReadSet:
     """Return what a correction needs to read: what leaving the state needs, and the states that may follow it."""
     here = place_of(definition, path)
     if here is None:
-        return Reads()
+        return ReadSet()
     needed = to_leave(definition, here, fails=False, entries=(path,), outputs=(path,))
     followers = (join(here.scope, name) for name in here.machine.next_open(here.name)[0])
     return replace(needed, states=with_scopes(dict.fromkeys((*needed.states, *followers))))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from dcf.core.definitions.scopes import entry_epoch_of, with_scopes
-from dcf.core.documents.decision import Decision, More, Reads, Snapshot
+from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
 from dcf.core.documents.model import StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.refusals import unless_full
@@ -52,7 +52,7 @@ class Talking:
         note = replace(note, state=path)
         request = run_request("leave_note", reason, request_id, note.arguments())
         states = () if path is None else (path,)
-        reads = Reads(
+        reads = ReadSet(
             states=with_scopes(states),
             agents=states,
             talk=True,
@@ -92,7 +92,7 @@ class Talking:
 
     def talk(self, workflow_id: str) -> Talk:
         """Return the questions of a run. Raise UnknownRun."""
-        found = self._store.read(workflow_id, Reads(talk=True))
+        found = self._store.read(workflow_id, ReadSet(talk=True))
         if found.meta is None:
             raise UnknownRun(workflow_id)
         return found.talk or NO_TALK
@@ -105,7 +105,7 @@ class Talking:
         if doc.questions is None:
             return []
         path = self._plane.path(workflow_id, state)
-        found = self._store.read(workflow_id, Reads(states=with_scopes([path]), talk=True))
+        found = self._store.read(workflow_id, ReadSet(states=with_scopes([path]), talk=True))
         if found.meta is None:
             return []
         visit = entry_epoch_of(path, found.states.get, found.meta)
@@ -120,7 +120,7 @@ class Talking:
     def _on_state(
         self, workflow_id: str, path: str, request: RunRequest, decide: Callable[[Snapshot], RunDecision]
     ) -> Operated:
-        reads = Reads(states=with_scopes([path]), talk=True, run_receipts=(request.key,))
+        reads = ReadSet(states=with_scopes([path]), talk=True, run_receipts=(request.key,))
 
         def guarded(snapshot: Snapshot) -> RunDecision:
             return _unless_full(decide(snapshot))

@@ -7,7 +7,7 @@ removal of its keys (`features/retention/storage.py`); both may be repeated by a
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from dcf.core.documents.decision import More, Reads
+from dcf.core.documents.decision import More, ReadSet
 from dcf.core.documents.operations import RunAnswer
 from dcf.core.lifecycle import retention
 from dcf.core.lifecycle.finalization import Finalize
@@ -56,7 +56,7 @@ class Retention:
         """Delete a run that is over: all its keys and its entries on all lists. Repeated, it finishes what is left."""
         request = run_request("delete_run", reason, request_id)
         decide = partial(retention.delete, workflow_id=workflow_id, request=request)
-        reads = Reads(whole_meta=True, run_receipts=(request.key,))
+        reads = ReadSet(whole_meta=True, run_receipts=(request.key,))
         answer = self._store.transact(workflow_id, reads, decide)
         if isinstance(answer, Refusal):
             return answer
@@ -78,7 +78,7 @@ class Retention:
         """
         request = run_request("hold_run", reason, request_id, {"hold": is_held})
         decide = partial(retention.hold, workflow_id=workflow_id, request=request, is_held=is_held)
-        reads = Reads(whole_meta=True, run_receipts=(request.key,))
+        reads = ReadSet(whole_meta=True, run_receipts=(request.key,))
         answer = self._store.transact(workflow_id, reads, decide)
         assert not isinstance(answer, More), "this decision knows what it reads"
         if isinstance(answer, RunAnswer) and is_held and not answer.repeated:
@@ -105,7 +105,7 @@ class Retention:
             return
         keep_s = self._policy.keeps_s(seen.retention_s)
         if seen.is_final and keep_s is not None:
-            document = self._store.read(workflow_id, Reads(whole_meta=True)).meta_document
+            document = self._store.read(workflow_id, ReadSet(whole_meta=True)).meta_document
             if document is not None:
                 self._deletion.expiring.note(workflow_id, document, seen.now + keep_s * SECOND)
             self._outbox.expire(workflow_id, *self._paths(workflow_id), keep_s)
@@ -116,7 +116,7 @@ class Retention:
             run = self._plane.run(workflow_id)
         except UnknownRun:
             return
-        meta = self._store.read(workflow_id, Reads()).meta
+        meta = self._store.read(workflow_id, ReadSet()).meta
         is_child = meta is not None and meta.parent is not None
         if self._meet_obligations is not None and (is_child or run.definition.starts_children):
             self._plane.skip_unreached(workflow_id)

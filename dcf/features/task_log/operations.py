@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dcf.core.definitions.scopes import with_scopes
-from dcf.core.documents.decision import Decision, Reads, Snapshot
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot
 from dcf.core.documents.refusals import unless_full
 from dcf.features.task_log import rules as task_log
 from dcf.features.task_log.rules import LogEvent, Logged
@@ -32,6 +32,6 @@ class TaskLog:
             full = unless_full(current_account()) if decision.changes is not None else None
             return decision if full is None else Decision(answer=full)
 
-        reads = Reads(states=with_scopes([path]))
+        reads = ReadSet(states=with_scopes([path]))
         done: Committed[Logged | Refusal] = self._transactions.on_state(workflow_id, path, reads, decide)
         return done.answer

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from dcf.core.documents.decision import Decision, More, Reads, Snapshot
+from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
 from dcf.core.documents.operations import RunAnswer, RunRequest
 from dcf.core.documents.usage import Budget, read_budget_change
 from dcf.core.listing.runs import LONGEST_PAGE, RunQuery
@@ -75,7 +75,7 @@ class Usages:
             changes = block_by_project(snapshot, project, *found)
             return Decision(answer=changes is not None, changes=changes)
 
-        committed = self._plane.transactions.on_run(workflow_id, Reads(journal=(TAIL,)), decide)
+        committed = self._plane.transactions.on_run(workflow_id, ReadSet(journal=(TAIL,)), decide)
         self._plane.follow_ups.after(workflow_id, committed)
         if committed.answer and self._used_up(project) is None:  # raised before the run could be found as blocked
             self._unblock(workflow_id, project)
@@ -116,7 +116,7 @@ class Usages:
         issue = _issue_of(self._plane.read(workflow_id, (), whole_meta=False))
         while True:
             journal = () if issue is None else (issue,)
-            reads = Reads(
+            reads = ReadSet(
                 run_receipts=(request.key,), open_states=(0, _ALL), usage=True, journal=journal, whole_meta=True
             )
             decide = partial(_decide, request=request, change=change, issue=issue)
@@ -167,7 +167,7 @@ class Usages:
             by = current_author() or AUTHOR
             return budgets.unblock_for_project(snapshot, issues, reason, by)
 
-        reads = Reads(open_states=(0, _ALL), journal=issues, whole_meta=True)
+        reads = ReadSet(open_states=(0, _ALL), journal=issues, whole_meta=True)
         self._plane.follow_ups.after(workflow_id, self._plane.transactions.on_run(workflow_id, reads, decide))
 
 

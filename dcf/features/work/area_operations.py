@@ -2,7 +2,7 @@
 
 from dcf.asl.state_paths import name_of
 from dcf.core.documents.answers import Leased
-from dcf.core.documents.decision import Changes, Decision, Event, Reads, Snapshot
+from dcf.core.documents.decision import Changes, Decision, Event, ReadSet, Snapshot
 from dcf.features.work.area_storage import AreaBook
 from dcf.features.work.areas import Occupied, areas_of, event_data, overlaps, warnings_of
 from dcf.runs.control_plane import ControlPlane
@@ -32,5 +32,5 @@ class Areas:
             def decide(_: Snapshot) -> Decision[None]:
                 return Decision(answer=None, changes=Changes(events=[event]))
 
-            self._plane.transactions.on_run(workflow_id, Reads(), decide)
+            self._plane.transactions.on_run(workflow_id, ReadSet(), decide)
         return warnings_of(found)

@@ -4,7 +4,7 @@ Names what is read and the pure decision that is made on it.
 """
 
 from dcf.core.definitions.scopes import fenced, with_scopes
-from dcf.core.documents.decision import Decision, Reads, Snapshot
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot
 from dcf.core.leasing.rearming import rearm
 from dcf.runs.control_plane import ControlPlane
 
@@ -15,7 +15,7 @@ def set_timer(plane: ControlPlane, workflow_id: str, path: str) -> bool:
     def decide(snapshot: Snapshot) -> Decision[bool]:
         return rearm(fenced(snapshot), path)
 
-    reads = Reads(states=with_scopes([path]), timers=(path,))
+    reads = ReadSet(states=with_scopes([path]), timers=(path,))
     committed = plane.transactions.store.commit(workflow_id, reads, decide)
     plane.follow_ups.deliver(workflow_id, committed)
     return committed.answer

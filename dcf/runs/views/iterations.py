@@ -11,7 +11,7 @@ from dcf.asl.state_paths import join, open_scope, split, split_scope, within
 from dcf.core.definitions import needs
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
-from dcf.core.documents.decision import Reads, Snapshot, Tally
+from dcf.core.documents.decision import ReadSet, Snapshot, Tally
 from dcf.core.documents.model import StateDoc, Status
 from dcf.core.listing.events import EventQuery
 from dcf.errors import InvalidArgument, UnknownRun
@@ -60,7 +60,7 @@ def iterations(
         raise InvalidArgument("This state is no Parallel or Map.", "Choose one in the table of the run.")
     machines = place.state.machines
     most = max(_SHORTEST, min(_LONGEST, _MOST_READ // max(len(machine.states) for machine in machines)))
-    found = plane.transactions.store.read(workflow_id, Reads(states=with_scopes([owner]), tallies=(owner,)))
+    found = plane.transactions.store.read(workflow_id, ReadSet(states=with_scopes([owner]), tallies=(owner,)))
     if found.meta is None:
         raise UnknownRun(workflow_id)
     scope = found.states[owner].scope if owner in found.states else None
@@ -89,7 +89,7 @@ def _read(
     paths = [join(open_scope(owner, at), name) for at, machine in inside.items() for name in machine.states]
     if not paths:
         return ()
-    docs = _current(plane.transactions.store.read(workflow_id, Reads(states=with_scopes(paths))))
+    docs = _current(plane.transactions.store.read(workflow_id, ReadSet(states=with_scopes(paths))))
     return tuple(_iteration(at, open_scope(owner, at), machine, docs) for at, machine in inside.items())
 
 

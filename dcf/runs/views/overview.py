@@ -13,7 +13,7 @@ from dcf.core.definitions import needs
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents import codec
-from dcf.core.documents.decision import Reads, Snapshot, Tally
+from dcf.core.documents.decision import ReadSet, Snapshot, Tally
 from dcf.core.documents.model import StateDoc
 from dcf.core.documents.usage import sums_shown
 from dcf.errors import UnknownRun
@@ -75,7 +75,7 @@ class Glance:
 def glance(plane: ControlPlane, workflow_id: str) -> Glance:
     """Return what there is to see of a run. Raise UnknownRun."""
     store, transactions = plane.transactions.store, plane.transactions
-    look = store.look(workflow_id, Reads(whole_meta=True, usage=True), MOST_OPEN)
+    look = store.look(workflow_id, ReadSet(whole_meta=True, usage=True), MOST_OPEN)
     head, listed = look.snapshot, look.open_states
     meta = head.meta
     if meta is None or head.meta_document is None:
@@ -87,12 +87,12 @@ def glance(plane: ControlPlane, workflow_id: str) -> Glance:
     inside = [path for path in listed if "/" in path and needs.place_of(definition, path) is not None]
     wanted = with_scopes((*_static(definition.machine), *inside))
     scopes = tuple(path for path in wanted if _machines(definition, path))
-    found = store.read(workflow_id, Reads(states=wanted, tallies=scopes))
+    found = store.read(workflow_id, ReadSet(states=wanted, tallies=scopes))
     members = _members(definition, found)
     more = tuple(path for path in members or () if path not in found.states)
     if more:
         rest = store.read(
-            workflow_id, Reads(states=more, tallies=tuple(path for path in more if _machines(definition, path)))
+            workflow_id, ReadSet(states=more, tallies=tuple(path for path in more if _machines(definition, path)))
         )
         found = replace(found, states={**found.states, **rest.states}, tallies={**found.tallies, **rest.tallies})
     docs = current(fenced(found).states)

@@ -13,7 +13,7 @@ from dcf.core.definitions import needs
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents import codec
-from dcf.core.documents.decision import Reads, Snapshot
+from dcf.core.documents.decision import ReadSet, Snapshot
 from dcf.core.documents.usage import sums_shown
 from dcf.core.listing.cursors import unknown_cursor
 from dcf.errors import InvalidArgument
@@ -82,7 +82,7 @@ class RunViews:
         picked = pick(self._inside(workflow_id, definition), each=each, most=most)
         shown = (*definition.paths, *picked.paths)
         scopes = tuple(path for path in shown if _is_scope(definition, path))
-        reads = Reads(states=with_scopes(shown), outputs=definition.paths, tallies=scopes)
+        reads = ReadSet(states=with_scopes(shown), outputs=definition.paths, tallies=scopes)
         found = fenced(self._store.read(workflow_id, reads))
         told = self._told.read(workflow_id, shown)
         views = (
@@ -106,7 +106,7 @@ class RunViews:
         """Return the signals that a run keeps, without their payloads; nothing where it keeps none."""
         if not asked or not self._plane.transactions.run(workflow_id).definition.takes_signals:
             return {}
-        kept = (self._store.read(workflow_id, Reads(signals=True)).signals or NO_SIGNALS).kept
+        kept = (self._store.read(workflow_id, ReadSet(signals=True)).signals or NO_SIGNALS).kept
         shown: list[Json] = [{"number": one.number, "name": one.name, "at": to_text(one.at)} for one in kept]
         return {"signals": shown} if shown else {}
 

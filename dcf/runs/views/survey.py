@@ -13,7 +13,7 @@ from dcf.asl.places import resolve
 from dcf.asl.state_paths import ancestors, join, open_scope, split, split_scope
 from dcf.core.definitions.model import Definition, read_definition
 from dcf.core.definitions.scopes import fenced, with_scopes
-from dcf.core.documents.decision import Reads, Snapshot
+from dcf.core.documents.decision import ReadSet, Snapshot
 from dcf.core.documents.model import ScopeBounds, StateDoc
 from dcf.features.export.form import ExportedRun
 from dcf.store.transaction.runs import RunStore
@@ -54,7 +54,7 @@ class _PageReader:
         unread = (path for path in paths if path not in self.snapshot.states)
         while self._left > 0 and (page := tuple(islice(unread, min(_PAGE, self._left)))):
             self._left -= len(page)
-            found = self._store.read(self._workflow_id, Reads(states=page))
+            found = self._store.read(self._workflow_id, ReadSet(states=page))
             self.snapshot = replace(found, states={**self.snapshot.states, **found.states})
         return sum(1 for _ in unread)
 
@@ -166,7 +166,7 @@ def _shares(store: RunStore, workflow_id: str, machine: Machine, docs: Docs) -> 
     maps = iter([path for path, doc in docs.items() if doc.scope and isinstance(resolve(machine, path).state, Map)])
     found: dict[str, Share] = {}
     while page := tuple(islice(maps, _PAGE)):
-        for path, tally in store.read(workflow_id, Reads(tallies=page)).tallies.items():
+        for path, tally in store.read(workflow_id, ReadSet(tallies=page)).tallies.items():
             scope = docs[path].scope
             found[path] = Share(size=scope.size if scope else 0, done=tally.done, failed=tally.failed)
     return found

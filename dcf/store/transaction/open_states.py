@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dcf.asl.state_paths import name_of
 from dcf.core.documents import codec
-from dcf.core.documents.decision import Reads
+from dcf.core.documents.decision import ReadSet
 from dcf.core.documents.model import Meta, StateDoc, Status
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.keys.parts import KeyText, decode_state, encode_state
@@ -163,7 +163,7 @@ _GONE = StateDoc(status=Status.CANCELLED)
 """Stands for an open state whose document is null: no agent can take it, and it counts as read."""
 
 
-def page_command(run: RunKeys, page: tuple[int, int], reads: Reads) -> Command:
+def page_command(run: RunKeys, page: tuple[int, int], reads: ReadSet) -> Command:
     """Return the command that reads a page of the open states, and the states that were claimed with tokens."""
     offset, length = page
     seeker = reads.seeker

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from dcf.core.documents.decision import Reads, Snapshot
+from dcf.core.documents.decision import ReadSet, Snapshot
 from dcf.store.connection.commands import Reply
 from dcf.store.transaction.guards import Unchanged
 from dcf.store.transaction.reading import Reading
@@ -47,9 +47,9 @@ class Prefetches:
     """What was read ahead, by run and by what a transaction reads; beyond 256 the oldest are dropped."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, Reads], Prefetched] = {}
+        self._kept: dict[tuple[str, ReadSet], Prefetched] = {}
 
-    def keep(self, workflow_id: str, reads: Reads, reading: Reading, replies: Sequence[Reply]) -> None:
+    def keep(self, workflow_id: str, reads: ReadSet, reading: Reading, replies: Sequence[Reply]) -> None:
         """Keep what was just read, for the transaction on this run that reads the same; nothing if a read failed."""
         if any(isinstance(reply, Exception) for reply in replies):
             return
@@ -59,7 +59,7 @@ class Prefetches:
             for oldest in list(self._kept)[:-_MOST]:
                 self._kept.pop(oldest, None)
 
-    def take(self, workflow_id: str, reads: Reads) -> Prefetched | None:
+    def take(self, workflow_id: str, reads: ReadSet) -> Prefetched | None:
         """Return what was read ahead for such a transaction, and forget it."""
         return self._kept.pop((workflow_id, reads), None) if self._kept else None
 

@@ -1,4 +1,4 @@
-"""Turns `Reads` into one packet of commands, and the replies into a `Snapshot`: one function per row.
+"""Turns `ReadSet` into one packet of commands, and the replies into a `Snapshot`: one function per row.
 
 A reply is found by its command and a document by its key, so the functions are independent. Of the meta document only
 paths are read unless all of it is requested, since meta grows with the workflow.
@@ -13,7 +13,7 @@ from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
 from dcf.core.definitions.scopes import with_scopes
 from dcf.core.documents import codec, entry_codec
-from dcf.core.documents.decision import Changes, OtherRun, Reads, Snapshot, Tally
+from dcf.core.documents.decision import Changes, OtherRun, ReadSet, Snapshot, Tally
 from dcf.core.documents.model import Meta, StateDoc, StateInput
 from dcf.core.documents.operations import read_run_receipt
 from dcf.features.external.model import read_signals
@@ -47,13 +47,13 @@ _META_FIELDS: Final = {
 
 
 Ask: TypeAlias = Callable[[Asked, RunKeys, Any], Understand]
-"""Function that asks for a row of `Reads`, and returns how its row of the snapshot is understood."""
+"""Function that asks for a row of `ReadSet`, and returns how its row of the snapshot is understood."""
 
 
 class Reading:
     """The first packet of a transaction, and the parser of its replies."""
 
-    def __init__(self, run: RunKeys, reads: Reads) -> None:
+    def __init__(self, run: RunKeys, reads: ReadSet) -> None:
         self.run = run
         self._watched = reads.states
         self._marks = bool(reads.seeker.mark)
@@ -321,7 +321,7 @@ READS: Final[Mapping[str, Ask]] = {
     "usage": _usage,
     "other": _other,
 }
-"""Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""
+"""Function for each row of `ReadSet` and `Snapshot`, except meta and pages of open states."""
 
 _ROWS: Final = attrgetter(*READS)
 

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from dcf import metrics
 from dcf.core.documents import codec
-from dcf.core.documents.decision import Decision, Notice, Reads, Remaining, Snapshot, Tally
+from dcf.core.documents.decision import Decision, Notice, ReadSet, Remaining, Snapshot, Tally
 from dcf.errors import DcfError, StoreUnavailable
 from dcf.features.growing.model import Unit, read_unit
 from dcf.features.people.storage import ended_commands
@@ -98,16 +98,16 @@ class RunStore:
         """Return the keys of a run."""
         return keys_of(workflow_id)
 
-    def transact(self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]) -> Answer:
+    def transact(self, workflow_id: str, reads: ReadSet, decide: Callable[[Snapshot], Decision[Answer]]) -> Answer:
         """Read, decide, commit; retry after a lost race. Raise UnknownOutcome if the outcome stays unknown."""
         return self.commit(workflow_id, reads, decide).answer
 
     def commit(
         self,
         workflow_id: str,
-        reads: Reads,
+        reads: ReadSet,
         decide: Callable[[Snapshot], Decision[Answer]],
-        ahead: Callable[[Answer], Reads | None] = nothing_ahead,
+        ahead: Callable[[Answer], ReadSet | None] = nothing_ahead,
     ) -> Committed[Answer]:
         """Like `transact`, but also return the follow-up work and the counts of scopes after the commit.
 
@@ -131,7 +131,7 @@ class RunStore:
     def create(
         self,
         workflow_id: str,
-        reads: Reads,
+        reads: ReadSet,
         decide: Callable[[Snapshot], Decision[Answer]],
         size: Callable[[], int],
         ground: Ground | None = None,
@@ -148,12 +148,12 @@ class RunStore:
         reserve = None if account is None else reservation(work.reading.run, size(), account)
         return self._attempts.until_done(partial(self._created, work, ground, reserve))
 
-    def read(self, workflow_id: str, reads: Reads) -> Snapshot:
+    def read(self, workflow_id: str, reads: ReadSet) -> Snapshot:
         """Return the snapshot that a decision would get, without WATCH."""
         reading = Reading(self.keys(workflow_id), reads)
         return self._timed(reading.snapshot(self._connections.send(*reading.commands())))
 
-    def read_surely(self, workflow_id: str, reads: Reads) -> Snapshot:
+    def read_surely(self, workflow_id: str, reads: ReadSet) -> Snapshot:
         """Return what `read` does, once enough replicas have it. For what another node of a cluster is told next.
 
         One server needs no such wait: its replicas have what was read before they have what is written after it.
@@ -163,7 +163,7 @@ class RunStore:
         reading = Reading(self.keys(workflow_id), reads)
         return self._timed(reading.snapshot(self._attempts.surely(reading.commands(), reading.run.barrier)))
 
-    def look(self, workflow_id: str, reads: Reads, most: int) -> "Look":
+    def look(self, workflow_id: str, reads: ReadSet, most: int) -> "Look":
         """Return what `read` does, the first open states, so many at most, and the last event, in one round trip."""
         run = self.keys(workflow_id)
         reading = Reading(run, reads)
@@ -334,7 +334,7 @@ class RunStore:
             outdated=ended_commands(run, changes, snapshot),
         )
 
-    def _following(self, run: RunKeys, work: "_Transaction[Answer]", answer: Answer) -> tuple[Reads, Reading] | None:
+    def _following(self, run: RunKeys, work: "_Transaction[Answer]", answer: Answer) -> tuple[ReadSet, Reading] | None:
         is_near = self._trips.shortest_s < self._one_packet_from_s
         if is_near or self._clock is not None or self._connections.shards > 1:
             return None
@@ -348,4 +348,4 @@ class _Transaction(Generic[Answer]):
 
     reading: Reading
     decide: Callable[[Snapshot], Decision[Answer]]
-    ahead: Callable[[Answer], Reads | None] = nothing_ahead
+    ahead: Callable[[Answer], ReadSet | None] = nothing_ahead

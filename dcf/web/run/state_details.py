@@ -12,7 +12,7 @@ from dcf.core.definitions import needs
 from dcf.core.definitions.briefs import NOTHING, Brief, brief_of
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
-from dcf.core.documents.decision import Reads
+from dcf.core.documents.decision import ReadSet
 from dcf.core.documents.usage import sums_shown
 from dcf.errors import UnknownRun
 from dcf.features.artifacts.model import Artifact
@@ -54,7 +54,7 @@ def closeup(
     """Return what is known of a state; its usage is only looked for if the run has any. Raise UnknownRun."""
     place = needs.place_of(definition, path)
     assert place is not None, "the caller has looked"
-    reads = Reads(
+    reads = ReadSet(
         states=with_scopes([path]),
         inputs=(path,),
         outputs=(path,),

@@ -5,7 +5,7 @@ from dataclasses import field
 from functools import partial
 from typing import Final
 
-from dcf.core.documents.decision import Changes, Decision, Event, Reads, Snapshot
+from dcf.core.documents.decision import Changes, Decision, Event, ReadSet, Snapshot
 from dcf.core.documents.model import RunStatus
 from dcf.core.listing.runs import reassigned
 from dcf.store.transaction.runs import RunStore
@@ -36,7 +36,7 @@ def assign(
     The index of runs by agent is written first, even if the run does not exist yet.
     """
     decide = partial(_decide, agents=agents, replaceable=frozenset(replaceable))
-    return store.transact(workflow_id, Reads(whole_meta=True), decide)
+    return store.transact(workflow_id, ReadSet(whole_meta=True), decide)
 
 
 def _decide(

@@ -7,7 +7,7 @@ It decides nothing: `core/lifecycle/finalization.py` closes the run, `workers.py
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dcf.core.documents.decision import Reads
+from dcf.core.documents.decision import ReadSet
 from dcf.core.lifecycle.dismissals import Dismissed, count, is_counted, read_dismissed
 from dcf.core.lifecycle.finalization import Finalize
 from dcf.errors import DcfError
@@ -76,7 +76,7 @@ class Closing:
         self, workflow_id: str, dismissed: "Sequence[Dismissed]", error: str | None = None
     ) -> "Mapping[str, Json]":
         decide = partial(count, dismissed=dismissed, error=error)
-        counted = with_reserve(partial(self._plane.transactions.on_run, workflow_id, Reads(audit=True), decide))
+        counted = with_reserve(partial(self._plane.transactions.on_run, workflow_id, ReadSet(audit=True), decide))
         return counted.answer
 
     def _dismissed(self, workflow_id: str, *, preserve_planner: bool, again: bool) -> tuple[Dismissed, ...]:

@@ -8,7 +8,7 @@ import pytest
 from redis.exceptions import ExecAbortError
 
 from dcf.core.documents.answers import Leased
-from dcf.core.documents.decision import Reads
+from dcf.core.documents.decision import ReadSet
 from dcf.core.leasing.lease import Acquire
 from dcf.errors import StoreUnavailable
 from dcf.runs.control_plane import ControlPlane
@@ -52,9 +52,9 @@ def world(cluster_connections: Connections) -> World:
 def test_its_documents_are_all_found(cluster: Cluster, world: World, cluster_connections: Connections) -> None:
     run = world.create(chain("a", "b"))
     store = RunStore(cluster_connections)
-    whole = store.read(run, Reads(states=("a", "b"), whole_meta=True))
+    whole = store.read(run, ReadSet(states=("a", "b"), whole_meta=True))
     with half_moved(cluster, RunKeys(run).state("a")):
-        half = store.read(run, Reads(states=("a", "b"), whole_meta=True))
+        half = store.read(run, ReadSet(states=("a", "b"), whole_meta=True))
     assert (half.meta, half.states) == (whole.meta, whole.states)
 
 
