@@ -1,7 +1,7 @@
 """A run that an issue blocks: nobody gets a lease, everybody sees why, and resolving it tells the agents."""
 
 from dcf.core.documents.answers import Leased
-from dcf.core.documents.decision import Changes, Decision, ReadSet, Snapshot
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer
 from dcf.core.leasing.blockers import MOST_BLOCKERS, Blocker
@@ -21,7 +21,7 @@ EVERY = ReadSet(open_states=(0, 1000), whole_meta=True)
 def blocked(world: World, run: str, issue: str = "i-1", text: str = "The key is missing.") -> None:
     def decide(snapshot: Snapshot) -> Decision[None]:
         assert snapshot.meta is not None
-        writes = Changes()
+        writes = WriteSet()
         block(writes, snapshot.meta, Blocker(issue=issue, text=text, since=snapshot.now), by="somebody")
         return Decision(answer=None, changes=writes)
 
@@ -31,7 +31,7 @@ def blocked(world: World, run: str, issue: str = "i-1", text: str = "The key is 
 def unblocked(world: World, run: str, issue: str = "i-1") -> int:
     def decide(snapshot: Snapshot) -> Decision[int]:
         assert snapshot.meta is not None
-        writes = Changes()
+        writes = WriteSet()
         after = unblock(writes, snapshot, snapshot.meta, issue)
         return Decision(answer=after.announced, changes=writes, remaining=after.remaining)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dcf.core.completing.resolving import Resolve
-from dcf.core.documents.decision import Changes, ReadSet
+from dcf.core.documents.decision import ReadSet, WriteSet
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer
 from dcf.core.lifecycle.repeating import Rerun
@@ -601,7 +601,7 @@ def test_a_reader_takes_off_what_is_stale_also_where_its_page_is_full(world: Wor
 def test_a_task_whose_answer_was_lost_in_a_failover_stays_listed(world: World) -> None:
     run = world.create(asking())
     seen = world.store.read(run, ReadSet(states=("Ask",)))
-    lost = Changes(states={"Ask": replace(seen.states["Ask"], status=Status.SUCCEEDED, kind=None)})
+    lost = WriteSet(states={"Ask": replace(seen.states["Ask"], status=Status.SUCCEEDED, kind=None)})
     ask(world.connections, *ended_commands(world.store.keys(run), lost, seen))
     assert states(world, person="alice") == states(world, run=run) == states(world) == [(run, "Ask")]
 

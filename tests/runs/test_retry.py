@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from dcf.core.documents.decision import Changes, Decision, ReadSet, Snapshot
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot, WriteSet
 from dcf.core.documents.model import OPEN, RunStatus, Status
 from dcf.core.documents.operations import RunAnswer, RunRequest
 from dcf.values.instants import SECOND
@@ -484,4 +484,4 @@ def test_a_retry_and_the_closing_of_what_was_open_do_not_undo_each_other(worlds:
 
 def _end(_: Snapshot) -> Decision[None]:
     """What the process wrote that ended the run and died."""
-    return Decision(answer=None, changes=Changes(meta={"status": "cancelled", "finished_at": "2026-01-01T00:00:00Z"}))
+    return Decision(answer=None, changes=WriteSet(meta={"status": "cancelled", "finished_at": "2026-01-01T00:00:00Z"}))

@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-from dcf.core.documents.decision import Changes, Decision, OtherRun, ReadSet, Seeker, Snapshot
+from dcf.core.documents.decision import Decision, OtherRun, ReadSet, Seeker, Snapshot, WriteSet
 from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.reading import READS, Reading
 from dcf.store.transaction.writing import ANNOUNCES, WRITES, commit_commands
@@ -47,7 +47,7 @@ def names(record: type) -> set[str]:
 
 
 def test_every_row_of_the_changes_has_its_commands() -> None:
-    assert set(WRITES) | set(ANNOUNCES) == names(Changes)
+    assert set(WRITES) | set(ANNOUNCES) == names(WriteSet)
     assert not set(WRITES) & set(ANNOUNCES)
 
 
@@ -68,7 +68,7 @@ def test_all_documents_are_one_command_to_read_and_one_to_write() -> None:
     reading = Reading(RUN, ReadSet(**WANTED))
     assert sum(command[0] == "JSON.MGET" for command in reading.commands()) == 1
     written = commit_commands(
-        RUN, Changes(outputs={"A": 1, "B": 2}, results={"C": 3}, opened=["C", "D"], dropped=["E"])
+        RUN, WriteSet(outputs={"A": 1, "B": 2}, results={"C": 3}, opened=["C", "D"], dropped=["E"])
     )
     assert written == [
         ("DEL", RUN.join("C"), RUN.join("D"), RUN.output("E")),
@@ -110,7 +110,7 @@ def test_what_another_run_is_comes_with_what_is_decided_on(world: World) -> None
 
     def decide(snapshot: Snapshot) -> Decision[None]:
         seen.append(snapshot)
-        return Decision(answer=None, changes=Changes(outputs={"A": 1}))
+        return Decision(answer=None, changes=WriteSet(outputs={"A": 1}))
 
     for other in runs[1:]:
         asked = OtherRun(run=other, reads=ReadSet(states=("A",), inputs=("A",), whole_meta=True))

@@ -14,7 +14,7 @@ from dcf.core.completing.updates import Update
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced
 from dcf.core.documents.answers import Updated
-from dcf.core.documents.decision import Changes, Decision, More, Remaining, Snapshot, Tally
+from dcf.core.documents.decision import Decision, More, Remaining, Snapshot, Tally, WriteSet
 from dcf.core.documents.model import Meta, RunStatus
 from dcf.core.documents.usage import plus, stored_budget
 from dcf.core.leasing.blockers import read_blockers
@@ -74,7 +74,7 @@ def claims_of(answers: Iterable[Updated | Refusal]) -> int:
     return sum(len(answer.claims) for answer in answers if isinstance(answer, Updated))
 
 
-def _after(snapshot: Snapshot, changes: Changes) -> Snapshot:
+def _after(snapshot: Snapshot, changes: WriteSet) -> Snapshot:
     """Return what the next write would read if these changes were committed."""
     counted = {path: read.plus(changes.ended.get(path, Tally())) for path, read in snapshot.tallies.items()}
     found = fenced(
@@ -94,7 +94,7 @@ def _after(snapshot: Snapshot, changes: Changes) -> Snapshot:
     return replace(found, void={**snapshot.void, **found.void})
 
 
-def _after_charges(sums: Mapping[str, int] | None, changes: Changes) -> Mapping[str, int] | None:
+def _after_charges(sums: Mapping[str, int] | None, changes: WriteSet) -> Mapping[str, int] | None:
     if sums is None or not changes.usage:
         return sums
     return reduce(plus, (charge.usage for charge in changes.usage), dict(sums))
@@ -108,11 +108,11 @@ def _after_patch(meta: Meta, patch: Mapping[str, Json]) -> Meta:
     return replace(meta, status=RunStatus(patch["status"])) if "status" in patch else meta
 
 
-def _together(changes: list[Changes]) -> Changes | None:
+def _together(changes: list[WriteSet]) -> WriteSet | None:
     """Return one record of these changes, the later of two writes to the same place; None if there are none."""
     if len(changes) < 2:  # noqa: PLR2004 - the usual case, and nothing to do
         return changes[0] if changes else None
-    return Changes(**{row.name: _joined([getattr(one, row.name) for one in changes]) for row in fields(Changes)})
+    return WriteSet(**{row.name: _joined([getattr(one, row.name) for one in changes]) for row in fields(WriteSet)})
 
 
 def _joined(values: list[Any]) -> Any:

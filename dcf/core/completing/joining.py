@@ -18,7 +18,7 @@ from dcf.core.completing.updates import Update
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import NOTHING_KEPT, opened_scope, visits_of
 from dcf.core.documents.answers import Leased, Updated
-from dcf.core.documents.decision import Changes, Decision, Event, More, Remaining, Snapshot, Tally
+from dcf.core.documents.decision import Decision, Event, More, Remaining, Snapshot, Tally, WriteSet
 from dcf.core.documents.model import Lease, Operation, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import stop_notices
 from dcf.core.leasing.lease import forgotten_claim
@@ -205,7 +205,7 @@ def sweep(snapshot: Snapshot) -> Decision[int]:
     claims: dict[str, str | None] = {mark: None for doc in void.values() for mark in forgotten_claim(doc)}
     return Decision(
         answer=len(void),
-        changes=Changes(
+        changes=WriteSet(
             states=void,
             events=events,
             notices=stop_notices(snapshot.void),

@@ -18,7 +18,7 @@ from dcf.core.definitions.model import Definition
 from dcf.core.definitions.outputs import TO_HOLDER, output_refusal
 from dcf.core.documents import receipts, refusals
 from dcf.core.documents.answers import Updated
-from dcf.core.documents.decision import Changes, Decision, Event, More, Snapshot
+from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Meta, Receipt, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import lost_notices, stop_children
 from dcf.core.leasing.claim import claim_ready, look_for
@@ -308,7 +308,7 @@ def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refus
     )
     return Decision(
         answer=Updated(status=written.status, doc=written, output_written=request.has_output),
-        changes=Changes(
+        changes=WriteSet(
             states={request.state: written},
             outputs={request.state: request.output} if request.has_output else {},
             events=[event],

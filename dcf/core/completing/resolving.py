@@ -13,7 +13,7 @@ from dcf.core.completing.transition import Transition
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.outputs import TO_OPERATOR, output_refusal
 from dcf.core.documents import refusals
-from dcf.core.documents.decision import Changes, Decision, Event, More, Snapshot
+from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus, StateDoc, Status
 from dcf.core.documents.notices import ready_again, stop_notices
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
@@ -113,7 +113,7 @@ def _assign_ahead(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> Run
         "hint": _ASSIGNED,
     }
     event = Event(type="AgentsAssigned", data=request.told(agents={wish.state: list(wish.agents)}))
-    changes = Changes(meta=_agents_patch(snapshot, wish), events=[event], assigned=wish.agents)
+    changes = WriteSet(meta=_agents_patch(snapshot, wish), events=[event], assigned=wish.agents)
     return Decision(answer=RunAnswer(answer=answer, at=snapshot.now), changes=changes)
 
 
@@ -201,7 +201,7 @@ def _end(
 def _assign(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> RunDecision:
     """Give the state to other agents. A holder that is not one of them is fenced out; the new ones are told."""
     state, doc, now = wish.state, snapshot.states[wish.state], snapshot.now
-    changes, holder = Changes(), doc.lease.owner_agent_id
+    changes, holder = WriteSet(), doc.lease.owner_agent_id
     if doc.lease.token is not None and holder not in wish.agents:
         freed = release(snapshot, Release(state=state, token=None, force=True)).changes
         assert freed is not None, "a lease that is held can be released"

@@ -36,7 +36,7 @@ from dcf.asl.surroundings import Clock
 from dcf.core.completing.waiting import begin_waiting, limited, retried, take_signal
 from dcf.core.definitions.scopes import cancelled, entry_epoch_of
 from dcf.core.documents.answers import Leased
-from dcf.core.documents.decision import Changes, Decision, Event, Notice, Remaining, Tally
+from dcf.core.documents.decision import Decision, Event, Notice, Remaining, Tally, WriteSet
 from dcf.core.documents.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
 from dcf.core.documents.notices import NoticeKind, ready_after, tell_parent
 from dcf.core.leasing.attention import JOIN_DELAY, NEVER, REMINDER_DELAY
@@ -85,7 +85,7 @@ class Transition:
     revisits: bool = False
     starting: bool = False
     visited_before: Mapping[str, StateDoc] = field(default_factory=dict)
-    writes: Changes = field(default_factory=Changes)
+    writes: WriteSet = field(default_factory=WriteSet)
     remaining: Remaining = field(default_factory=Remaining)
     run_status: RunStatus = RunStatus.RUNNING
     signals: Signals | None = None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from dcf.asl.steps import OpenTask, Retried, TakenSignal
-from dcf.core.documents.decision import Changes, Event, Notice
+from dcf.core.documents.decision import Event, Notice, WriteSet
 from dcf.core.documents.model import Lease, StateDoc, StateInput, Status
 from dcf.core.documents.notices import NoticeKind, start_child
 from dcf.features.external.model import Signals
@@ -56,7 +56,7 @@ def retried(doc: StateDoc, step: Retried, task: OpenTask | None, now: int, epoch
     )
 
 
-def await_callback(writes: Changes, state: str, doc: StateDoc, now: int) -> StateDoc:
+def await_callback(writes: WriteSet, state: str, doc: StateDoc, now: int) -> StateDoc:
     """Let a state wait whose holder has handed its task token out; the holder's output is dropped, as AWS drops it."""
     waits = begun(doc, "Callback", now)
     writes.states[state], writes.timers[state] = waits, next_look(waits, now)
@@ -94,7 +94,7 @@ def next_look(doc: StateDoc, now: int) -> int:
     return doc.attention(now + CHILD_DELAY if doc.kind == "Child" else NO_LOOK)
 
 
-def begin_waiting(writes: Changes, step: OpenTask, doc: StateDoc, now: int, signals: Signals | None) -> Signals | None:
+def begin_waiting(writes: WriteSet, step: OpenTask, doc: StateDoc, now: int, signals: Signals | None) -> Signals | None:
     """Let a state wait from now on. Return what is then known of the run's signals."""
     assert step.waits_as is not None, "the caller looked"
     waits = begun(doc, step.waits_as, now, step.human)
@@ -107,7 +107,7 @@ def begin_waiting(writes: Changes, step: OpenTask, doc: StateDoc, now: int, sign
 
 
 def take_signal(
-    writes: Changes, step: TakenSignal, doc: StateDoc, given: StateInput, signals: Signals | None
+    writes: WriteSet, step: TakenSignal, doc: StateDoc, given: StateInput, signals: Signals | None
 ) -> Signals:
     """Record that a state was entered and took a kept signal; the step after this one ends it."""
     assert signals is not None, "it was among those that were read"

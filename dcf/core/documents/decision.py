@@ -1,8 +1,8 @@
 """The input and output of a decision, in terms of a run instead of Redis.
 
-A decision is a pure function `Snapshot -> Decision`. The store reads what `ReadSet` lists and writes `Changes` in one
+A decision is a pure function `Snapshot -> Decision`. The store reads what `ReadSet` lists and writes `WriteSet` in one
 transaction. If that transaction loses a race, the decision runs again. Each kind of read is one field of `ReadSet` and
-one of `Snapshot`, each kind of write one field of `Changes`; the store has one function for each.
+one of `Snapshot`, each kind of write one field of `WriteSet`; the store has one function for each.
 """
 
 from collections.abc import Mapping, Sequence
@@ -182,7 +182,7 @@ class Packed:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Changes:
+class WriteSet:
     """Everything that one transaction writes, all or nothing. A transition fills it step by step.
 
     `meta_document` and `definition` are set for a new run, with `secret` if it has task tokens, `packed` for an ended
@@ -241,7 +241,7 @@ class Changes:
     listed: bool = False
     assigned: tuple[str, ...] = ()
 
-    def add(self, more: "Changes") -> None:
+    def add(self, more: "WriteSet") -> None:
         """Add the changes of a lease that is granted in the same transaction."""
         self.states.update(more.states)
         self.events.extend(more.events)
@@ -309,5 +309,5 @@ class Decision(Generic[Answer_co]):
     """
 
     answer: Answer_co
-    changes: Changes | None = None
+    changes: WriteSet | None = None
     remaining: Remaining = field(default_factory=Remaining)

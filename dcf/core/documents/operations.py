@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Final, TypeAlias
 
-from dcf.core.documents.decision import Changes, Decision, More, Snapshot
+from dcf.core.documents.decision import Decision, More, Snapshot, WriteSet
 from dcf.core.documents.model import RunReceipt
 from dcf.core.documents.refusals import run_request_id_used
 from dcf.errors import InvalidArgument
@@ -89,7 +89,7 @@ def once(snapshot: Snapshot, request: RunRequest, decide: Callable[[], RunDecisi
     if not isinstance(decision.answer, RunAnswer):
         return decision
     receipt = RunReceipt(content=request.content, at=snapshot.now, answer=decision.answer.answer)
-    changes = decision.changes or Changes()
+    changes = decision.changes or WriteSet()
     return replace(decision, changes=replace(changes, run_receipts={request.key: receipt}))
 
 

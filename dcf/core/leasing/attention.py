@@ -6,7 +6,7 @@ when it has been ready for a while without a lease: then its agents are reminded
 
 from dcf.core.completing.waiting import NO_LOOK, next_look
 from dcf.core.documents.answers import Owed
-from dcf.core.documents.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import NoticeKind, start_child, stop_notices
 from dcf.features.people.escalation import escalate
@@ -47,11 +47,11 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
         return Decision(answer=Owed(fired="timed_out"))
     if doc.lease.is_live(now):
         held_until = doc.attention(doc.lease.expires_at or now)
-        return Decision(answer=Owed(fired="held"), changes=Changes(timers={state: held_until}))
+        return Decision(answer=Owed(fired="held"), changes=WriteSet(timers={state: held_until}))
     if doc.not_before is not None and doc.not_before > now:
-        return Decision(answer=Owed(fired="not_due"), changes=Changes(timers={state: doc.attention(doc.not_before)}))
+        return Decision(answer=Owed(fired="not_due"), changes=WriteSet(timers={state: doc.attention(doc.not_before)}))
     if doc.is_scope and doc.status is Status.RUNNING:
-        return Decision(answer=Owed(fired="scope"), changes=Changes(timers={state: now + JOIN_DELAY}))
+        return Decision(answer=Owed(fired="scope"), changes=WriteSet(timers={state: now + JOIN_DELAY}))
     if doc.waits_outside:
         return _await_outside(state, doc, now)
     if doc.kind is not None:
@@ -65,7 +65,7 @@ def _await_outside(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
     """Ask others too, if nobody has answered a human task in time; see to a child run; else wait for a timeout."""
     if doc.escalates_at is not None and doc.escalates_at <= now:
         return escalate(state, doc, now)
-    again = Changes(timers={state: next_look(doc, now)}, notices=start_child(state, doc))
+    again = WriteSet(timers={state: next_look(doc, now)}, notices=start_child(state, doc))
     return Decision(answer=Owed(fired="outside"), changes=again)
 
 
@@ -75,7 +75,7 @@ def _close(snapshot: Snapshot, state: str, doc: StateDoc | None) -> Decision[Owe
     notices = stop_notices({state: snapshot.void[state]} if closed else {})
     events = [Event(type="StateCancelled", state=path, data={"epoch": one.lease.epoch}) for path, one in closed.items()]
     claims: dict[str, str | None] = {one.claim: None for one in closed.values() if one.claim is not None}
-    changes = Changes(states=closed, events=events, notices=notices, timers={state: None}, claims=claims)
+    changes = WriteSet(states=closed, events=events, notices=notices, timers={state: None}, claims=claims)
     return Decision(answer=Owed(fired="closed"), changes=changes)
 
 
@@ -86,7 +86,7 @@ def hasten(snapshot: Snapshot, state: str) -> Decision[Owed]:
         return Decision(answer=Owed())
     if not meta.is_started and (meta.has_planner or awaits_start(doc, meta)):
         return Decision(answer=Owed())  # starting the run will announce it
-    return Decision(answer=Owed(states=(state,)), changes=Changes(timers={state: now}))
+    return Decision(answer=Owed(states=(state,)), changes=WriteSet(timers={state: now}))
 
 
 def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:
@@ -108,7 +108,9 @@ def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:
 def _announce(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:
     """Tell whom it concerns that a ready state waits; nobody while no leases are given: what ends that tells them."""
     if meta.is_halted:
-        return Decision(answer=Owed(fired="paused"), changes=Changes(timers={state: doc.attention(now + PAUSED_DELAY)}))
+        return Decision(
+            answer=Owed(fired="paused"), changes=WriteSet(timers={state: doc.attention(now + PAUSED_DELAY)})
+        )
     if awaits_start(doc, meta):
         return _remind_of_start(state, doc, meta, now)
     return _remind(state, doc, meta, now)
@@ -127,7 +129,7 @@ def _remind(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:
         events.append(Event(type="StateUntaken", state=state, data={"epoch": doc.lease.epoch, "reminders": number}))
     return Decision(
         answer=Owed(states=(state,), fired="reminded"),
-        changes=Changes(
+        changes=WriteSet(
             states={state: replace(doc, reminders=number)},
             events=events,
             notices=notices,
@@ -143,7 +145,7 @@ def _remind_of_start(state: str, doc: StateDoc, meta: Meta, now: int) -> Decisio
     event = Event(type="PlannerReminded", data={"reason": "not_started", "reminders": number})
     return Decision(
         answer=Owed(fired="reminded"),
-        changes=Changes(
+        changes=WriteSet(
             states={state: replace(doc, start_reminders=number)},
             events=[event] if meta.has_planner else [],
             notices=[told] if meta.has_planner else [],

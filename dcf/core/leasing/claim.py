@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dcf.core.completing.transition import Claimant, Transition
 from dcf.core.definitions.scopes import with_scopes
 from dcf.core.documents.answers import Leased, NothingReady
-from dcf.core.documents.decision import Changes, Decision, More, Seeker, Snapshot
+from dcf.core.documents.decision import Decision, More, Seeker, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.refusals import run_closed
 from dcf.core.leasing.halt_refusals import no_leases
@@ -66,18 +66,18 @@ def _held_before(snapshot: Snapshot, wish: Acquire) -> Decision[tuple[Leased, ..
         for state, doc in snapshot.states.items()
         if doc.lease.is_held_with(token) and (doc.lease.awaits_sign or not wish.only_held)
     ]
-    leases, changes = list[Leased](), Changes()
+    leases, changes = list[Leased](), WriteSet()
     for state, token in held:
         decision = acquire(snapshot, replace(wish, state=state, token=token))
         if isinstance(decision.answer, Leased):
             leases.append(decision.answer)
-            changes.add(decision.changes or Changes())
+            changes.add(decision.changes or WriteSet())
     return Decision(answer=tuple(leases), changes=changes if changes.states else None)
 
 
 def _taken(snapshot: Snapshot, wish: Acquire, states: Iterable[str]) -> Decision[tuple[Leased, ...]]:
     """Lease the first of these states that can be leased."""
-    tokens, granted, changes = tokens_of(wish), list[Leased](), Changes()
+    tokens, granted, changes = tokens_of(wish), list[Leased](), WriteSet()
     for state in states:
         if len(granted) == len(tokens):
             break

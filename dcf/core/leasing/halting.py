@@ -5,14 +5,14 @@ Here is who is told when leases are given again. `core/lifecycle/halting.py` pau
 meanwhile.
 """
 
-from dcf.core.documents.decision import Changes, Snapshot
+from dcf.core.documents.decision import Snapshot, WriteSet
 from dcf.core.documents.model import Meta, StateDoc
 from dcf.core.documents.notices import ready_again
 from dcf.core.leasing.attention import latest_look
 from dcf.values.instants import from_text
 
 
-def announce_ready(writes: Changes, snapshot: Snapshot, meta: Meta, reason: str) -> int:
+def announce_ready(writes: WriteSet, snapshot: Snapshot, meta: Meta, reason: str) -> int:
     """Tell the agents of all states that can be taken from now on; return of how many. `meta` is as it is from now on.
 
     The open states must have been read. What starting the run will announce is left to that.

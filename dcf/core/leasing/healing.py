@@ -7,7 +7,7 @@ timestamp of the workflow keeps that timestamp.
 
 from typing import Final
 
-from dcf.core.documents.decision import Changes, Decision, Event, Snapshot
+from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, RunStatus, StateDoc
 from dcf.core.leasing.attention import latest_look
 from dcf.features.people.model import Asking
@@ -39,7 +39,7 @@ def heal(snapshot: Snapshot, state: str, *, is_moment: bool = False) -> Decision
         return Decision(answer=False)
     event = Event(type="TimesHealed", state=state, data={"epoch": doc.lease.epoch})
     states = {} if mended == doc else {state: mended}
-    return Decision(answer=True, changes=Changes(states=states, events=[event], timers={state: at}))
+    return Decision(answer=True, changes=WriteSet(states=states, events=[event], timers={state: at}))
 
 
 def healed(doc: StateDoc, now: int, *, is_moment: bool = False) -> StateDoc:

@@ -8,7 +8,7 @@ from dcf.core.completing.outside_refusals import waits_outside
 from dcf.core.definitions.scopes import entry_epoch_of
 from dcf.core.documents import receipts, refusals
 from dcf.core.documents.answers import Leased, Released
-from dcf.core.documents.decision import Changes, Decision, Event, More, Snapshot
+from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import lost_notices
 from dcf.core.leasing.attention import REMINDER_DELAY
@@ -113,7 +113,7 @@ def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
     event = Event(type="LeaseRenewed", state=request.state, data={"epoch": doc.lease.epoch, "ttl_s": ttl_s})
     return Decision(
         answer=Leased(outcome="lease_renewed", state=request.state, doc=renewed),
-        changes=Changes(
+        changes=WriteSet(
             states={request.state: renewed},
             events=[event] if is_worth_an_event(doc, now) else [],
             timers={request.state: renewed.attention(expires_at)},
@@ -145,7 +145,7 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
     is_holder = request.token is not None and doc.lease.is_held_with(request.token)
     return Decision(
         answer=Released(outcome="lease_released", doc=freed),
-        changes=Changes(
+        changes=WriteSet(
             states={request.state: freed},
             events=[event],
             notices=[] if is_holder else lost_notices(request.state, doc.lease, "released"),
@@ -218,7 +218,7 @@ def _granted_before(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Deci
     if after is doc:
         return Decision(answer=answer)
     timers: dict[str, int | None] = {request.state: after.attention(after.lease.expires_at or now)}
-    return Decision(answer=answer, changes=Changes(states={request.state: after}, timers=timers))
+    return Decision(answer=answer, changes=WriteSet(states={request.state: after}, timers=timers))
 
 
 def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leased | Refusal]:
@@ -250,7 +250,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
             given=snapshot.inputs.get(request.state),
             entry_epoch=entry_epoch_of(request.state, snapshot.states.get, _meta(snapshot)),
         ),
-        changes=Changes(
+        changes=WriteSet(
             states={request.state: taken},
             events=[event],
             notices=lost_notices(request.state, doc.lease, "taken_over", request.owner) if takes_over else [],
@@ -330,7 +330,7 @@ def _heal(mended: StateDoc, state: str, now: int) -> Decision[Leased | Refusal]:
     look = mended.attention(mended.lease.expires_at or now)
     return Decision(
         answer=refusals.lease_held(state, mended, now),
-        changes=Changes(states={state: mended}, events=[event], timers={state: look}),
+        changes=WriteSet(states={state: mended}, events=[event], timers={state: look}),
     )
 
 

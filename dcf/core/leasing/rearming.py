@@ -7,7 +7,7 @@ claim finds it. Nothing of this is needed where a transaction is applied as a wh
 
 from typing import Final
 
-from dcf.core.documents.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.documents.notices import NoticeKind
 from dcf.core.leasing.attention import awaits_start, latest_look
@@ -35,7 +35,7 @@ def rearm(snapshot: Snapshot, state: str) -> Decision[bool]:
     is_free, was_leased, epoch = doc.is_claimable(now), doc.lease.token is not None, doc.lease.epoch
     is_announced = is_free and not was_leased and not meta.is_halted and not awaits_start(doc, meta)
     ready = Notice(type=NoticeKind.READY.value, state=state, epoch=epoch, reason=_LOST)
-    changes = Changes(
+    changes = WriteSet(
         events=[Event(type="TimerRearmed", state=state, data={"epoch": epoch})],
         notices=[ready] if is_announced else [],
         timers={state: now if is_free and was_leased else latest_look(doc, meta, now)},

@@ -17,7 +17,7 @@ and the metrics of the clock and of Redis show it.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from dcf.core.documents.decision import Changes
+from dcf.core.documents.decision import WriteSet
 from dcf.core.documents.model import Meta, Operation, RunStatus, StateDoc
 from dcf.core.leasing.blockers import read_blockers
 from dcf.values.instants import SECOND
@@ -49,7 +49,7 @@ def is_stuck_state(doc: StateDoc, *, is_started: bool) -> bool:
     return is_ignored or _keeps_failing(doc) or _brings_nothing(doc)
 
 
-def stuck_mark(meta: Meta | None, before: Mapping[str, StateDoc], changes: Changes) -> bool | None:
+def stuck_mark(meta: Meta | None, before: Mapping[str, StateDoc], changes: WriteSet) -> bool | None:
     """Return whether these changes list the run as stuck (True), take it off that list (False), or neither.
 
     `meta` and `before` are what the changes were decided by. A change that takes the run off may not know of another
@@ -94,7 +94,7 @@ def _brings_nothing(doc: StateDoc) -> bool:
     return doc.lease.ts - since > NO_PROGRESS_FOR
 
 
-def _after(meta: Meta, changes: Changes) -> Meta:
+def _after(meta: Meta, changes: WriteSet) -> Meta:
     """Return meta as it is after the changes, as far as it decides here."""
     patch = changes.meta
     if patch.keys().isdisjoint({"paused_at", "blocked_by", "started_at"}):

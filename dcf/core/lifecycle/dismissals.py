@@ -7,7 +7,7 @@ its counts are null. Each call of finalize counts what it deleted; an agent that
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dcf.core.documents.decision import Changes, Decision, Snapshot
+from dcf.core.documents.decision import Decision, Snapshot, WriteSet
 from dcf.core.documents.stored_values import object_of
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
@@ -59,7 +59,7 @@ def count(snapshot: Snapshot, dismissed: Sequence[Dismissed], error: str | None)
     counted = {**audit, "agents": _counts(tuple(each.values())) if error is None else _uncounted(audit, error)}
     if counted == audit:
         return Decision(answer=audit)
-    changes = Changes(
+    changes = WriteSet(
         meta={"agents_counted_at": to_text(snapshot.now)},  # so that of two that count at once one comes later
         audit=counted,
         listed=True,  # for the clock, which lets its keys expire

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dcf.core.definitions.model import Definition
 from dcf.core.documents import receipts
 from dcf.core.documents.answers import Finalized
-from dcf.core.documents.decision import Changes, Decision, Event, Notice, Packed, Snapshot
+from dcf.core.documents.decision import Decision, Event, Notice, Packed, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Receipt, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import stop_notices, tell_parent
 from dcf.core.documents.usage import sums_shown
@@ -66,7 +66,7 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized | Refu
     events = [*_closing_events(closed), _finalized_event(final, request)]
     return Decision(
         answer=Finalized(audit=audit),
-        changes=Changes(
+        changes=WriteSet(
             meta=patch,
             states=closed,
             audit=audit,
@@ -101,7 +101,7 @@ def skip_unreached(snapshot: Snapshot) -> Decision[int]:
     skipped = _closing(snapshot, close_open=True, run_over=True)
     if not skipped:
         return Decision(answer=0)
-    changes = Changes(
+    changes = WriteSet(
         states=skipped,
         events=_closing_events(skipped),
         notices=_stopping(snapshot, skipped),
@@ -125,7 +125,7 @@ def pack(snapshot: Snapshot, definition: Definition) -> Decision[bool]:
     meta, deps = snapshot.meta, (snapshot.meta_document or {}).get("deps")
     if meta is None or meta.status is RunStatus.RUNNING or not isinstance(deps, dict):
         return Decision(answer=False)
-    return Decision(answer=True, changes=Changes(packed=Packed(definition=definition.document, deps=deps)))
+    return Decision(answer=True, changes=WriteSet(packed=Packed(definition=definition.document, deps=deps)))
 
 
 def _closing(snapshot: Snapshot, close_open: bool, *, run_over: bool) -> dict[str, StateDoc]:

@@ -9,7 +9,7 @@ retry times and Waits go on (docs/decisions/operating.md).
 
 from collections.abc import Mapping
 
-from dcf.core.documents.decision import Changes, Decision, Event, Notice, Remaining, Snapshot
+from dcf.core.documents.decision import Decision, Event, Notice, Remaining, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus
 from dcf.core.documents.notices import NoticeKind, tell_parent
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
@@ -52,7 +52,7 @@ def _cancel(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     told = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=now, reason=status)
     return Decision(
         answer=RunAnswer(answer={"run_status": status, "hint": _CANCELLED}, at=now),
-        changes=Changes(
+        changes=WriteSet(
             meta=patch,
             events=[Event(type="RunCancelled", data=request.told())],
             notices=[told, *tell_parent(meta, now)],
@@ -71,7 +71,7 @@ def _pause(snapshot: Snapshot, request: RunRequest) -> RunDecision:
         return _answer(now, answer)
     return Decision(
         answer=RunAnswer(answer=answer, at=now),
-        changes=Changes(
+        changes=WriteSet(
             meta=paused(snapshot, since, request.reason), events=[Event(type="RunPaused", data=request.told())]
         ),
     )
@@ -84,7 +84,7 @@ def _resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     if not meta.is_paused:
         return _answer(now, {"run_status": meta.status.value, "paused_at": None, "announced": 0, "hint": _RESUMED})
     running = replace(meta, is_paused=False)
-    writes = Changes(meta=resumed(snapshot), events=[Event(type="RunResumed", data=request.told())])
+    writes = WriteSet(meta=resumed(snapshot), events=[Event(type="RunResumed", data=request.told())])
     announced = 0 if running.is_halted else announce_ready(writes, snapshot, running, RESUMED)
     hint = _STILL_BLOCKED if running.is_halted else _RESUMED
     answer = {"run_status": meta.status.value, "paused_at": None, "announced": announced, "hint": hint}

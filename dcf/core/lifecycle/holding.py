@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dcf.core.completing.evaluation_marks import Mark
-from dcf.core.documents.decision import Changes, Decision, Snapshot
+from dcf.core.documents.decision import Decision, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.leasing.blockers import KILLED_PROCESS, Blocker
@@ -27,7 +27,7 @@ def hold(snapshot: Snapshot, state: str, deaths: Sequence[Mark]) -> Decision[Blo
     blocker = Blocker(issue=KILLED_PROCESS, text=_text_of(state, deaths), since=snapshot.now)
     if snapshot.meta.hold is not None or snapshot.meta.status is not RunStatus.RUNNING:
         return Decision(answer=snapshot.meta.hold or blocker)
-    writes = Changes()
+    writes = WriteSet()
     block(writes, snapshot.meta, blocker, _AUTHOR)
     return Decision(answer=blocker, changes=writes)
 
@@ -41,7 +41,7 @@ def _release(snapshot: Snapshot, request: RunRequest, *, may_release: bool) -> R
     assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
     if not may_release:
         return Decision(answer=only_operators_release())
-    writes = Changes(absolved=True)
+    writes = WriteSet(absolved=True)
     unblock(writes, snapshot, snapshot.meta, KILLED_PROCESS, **request.told())
     writes.sooner.update({path: snapshot.now for path, doc in snapshot.states.items() if doc.kind is not None})
     document = snapshot.meta_document or {}

@@ -4,7 +4,7 @@ Pure. The notifications go through the outbox. Starting twice queues the same ev
 """
 
 from dcf.core.documents.answers import Owed
-from dcf.core.documents.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.notices import NoticeKind
 from dcf.core.documents.refusals import run_closed
@@ -35,7 +35,7 @@ def kick_off(snapshot: Snapshot, reason: str, timeout_s: int | None = None) -> D
     ]
     return Decision(
         answer=Owed(states=tuple(ready)),
-        changes=Changes(
+        changes=WriteSet(
             meta=_started(now, timeout_s) if first else {},
             events=[Event(type="RunStarted")] if first else [],
             notices=notices,
@@ -52,7 +52,7 @@ def heal_deadline(snapshot: Snapshot, timeout_s: int | None) -> Decision[bool]:
         return Decision(answer=False)
     if not is_ahead(limit, snapshot.now, timeout_s):
         return Decision(answer=False)
-    return Decision(answer=True, changes=Changes(meta=deadline(snapshot.now, timeout_s)))
+    return Decision(answer=True, changes=WriteSet(meta=deadline(snapshot.now, timeout_s)))
 
 
 def _started(now: int, timeout_s: int | None) -> dict[str, Json]:

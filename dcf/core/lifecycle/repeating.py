@@ -9,7 +9,7 @@ from typing import Any, Final
 from dcf.asl.state_paths import join
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.answers import Linked
-from dcf.core.documents.decision import Changes, Decision, Event, Snapshot
+from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, StateDoc, Status
 from dcf.core.documents.operations import RunRequest
 from dcf.core.documents.refusals import cannot_rerun
@@ -86,7 +86,7 @@ def link(snapshot: Snapshot, to: str, asked: Rerun) -> Decision[Linked]:
     told: dict[str, Json] = {"run": to}
     told |= {} if asked.from_state is None else {"from": asked.from_state}
     told |= {} if asked.reason is None else {"reason": asked.reason}
-    changes = Changes(meta={"reruns": [*known, to][-_MOST_LINKS:]}, events=[Event(type="RunRerun", data=told)])
+    changes = WriteSet(meta={"reruns": [*known, to][-_MOST_LINKS:]}, events=[Event(type="RunRerun", data=told)])
     return Decision(answer=Linked(to=to), changes=changes)
 
 

@@ -8,7 +8,7 @@ the clock goes on where the process that began it died.
 from collections.abc import Mapping
 from typing import Final
 
-from dcf.core.documents.decision import Changes, Decision, Event, Snapshot
+from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.documents.refusals import run_being_deleted, run_live, run_on_hold, run_request_id_used
@@ -80,7 +80,7 @@ def delete(snapshot: Snapshot, workflow_id: str, request: RunRequest) -> Decisio
     now = to_text(snapshot.now)
     # A finalized run is closed for good: nothing brings it back while its keys are removed.
     mark: dict[str, Json] = {"deleted_at": now, "finalized_at": document.get("finalized_at") or now}
-    return Decision(answer=found, changes=Changes(meta=mark, events=[event]))
+    return Decision(answer=found, changes=WriteSet(meta=mark, events=[event]))
 
 
 def hold(snapshot: Snapshot, workflow_id: str, request: RunRequest, *, is_held: bool) -> RunDecision:
@@ -100,7 +100,7 @@ def _hold(snapshot: Snapshot, workflow_id: str, request: RunRequest, *, is_held:
     if not was_changed:
         return Decision(answer=answer)
     event = Event(type="RunHeld" if is_held else "RunReleased", data=request.told(hold=is_held))
-    return Decision(answer=answer, changes=Changes(meta={"hold": is_held}, events=[event]))
+    return Decision(answer=answer, changes=WriteSet(meta={"hold": is_held}, events=[event]))
 
 
 def is_being_deleted(meta: Mapping[str, Json]) -> bool:

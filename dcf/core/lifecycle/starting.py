@@ -10,7 +10,7 @@ from typing import Final
 
 from dcf.core.documents.answers import Created
 from dcf.core.documents.codec import read_meta
-from dcf.core.documents.decision import Changes, Decision, Snapshot
+from dcf.core.documents.decision import Decision, Snapshot, WriteSet
 from dcf.core.documents.model import RunReceipt, RunStatus
 from dcf.core.documents.operations import RunRequest
 from dcf.core.documents.refusals import run_request_id_used, start_overdue
@@ -135,14 +135,14 @@ def _kicked_off(snapshot: Snapshot, asked: Start, found: Created) -> Decision[Cr
     return Decision(answer=replace(found, meta=document), changes=changes)
 
 
-def _as_created(snapshot: Snapshot, written: Changes) -> Snapshot:
+def _as_created(snapshot: Snapshot, written: WriteSet) -> Snapshot:
     """Return what would be read after the creation: of the states those that are open."""
     document = written.meta_document or {}
     states = {path: doc for path, doc in written.states.items() if written.timers.get(path) is not None}
     return Snapshot(now=snapshot.now, meta=read_meta(dict(document)), states=states, meta_document=document)
 
 
-def _told_why(written: Changes, asked: Start) -> Changes:
+def _told_why(written: WriteSet, asked: Start) -> WriteSet:
     """Put the reason into the event of the creation."""
     if asked.reason is None:
         return written
@@ -150,7 +150,7 @@ def _told_why(written: Changes, asked: Start) -> Changes:
     return replace(written, events=[replace(first, data={**first.data, "reason": asked.reason}), *others])
 
 
-def _together(begun: Changes, kicked: Changes) -> Changes:
+def _together(begun: WriteSet, kicked: WriteSet) -> WriteSet:
     """Return the changes of the creation and, after them, those of the start."""
     return replace(
         begun,

@@ -8,7 +8,7 @@ whatever reason, its time stands still.
 from collections.abc import Mapping
 from typing import Final
 
-from dcf.core.documents.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.notices import NoticeKind
 from dcf.core.documents.stored_values import count_of
@@ -44,7 +44,7 @@ def pause_overdue(snapshot: Snapshot) -> Decision[RunStatus | None]:
     )
     return Decision(
         answer=meta.status,
-        changes=Changes(
+        changes=WriteSet(
             meta=paused(snapshot, to_text(snapshot.now), TIMED_OUT),
             events=[Event(type="RunTimedOut", data={"deadline": to_text(limit)})],
             notices=[told] if meta.has_planner else [],

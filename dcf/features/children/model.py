@@ -12,7 +12,7 @@ from dcf.asl.limits import bounded
 from dcf.core.completing.outside import Conclusion, why_not
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
-from dcf.core.documents.decision import Changes, Decision, Event, OtherRun, ReadSet, Snapshot
+from dcf.core.documents.decision import Decision, Event, OtherRun, ReadSet, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.documents.parents import MOST_DEPTH, Parent, read_parent
@@ -122,7 +122,7 @@ def _note_started(snapshot: Snapshot, link: Parent, child: str) -> RunDecision:
     told: dict[str, Json] = {"epoch": link.epoch, "run": child}
     return Decision(
         answer=RunAnswer(answer={"run": child}, at=snapshot.now),
-        changes=Changes(
+        changes=WriteSet(
             states={link.state: snapshot.states[link.state]},  # so that of two that write it at once one comes later
             events=[Event(type="ChildStarted", state=link.state, data=told)],
         ),

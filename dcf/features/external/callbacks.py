@@ -13,7 +13,7 @@ from dcf.core.completing.outside import Conclusion, ended
 from dcf.core.completing.outside_refusals import task_token_outdated, task_token_unknown, task_token_used
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.outputs import TO_CALLBACK, output_refusal
-from dcf.core.documents.decision import Changes, Decision, Event, Snapshot
+from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus, StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.documents.usage import UsageReport
@@ -69,7 +69,7 @@ def beat(snapshot: Snapshot, token: TaskToken, context: RunContext) -> RunDecisi
         return Decision(answer=_alive(doc, token, now))  # no heartbeat is due before an agent takes it
     alive = replace(doc, lease=replace(doc.lease, ts=now))
     event = Event(type="TaskHeartbeat", state=token.state, data={"epoch": doc.lease.epoch})
-    changes = Changes(
+    changes = WriteSet(
         states={token.state: alive},
         events=[event] if is_worth_an_event(doc, now) else [],
         timers={token.state: latest_look(alive, meta, now)},

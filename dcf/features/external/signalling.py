@@ -13,7 +13,7 @@ from dcf.asl.surroundings import KeptSignal
 from dcf.core.completing.outside import Conclusion, concluded, why_not
 from dcf.core.completing.outside_refusals import no_such_signal, signals_full, states_moved, too_large_signal
 from dcf.core.definitions.model import Definition
-from dcf.core.documents.decision import Changes, Decision, Event, Snapshot
+from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.documents.refusals import run_over
@@ -107,7 +107,7 @@ def _keep(snapshot: Snapshot, request: RunRequest, signal: Signal, seen: int, de
     }
     return Decision(
         answer=RunAnswer(answer=answer, at=now),
-        changes=Changes(
+        changes=WriteSet(
             signals=[after],
             events=[_received(request, signal, number, kept=True)],
         ),

@@ -8,7 +8,7 @@ submitted (`submitting`) and when a verdict comes (`verdicts`).
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from dcf.core.documents.decision import Changes, Event, More, Notice, Snapshot
+from dcf.core.documents.decision import Event, More, Notice, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Meta, StateDoc, Status
 from dcf.core.documents.notices import NoticeKind
 from dcf.core.leasing.attention import latest_look
@@ -58,7 +58,7 @@ class Submission:
         return first or tuple(left)
 
 
-def opened(case: Submission) -> Changes:
+def opened(case: Submission) -> WriteSet:
     """Let the output wait for the verdicts of the gates that are next; whoever gives them is told."""
     kept = case.kept
     gates = tuple(_opened(case, gate) for gate in case.waiting)
@@ -71,13 +71,13 @@ def opened(case: Submission) -> Changes:
     return changes
 
 
-def judged(case: Submission, doc: StateDoc) -> Changes:
+def judged(case: Submission, doc: StateDoc) -> WriteSet:
     """Return the changes that write the document and the record of a state, and when the clock looks at it."""
     look = latest_look(doc, case.meta, case.now)
-    return Changes(states={case.state: doc}, gates={case.state: case.kept}, timers={case.state: look})
+    return WriteSet(states={case.state: doc}, gates={case.state: case.kept}, timers={case.state: look})
 
 
-def sent_back(case: Submission, verdict: GateVerdict, *, tells: bool) -> tuple[Submission, Changes]:
+def sent_back(case: Submission, verdict: GateVerdict, *, tells: bool) -> tuple[Submission, WriteSet]:
     """Give the output back to its worker, whose lease begins anew, with what failed; `tells`: by an event too."""
     kept = replace(case.kept, failed=tuple(dict(one) for one in verdict.failed), failed_gate=verdict.gate)
     case = replace(case, kept=kept)
@@ -116,7 +116,7 @@ def counted_anew(case: Submission) -> Submission:
 
 
 def blocked(
-    changes: Changes, snapshot: Snapshot, case: Submission, gate: Gate, verdict: GateVerdict, times: int
+    changes: WriteSet, snapshot: Snapshot, case: Submission, gate: Gate, verdict: GateVerdict, times: int
 ) -> More | None:
     """Open an issue that blocks the run: a gate failed as often as it may. One run has only so many of these."""
     if not has_room(case.meta):

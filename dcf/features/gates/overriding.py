@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.core.definitions.model import Definition
-from dcf.core.documents.decision import Changes, Decision, Event, Snapshot
+from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import LONGEST_REASON, RunAnswer, RunDecision, RunRequest, once
 from dcf.core.documents.refusals import run_over, state_terminal
@@ -128,7 +128,7 @@ def _noted(case: Submission, events: list[Event], said: Mapping[str, Json]) -> R
         "run_status": RunStatus.RUNNING.value,
         "next_states": [],
     }
-    changes = Changes(states={case.state: case.doc}, gates={case.state: case.kept}, events=events)
+    changes = WriteSet(states={case.state: case.doc}, gates={case.state: case.kept}, events=events)
     return Decision(answer=RunAnswer(answer=told, at=case.now), changes=changes)
 
 

@@ -13,7 +13,7 @@ from dcf.core.definitions.briefs import brief_of
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import entry_epoch_of
 from dcf.core.documents.answers import Updated
-from dcf.core.documents.decision import Changes, Decision, Event, More, Snapshot
+from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import Status
 from dcf.core.documents.receipts import token_key
 from dcf.core.leasing.first_terms import signed
@@ -216,6 +216,6 @@ def _with(decision: Told, case: Submission, told: list[Event]) -> Told:
     """Return the decision with the record of the verdicts beside it."""
     if not isinstance(decision.answer, Updated):
         return decision
-    changes = decision.changes or Changes()
+    changes = decision.changes or WriteSet()
     kept = {**changes.gates, case.state: case.kept}
     return replace(decision, changes=replace(changes, gates=kept, events=[*told, *changes.events]))

@@ -13,7 +13,7 @@ from dcf.core.completing.ending import End, end
 from dcf.core.completing.transition import Transition
 from dcf.core.definitions.model import Definition
 from dcf.core.documents import receipts
-from dcf.core.documents.decision import Changes, Decision, Event, More, Snapshot
+from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Operation, Receipt, RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.documents.refusals import run_over, state_terminal
@@ -94,7 +94,7 @@ def overdue(
         return Decision(answer=None)
     case = case_of(snapshot, state, definition, snapshot.outputs.get(state))
     late = [one for one in doc.gated.open if one.due is not None and one.due <= snapshot.now]
-    changes = Changes()
+    changes = WriteSet()
     for one in late:
         case = _asked_again(case, one, changes)
     if not late:
@@ -187,7 +187,7 @@ def after_pass(
     """Go on to the gates that are next, or complete the state if there are none."""
     gated = case.doc.gated
     if gated is not None and gated.open:
-        return Decision(answer=_answer(case, told), changes=_plus(judged(case, case.doc), Changes(events=[event])))
+        return Decision(answer=_answer(case, told), changes=_plus(judged(case, case.doc), WriteSet(events=[event])))
     if case.waiting:
         changes = opened(case)
         case = replace(case, doc=changes.states[case.state])
@@ -237,7 +237,7 @@ def _unavailable(case: Submission, one: OpenGate, verdict: GateVerdict) -> RunDe
     """Note that a gate could not be judged: it is asked for again after a rest, and people in the end."""
     if one.rests:
         return Decision(answer=_answer(case, verdict.as_json()))
-    changes = Changes(events=[decided_event(case, verdict)])
+    changes = WriteSet(events=[decided_event(case, verdict)])
     case, count = _counted_unavailable(case, one)
     if count >= MOST_UNAVAILABLE:
         case = _to_people(case, one, changes)
@@ -248,7 +248,7 @@ def _unavailable(case: Submission, one: OpenGate, verdict: GateVerdict) -> RunDe
     return Decision(answer=_answer(case, verdict.as_json()), changes=_plus(judged(case, case.doc), changes))
 
 
-def _asked_again(case: Submission, one: OpenGate, changes: Changes) -> Submission:
+def _asked_again(case: Submission, one: OpenGate, changes: WriteSet) -> Submission:
     """Ask for a verdict that did not come, or that could not be given a while ago."""
     gate = case.gate(one.name)
     assert gate is not None, "it was opened from the gates of the run, which do not change"
@@ -267,7 +267,7 @@ def _asked_again(case: Submission, one: OpenGate, changes: Changes) -> Submissio
     return case
 
 
-def _to_people(case: Submission, one: OpenGate, changes: Changes) -> Submission:
+def _to_people(case: Submission, one: OpenGate, changes: WriteSet) -> Submission:
     gate = case.gate(one.name)
     assert gate is not None, "it was opened from the gates of the run, which do not change"
     case = asked_people(case, gate)
@@ -353,6 +353,6 @@ def _answer(case: Submission, told: Mapping[str, Json], step: Transition | None 
     return RunAnswer(answer=said, at=case.now)
 
 
-def _plus(changes: Changes, more: Changes) -> Changes:
+def _plus(changes: WriteSet, more: WriteSet) -> WriteSet:
     """Return the changes with further events and notices."""
     return replace(changes, events=[*changes.events, *more.events], notices=[*changes.notices, *more.notices])

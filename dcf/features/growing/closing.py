@@ -11,7 +11,7 @@ from typing import Final
 from dcf.core.completing.transition import Transition
 from dcf.core.definitions.model import Definition
 from dcf.core.documents import receipts
-from dcf.core.documents.decision import Changes, Decision, Event, More, Notice, Remaining, Snapshot
+from dcf.core.documents.decision import Decision, Event, More, Notice, Remaining, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Meta, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import NoticeKind, stop_notices, tell_parent
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
@@ -235,7 +235,7 @@ def _close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Def
     event = Event(type="RunClosed", data=request.told(status=status, left=len(left)))
     return Decision(
         answer=RunAnswer(answer=_told(wish, units, len(left)), at=now),
-        changes=Changes(
+        changes=WriteSet(
             meta=patch,
             growth=[growth.sealed(None)],
             events=[event],

@@ -4,7 +4,7 @@ from typing import Final
 
 from dcf.core.documents.answers import Created
 from dcf.core.documents.codec import whole_meta
-from dcf.core.documents.decision import Changes, Decision, Event, Snapshot
+from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.documents.refusals import conflict, run_over
@@ -73,7 +73,7 @@ def open_run(snapshot: Snapshot, request: OpenRequest) -> Decision[Created | Ref
     events = [Event(type="RunCreated", data=told), Event(type="RunStarted")]
     return Decision(
         answer=Created(existed=False, meta=document),
-        changes=Changes(
+        changes=WriteSet(
             meta_document=document, definition=wish.definition.document, growth=[NO_GROWTH], events=events, listed=True
         ),
     )
@@ -96,7 +96,7 @@ def _note_nested(snapshot: Snapshot, nested: str, unit: str | None) -> RunDecisi
         return Decision(answer=run_over(meta.status))
     return Decision(
         answer=RunAnswer(answer={"run": nested}, at=snapshot.now),
-        changes=Changes(
+        changes=WriteSet(
             meta={"definition_sha256": meta.definition_sha256},  # so that of two that write it at once one comes later
             events=[Event(type="RunNested", state=unit, data={"run": nested})],
         ),

@@ -9,7 +9,7 @@ its output in the field `held_end`, and the end comes when the last issue is res
 from typing import Final
 
 from dcf.core.completing.transition import Transition
-from dcf.core.documents.decision import Changes, Event, Notice, Remaining, Snapshot
+from dcf.core.documents.decision import Event, Notice, Remaining, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus
 from dcf.core.documents.notices import NoticeKind
 from dcf.core.documents.stored_values import object_of
@@ -27,7 +27,7 @@ def has_room(meta: Meta) -> bool:
     return len(meta.blocked_by) < MOST_BLOCKERS
 
 
-def block(writes: Changes, meta: Meta, blocker: Blocker, by: str) -> Meta:
+def block(writes: WriteSet, meta: Meta, blocker: Blocker, by: str) -> Meta:
     """Let nobody get a lease from now on, until this issue is resolved. Return meta as it is from now on.
 
     The planner is told, unless it raised the issue itself. An issue that blocks the run already changes nothing.
@@ -62,7 +62,7 @@ class Unblocked:
         return Remaining(run_over=self.has_ended)
 
 
-def unblock(writes: Changes, snapshot: Snapshot, meta: Meta, issue: str, **event_data: Json) -> Unblocked:
+def unblock(writes: WriteSet, snapshot: Snapshot, meta: Meta, issue: str, **event_data: Json) -> Unblocked:
     """Remove an issue that blocks the run. After the last one, notify the agents of ready states, or end the run.
 
     The open states and the whole meta document must have been read.
@@ -88,7 +88,7 @@ def _is_held(snapshot: Snapshot) -> bool:
     )
 
 
-def _end(writes: Changes, snapshot: Snapshot, meta: Meta) -> Unblocked:
+def _end(writes: WriteSet, snapshot: Snapshot, meta: Meta) -> Unblocked:
     step = Transition(now=snapshot.now, epoch=snapshot.now, meta=meta, writes=writes)
     writes.meta["held_end"] = None
     step.succeed_run(object_of((snapshot.meta_document or {}).get("held_end")).get("output"))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
 
-from dcf.core.documents.decision import Changes, Decision, Event, More, Snapshot
+from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus, StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.documents.refusals import run_over
@@ -134,7 +134,7 @@ def add_entry(snapshot: Snapshot, wish: AddEntry) -> Decision[EntryAdded | Refus
         key=wish.key,
         blocks=wish.blocks,
     )
-    writes = renewed.changes or Changes()
+    writes = renewed.changes or WriteSet()
     after = _written(writes, meta, entry)
     added = EntryAdded(
         entry=entry, left=MOST_ENTRIES - seen.count - 1, blocked_by=after.blocked_by, leased_until=renewed.answer
@@ -143,7 +143,7 @@ def add_entry(snapshot: Snapshot, wish: AddEntry) -> Decision[EntryAdded | Refus
 
 
 def open_issue(
-    writes: Changes,
+    writes: WriteSet,
     snapshot: Snapshot,
     meta: Meta,
     *,
@@ -199,7 +199,7 @@ def _resolve(snapshot: Snapshot, request: RunRequest, wish: ResolveIssue) -> Run
     if entry.resolution is not None:
         return Decision(answer=journal_refusals.already_resolved(entry))
     done = Resolution(how=wish.how, by=wish.by, at=snapshot.now)
-    writes = Changes(journal=[replace(entry, resolution=done)])
+    writes = WriteSet(journal=[replace(entry, resolution=done)])
     told = request.told(issue=wish.issue, how=wish.how, agent=wish.by)
     writes.events.append(Event(type="IssueResolved", state=entry.state, data=told))
     after = unblock(writes, snapshot, meta, wish.issue)
@@ -247,7 +247,7 @@ def _renewed(snapshot: Snapshot, doc: StateDoc | None, wish: AddEntry) -> Decisi
     return Decision(answer=decision.answer.doc.lease.expires_at, changes=decision.changes)
 
 
-def _written(writes: Changes, meta: Meta, entry: JournalEntry) -> Meta:
+def _written(writes: WriteSet, meta: Meta, entry: JournalEntry) -> Meta:
     """Add the entry to the changes; an issue also to the history, and to what blocks the run."""
     writes.journal.append(entry)
     if entry.kind is not EntryKind.ISSUE:

@@ -15,7 +15,7 @@ from dcf.core.completing.ending import End, end
 from dcf.core.completing.outside import Conclusion, conclude
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.outputs import TO_PERSON, output_refusal
-from dcf.core.documents.decision import Changes, Decision, Event, More, Snapshot
+from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.documents.refusals import moved_on, run_over, state_terminal
@@ -214,7 +214,7 @@ def _cause(reply: HumanAnswer) -> str:
 
 def _noted(done: RunDecision, state: str, asked: Asking, reply: HumanAnswer) -> RunDecision:
     """Return the decision, with who answered in the state's document and in the answer."""
-    changes, given = done.changes or Changes(), done.answer
+    changes, given = done.changes or WriteSet(), done.answer
     assert isinstance(given, RunAnswer), "the caller looked"
     doc = changes.states[state]
     if not doc.waits_outside:  # a loop may have entered it again

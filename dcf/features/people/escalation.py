@@ -5,7 +5,7 @@ from typing import Final
 
 from dcf.core.completing.waiting import next_look, told_to
 from dcf.core.documents.answers import Owed
-from dcf.core.documents.decision import Changes, Decision, Event
+from dcf.core.documents.decision import Decision, Event, WriteSet
 from dcf.core.documents.model import StateDoc
 
 ESCALATED: Final = "human_task_escalated"
@@ -21,7 +21,7 @@ def escalate(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
     told = {"epoch": doc.lease.epoch, "to": [*asked.escalates_to.people], "groups": [*asked.escalates_to.groups]}
     return Decision(
         answer=Owed(states=(state,), fired="outside"),
-        changes=Changes(
+        changes=WriteSet(
             states={state: wider},
             events=[Event(type="HumanTaskEscalated", state=state, data=told)],
             notices=[told_to(name, state, doc, ESCALATED) for name in fresh],

@@ -12,7 +12,7 @@ from heapq import merge
 from itertools import islice
 from typing import Final
 
-from dcf.core.documents.decision import Changes, Snapshot
+from dcf.core.documents.decision import Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.errors import StateError
 from dcf.features.gates.storage import unlisted_commands
@@ -81,7 +81,7 @@ _TAKE_OFF_GATE: Final = take_off_unless(
 """Lua script that takes the entry of a gate off a list, unless its state says that it waits for a verdict."""
 
 
-def ended_commands(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Command]:
+def ended_commands(run: RunKeys, changes: WriteSet, seen: Snapshot) -> list[Command]:
     """Return the commands, for after the commit, that take off what these changes ended; not what they opened again."""
     found: list[Command] = []
     for path, before in (*seen.states.items(), *seen.void.items()):

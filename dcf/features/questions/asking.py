@@ -9,7 +9,7 @@ from typing import Final
 
 from dcf.core.access.provenance import marked
 from dcf.core.definitions.scopes import entry_epoch_of
-from dcf.core.documents.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus, StateDoc
 from dcf.core.documents.notices import NoticeKind, ready_again
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
@@ -153,7 +153,7 @@ def _ask(snapshot: Snapshot, request: RunRequest, wish: Ask) -> RunDecision:
     )
     before = Questioned(count=0) if doc.questions is None else doc.questions
     asked = Questioned(count=before.count + 1, open=(*before.open, opened(question)))
-    changes = _given_back(snapshot, wish) if wish.give_back else Changes()
+    changes = _given_back(snapshot, wish) if wish.give_back else WriteSet()
     after = replace(changes.states.get(state, signed(doc, now)), questions=asked)
     if wish.give_back:
         after = replace(after, not_before=question.until, delay_s=wish.timeout_s, tries_from=doc.tries_from + 1)
@@ -193,7 +193,7 @@ def _kept(talk: Talk, now: int) -> tuple[Question, ...]:
     return tuple(one for one in talk.questions if one is not over)
 
 
-def _given_back(snapshot: Snapshot, wish: Ask) -> Changes:
+def _given_back(snapshot: Snapshot, wish: Ask) -> WriteSet:
     freed = release(snapshot, Release(state=wish.state, token=wish.token, reason="asked a question")).changes
     assert freed is not None, "whoever holds the lease can release it"
     return freed
@@ -285,7 +285,7 @@ def _may_answer(meta: Meta, question: Question, reply: QuestionAnswer) -> bool:
     return reply.is_person and is_named
 
 
-def closed(snapshot: Snapshot, meta: Meta, doc: StateDoc, questions: tuple[Question, ...]) -> Changes:
+def closed(snapshot: Snapshot, meta: Meta, doc: StateDoc, questions: tuple[Question, ...]) -> WriteSet:
     """Return what changes about a state when these of its questions are answered, or given up, without the events.
 
     A state that was given back for the answer can be taken from now on. The asker is told, and so are its agents.
@@ -297,7 +297,7 @@ def closed(snapshot: Snapshot, meta: Meta, doc: StateDoc, questions: tuple[Quest
     if any(_is_awaited(one, doc) for one in questions):
         after = replace(after, not_before=now, delay_s=None)
         notices.append(ready_again(state, after, now, ANSWERED))  # outdated while the run is paused; resuming tells
-    return Changes(states={state: after}, notices=notices, timers={state: latest_look(after, meta, now)})
+    return WriteSet(states={state: after}, notices=notices, timers={state: latest_look(after, meta, now)})
 
 
 def _is_awaited(question: Question, doc: StateDoc) -> bool:

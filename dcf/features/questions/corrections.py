@@ -23,7 +23,7 @@ from dcf.core.definitions.needs import place_of, to_leave
 from dcf.core.definitions.outputs import TO_CORRECT, output_refusal
 from dcf.core.definitions.scopes import missing, with_scopes
 from dcf.core.documents import receipts, refusals
-from dcf.core.documents.decision import Changes, Decision, Event, ReadSet, Snapshot
+from dcf.core.documents.decision import Decision, Event, ReadSet, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, Operation, RunStatus, StateDoc, StateInput, Status
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.leasing.attention import latest_look
@@ -212,11 +212,11 @@ def _used(snapshot: Snapshot, state: str, step: Step) -> Refusal | None:
             return talk_refusals.used_by(state, str(getattr(step, "path", state)))
 
 
-def _changes(snapshot: Snapshot, wish: Correct, definition: Definition, steps: list[Step]) -> Changes:
+def _changes(snapshot: Snapshot, wish: Correct, definition: Definition, steps: list[Step]) -> WriteSet:
     """Return the new result and what follows from it. Documents that others watch or compare are written again."""
     meta, doc = snapshot.meta, snapshot.states[wish.state]
     assert meta is not None, "the control plane checks that the run exists before it decides"
-    changes = Changes(states={wish.state: doc}, outputs={wish.state: wish.output})
+    changes = WriteSet(states={wish.state: doc}, outputs={wish.state: wish.output})
     for step in steps:
         if isinstance(step, Passed):
             changes.outputs[step.path] = step.output

@@ -4,7 +4,7 @@ The text is another's, so its event is marked as data. Notes are few and short, 
 the run, and a planner reads all of them.
 """
 
-from dcf.core.documents.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus
 from dcf.core.documents.notices import NoticeKind
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
@@ -62,7 +62,7 @@ def _leave(snapshot: Snapshot, request: RunRequest, note: Note) -> RunDecision:
     answer: dict[str, Json] = {"note": number, "notes_left": MOST_NOTES - number, "planner_agent_id": planner}
     return Decision(
         answer=RunAnswer(answer=answer, at=snapshot.now),
-        changes=Changes(
+        changes=WriteSet(
             talk=replace(talk, notes=number),
             journal=[_entry(snapshot, note, number)],
             events=[Event(type="NoteLeft", state=note.state, data=request.told(**told))],

@@ -5,7 +5,7 @@ are left as they are.
 """
 
 from dcf.core.documents.answers import Owed
-from dcf.core.documents.decision import Changes, Decision, Event, Snapshot
+from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
 from dcf.core.leasing import attention
 from dcf.features.questions.asking import closed
@@ -16,7 +16,7 @@ from dcf.values.records import replace
 def look(snapshot: Snapshot, state: str) -> Decision[Owed]:
     """Decide what to do about an open state whose timer is due."""
     if _is_on_hold(snapshot, state):
-        later = Changes(timers={state: snapshot.now + attention.PAUSED_DELAY})
+        later = WriteSet(timers={state: snapshot.now + attention.PAUSED_DELAY})
         return Decision(answer=Owed(fired="paused"), changes=later)
     if _is_due(snapshot, state):
         return _give_up(snapshot, state)
@@ -59,7 +59,7 @@ def _give_up(snapshot: Snapshot, state: str) -> Decision[Owed]:
     questions = tuple(replace(one, is_given_up=True) for one in found if one is not None)
     if not questions:  # somebody removed the document by hand
         left = replace(doc, questions=doc.questions.without(due))
-        return Decision(answer=Owed(fired="unanswered"), changes=Changes(states={state: left}))
+        return Decision(answer=Owed(fired="unanswered"), changes=WriteSet(states={state: left}))
     for one in questions:
         talk = talk.with_question(one)
     changes = replace(

@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from typing import Final
 
 from dcf.core.documents import refusals
-from dcf.core.documents.decision import Changes, Decision, Event, Snapshot
+from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.leasing.first_terms import signed
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json, byte_length
@@ -64,7 +64,7 @@ def log_event(snapshot: Snapshot, request: LogEvent) -> Decision[Logged | Refusa
     told |= {"fields": dict(request.fields)} if request.fields else {}
     return Decision(
         answer=Logged(left=MOST_LINES - request.number),
-        changes=Changes(
+        changes=WriteSet(
             states={request.state: replace(signed(doc, snapshot.now), logged=request.number)},
             events=[Event(type="TaskLogged", state=request.state, data=told)],
         ),

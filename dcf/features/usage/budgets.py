@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from dcf.core.documents.decision import Changes, Decision, Event, Snapshot
+from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.documents.refusals import run_over
@@ -34,7 +34,7 @@ def _set(snapshot: Snapshot, request: RunRequest, change: Mapping[str, Json], by
     written = None if budget is None else budget.as_json()
     reached = None if budget is None else budget.reached(snapshot.usage or {})
     issue = None if meta.budget is None else meta.budget.issue
-    writes = Changes(meta={"budget": written}, events=[Event(type="BudgetSet", data=request.told(budget=written))])
+    writes = WriteSet(meta={"budget": written}, events=[Event(type="BudgetSet", data=request.told(budget=written))])
     after = Unblocked()
     if issue is not None and reached is None:
         after = _let_go(writes, snapshot, meta, issue, Resolution(how=request.reason or _HOW, by=by, at=now))
@@ -52,7 +52,7 @@ def unblock_for_project(snapshot: Snapshot, issues: Collection[str], how: str | 
 
     The issues must have been read, the open states and the whole meta document.
     """
-    meta, writes, after = snapshot.meta, Changes(), Unblocked()
+    meta, writes, after = snapshot.meta, WriteSet(), Unblocked()
     assert meta is not None, "the control plane checks that the run exists before it decides"
     blocking = [one.issue for one in meta.blocked_by if one.issue in issues]
     for issue in blocking:
@@ -61,7 +61,7 @@ def unblock_for_project(snapshot: Snapshot, issues: Collection[str], how: str | 
     return Decision(answer=None, changes=writes if blocking else None, remaining=after.remaining)
 
 
-def _let_go(writes: Changes, snapshot: Snapshot, meta: Meta, issue: str, done: Resolution) -> Unblocked:
+def _let_go(writes: WriteSet, snapshot: Snapshot, meta: Meta, issue: str, done: Resolution) -> Unblocked:
     """Resolve the issue of a budget, and end that it blocks the run."""
     entry = (snapshot.journal or UNSEEN).entries.get(issue)
     if entry is not None and entry.is_open:

@@ -7,7 +7,7 @@ watched, so that the very write that reaches it blocks the run, and leases nothi
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
-from dcf.core.documents.decision import Changes, Decision, More, Snapshot
+from dcf.core.documents.decision import Decision, More, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus
 from dcf.core.documents.usage import Budget, Charge, UsageReport, plus
 from dcf.features.journal.blocking import has_room
@@ -31,7 +31,7 @@ class Charged:
 
     snapshot: Snapshot
     charges: list[Charge]
-    changes: Changes
+    changes: WriteSet
 
 
 def charge(snapshot: Snapshot, state: str, usage: UsageReport) -> Charged | More:
@@ -40,7 +40,7 @@ def charge(snapshot: Snapshot, state: str, usage: UsageReport) -> Charged | More
     assert meta is not None, "the control plane checks that the run exists before it decides"
     agent = holder or _only(meta.assigned(state)) or "unknown"
     report = Charge(state=state, agent=agent, day=to_text(snapshot.now)[:_DAY], usage=usage)
-    changes = Changes()
+    changes = WriteSet()
     if meta.budget is None:
         return Charged(snapshot=snapshot, charges=[report], changes=changes)
     if snapshot.usage is None:
@@ -81,7 +81,7 @@ def _is_blocked(snapshot: Snapshot) -> bool:
     return snapshot.meta is not None and bool(snapshot.meta.blocked_by)
 
 
-def _noted(changes: Changes, state: str, usage: UsageReport) -> Changes:
+def _noted(changes: WriteSet, state: str, usage: UsageReport) -> WriteSet:
     """Return the changes with the report in the history: in the first event of them that is about the state."""
     at = next((at for at, event in enumerate(changes.events) if event.state == state), None)
     if at is None:
@@ -96,7 +96,9 @@ def _only(agents: Sequence[str]) -> str | None:
     return agents[0] if len(agents) == 1 else None
 
 
-def _used_up(changes: Changes, snapshot: Snapshot, meta: Meta, budget: Budget, reached: str, state: str) -> Meta | More:
+def _used_up(
+    changes: WriteSet, snapshot: Snapshot, meta: Meta, budget: Budget, reached: str, state: str
+) -> Meta | More:
     """Open the issue that asks a person; the budget names it, so that a higher one resolves it."""
     text = f"The budget of the run is used up: {reached}. Set a higher one (set_budget), or cancel the run."
     opened = open_issue(
@@ -116,7 +118,7 @@ def _used_up(changes: Changes, snapshot: Snapshot, meta: Meta, budget: Budget, r
     return after
 
 
-def with_charge(changes: Changes, charged: Charged) -> Changes:
+def with_charge(changes: WriteSet, charged: Charged) -> WriteSet:
     """Return the changes of a write with those of its charge. A run that is over with it is not blocked any more."""
     if "status" in changes.meta:
         return replace(changes, usage=charged.charges)
@@ -130,13 +132,13 @@ def with_charge(changes: Changes, charged: Charged) -> Changes:
     )
 
 
-def block_by_project(snapshot: Snapshot, project: str, budget: Budget, reached: str) -> Changes | None:
+def block_by_project(snapshot: Snapshot, project: str, budget: Budget, reached: str) -> WriteSet | None:
     """Block a run whose project has used up its budget, unless that is so already, or the run is over."""
     meta = snapshot.meta
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if meta.status is not RunStatus.RUNNING or blocked_by_project(meta, project) or not has_room(meta):
         return None
-    changes = Changes()
+    changes = WriteSet()
     opened = open_issue(
         changes,
         snapshot,

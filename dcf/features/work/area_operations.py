@@ -2,7 +2,7 @@
 
 from dcf.asl.state_paths import name_of
 from dcf.core.documents.answers import Leased
-from dcf.core.documents.decision import Changes, Decision, Event, ReadSet, Snapshot
+from dcf.core.documents.decision import Decision, Event, ReadSet, Snapshot, WriteSet
 from dcf.features.work.area_storage import AreaBook
 from dcf.features.work.areas import Occupied, areas_of, event_data, overlaps, warnings_of
 from dcf.runs.control_plane import ControlPlane
@@ -30,7 +30,7 @@ class Areas:
             event = Event(type="AreasOverlap", state=leased.state, data=event_data(found))
 
             def decide(_: Snapshot) -> Decision[None]:
-                return Decision(answer=None, changes=Changes(events=[event]))
+                return Decision(answer=None, changes=WriteSet(events=[event]))
 
             self._plane.transactions.on_run(workflow_id, ReadSet(), decide)
         return warnings_of(found)

@@ -13,7 +13,7 @@ from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
 from dcf.core.definitions.scopes import with_scopes
 from dcf.core.documents import codec, entry_codec
-from dcf.core.documents.decision import Changes, OtherRun, ReadSet, Snapshot, Tally
+from dcf.core.documents.decision import OtherRun, ReadSet, Snapshot, Tally, WriteSet
 from dcf.core.documents.model import Meta, StateDoc, StateInput
 from dcf.core.documents.operations import read_run_receipt
 from dcf.features.external.model import read_signals
@@ -88,7 +88,7 @@ class Reading:
         seconds, micros = found.of[TIME]
         return Snapshot(now=int(seconds) * SECOND + int(micros) + passed, **rows)
 
-    def guards(self, replies: Sequence[Reply], changes: Changes) -> Unchanged | None:
+    def guards(self, replies: Sequence[Reply], changes: WriteSet) -> Unchanged | None:
         """Return the documents that the changes rest on and that are not watched, as they were read, if any.
 
         Those are the changed states of a page, and the scopes around them. They were not known when WATCH was sent.
@@ -105,7 +105,7 @@ class Reading:
         found = self._told_apart(replies).of
         return Unchanged(replies={command: reply for command, reply in found.items() if command != TIME}, now=now)
 
-    def unmarked(self, replies: Sequence[Reply], changes: Changes) -> list[Command]:
+    def unmarked(self, replies: Sequence[Reply], changes: WriteSet) -> list[Command]:
         """Return the command that removes the marks on states of a page that the changes do not take after all."""
         if self._page is None or not self._marks:
             return []

@@ -1,4 +1,4 @@
-"""Turns `Changes` of a run into the commands of one MULTI: one function per kind of write, in one table.
+"""Turns `WriteSet` of a run into the commands of one MULTI: one function per kind of write, in one table.
 
 All documents go into a single JSON.MSET, however many states a transition changes. Index entries are not part of the
 transaction. They are sent just before it, so that nothing is committed without its index entry.
@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from dcf.core.documents import codec, entry_codec
-from dcf.core.documents.decision import Changes, Event, Notice, Packed, Snapshot, Tally
+from dcf.core.documents.decision import Event, Notice, Packed, Snapshot, Tally, WriteSet
 from dcf.core.documents.model import Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.documents.operations import write_run_receipt
 from dcf.core.leasing.blockers import read_blockers
@@ -63,13 +63,13 @@ class Packet:
 
 
 Writer: TypeAlias = Callable[[Packet, RunKeys, Any], None]
-"""Function that adds the commands of one non-empty row of `Changes`."""
+"""Function that adds the commands of one non-empty row of `WriteSet`."""
 
 Announcer: TypeAlias = Callable[[RunKeys, Any, int, str], Iterable[Command]]
-"""Function that returns the index commands of one row of `Changes`, at a server time, for the run's shard."""
+"""Function that returns the index commands of one row of `WriteSet`, at a server time, for the run's shard."""
 
 
-def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
+def commit_commands(run: RunKeys, changes: WriteSet) -> list[Command]:
     """Return the commands that make the changes."""
     packet = Packet()
     for write, found in zip(WRITES.values(), _ROWS(changes), strict=True):
@@ -78,7 +78,7 @@ def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
     return packet.commands()
 
 
-def announcements(run: RunKeys, changes: Changes, seen: Snapshot, shards: int = 1) -> list[Command]:
+def announcements(run: RunKeys, changes: WriteSet, seen: Snapshot, shards: int = 1) -> list[Command]:
     """Return the commands that add the run to indexes; `seen` is what the changes were decided by.
 
     `shards` is in how many parts Redis keeps each list of runs.
@@ -118,7 +118,7 @@ def due_command(run: RunKeys, at: int) -> Command:
     return ("ZADD", keys.due(run.workflow_id), "LT", at, run.workflow_id)
 
 
-def read_counts(run: RunKeys, changes: Changes, commands: list[Command], results: list[Reply]) -> dict[str, Tally]:
+def read_counts(run: RunKeys, changes: WriteSet, commands: list[Command], results: list[Reply]) -> dict[str, Tally]:
     """Return the counts after the commit of the scopes that it added to."""
     counted = {
         command[:3]: int(result) for command, result in zip(commands, results, strict=True) if command[0] == _ADD
@@ -286,7 +286,7 @@ def _run_receipts(packet: Packet, run: RunKeys, receipts: Mapping[str, RunReceip
         packet.others.append(("HSET", run.receipts, receipt_field("", request), dump_bytes(write_run_receipt(receipt))))
 
 
-def _faceted(run: RunKeys, changes: Changes, seen: Snapshot, shard: str) -> Iterator[Command]:
+def _faceted(run: RunKeys, changes: WriteSet, seen: Snapshot, shard: str) -> Iterator[Command]:
     if changes.meta_document is not None:
         yield from facet_commands(run, changes.meta_document, seen.now, shard)
     elif not _FACETED.isdisjoint(changes.meta):
@@ -315,7 +315,7 @@ def _assigned(run: RunKeys, agent_ids: Sequence[str], now: int, _: str) -> Itera
 
 
 ANNOUNCES: Final[Mapping[str, Announcer]] = {"listed": _listed, "assigned": _assigned}
-"""Index entries by row of `Changes`; sent before the transaction."""
+"""Index entries by row of `WriteSet`; sent before the transaction."""
 
 WRITES: Final[Mapping[str, Writer]] = {
     "opened": _deleted(RunKeys.join),
@@ -352,6 +352,6 @@ WRITES: Final[Mapping[str, Writer]] = {
     "evaluated": lambda packet, run, marks: packet.others.append(("HDEL", run.evaluating, *marks)),
     "absolved": lambda packet, run, _: packet.deleted.append(run.evaluating),
 }
-"""Writer of each row of `Changes`, in the order of writing."""
+"""Writer of each row of `WriteSet`, in the order of writing."""
 
 _ROWS: Final = attrgetter(*WRITES)

@@ -5,7 +5,7 @@ from dataclasses import field
 from functools import partial
 from typing import Final
 
-from dcf.core.documents.decision import Changes, Decision, Event, ReadSet, Snapshot
+from dcf.core.documents.decision import Decision, Event, ReadSet, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
 from dcf.core.listing.runs import reassigned
 from dcf.store.transaction.runs import RunStore
@@ -48,7 +48,7 @@ def _decide(
         tuple(dict.fromkeys(agent for wanted in agents.values() for agent in wanted)),
     )
     if meta is None or document is None:
-        return Decision(answer=Assigned(run=None), changes=Changes(assigned=noted))
+        return Decision(answer=Assigned(run=None), changes=WriteSet(assigned=noted))
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=Assigned(run=meta.status))
     current = document.get("agents")
@@ -64,8 +64,8 @@ def _decide(
             fresh[state] = wanted[0] if len(wanted) == 1 else list(wanted)
     answer = Assigned(run=meta.status, fresh=tuple(fresh), kept=tuple(kept))
     if not fresh:
-        return Decision(answer=answer, changes=Changes(assigned=noted))
+        return Decision(answer=answer, changes=WriteSet(assigned=noted))
     told = {"agents": fresh} if len(fresh) <= _TOLD else {"count": len(fresh)}
     event = Event(type="AgentsAssigned", data=told)
-    changes = Changes(meta=reassigned(document, {**current, **fresh}), events=[event], assigned=noted)
+    changes = WriteSet(meta=reassigned(document, {**current, **fresh}), events=[event], assigned=noted)
     return Decision(answer=answer, changes=changes)

@@ -11,7 +11,7 @@ from dcf.core.definitions.context import context_of
 from dcf.core.definitions.model import Definition, read_definition
 from dcf.core.documents.answers import Created, Finalized, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.documents.codec import read_meta, read_state, write_state
-from dcf.core.documents.decision import Changes, Decision, Event, More, Notice, Snapshot
+from dcf.core.documents.decision import Decision, Event, More, Notice, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Meta, Receipt, RunReceipt, RunStatus, StateDoc, Status
 from dcf.core.leasing import attention, claim, lease
 from dcf.core.lifecycle import creation, finalization, kickoff
@@ -98,7 +98,7 @@ class MemoryRun:
     timers: dict[str, int] = field(default_factory=dict)
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
     run_receipts: dict[str, RunReceipt] = field(default_factory=dict)
-    last_changes: Changes | None = None
+    last_changes: WriteSet | None = None
 
     @property
     def status(self) -> str:
