@@ -14,7 +14,7 @@ from dcf.features.people import keys as people_keys
 from dcf.features.people.description import Askees
 from dcf.features.people.listing import HumanTaskQuery
 from dcf.features.questions.asking import Ask, QuestionAnswer
-from dcf.features.questions.model import MOST_KEPT, MOST_NOTES, MOST_OF_VISIT, NO_TALK, Talk, write_talk
+from dcf.features.questions.model import MOST_KEPT, MOST_NOTES, MOST_OF_VISIT, NO_TALK, Questions, write_talk
 from dcf.features.questions.notes import Note
 from dcf.runs.clock.sweep import Sweep
 from dcf.store.lists.checks import Listings
@@ -135,7 +135,7 @@ def test_notes_are_bounded_in_length_and_number_and_end_with_the_run(world: Worl
     assert code(note(world, run)) == "run_over"
 
 
-def put_talk(world: World, run: str, talk: Talk) -> None:
+def put_talk(world: World, run: str, talk: Questions) -> None:
     world.ask("JSON.SET", world.store.keys(run).talk, "$", dump(write_talk(talk)))
 
 
@@ -309,9 +309,9 @@ def test_a_run_keeps_only_so_many_questions(world: World) -> None:
     asked(world, run, token, "one", give_back=False)
     (one,) = world.talking.talk(run).questions
     waiting = tuple(replace(one, number=number) for number in range(1, MOST_KEPT + 1))
-    put_talk(world, run, Talk(asked=MOST_KEPT, questions=waiting))
+    put_talk(world, run, Questions(asked=MOST_KEPT, questions=waiting))
     assert code(ask(world, run, token, "two", give_back=False)) == "too_many"
-    put_talk(world, run, Talk(asked=MOST_KEPT, questions=(*waiting[:-1], replace(waiting[-1], answer="so"))))
+    put_talk(world, run, Questions(asked=MOST_KEPT, questions=(*waiting[:-1], replace(waiting[-1], answer="so"))))
     assert asked(world, run, token, "three", give_back=False) == f"q{MOST_KEPT + 1}"
     kept = [found.number for found in world.talking.talk(run).questions]
     assert (len(kept), MOST_KEPT in kept) == (MOST_KEPT, False)

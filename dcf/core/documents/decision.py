@@ -17,7 +17,7 @@ from dcf.features.gates.model import GateRecord
 from dcf.features.growing.counts import Growth
 from dcf.features.growing.model import Unit
 from dcf.features.journal.model import JournalEntry, JournalSeen
-from dcf.features.questions.model import Talk
+from dcf.features.questions.model import Questions
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 
@@ -137,7 +137,7 @@ class Snapshot:
     meta_document: Mapping[str, Json] | None = None
     audit: Mapping[str, Json] | None = None
     signals: Signals | None = None
-    talk: Talk | None = None
+    talk: Questions | None = None
     usage: Mapping[str, int] | None = None
     gates: Mapping[str, GateRecord | None] = field(default_factory=dict)
     journal: JournalSeen | None = None
@@ -229,7 +229,7 @@ class WriteSet:
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
     run_receipts: dict[str, RunReceipt] = field(default_factory=dict)
     signals: list[Signals] = field(default_factory=list)
-    talk: Talk | None = None
+    talk: Questions | None = None
     usage: list[Charge] = field(default_factory=list)
     gates: dict[str, GateRecord] = field(default_factory=dict)
     journal: list[JournalEntry] = field(default_factory=list)

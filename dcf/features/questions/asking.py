@@ -29,7 +29,7 @@ from dcf.features.questions.model import (
     NO_TALK,
     Question,
     Questioned,
-    Talk,
+    Questions,
     opened,
 )
 from dcf.features.questions.notes import check_text
@@ -125,7 +125,7 @@ def answer(snapshot: Snapshot, request: RunRequest, reply: QuestionAnswer, quest
     return once(snapshot, request, lambda: _answer(snapshot, request, reply, question))
 
 
-def of_visit(talk: Talk, state: str, visit: int) -> tuple[Question, ...]:
+def of_visit(talk: Questions, state: str, visit: int) -> tuple[Question, ...]:
     """Return the questions that were asked in this visit of a state, the oldest first."""
     return tuple(one for one in talk.questions if one.state == state and one.visit == visit)
 
@@ -179,13 +179,13 @@ def _askees(wish: Ask, meta: Meta) -> Askees:
     return Askees() if meta.planner_agent_id is None else Askees(people=(meta.planner_agent_id,))
 
 
-def _unless_room(doc: StateDoc, talk: Talk, state: str, now: int) -> Refusal | None:
+def _unless_room(doc: StateDoc, talk: Questions, state: str, now: int) -> Refusal | None:
     if doc.questions is not None and doc.questions.count >= MOST_OF_VISIT:
         return talk_refusals.too_many_questions(state)
     return talk_refusals.questions_full() if len(_kept(talk, now)) >= MOST_KEPT else None
 
 
-def _kept(talk: Talk, now: int) -> tuple[Question, ...]:
+def _kept(talk: Questions, now: int) -> tuple[Question, ...]:
     """Return the questions without the oldest that nobody waits for, where there is no room for one more."""
     over = next((one for one in talk.questions if not one.is_open or one.until <= now), None)
     if over is None or len(talk.questions) < MOST_KEPT:

@@ -120,7 +120,7 @@ class Questioned:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Talk:
+class Questions:
     """How many notes were left and how many questions were asked in a run, and the questions that it keeps."""
 
     notes: int = 0
@@ -131,14 +131,14 @@ class Talk:
         """Return the question of this id; None if there is none, or it is not kept any more."""
         return next((one for one in self.questions if one.question_id == question_id), None)
 
-    def with_question(self, changed: Question) -> "Talk":
+    def with_question(self, changed: Question) -> "Questions":
         """Return it with this question in place of the one of its number."""
         return replace(
             self, questions=tuple(changed if one.number == changed.number else one for one in self.questions)
         )
 
 
-NO_TALK: Final = Talk()
+NO_TALK: Final = Questions()
 
 
 def opened(question: Question) -> Open:
@@ -188,17 +188,17 @@ def read_asked_of(document: Json) -> Questioned | None:
     return Questioned(count=_count(document.get("count")), open=found)
 
 
-def write_talk(talk: Talk) -> dict[str, Json]:
+def write_talk(talk: Questions) -> dict[str, Json]:
     """Write the run's document."""
     return {"notes": talk.notes, "asked": talk.asked, "questions": [_write(one) for one in talk.questions]}
 
 
-def read_talk(document: Json) -> Talk:
+def read_talk(document: Json) -> Questions:
     """Read the run's document; what is no question in it is left out."""
     found = document if isinstance(document, dict) else {}
     kept = found.get("questions")
     questions = (_read(one) for one in (kept if isinstance(kept, list) else ()) if isinstance(one, dict))
-    return Talk(
+    return Questions(
         notes=_count(found.get("notes")),
         asked=_count(found.get("asked")),
         questions=tuple(one for one in questions if one.number),

@@ -18,7 +18,7 @@ from dcf.features.questions import notes
 from dcf.features.questions import refusals as talk_refusals
 from dcf.features.questions.asking import Ask, QuestionAnswer
 from dcf.features.questions.correcting import Corrections
-from dcf.features.questions.model import NO_TALK, Talk
+from dcf.features.questions.model import NO_TALK, Questions
 from dcf.features.questions.notes import Note
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
@@ -90,7 +90,7 @@ class Talking:
             workflow_id, question.state, request, lambda found: questions.answer(found, request, reply, question)
         )
 
-    def talk(self, workflow_id: str) -> Talk:
+    def talk(self, workflow_id: str) -> Questions:
         """Return the questions of a run. Raise UnknownRun."""
         found = self._store.read(workflow_id, ReadSet(talk=True))
         if found.meta is None:

@@ -25,7 +25,7 @@ from dcf.features.journal.keys import entry_commands
 from dcf.features.journal.model import JournalEntry
 from dcf.features.people.keys import opened_commands
 from dcf.features.projects.storage import used_command
-from dcf.features.questions.model import Talk, write_talk
+from dcf.features.questions.model import Questions, write_talk
 from dcf.features.usage.storage import charge_commands, owed_command
 from dcf.store.access.authors import current_author
 from dcf.store.connection.commands import Command, Reply
@@ -214,7 +214,7 @@ def _signals(packet: Packet, run: RunKeys, signals: Sequence[Signals]) -> None:
     packet.documents += (run.signals, "$", dump_bytes(write_signals(signals[-1])))
 
 
-def _talk(packet: Packet, run: RunKeys, talk: Talk) -> None:
+def _talk(packet: Packet, run: RunKeys, talk: Questions) -> None:
     packet.documents += (run.talk, "$", dump_bytes(write_talk(talk)))
 
 
