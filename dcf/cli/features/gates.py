@@ -16,7 +16,7 @@ from dcf.cli.text import clean, json_text
 
 if TYPE_CHECKING:
     from dcf.core.documents.operations import RunAnswer
-    from dcf.features.gates.judging import Submission
+    from dcf.features.gates.judging import GateCase
     from dcf.features.gates.model import Judged
     from dcf.values.json_text import Json
 
@@ -122,7 +122,7 @@ def override(
     _print(run, done, as_json=as_json)
 
 
-def _shown(run: str, path: str, gate: str, case: "Submission | None", verdict: str) -> str:
+def _shown(run: str, path: str, gate: str, case: "GateCase | None", verdict: str) -> str:
     """Show what waits at the gate and ask for the verdict; return the hash of what was shown."""
     rows = [] if case is None else [row for row in _rows(run, case) if row["name"] == gate]
     ask_if_read(
@@ -136,7 +136,7 @@ def _shown(run: str, path: str, gate: str, case: "Submission | None", verdict: s
 
 
 def _judged(
-    case: "Submission | None", gate: str, verdict: str, failed: list[str], comment: str | None
+    case: "GateCase | None", gate: str, verdict: str, failed: list[str], comment: str | None
 ) -> "tuple[Judged, ...]":
     """Return one verdict for each criterion of the gate: those that are named failed, the others passed."""
     from dcf.errors import InvalidArgument
@@ -154,7 +154,7 @@ def _judged(
     )
 
 
-def _rows(run: str, case: "Submission") -> "list[dict[str, Json]]":
+def _rows(run: str, case: "GateCase") -> "list[dict[str, Json]]":
     from dcf.features.gates.judging import rows_of
 
     return rows_of(run, case, whole=True)

@@ -2,7 +2,7 @@
 
 from dcf.features.gates import refusals
 from dcf.features.gates.gate import Gate
-from dcf.features.gates.judging import Submission
+from dcf.features.gates.judging import GateCase
 from dcf.features.gates.model import PASSES, GateVerdict, OpenGate
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
@@ -24,7 +24,7 @@ class Judge:
     is_person: bool = False
 
 
-def why_not_by(case: Submission, gate: Gate, open_gate: OpenGate, judge: Judge) -> Refusal | None:
+def why_not_by(case: GateCase, gate: Gate, open_gate: OpenGate, judge: Judge) -> Refusal | None:
     """Refuse a verdict of a caller that is not asked, or that made the output."""
     if not _is_asked(case, open_gate, judge):
         return refusals.not_a_reviewer(open_gate, judge.name or "nobody")
@@ -37,7 +37,7 @@ def why_not_by(case: Submission, gate: Gate, open_gate: OpenGate, judge: Judge) 
     return None
 
 
-def why_not_attested(case: Submission, open_gate: OpenGate, judge: Judge, verdict: GateVerdict) -> Refusal | None:
+def why_not_attested(case: GateCase, open_gate: OpenGate, judge: Judge, verdict: GateVerdict) -> Refusal | None:
     """Let a helper report the result of the author's command. The author may only report that it did not pass."""
     if judge.name == case.kept.author or _has_authors_key(case, judge):
         is_stranger = judge.key is not None and case.kept.author_key not in {None, judge.key}
@@ -47,7 +47,7 @@ def why_not_attested(case: Submission, open_gate: OpenGate, judge: Judge, verdic
     return None if judge.may_attest else refusals.not_a_reviewer(open_gate, judge.name or "nobody")
 
 
-def _has_authors_key(case: Submission, judge: Judge) -> bool:
+def _has_authors_key(case: GateCase, judge: Judge) -> bool:
     return judge.key is not None and judge.key == case.kept.author_key
 
 
@@ -56,7 +56,7 @@ def runs_own(gate: Gate, open_gate: OpenGate) -> bool:
     return gate.kind == "command" and not open_gate.by_people and not gate.reviewers
 
 
-def _is_asked(case: Submission, open_gate: OpenGate, judge: Judge) -> bool:
+def _is_asked(case: GateCase, open_gate: OpenGate, judge: Judge) -> bool:
     if not open_gate.by_people:
         return (not open_gate.to or judge.name in open_gate.to) and (judge.may_work or judge.is_person)
     if open_gate.people.is_nobody and judge.may_plan and judge.name == case.meta.planner_agent_id:

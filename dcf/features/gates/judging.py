@@ -33,7 +33,7 @@ BY_DCF: Final = "dcf"
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Submission:
+class GateCase:
     """A state whose output is judged: its document, its gates, the record, the output, and what its Task says to do."""
 
     state: str
@@ -58,7 +58,7 @@ class Submission:
         return first or tuple(left)
 
 
-def opened(case: Submission) -> WriteSet:
+def opened(case: GateCase) -> WriteSet:
     """Let the output wait for the verdicts of the gates that are next; whoever gives them is told."""
     kept = case.kept
     gates = tuple(_opened(case, gate) for gate in case.waiting)
@@ -71,13 +71,13 @@ def opened(case: Submission) -> WriteSet:
     return changes
 
 
-def judged(case: Submission, doc: StateDoc) -> WriteSet:
+def judged(case: GateCase, doc: StateDoc) -> WriteSet:
     """Return the changes that write the document and the record of a state, and when the clock looks at it."""
     look = latest_look(doc, case.meta, case.now)
     return WriteSet(states={case.state: doc}, gates={case.state: case.kept}, timers={case.state: look})
 
 
-def sent_back(case: Submission, verdict: GateVerdict, *, tells: bool) -> tuple[Submission, WriteSet]:
+def sent_back(case: GateCase, verdict: GateVerdict, *, tells: bool) -> tuple[GateCase, WriteSet]:
     """Give the output back to its worker, whose lease begins anew, with what failed; `tells`: by an event too."""
     kept = replace(case.kept, failed=tuple(dict(one) for one in verdict.failed), failed_gate=verdict.gate)
     case = replace(case, kept=kept)
@@ -90,18 +90,18 @@ def sent_back(case: Submission, verdict: GateVerdict, *, tells: bool) -> tuple[S
     return replace(case, doc=doc), changes
 
 
-def asked_people(case: Submission, gate: Gate) -> Submission:
+def asked_people(case: GateCase, gate: Gate) -> GateCase:
     """Return the case with people in place of whoever judged a gate until now."""
     return replace(case, kept=replace(case.kept, asked=tuple(dict.fromkeys((*case.kept.asked, gate.name)))))
 
 
-def counted(case: Submission, gate: Gate) -> tuple[Submission, int]:
+def counted(case: GateCase, gate: Gate) -> tuple[GateCase, int]:
     """Count that a gate failed; return how often it has in this visit."""
     number = case.kept.attempts.get(gate.name, 0) + 1
     return replace(case, kept=replace(case.kept, attempts={**case.kept.attempts, gate.name: number})), number
 
 
-def begun_again(case: Submission, gate: Gate) -> Submission:
+def begun_again(case: GateCase, gate: Gate) -> GateCase:
     """Let the worker have as many tries at a gate as at the beginning: people have looked, or are to."""
     kept = case.kept
     asked = tuple(name for name in kept.asked if name != gate.name)
@@ -110,13 +110,13 @@ def begun_again(case: Submission, gate: Gate) -> Submission:
     return replace(case, kept=replace(kept, asked=asked, attempts=attempts, unavailable=unavailable))
 
 
-def counted_anew(case: Submission) -> Submission:
+def counted_anew(case: GateCase) -> GateCase:
     """Forget how often gates failed: whatever lets a failed state go on begins to count anew."""
     return replace(case, kept=replace(case.kept, attempts={}, unavailable={}, asked=()))
 
 
 def blocked(
-    changes: WriteSet, snapshot: Snapshot, case: Submission, gate: Gate, verdict: GateVerdict, times: int
+    changes: WriteSet, snapshot: Snapshot, case: GateCase, gate: Gate, verdict: GateVerdict, times: int
 ) -> More | None:
     """Open an issue that blocks the run: a gate failed as often as it may. One run has only so many of these."""
     if not has_room(case.meta):
@@ -129,7 +129,7 @@ def blocked(
     return told if isinstance(told, More) else None
 
 
-def decided_event(case: Submission, verdict: GateVerdict, **more: Json) -> Event:
+def decided_event(case: GateCase, verdict: GateVerdict, **more: Json) -> Event:
     """Return the history entry of a verdict, with the criteria that failed and the end of a command's output."""
     told: dict[str, Json] = {"epoch": case.doc.lease.epoch, **verdict.as_json(), **more}
     del told["at"]
@@ -147,7 +147,7 @@ def failure_of(gate: Gate, verdict: GateVerdict, attempts: int) -> str:
     return f"Gate '{gate.name}' failed {attempts} times: {first}"
 
 
-def asking(case: Submission, one: OpenGate) -> Iterator[Notice]:
+def asking(case: GateCase, one: OpenGate) -> Iterator[Notice]:
     """Yield a notice to each who may give the verdict, or to the planner where anybody may."""
     kind = NoticeKind.GATE.value
     gate = case.gate(one.name)
@@ -169,7 +169,7 @@ def notice_key(number: int, one: OpenGate) -> str:
     return f"{number}-{one.asks}-{fingerprint(one.name)[:8]}"
 
 
-def work_of(case: Submission, gate: Gate, one: OpenGate) -> dict[str, Json]:
+def work_of(case: GateCase, gate: Gate, one: OpenGate) -> dict[str, Json]:
     """Return what a reviewer needs: what was asked of the worker, the criteria, and the output if it is not large."""
     is_large = byte_length(case.output) > MOST_SHOWN
     told: dict[str, Json] = {
@@ -189,7 +189,7 @@ def work_of(case: Submission, gate: Gate, one: OpenGate) -> dict[str, Json]:
     return {name: value for name, value in told.items() if value is not None}
 
 
-def rows_of(workflow_id: str, case: Submission, *, whole: bool) -> list[dict[str, Json]]:
+def rows_of(workflow_id: str, case: GateCase, *, whole: bool) -> list[dict[str, Json]]:
     """Return what waits at a state, one object for each gate; `whole`: with the output, however large."""
     doc = case.doc
     rows: list[dict[str, Json]] = []
@@ -204,7 +204,7 @@ def rows_of(workflow_id: str, case: Submission, *, whole: bool) -> list[dict[str
     return rows
 
 
-def _opened(case: Submission, gate: Gate) -> OpenGate:
+def _opened(case: GateCase, gate: Gate) -> OpenGate:
     by_people = gate.kind == "person" or gate.name in case.kept.asked
     to = () if by_people else gate.reviewers
     if gate.kind == "command" and not by_people and not to:
@@ -222,27 +222,27 @@ def _opened(case: Submission, gate: Gate) -> OpenGate:
     )
 
 
-def opened_event(case: Submission, one: OpenGate) -> Event:
+def opened_event(case: GateCase, one: OpenGate) -> Event:
     """Return the history entry of a gate that waits for a verdict from now on."""
     told: dict[str, Json] = {"gate": one.name, "kind": one.kind, "content_sha256": case.kept.sha256}
     told |= {"author": case.kept.author, "asked": one.whom, "epoch": case.doc.lease.epoch}
     return Event(type="GateOpened", state=case.state, data=told)
 
 
-def _told(case: Submission, one: OpenGate) -> Sequence[str]:
+def _told(case: GateCase, one: OpenGate) -> Sequence[str]:
     names = one.people.names if one.by_people else one.to
     planner = case.meta.planner_agent_id
     return names or (() if planner is None else (planner,))
 
 
-def _renewed(case: Submission) -> Lease:
+def _renewed(case: GateCase) -> Lease:
     lease = case.doc.lease
     if lease.token is None or lease.ttl_s is None:
         return lease
     return replace(lease, ts=case.now, expires_at=case.now + lease.ttl_s * SECOND)
 
 
-def _needs_work(case: Submission, owner: str, verdict: GateVerdict) -> Notice:
+def _needs_work(case: GateCase, owner: str, verdict: GateVerdict) -> Notice:
     kind = NoticeKind.NEEDS_WORK.value
     return Notice(
         type=f"{kind}.{case.kept.number}",

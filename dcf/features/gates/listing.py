@@ -3,7 +3,7 @@
 from typing import Final
 
 from dcf.core.listing.cursors import unknown_cursor
-from dcf.features.gates.judging import Submission
+from dcf.features.gates.judging import GateCase
 from dcf.values.records import record
 
 ANY: Final = "any"
@@ -50,7 +50,7 @@ class GateQuery:
 class GatePage:
     """Outputs that wait, the longest first, each with its run, and its place in the list."""
 
-    rows: tuple[tuple[str, Submission], ...]
+    rows: tuple[tuple[str, GateCase], ...]
     places: tuple[GatePlace, ...]
     next_place: GatePlace | None
 

@@ -15,7 +15,7 @@ from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.refusals import unless_full
 from dcf.errors import UnknownRun
 from dcf.features.gates import overriding, verdicts
-from dcf.features.gates.judging import Submission
+from dcf.features.gates.judging import GateCase
 from dcf.features.gates.listing import GatePage, GatePlace, GateQuery
 from dcf.features.gates.model import NO_GATES
 from dcf.features.gates.overriding import Override
@@ -73,7 +73,7 @@ class Gates:
             lambda run, found: overriding.override(found, request, wish, run.definition, run.context),
         )
 
-    def cases(self, workflow_id: str, states: Sequence[str] | None = None) -> list[Submission]:
+    def cases(self, workflow_id: str, states: Sequence[str] | None = None) -> list[GateCase]:
         """Return the states of a run whose output is judged or was sent back, of all that are open or of these."""
         run = self._plane.run(workflow_id)
         if not run.definition.is_gated:
@@ -116,12 +116,12 @@ class Gates:
             rows=tuple((run, case) for run, case, _ in rows), places=tuple(at for *_, at in rows), next_place=place
         )
 
-    def _case(self, one: WaitingState) -> Submission | None:
+    def _case(self, one: WaitingState) -> GateCase | None:
         try:
             definition = self._transactions.run(one.workflow_id).definition
         except UnknownRun:  # it was deleted meanwhile
             return None
-        return Submission(
+        return GateCase(
             state=one.path,
             doc=one.doc,
             meta=Meta(status=RunStatus.RUNNING, definition_sha256=definition.sha256),

@@ -14,7 +14,7 @@ from dcf.core.documents.operations import LONGEST_REASON, RunAnswer, RunDecision
 from dcf.core.documents.refusals import run_over, state_terminal
 from dcf.errors import InvalidArgument
 from dcf.features.gates import refusals as gate_refusals
-from dcf.features.gates.judging import Submission
+from dcf.features.gates.judging import GateCase
 from dcf.features.gates.submitting import case_of, content_sha256
 from dcf.features.gates.verdicts import after_pass
 from dcf.values.instants import to_text
@@ -78,7 +78,7 @@ def _override(snapshot: Snapshot, wish: Override, definition: Definition, contex
     return replace(done, changes=replace(done.changes, events=[*events[:-1], *done.changes.events]))
 
 
-def _names(case: Submission, wish: Override) -> tuple[str, ...] | Refusal:
+def _names(case: GateCase, wish: Override) -> tuple[str, ...] | Refusal:
     """Return the gates to override: the named gate, or all that have not passed. Refuse the author."""
     output, every = case.kept, [gate.name for gate in case.gates]
     if wish.gate is not None:
@@ -91,7 +91,7 @@ def _names(case: Submission, wish: Override) -> tuple[str, ...] | Refusal:
     return _why_not_by(case, wish, left) or left
 
 
-def _why_not_by(case: Submission, wish: Override, names: tuple[str, ...]) -> Refusal | None:
+def _why_not_by(case: GateCase, wish: Override, names: tuple[str, ...]) -> Refusal | None:
     """Refuse the author, known by name or key: who holds the lease now, or who submitted the output."""
     output = case.kept
     is_author = wish.by in {output.author, case.doc.lease.owner_agent_id} or wish.caller == (output.author_key or "")
@@ -99,7 +99,7 @@ def _why_not_by(case: Submission, wish: Override, names: tuple[str, ...]) -> Ref
     return gate_refusals.author_may_not_override(closed[0], wish.by) if is_author and closed else None
 
 
-def _left(case: Submission, names: tuple[str, ...]) -> Submission:
+def _left(case: GateCase, names: tuple[str, ...]) -> GateCase:
     gated = case.doc.gated
     if gated is None:
         return case
@@ -108,7 +108,7 @@ def _left(case: Submission, names: tuple[str, ...]) -> Submission:
     return replace(case, doc=replace(case.doc, gated=gated))
 
 
-def _is_submitted(case: Submission) -> bool:
+def _is_submitted(case: GateCase) -> bool:
     """Return True if the output that was submitted is still there: it is judged, or was sent back and not changed."""
     kept, doc = case.kept, case.doc
     if doc.is_judged:
@@ -117,7 +117,7 @@ def _is_submitted(case: Submission) -> bool:
     return was_sent_back and kept.failed_gate in kept.waived and content_sha256(case.output) == kept.sha256
 
 
-def _noted(case: Submission, events: list[Event], said: Mapping[str, Json]) -> RunDecision:
+def _noted(case: GateCase, events: list[Event], said: Mapping[str, Json]) -> RunDecision:
     """Remember the override for what will be submitted."""
     told: dict[str, Json] = {
         **said,
@@ -132,7 +132,7 @@ def _noted(case: Submission, events: list[Event], said: Mapping[str, Json]) -> R
     return Decision(answer=RunAnswer(answer=told, at=case.now), changes=changes)
 
 
-def _event(case: Submission, wish: Override, gate: str) -> Event:
+def _event(case: GateCase, wish: Override, gate: str) -> Event:
     told: dict[str, Json] = {
         "gate": gate,
         "overridden_by": wish.by,

@@ -20,7 +20,7 @@ from dcf.core.leasing.first_terms import signed
 from dcf.features.gates import refusals
 from dcf.features.gates.gate import GATE_FAILED, Gate
 from dcf.features.gates.judging import (
-    Submission,
+    GateCase,
     asked_people,
     begun_again,
     blocked,
@@ -56,10 +56,10 @@ def visit_of(snapshot: Snapshot, state: str) -> str:
     return f"{entry_epoch_of(state, snapshot.states.get, snapshot.meta)}.{snapshot.states[state].retries}"
 
 
-def case_of(snapshot: Snapshot, state: str, definition: Definition, output: Json) -> Submission:
+def case_of(snapshot: Snapshot, state: str, definition: Definition, output: Json) -> GateCase:
     """Return the case of a state as it is."""
     assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
-    return Submission(
+    return GateCase(
         state=state,
         doc=snapshot.states[state],
         meta=snapshot.meta,
@@ -98,7 +98,7 @@ def unless_judged(snapshot: Snapshot, state: str) -> Refusal | None:
     return refusals.review_running(state, doc, doc.gated) if doc.is_judged and doc.gated is not None else None
 
 
-def _as_before(case: Submission, request: "Update") -> Refusal | None:
+def _as_before(case: GateCase, request: "Update") -> Refusal | None:
     """Return how the same submission stands; None if this is another one."""
     kept, doc = case.kept, case.doc
     if not _is_same(kept, request) or doc.gated is None:
@@ -114,13 +114,13 @@ def _is_same(kept: GateRecord, request: "Update") -> bool:
     return told == (request.content, request.request_id, token_key(request.token or ""))
 
 
-def _needs_work(case: Submission, gate: Gate) -> Refusal:
+def _needs_work(case: GateCase, gate: Gate) -> Refusal:
     kept = case.kept
     number = kept.attempts.get(gate.name, 0)
     return refusals.needs_work(case.state, case.doc, gate.name, kept.failed, number, gate.max_attempts)
 
 
-def _submitted(case: Submission, request: "Update") -> GateRecord:
+def _submitted(case: GateCase, request: "Update") -> GateRecord:
     author = case.doc.lease.owner_agent_id or ""
     key = request.caller if (request.caller or "").startswith(KEY_CALLER) else None
     return replace(
@@ -140,7 +140,7 @@ def _submitted(case: Submission, request: "Update") -> GateRecord:
     )
 
 
-def _waived_by_others(case: Submission, author: str, key: str | None) -> Mapping[str, Mapping[str, Json]]:
+def _waived_by_others(case: GateCase, author: str, key: str | None) -> Mapping[str, Mapping[str, Json]]:
     """Return the overrides without those that the author gave before the author was known."""
     open_ = {gate.name for gate in case.gates if gate.author_may_override}
     return {
@@ -150,7 +150,7 @@ def _waived_by_others(case: Submission, author: str, key: str | None) -> Mapping
     }
 
 
-def _checked(case: Submission) -> tuple[Submission, list[Event], tuple[Gate, GateVerdict] | None]:
+def _checked(case: GateCase) -> tuple[GateCase, list[Event], tuple[Gate, GateVerdict] | None]:
     """Decide the gates that are a schema. Return the case, their events, and the first that failed, if one did."""
     told: list[Event] = []
     for gate in case.gates:
@@ -164,7 +164,7 @@ def _checked(case: Submission) -> tuple[Submission, list[Event], tuple[Gate, Gat
     return case, told, None
 
 
-def _by_schema(case: Submission, gate: Gate, schema: Mapping[str, Json] | bool) -> GateVerdict:
+def _by_schema(case: GateCase, gate: Gate, schema: Mapping[str, Json] | bool) -> GateVerdict:
     found = tuple(
         Judged(criterion=one.pointer or "/", passed=False, feedback=one.message) for one in misfits(schema, case.output)
     )
@@ -172,7 +172,7 @@ def _by_schema(case: Submission, gate: Gate, schema: Mapping[str, Json] | bool) 
     return GateVerdict(gate=gate.name, sha256=case.kept.sha256, verdict=given, by="dcf", at=case.now, criteria=found)
 
 
-def _judged(case: Submission, request: "Update", told: list[Event]) -> Told:
+def _judged(case: GateCase, request: "Update", told: list[Event]) -> Told:
     """Keep the output until the verdicts have come."""
     changes = opened(case)
     changes.outputs.update({case.state: request.output} if request.has_output else {})
@@ -187,7 +187,7 @@ def _judged(case: Submission, request: "Update", told: list[Event]) -> Told:
 
 def _broken(
     snapshot: Snapshot,
-    case: Submission,
+    case: GateCase,
     request: "Update",
     failed: tuple[Gate, GateVerdict],
     told: list[Event],
@@ -212,7 +212,7 @@ def _broken(
     return Decision(answer=answer, changes=replace(changes, events=[*told, *changes.events]))
 
 
-def _with(decision: Told, case: Submission, told: list[Event]) -> Told:
+def _with(decision: Told, case: GateCase, told: list[Event]) -> Told:
     """Return the decision with the record of the verdicts beside it."""
     if not isinstance(decision.answer, Updated):
         return decision

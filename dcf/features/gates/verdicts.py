@@ -22,7 +22,7 @@ from dcf.features.gates import refusals
 from dcf.features.gates.gate import GATE_FAILED, Gate
 from dcf.features.gates.judges import Judge, runs_own, why_not_attested, why_not_by
 from dcf.features.gates.judging import (
-    Submission,
+    GateCase,
     asked_people,
     asking,
     begun_again,
@@ -127,7 +127,7 @@ def _decide(snapshot: Snapshot, ruling: Ruling, definition: Definition, context:
     return _failed(snapshot, case, gate, one, verdict, definition, context)
 
 
-def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tuple[Submission, Gate, OpenGate] | Refusal:
+def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tuple[GateCase, Gate, OpenGate] | Refusal:
     """Return the gate that waits for this verdict, or why none does."""
     meta, doc, state = snapshot.meta, snapshot.states[ruling.state], ruling.state
     assert meta is not None, "the control plane checks that the run exists before it decides"
@@ -145,7 +145,7 @@ def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tupl
     return (case, gate, one) if doc.gated.sha256 == ruling.sha256 else refusals.content_changed(state, doc.gated)
 
 
-def _verdict(case: Submission, gate: Gate, one: OpenGate, ruling: Ruling) -> GateVerdict | Refusal:
+def _verdict(case: GateCase, gate: Gate, one: OpenGate, ruling: Ruling) -> GateVerdict | Refusal:
     """Return the verdict as it follows from the criteria or the exit code; or why it does not say what it must."""
     given, criteria = ruling.verdict, ruling.criteria
     is_command = gate.kind == "command" and not one.by_people
@@ -178,7 +178,7 @@ def _verdict(case: Submission, gate: Gate, one: OpenGate, ruling: Ruling) -> Gat
 
 def after_pass(
     snapshot: Snapshot,
-    case: Submission,
+    case: GateCase,
     event: Event,
     told: Mapping[str, Json],
     definition: Definition,
@@ -199,7 +199,7 @@ def after_pass(
 
 def _failed(
     snapshot: Snapshot,
-    case: Submission,
+    case: GateCase,
     gate: Gate,
     one: OpenGate,
     verdict: GateVerdict,
@@ -233,7 +233,7 @@ def _failed(
     return Decision(answer=_answer(case, verdict.as_json()), changes=changes)
 
 
-def _unavailable(case: Submission, one: OpenGate, verdict: GateVerdict) -> RunDecision:
+def _unavailable(case: GateCase, one: OpenGate, verdict: GateVerdict) -> RunDecision:
     """Note that a gate could not be judged: it is asked for again after a rest, and people in the end."""
     if one.rests:
         return Decision(answer=_answer(case, verdict.as_json()))
@@ -248,7 +248,7 @@ def _unavailable(case: Submission, one: OpenGate, verdict: GateVerdict) -> RunDe
     return Decision(answer=_answer(case, verdict.as_json()), changes=_plus(judged(case, case.doc), changes))
 
 
-def _asked_again(case: Submission, one: OpenGate, changes: WriteSet) -> Submission:
+def _asked_again(case: GateCase, one: OpenGate, changes: WriteSet) -> GateCase:
     """Ask for a verdict that did not come, or that could not be given a while ago."""
     gate = case.gate(one.name)
     assert gate is not None, "it was opened from the gates of the run, which do not change"
@@ -267,7 +267,7 @@ def _asked_again(case: Submission, one: OpenGate, changes: WriteSet) -> Submissi
     return case
 
 
-def _to_people(case: Submission, one: OpenGate, changes: WriteSet) -> Submission:
+def _to_people(case: GateCase, one: OpenGate, changes: WriteSet) -> GateCase:
     gate = case.gate(one.name)
     assert gate is not None, "it was opened from the gates of the run, which do not change"
     case = asked_people(case, gate)
@@ -279,27 +279,27 @@ def _to_people(case: Submission, one: OpenGate, changes: WriteSet) -> Submission
     return case
 
 
-def _counted_unavailable(case: Submission, one: OpenGate) -> tuple[Submission, int]:
+def _counted_unavailable(case: GateCase, one: OpenGate) -> tuple[GateCase, int]:
     number = case.kept.unavailable.get(one.name, 0) + 1
     return replace(case, kept=replace(case.kept, unavailable={**case.kept.unavailable, one.name: number})), number
 
 
-def _gated(case: Submission) -> Gated:
+def _gated(case: GateCase) -> Gated:
     assert case.doc.gated is not None, "the caller looked"
     return case.doc.gated
 
 
-def _with_open(case: Submission, one: OpenGate) -> Submission:
+def _with_open(case: GateCase, one: OpenGate) -> GateCase:
     return replace(case, doc=replace(case.doc, gated=_gated(case).with_gate(one)))
 
 
-def _without(case: Submission, gate: str) -> Submission:
+def _without(case: GateCase, gate: str) -> GateCase:
     return replace(case, doc=replace(case.doc, gated=_gated(case).without(gate)))
 
 
 def _ended(
     snapshot: Snapshot,
-    case: Submission,
+    case: GateCase,
     wish: End,
     told: Mapping[str, Json],
     definition: Definition,
@@ -319,7 +319,7 @@ def _ended(
     return step.decision(_answer(after, told, step))
 
 
-def _keep_receipt(step: Transition, case: Submission) -> None:
+def _keep_receipt(step: Transition, case: GateCase) -> None:
     """Keep the answer for the worker, who may ask by the same call how it ended."""
     doc = step.writes.states[case.state]
     receipt = Receipt(
@@ -337,7 +337,7 @@ def _keep_receipt(step: Transition, case: Submission) -> None:
     step.writes.receipts.update(moved)
 
 
-def _answer(case: Submission, told: Mapping[str, Json], step: Transition | None = None) -> RunAnswer:
+def _answer(case: GateCase, told: Mapping[str, Json], step: Transition | None = None) -> RunAnswer:
     gated = case.doc.gated
     waits = [one.name for one in gated.open] if gated is not None and case.doc.is_judged else []
     said: dict[str, Json] = {
