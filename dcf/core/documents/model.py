@@ -16,7 +16,7 @@ from dcf.core.documents.parents import Parent
 from dcf.core.documents.usage import Budget
 from dcf.core.leasing.blockers import Blocker
 from dcf.features.gates.model import KIND as GATE
-from dcf.features.gates.model import Gated
+from dcf.features.gates.model import Submission
 from dcf.features.people.model import Asking
 from dcf.features.questions.model import Questioned
 from dcf.values.instants import SECOND
@@ -190,7 +190,7 @@ class StateDoc:
     corrections: int = 0
     asked: Asking | None = None
     questions: Questioned | None = None
-    gated: Gated | None = None
+    gated: Submission | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
 
     @property

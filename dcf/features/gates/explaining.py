@@ -4,10 +4,10 @@ from dcf.core.documents.model import StateDoc
 from dcf.features.diagnosis import remedies
 from dcf.features.diagnosis.facts import Facts, moment, text
 from dcf.features.diagnosis.model import Cause, RunFinding
-from dcf.features.gates.model import Gated
+from dcf.features.gates.model import Submission
 
 
-def about_gates(path: str, doc: StateDoc, gated: Gated, facts: Facts) -> RunFinding:
+def about_gates(path: str, doc: StateDoc, gated: Submission, facts: Facts) -> RunFinding:
     """Return which verdicts are waited for. That is no standstill: whoever judges takes their time."""
     named = ", ".join(f"gate '{one.name}' (by {one.whom})" for one in gated.open)
     since = min((one.since for one in gated.open), default=doc.started_at or doc.lease.epoch)

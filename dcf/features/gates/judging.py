@@ -13,7 +13,7 @@ from dcf.core.documents.model import Lease, Meta, StateDoc, Status
 from dcf.core.documents.notices import NoticeKind
 from dcf.core.leasing.attention import latest_look
 from dcf.features.gates.gate import Gate
-from dcf.features.gates.model import KIND, Gated, GateRecord, GateVerdict, OpenGate
+from dcf.features.gates.model import KIND, GateRecord, GateVerdict, OpenGate, Submission
 from dcf.features.journal.blocking import has_room
 from dcf.features.journal.model import LONGEST_KEY
 from dcf.features.journal.writing import open_issue
@@ -62,7 +62,7 @@ def opened(case: GateCase) -> WriteSet:
     """Let the output wait for the verdicts of the gates that are next; whoever gives them is told."""
     kept = case.kept
     gates = tuple(_opened(case, gate) for gate in case.waiting)
-    gated = Gated(number=kept.number, sha256=kept.sha256, open=gates)
+    gated = Submission(number=kept.number, sha256=kept.sha256, open=gates)
     doc = replace(case.doc, status=Status.RUNNING, kind=KIND, gated=gated)
     changes = judged(case, doc)
     for one in gates:
@@ -81,7 +81,7 @@ def sent_back(case: GateCase, verdict: GateVerdict, *, tells: bool) -> tuple[Gat
     """Give the output back to its worker, whose lease begins anew, with what failed; `tells`: by an event too."""
     kept = replace(case.kept, failed=tuple(dict(one) for one in verdict.failed), failed_gate=verdict.gate)
     case = replace(case, kept=kept)
-    gated = Gated(number=kept.number, sha256=kept.sha256)
+    gated = Submission(number=kept.number, sha256=kept.sha256)
     doc = replace(case.doc, kind=None, gated=gated, lease=_renewed(case))
     changes = judged(replace(case, doc=doc), doc)
     changes.events.append(decided_event(case, verdict))

@@ -1,7 +1,7 @@
 """What is kept of the gates of a state: what was submitted, the verdicts, and how often which gate failed. Data only.
 
 The hash `gates` of a run has one record for each state that was judged. The state's own document says what waits for a
-verdict (`Gated`), so that clock, diagnosis and lists need no other, and every change of the record is also one of a
+verdict (`Submission`), so that clock, diagnosis and lists need no other, and every change of the record is also one of a
 document that is watched.
 """
 
@@ -68,7 +68,7 @@ class OpenGate:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Gated:
+class Submission:
     """What the document of a state says of its gates: the number and the hash of what was submitted, and what is open.
 
     Nothing is open where the output was sent back to its worker (`needs_work`).
@@ -87,15 +87,15 @@ class Gated:
         """Return the open gate of this name."""
         return next((one for one in self.open if one.name == name), None)
 
-    def without(self, name: str) -> "Gated":
+    def without(self, name: str) -> "Submission":
         """Return what is left once this gate was decided."""
         return replace(self, open=tuple(one for one in self.open if one.name != name))
 
-    def with_gate(self, changed: OpenGate) -> "Gated":
+    def with_gate(self, changed: OpenGate) -> "Submission":
         """Return it with this gate in place of the one of its name."""
         return replace(self, open=tuple(changed if one.name == changed.name else one for one in self.open))
 
-    def healed(self, now: int) -> "Gated":
+    def healed(self, now: int) -> "Submission":
         """Return it with times corrected that lie too far ahead since the clock stepped back."""
         return replace(
             self,
@@ -206,7 +206,7 @@ class GateRecord:
 NO_GATES: Final = GateRecord()
 
 
-def write_gated(gated: Gated) -> dict[str, Json]:
+def write_gated(gated: Submission) -> dict[str, Json]:
     """Write what a state's document says."""
     waiting = [_present(_write_open(one)) for one in gated.open]
     return {"number": gated.number, "content_sha256": gated.sha256} | ({"open": waiting} if waiting else {})
@@ -228,11 +228,11 @@ def _write_open(one: OpenGate) -> dict[str, Json]:
     }
 
 
-def read_gated(document: Json) -> Gated | None:
+def read_gated(document: Json) -> Submission | None:
     """Read what `write_gated` wrote; None for anything else."""
     if not isinstance(document, dict):
         return None
-    return Gated(
+    return Submission(
         number=_count(document.get("number")),
         sha256=_text(document.get("content_sha256")),
         open=tuple(_read_open(one) for one in _objects(document.get("open"))),

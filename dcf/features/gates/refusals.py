@@ -20,7 +20,7 @@ from typing import Final
 
 from dcf.core.documents.answers import StateRefusal
 from dcf.core.documents.model import StateDoc
-from dcf.features.gates.model import MOST_SUBMISSIONS, Gated, OpenGate
+from dcf.features.gates.model import MOST_SUBMISSIONS, OpenGate, Submission
 from dcf.values.json_text import Json
 from dcf.values.names import escaped
 from dcf.values.records import record
@@ -40,7 +40,7 @@ class GateRefusal(StateRefusal):
     failed_criteria: tuple[Mapping[str, Json], ...] = ()
 
 
-def review_running(state: str, doc: StateDoc, gated: Gated) -> GateRefusal:
+def review_running(state: str, doc: StateDoc, gated: Submission) -> GateRefusal:
     """Answer a completion while others judge it: nothing is lost, and it completes by itself."""
     waits = ", ".join(f"{one.name} (by {one.whom})" for one in gated.open[:_NAMED])
     return GateRefusal(
@@ -110,7 +110,7 @@ def not_judged(state: str, name: str, doc: StateDoc) -> StateRefusal:
     )
 
 
-def content_changed(state: str, gated: Gated) -> Refusal:
+def content_changed(state: str, gated: Submission) -> Refusal:
     """Refuse a verdict on a content that is not the one submitted now."""
     return Refusal(
         code="content_changed",

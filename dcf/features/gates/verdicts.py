@@ -36,7 +36,16 @@ from dcf.features.gates.judging import (
     opened_event,
     sent_back,
 )
-from dcf.features.gates.model import FAILS, MOST_UNAVAILABLE, PASSES, UNAVAILABLE, Gated, GateVerdict, Judged, OpenGate
+from dcf.features.gates.model import (
+    FAILS,
+    MOST_UNAVAILABLE,
+    PASSES,
+    UNAVAILABLE,
+    GateVerdict,
+    Judged,
+    OpenGate,
+    Submission,
+)
 from dcf.features.gates.submitting import case_of
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
@@ -284,7 +293,7 @@ def _counted_unavailable(case: GateCase, one: OpenGate) -> tuple[GateCase, int]:
     return replace(case, kept=replace(case.kept, unavailable={**case.kept.unavailable, one.name: number})), number
 
 
-def _gated(case: GateCase) -> Gated:
+def _gated(case: GateCase) -> Submission:
     assert case.doc.gated is not None, "the caller looked"
     return case.doc.gated
 
