@@ -77,8 +77,8 @@ RunDecision: TypeAlias = Decision[RunAnswer | Refusal | More]
 def once(snapshot: Snapshot, request: RunRequest, decide: Callable[[], RunDecision]) -> RunDecision:
     """Return what `decide` decides, with the receipt of its answer, or the stored answer to the same request.
 
-    The receipt must have been read (`ReadSet.run_receipts`). It is not watched: `decide` must change a document that is,
-    or must answer the same each time.
+    The receipt must have been read (`ReadSet.run_receipts`). It is not watched: `decide` must change a document that
+    is, or must answer the same each time.
     """
     kept = snapshot.run_receipts.get(request.key)
     if kept is not None:

@@ -1,8 +1,8 @@
 """What is kept of the gates of a state: what was submitted, the verdicts, and how often which gate failed. Data only.
 
 The hash `gates` of a run has one record for each state that was judged. The state's own document says what waits for a
-verdict (`Submission`), so that clock, diagnosis and lists need no other, and every change of the record is also one of a
-document that is watched.
+verdict (`Submission`), so that clock, diagnosis and lists need no other, and every change of the record is also one of
+a document that is watched.
 """
 
 from collections.abc import Iterable, Mapping
