@@ -22,7 +22,7 @@ format:
 	$(PYTHON) -m ruff format . && $(PYTHON) -m ruff check --fix .
 
 reference: ## docs/tools.md and docs/language.md, after a wanted change of a tool or of the language page
-	$(PYTHON) -m dcf.tools.reference > docs/tools.md
+	$(PYTHON) -m dcf.tools.mcp.reference > docs/tools.md
 	$(PYTHON) -m dcf language > docs/language.md
 
 screenshots: ## docs/pictures/, the page's screens in both themes; needs chromium

@@ -27,9 +27,9 @@ from benchmarks.startup import measure_startup
 from benchmarks.tracing import measure_tracing
 from benchmarks.waiting import measure_waiting
 from benchmarks.workforce import measure_workforce
-from dcf.application import Application, open_application
+from dcf.application.application import Application, open_application
 from dcf.runs.control_plane import ControlPlane
-from dcf.settings import Settings
+from dcf.settings.process import Settings
 
 _WAITING: Final = 1000
 RESULTS = Path(__file__).parent / "results"

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from dcf.application import open_application
-from dcf.core.access import Scope
-from dcf.settings import Settings
+from dcf.application.application import open_application
+from dcf.core.access.model import Scope
+from dcf.settings.process import Settings
 
 OPEN_FILES = 256
 MEMORY_KIB = 512 * 1024

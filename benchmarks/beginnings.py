@@ -6,19 +6,19 @@ from contextlib import closing
 from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.measuring import Probe
-from dcf.application import Application
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
-from dcf.core.repeating import Rerun
-from dcf.core.starting import Start
+from dcf.application.application import Application
+from dcf.core.definitions.model import read_definition
+from dcf.core.lifecycle.creation import Create
+from dcf.core.lifecycle.repeating import Rerun
+from dcf.core.lifecycle.starting import Start
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.starting import Starting
-from dcf.store.connection import Connections, open_pool
-from dcf.store.definitions import KeptDefinitions
-from dcf.store.index import RunIndex
-from dcf.store.runs import RunStore
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.lists.definitions import KeptDefinitions
+from dcf.store.lists.index import RunIndex
+from dcf.store.transaction.runs import RunStore
 
 _BOUND = 3
 

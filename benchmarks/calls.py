@@ -12,7 +12,7 @@ from typing import Any, Final
 from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.runs import way
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.runs.control_plane import ControlPlane
 
 _ROUNDS: Final = 5

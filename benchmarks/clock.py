@@ -3,15 +3,18 @@
 import secrets
 import statistics
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.measuring import Probe
-from dcf.application import Application
-from dcf.store import keys
-from dcf.store.connection import Command, Connections, open_pool
-from dcf.store.keys import RunKeys
+from dcf.application.application import Application
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.keys import table as keys
+from dcf.store.keys.table import RunKeys
+
+if TYPE_CHECKING:
+    from dcf.store.connection.commands import Command
 
 _LIVE: Final = 10_000
 _LOOKS: Final = 50

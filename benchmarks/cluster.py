@@ -22,8 +22,8 @@ from benchmarks.cluster_costs import STEPS_OF_RUN, Cost, claims, cost_of, hand_o
 from benchmarks.cluster_load import PLACES, Turn, at_places, take_turns
 from benchmarks.measuring import commit
 from benchmarks.peers.redis_cluster import ClusterProbe, redis_cluster
-from dcf.application import Application, open_application
-from dcf.settings import Settings
+from dcf.application.application import Application, open_application
+from dcf.settings.process import Settings
 
 DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "scaling.md"
 BEGIN: Final = "<!-- figures: written by python -m benchmarks.cluster -->"

@@ -18,18 +18,18 @@ import redis
 
 from benchmarks import workloads
 from benchmarks.peers.redis_cluster import ClusterProbe
-from dcf.application import Application
-from dcf.core.answers import Leased, Updated
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
-from dcf.core.lease import Acquire
-from dcf.core.model import Status
-from dcf.core.updates import Update
-from dcf.core.work_list import WorkQuery
-from dcf.runs.work_finding import FoundWork
-from dcf.store import cluster
-from dcf.store.cluster_keys import on_cluster
-from dcf.store.connection import Command
+from dcf.application.application import Application
+from dcf.core.completing.updates import Update
+from dcf.core.definitions.model import read_definition
+from dcf.core.documents.answers import Leased, Updated
+from dcf.core.documents.model import Status
+from dcf.core.leasing.lease import Acquire
+from dcf.core.lifecycle.creation import Create
+from dcf.features.work.listing import WorkQuery
+from dcf.features.work.operations import FoundWork
+from dcf.store.cluster import connections as cluster
+from dcf.store.cluster.keys import on_cluster
+from dcf.store.connection.commands import Command
 
 RUN, LISTS, DUE, AGENTS = "run", "lists of runs", "due times", "inboxes"
 STEPS_OF_RUN: Final = 20

@@ -17,8 +17,8 @@ from benchmarks import workloads
 from benchmarks.measuring import Probe
 from benchmarks.peers.redis_cluster import ClusterProbe, probe_of, redis_cluster
 from benchmarks.peers.redis_server import redis_server
-from dcf.application import Application, open_application
-from dcf.settings import Settings
+from dcf.application.application import Application, open_application
+from dcf.settings.process import Settings
 
 ONE, CLUSTER, REPLICATED = "one server", "cluster of 3", "cluster of 3, a replica each"
 _WARM: Final = 10

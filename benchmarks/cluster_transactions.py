@@ -22,11 +22,12 @@ from benchmarks.cluster import heading, write
 from benchmarks.cluster_trials import trials
 from benchmarks.measuring import Counters
 from benchmarks.peers.redis_cluster import ClusterProbe, redis_cluster
-from dcf.store.attempts import commit
-from dcf.store.cluster_keys import on_cluster
-from dcf.store.cluster_url import open_cluster
-from dcf.store.connection import Command, Connections, all_checked, exchange
-from dcf.store.keys import RunKeys
+from dcf.store.cluster.keys import on_cluster
+from dcf.store.cluster.url import open_cluster
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections, all_checked, exchange
+from dcf.store.keys.table import RunKeys
+from dcf.store.transaction.attempts import commit
 from dcf.values.json_text import dump, load
 
 DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "decisions" / "cluster.md"

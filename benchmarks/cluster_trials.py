@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import redis
 
-from dcf.store.attempts import Overtaken, Unsure, commit
-from dcf.store.cluster_keys import cluster_key, slot_of
-from dcf.store.connection import CONNECTION_ERRORS, Connections, all_checked, exchange
-from dcf.store.keys import RunKeys
+from dcf.store.cluster.keys import cluster_key, slot_of
+from dcf.store.connection.connections import CONNECTION_ERRORS, Connections, all_checked, exchange
+from dcf.store.keys.table import RunKeys
+from dcf.store.transaction.attempts import Overtaken, Unsure, commit
 
 LOST: Final = "**carried out**: the other change is lost"
 _ONE_PACKET: Final = "cannot be: both are one packet"

@@ -21,12 +21,12 @@ from pydantic import SecretStr
 from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.measuring import Probe
-from dcf.application import Application, open_application
-from dcf.core.answers import Leased
-from dcf.core.model import RunStatus
+from dcf.application.application import Application, open_application
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.model import RunStatus
 from dcf.runs.control_plane import ControlPlane
-from dcf.settings import Settings
-from dcf.store.attempts import Overtaken
+from dcf.settings.process import Settings
+from dcf.store.transaction.attempts import Overtaken
 from dcf.values.refusal import Refusal
 
 _CREWS: Final = (1, 2, 4, 8)

@@ -5,7 +5,7 @@ from typing import Any
 from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.measuring import Probe, compare
-from dcf.application import Application
+from dcf.application.application import Application
 
 
 def measure_explaining(app: Application, probe: Probe, rounds: int) -> list[Row]:

@@ -18,10 +18,10 @@ from typing import Any, Final
 
 import dcf
 from benchmarks.waiting import Served, serving
-from dcf.application import open_application
-from dcf.asl.jsonata import Query, compile_expression
+from dcf.application.application import open_application
+from dcf.asl.jsonata.expressions import Query, compile_expression
 from dcf.asl.surroundings import Surroundings
-from dcf.settings import Settings
+from dcf.settings.process import Settings
 
 BOMBS: Final = (
     "$count([1..9000].[1..9000].[1..9000])",

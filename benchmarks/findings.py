@@ -13,14 +13,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from dcf.application import open_application
-from dcf.core.knowing import FindingFilters, NewFinding, new_finding
-from dcf.core.knowledge import Severity, as_entry
-from dcf.core.text_entries import TextSearch
-from dcf.core.text_query import read_query
-from dcf.settings import Settings
-from dcf.store.connection import Command, Connections, open_pool
-from dcf.store.text_index import TextIndex
+from dcf.application.application import open_application
+from dcf.core.text.entries import TextSearch
+from dcf.core.text.query import read_query
+from dcf.features.findings.changing import FindingFilters, NewFinding, new_finding
+from dcf.features.findings.model import Severity, as_entry
+from dcf.settings.process import Settings
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.text_index.index import TextIndex
 
 T = TypeVar("T")
 

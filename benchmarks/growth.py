@@ -24,9 +24,9 @@ from benchmarks.growth_site import Site
 from benchmarks.packed_runs import free_gib
 from benchmarks.peers.redis_cluster import redis_cluster
 from benchmarks.startup import time_serving
-from dcf.application import open_application
-from dcf.settings import Settings
-from dcf.store.opening import connect
+from dcf.application.application import open_application
+from dcf.settings.process import Settings
+from dcf.store.connection.opening import connect
 
 _SMALLEST: Final = 500
 _STEPS: Final = (1000, 100, 10, 1)

@@ -7,17 +7,17 @@ from typing import Final
 
 from benchmarks import workloads
 from benchmarks.growth_site import BUSY, CREW, CROWD, EXPIRING, RARE, SLEEPING, Site, letter_to
-from dcf.cli import top
-from dcf.core.catalog import Cursor, RunQuery
-from dcf.core.lease import Acquire, Release
-from dcf.core.model import RunStatus
-from dcf.core.retention import Deleted
-from dcf.core.work_list import WorkQuery, WorkStatus
-from dcf.runs.work_finding import FoundWork
-from dcf.store.audit_trail import AuditFilter
-from dcf.store.expiring import EXPIRING as LIST_OF_EXPIRING
-from dcf.store.expiring import Expiring
-from dcf.store.gauges import GaugeReader
+from dcf.cli.reading import top
+from dcf.core.documents.model import RunStatus
+from dcf.core.leasing.lease import Acquire, Release
+from dcf.core.lifecycle.retention import Deleted
+from dcf.core.listing.runs import Cursor, RunQuery
+from dcf.features.health.gauges import GaugeReader
+from dcf.features.retention.expiring import EXPIRING as LIST_OF_EXPIRING
+from dcf.features.retention.expiring import Expiring
+from dcf.features.work.listing import WorkQuery, WorkStatus
+from dcf.features.work.operations import FoundWork
+from dcf.store.access.audit_trail import AuditFilter
 from dcf.values.refusal import Refusal
 
 _PAGE: Final = 50

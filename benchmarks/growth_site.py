@@ -7,19 +7,21 @@ from typing import Any, Final
 from benchmarks import packed_runs
 from benchmarks.packed_runs import Model
 from benchmarks.peers.redis_cluster import probe_of
-from dcf.application import Application
-from dcf.core.answers import Leased
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
-from dcf.core.finalization import Finalize
-from dcf.core.lease import Acquire
-from dcf.core.model import Status
-from dcf.core.updates import Update
-from dcf.store import audit_trail, keys
-from dcf.store.connection import Command, Connections
-from dcf.store.inbox import Letter
-from dcf.store.keys import RunKeys
-from dcf.store.run_lists import place_of
+from dcf.application.application import Application
+from dcf.core.completing.updates import Update
+from dcf.core.definitions.model import read_definition
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.model import Status
+from dcf.core.leasing.lease import Acquire
+from dcf.core.lifecycle.creation import Create
+from dcf.core.lifecycle.finalization import Finalize
+from dcf.store.access import audit_trail
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections
+from dcf.store.events.inbox import Letter
+from dcf.store.keys import table as keys
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.shards import place_of
 from dcf.values.instants import SECOND
 
 CREW: Final = "crew"

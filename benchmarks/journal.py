@@ -11,13 +11,13 @@ from typing import Final
 from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.measuring import Probe
-from dcf.application import Application, open_application
-from dcf.core.journal import EntryKind, JournalEntry, entry_id_of
-from dcf.core.journal_query import JournalQuery
-from dcf.settings import Settings
-from dcf.store.connection import Connections, open_pool
-from dcf.store.journal_entries import entry_commands
-from dcf.store.keys import keys_of
+from dcf.application.application import Application, open_application
+from dcf.features.journal.keys import entry_commands
+from dcf.features.journal.model import EntryKind, JournalEntry, entry_id_of
+from dcf.features.journal.query import JournalQuery
+from dcf.settings.process import Settings
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.keys.table import keys_of
 from dcf.values.instants import SECOND
 
 _FEW: Final = 1_000

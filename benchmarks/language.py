@@ -15,10 +15,10 @@ from benchmarks import workloads
 from benchmarks.figures import Row, Timed
 from benchmarks.measuring import Probe
 from benchmarks.runs import Held, cost_of, run_of, way
-from dcf.application import Application, open_application
-from dcf.core.answers import Leased
-from dcf.core.model import RunStatus
-from dcf.settings import Settings
+from dcf.application.application import Application, open_application
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.model import RunStatus
+from dcf.settings.process import Settings
 from dcf.values.refusal import Refusal
 
 _MACHINES = 400

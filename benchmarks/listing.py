@@ -7,19 +7,22 @@ import time
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.measuring import Probe
-from dcf.application import Application, open_application
-from dcf.core.catalog import Cursor, RunQuery, facets_of
-from dcf.core.model import RunStatus
-from dcf.core.retention import Deleted
-from dcf.settings import Settings
-from dcf.store import keys
-from dcf.store.connection import Command, Connections, open_pool
-from dcf.store.keys import RunKeys
+from dcf.application.application import Application, open_application
+from dcf.core.documents.model import RunStatus
+from dcf.core.lifecycle.retention import Deleted
+from dcf.core.listing.runs import Cursor, RunQuery, facets_of
+from dcf.settings.process import Settings
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.keys import table as keys
+from dcf.store.keys.table import RunKeys
+
+if TYPE_CHECKING:
+    from dcf.store.connection.commands import Command
 
 _PREFIX: Final = "listed-"
 _FEW: Final = 100

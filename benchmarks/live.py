@@ -20,8 +20,8 @@ from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.runs import Held
 from benchmarks.waiting import Served, serving
-from dcf.application import Application, open_application
-from dcf.settings import Settings
+from dcf.application.application import Application, open_application
+from dcf.settings.process import Settings
 
 _STATES: Final = 20
 _QUIET: Final = 100

@@ -10,12 +10,13 @@ from typing import Final
 
 from benchmarks.figures import Row
 from benchmarks.measuring import Probe
-from dcf.application import Application
-from dcf.core.access import Scope, admit, key_id_of, read_key
-from dcf.store import keys
-from dcf.store.access_keys import AccessKeys
-from dcf.store.connection import Command, Connections, Reply, open_pool
-from dcf.store.documents import Documents
+from dcf.application.application import Application
+from dcf.core.access.model import Scope, admit, key_id_of, read_key
+from dcf.store.access.keys import AccessKeys
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.connection.documents import Documents
+from dcf.store.keys import table as keys
 
 _CALLS: Final = 1000
 _ROUNDS: Final = 5

@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.runs import way
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.runs.control_plane import ControlPlane
-from dcf.store.connection import Connections, open_pool
-from dcf.store.index import RunIndex
-from dcf.store.runs import RunStore
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.lists.index import RunIndex
+from dcf.store.transaction.runs import RunStore
 
 _ROUNDS: Final = 5
 _STATES: Final = 60

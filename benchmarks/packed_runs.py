@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from dcf.store import keys
-from dcf.store.connection import Command, Connections
-from dcf.store.keys import RunKeys
-from dcf.store.run_lists import place_of, plain_list
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections
+from dcf.store.keys import table as keys
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.shards import place_of, plain_list
 from dcf.values.instants import to_text
 
 _DATED: Final = (keys.RUNS, keys.LIVE)

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from playwright.sync_api import Browser
 
-from dcf.application import open_application
-from dcf.settings import Settings
+from dcf.application.application import open_application
+from dcf.settings.process import Settings
 from dcf.web.site import build_site
 from tests.support.restricted import restricted_redis
 from tests.system.browser.browser import opened_browser

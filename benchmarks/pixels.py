@@ -16,8 +16,8 @@ from typing import Any, Final
 from playwright.sync_api import Page
 
 from benchmarks.waiting import serving
-from dcf.application import open_application
-from dcf.settings import Settings
+from dcf.application.application import open_application
+from dcf.settings.process import Settings
 from tests.support.restricted import restricted_redis
 from tests.system.browser.browser import opened_browser
 from tests.system.browser.demo_runs import Crew

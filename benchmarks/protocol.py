@@ -24,9 +24,9 @@ from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks import workloads
 from benchmarks.figures import Row
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.lease import Release
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.core.leasing.lease import Release
 
 _TICK: Final = os.sysconf("SC_CLK_TCK")
 _CALLS: Final = 200

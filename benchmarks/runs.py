@@ -8,9 +8,9 @@ from typing import Any
 
 from benchmarks import workloads
 from benchmarks.measuring import Probe
-from dcf.application import Application
-from dcf.core.answers import Leased
-from dcf.core.lease import Acquire, Release, Renew
+from dcf.application.application import Application
+from dcf.core.documents.answers import Leased
+from dcf.core.leasing.lease import Acquire, Release, Renew
 from dcf.runs.control_plane import ControlPlane
 
 

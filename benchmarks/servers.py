@@ -16,11 +16,11 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.tools import Tool
 from starlette.applications import Starlette
 
-from dcf.application import open_application
-from dcf.settings import Settings
-from dcf.tools.profiles import select_tools
-from dcf.tools.schemas import listed_of
-from dcf.tools.server import build_http_app, build_server
+from dcf.application.application import open_application
+from dcf.settings.process import Settings
+from dcf.tools.mcp.selection import select_tools
+from dcf.tools.mcp.server import build_http_app, build_server
+from dcf.verbs.schemas import listed_of
 
 
 def bare_server() -> MCPServer[Any]:

@@ -13,9 +13,9 @@ from typing import Final
 from zlib import crc32
 
 from benchmarks.cluster_costs import AGENTS, DUE, LISTS, RUN
-from dcf.store.cluster import SHARDS
-from dcf.store.cluster_keys import cluster_key, slot_of
-from dcf.store.key_parts import AGENT_SHARDS
+from dcf.store.cluster.connections import SHARDS
+from dcf.store.cluster.keys import cluster_key, slot_of
+from dcf.store.keys.parts import AGENT_SHARDS
 
 SIZES: Final = (3, 10, 100, 1000)
 _SLOTS: Final = 16384

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Row
-from dcf.store import embedded
+from dcf.store.embedded import server as embedded
 
 _LEFT_OUT = ("DCF_", "REDIS_", "PYTHONDONTWRITEBYTECODE")
 """Variables whose names begin so are not passed on. With the last one every process would compile dcf again, which no

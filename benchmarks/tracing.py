@@ -1,7 +1,8 @@
 """What traces cost a step: a worker carries out chains with traces and without, in alternating rounds.
 
 The worker has the control plane in its process, so that a step is as short as it gets. The collector is a process of
-its own, which answers and keeps nothing. The spans of the run itself are made and sent after it (`dcf/runs/traces.py`).
+its own, which answers and keeps nothing. The spans of the run itself are made and sent after it
+(`dcf/features/traces/operations.py`).
 """
 
 import secrets
@@ -16,12 +17,12 @@ from typing import Any, Final
 
 from benchmarks import workloads
 from benchmarks.figures import Row
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.telemetry import surroundings, tracing
 from dcf.telemetry.otlp import send
 from dcf.telemetry.spans import spans_of
 from dcf.telemetry.tracing import Tracing
-from dcf.tools.direct import DirectTools, control_plane_here
+from dcf.tools.calling.direct import DirectTools, control_plane_here
 from dcf.worker import Worker
 
 _STEPS: Final = 200

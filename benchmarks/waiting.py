@@ -17,16 +17,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from benchmarks.figures import Row
 from benchmarks.measuring import Probe
-from dcf.application import Application, open_application
-from dcf.settings import Settings
-from dcf.store import keys
-from dcf.store.connection import Command, Connections, open_pool
-from dcf.tools.http_server import files_for
+from dcf.application.application import Application, open_application
+from dcf.settings.process import Settings
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.keys import table as keys
+from dcf.tools.http.server import files_for
+
+if TYPE_CHECKING:
+    from dcf.store.connection.commands import Command
 
 _TICK: Final = os.sysconf("SC_CLK_TCK")
 _POLL_S: Final = 50

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.measuring import Probe
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.ports import AgentWish
 from dcf.workforce.crew.templates import read_staffing
 from dcf.workforce.crew.workers import CrewWish

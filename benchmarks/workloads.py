@@ -5,12 +5,12 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from dcf.core.answers import Leased, NothingReady, Updated
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
-from dcf.core.lease import Acquire
-from dcf.core.model import RunStatus, Status
-from dcf.core.updates import Update
+from dcf.core.completing.updates import Update
+from dcf.core.definitions.model import read_definition
+from dcf.core.documents.answers import Leased, NothingReady, Updated
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.leasing.lease import Acquire
+from dcf.core.lifecycle.creation import Create
 from dcf.runs.control_plane import ControlPlane
 from dcf.values.refusal import Refusal
 

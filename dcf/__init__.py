@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dcf.client import AsyncClient, Client, Serving, connect, connect_async
-    from dcf.simulation import simulate
-    from dcf.task_context import TaskCancelled, TaskContext
-    from dcf.validation import validate
     from dcf.worker import TaskFailed, task
+    from dcf.worker.context import TaskCancelled, TaskContext
+    from dcf.workflows.simulation import simulate
+    from dcf.workflows.validation import validate
 
 __all__ = [
     "AsyncClient",
@@ -34,14 +34,14 @@ _PLACES = {
     "AsyncClient": "dcf.client",
     "Client": "dcf.client",
     "Serving": "dcf.client",
-    "TaskCancelled": "dcf.task_context",
-    "TaskContext": "dcf.task_context",
+    "TaskCancelled": "dcf.worker.context",
+    "TaskContext": "dcf.worker.context",
     "TaskFailed": "dcf.worker",
     "connect": "dcf.client",
     "connect_async": "dcf.client",
-    "simulate": "dcf.simulation",
+    "simulate": "dcf.workflows.simulation",
     "task": "dcf.worker",
-    "validate": "dcf.validation",
+    "validate": "dcf.workflows.validation",
 }
 """The module of each name, which is imported when the name is first asked for: nobody needs all of them."""
 

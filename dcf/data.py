@@ -4,9 +4,12 @@ In a wheel they are inside the package, in a checkout beside it.
 """
 
 from pathlib import Path
+from typing import Final
 
-_PACKAGE = Path(__file__).parent
-_PLACES = (Path(), _PACKAGE / "data", _PACKAGE.parent)
+PACKAGE: Final = Path(__file__).parent
+"""The directory of dcf's own code."""
+
+_PLACES = (Path(), PACKAGE / "data", PACKAGE.parent)
 
 
 def find_file(path: Path) -> Path | None:

@@ -11,7 +11,7 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import Final, TypeAlias
 
-from dcf.core.decision import Changes
+from dcf.core.documents.decision import WriteSet
 from dcf.values.instants import SECOND
 
 SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0)
@@ -167,7 +167,7 @@ class Meters:
         self._rejected = _LabelledCounts(REJECTED, {(reason,): 0 for reason in ("disk", "memory", "replicas")})
         self._ready_since: dict[tuple[str, str], int] = {}
 
-    def committed(self, workflow_id: str, changes: Changes, now: int) -> None:
+    def committed(self, workflow_id: str, changes: WriteSet, now: int) -> None:
         """Count what a commit at this server time brought: leases, and states that are ready from now on."""
         with self._lock:
             entered = {event.state for event in changes.events if event.type == "StateEntered"}

@@ -9,7 +9,7 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Final, Protocol
 
-from dcf.asl.reading import reader_failure
+from dcf.asl.items.reading import reader_failure
 from dcf.asl.steps import NeedItems
 from dcf.values.json_text import Json
 from dcf.values.records import record

@@ -18,23 +18,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from dcf.asl.machine import every_state
-from dcf.asl.parsing import parse_machine
-from dcf.asl.states import Task
-from dcf.core.context import context_of
+from dcf.asl.machine import Task, every_state
+from dcf.asl.syntax.parsing import parse_machine
+from dcf.core.definitions.context import context_of
 from dcf.errors import InvalidArgument
-from dcf.simulation.due import SimulatedSignal
-from dcf.simulation.given import Answer, AskedTask, refuse_misfit
-from dcf.simulation.loop import AGENT
-from dcf.simulation.run import play
-from dcf.task_calls import TaskCall, Work
-from dcf.task_context import TaskContext, idempotency_key_of
-from dcf.task_functions import TaskFunction, TaskPlan, plan_of
-from dcf.task_registry import FUNCTIONS
-from dcf.task_results import Result, mismatched
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, load
 from dcf.values.records import record
+from dcf.worker.calls import TaskCall, Work
+from dcf.worker.context import TaskContext, idempotency_key_of
+from dcf.worker.functions import TaskFunction, TaskPlan, plan_of
+from dcf.worker.registry import FUNCTIONS
+from dcf.worker.results import Result, mismatched
+from dcf.workflows.simulation.due import SimulatedSignal
+from dcf.workflows.simulation.given import Answer, AskedTask, refuse_misfit
+from dcf.workflows.simulation.loop import AGENT
+from dcf.workflows.simulation.run import play
 
 RUN_ID: Final = "test-run"
 """The id of the run, where a test names none."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dcf.store.artifact_keys import artifact_quota
+from dcf.store.keys import table as keys
 from lab.case_rules import a_put_artifact_is_whole, bytes_of_artifacts_are_counted
 from lab.extras import Calls, Errands
 
@@ -63,7 +63,7 @@ class Artifacts(Errands[KeptArtifacts]):
             artifacts=found,
             put_bytes=sum(map(len, texts.values())),
             listed_bytes=listed["total_bytes"],
-            held=int(self.kind.client().hget(artifact_quota(calls.key_id), "") or 0),
+            held=int(self.kind.client().hget(keys.quota(calls.key_id, "artifacts"), "") or 0),
             spare=putting.in_doubt,
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from dcf.errors import DcfError
-from dcf.store.keys import RunKeys
+from dcf.store.keys.table import RunKeys
 from lab.case_rules import a_bomb_ends_its_state_alone
 from lab.deployments import Deployment
 from lab.evidence import read_meta

@@ -10,10 +10,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from dcf.core.model import RunStatus, StateDoc
-from dcf.core.operations import RunAnswer
+from dcf.core.documents.model import RunStatus, StateDoc
+from dcf.core.documents.operations import RunAnswer
 from dcf.errors import DcfError
-from dcf.runs.callbacks import Callbacks, Operated
+from dcf.features.external.callback_operations import Callbacks, Operated
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json
 from lab.expectation import answer_of

@@ -10,10 +10,10 @@ from typing import Any, Final
 import redis
 from redis.cluster import ClusterNode
 
-from dcf.store.cluster import SHARDS
-from dcf.store.cluster_keys import cluster_key, plain_key
-from dcf.store.keys import LIVE, RUNS
-from dcf.store.run_lists import in_every_shard
+from dcf.store.cluster.connections import SHARDS
+from dcf.store.cluster.keys import cluster_key, plain_key
+from dcf.store.keys.table import LIVE, RUNS
+from dcf.store.lists.shards import in_every_shard
 from tests.support.cluster import ADMIN, Cluster
 
 

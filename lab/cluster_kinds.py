@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import redis
 from redis.crc import key_slot
 
-from dcf.store import keys
-from dcf.store.cluster_keys import cluster_key
+from dcf.store.cluster.keys import cluster_key
+from dcf.store.keys import table as keys
 from lab.cluster_client import ClusterClient
 from lab.crews import Crew
 from lab.halves import Halves

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
-from dcf.core.answers import Created
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
-from dcf.core.repeating import Rerun
+from dcf.core.definitions.model import read_definition
+from dcf.core.documents.answers import Created
+from dcf.core.lifecycle.creation import Create
+from dcf.core.lifecycle.repeating import Rerun
 from dcf.errors import UnknownRun
 from dcf.values.json_text import Json
 from lab import operating

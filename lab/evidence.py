@@ -7,14 +7,14 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from dcf.core.codec import whole_state
-from dcf.core.human_list import LONGEST_PAGE, HumanTaskQuery
-from dcf.store import keys
-from dcf.store.connection import Connections
-from dcf.store.history import happenings
-from dcf.store.human_tasks import HumanTasks
-from dcf.store.key_parts import decode_state
-from dcf.store.keys import RunKeys
+from dcf.core.documents.codec import whole_state
+from dcf.features.people.listing import LONGEST_PAGE, HumanTaskQuery
+from dcf.features.people.storage import HumanTasks
+from dcf.store.connection.connections import Connections
+from dcf.store.events.history import happenings
+from dcf.store.keys import table as keys
+from dcf.store.keys.parts import decode_state
+from dcf.store.keys.table import RunKeys
 from lab.expectation import Expected
 from lab.recording import Call
 

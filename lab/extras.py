@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.errors import PASSING, DcfError
-from dcf.store.access_keys import AccessKeys
+from dcf.store.access.keys import AccessKeys
 from lab.http_verbs import HttpVerbs, connected
 from lab.process import Dcf, patiently
 

@@ -14,20 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dcf.core.answers import Created
-from dcf.core.creation import Create
-from dcf.core.decision import Snapshot
-from dcf.core.growing import Added, AddUnits
-from dcf.core.grown import grown_definition
-from dcf.core.journal import entry_id_of
-from dcf.core.model import RunStatus, Status
-from dcf.core.opening import OpenRequest
-from dcf.core.resolving import Resolve
-from dcf.core.run_closing import Close, Seal
-from dcf.core.unit_progress import WELL
-from dcf.core.unit_syntax import read_units
+from dcf.core.completing.resolving import Resolve
+from dcf.core.documents.answers import Created
+from dcf.core.documents.decision import Snapshot
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.lifecycle.creation import Create
 from dcf.errors import DcfError
-from dcf.runs.growing import Growing
+from dcf.features.growing.adding import Added, AddUnits
+from dcf.features.growing.closing import Close, Seal
+from dcf.features.growing.definition import grown_definition
+from dcf.features.growing.opening import OpenRequest
+from dcf.features.growing.operations import Growing
+from dcf.features.growing.progress import WELL
+from dcf.features.growing.syntax import read_units
+from dcf.features.journal.model import entry_id_of
 from lab.evidence import PLANNER
 from lab.grown_plans import Step, Unit, draw_plan
 from lab.operating import Operations

@@ -10,7 +10,7 @@ from itertools import cycle
 from typing import Any
 
 from dcf.errors import PASSING, DcfError
-from dcf.tools.client import ToolClient
+from dcf.tools.calling.client import ToolClient
 from lab.expectation import PEOPLE
 from lab.verbs import ANSWERED_WITHIN_S, QUESTION, Content, Hand, Heard
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from dcf.core.journal import entry_id_of
+from dcf.features.journal.model import entry_id_of
 from lab.evidence import Story
 
 

@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from dcf.core.answers import Created
-from dcf.core.journal import EntryKind, entry_id_of
-from dcf.core.journaling import AddEntry, EntryAdded, ResolveIssue
-from dcf.core.model import OPEN, RunStatus
-from dcf.core.operations import RunAnswer
-from dcf.core.repeating import Rerun
-from dcf.core.resolving import Resolve
-from dcf.core.retention import Deleted
+from dcf.core.completing.resolving import Resolve
+from dcf.core.documents.answers import Created
+from dcf.core.documents.model import OPEN, RunStatus
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.lifecycle.repeating import Rerun
+from dcf.core.lifecycle.retention import Deleted
 from dcf.errors import DcfError
+from dcf.features.journal.model import EntryKind, entry_id_of
+from dcf.features.journal.writing import AddEntry, EntryAdded, ResolveIssue
 from dcf.values.refusal import Refusal
 from lab import calling_back, signalling
 from lab.crews import AGENTS

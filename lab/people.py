@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dcf.core.human_list import HumanTaskQuery, HumanTaskRow
-from dcf.core.human_tasks import Answerer, HumanAnswer
-from dcf.core.operations import RunAnswer
-from dcf.core.questions import QuestionAnswer
-from dcf.core.talk import Question
+from dcf.core.documents.operations import RunAnswer
 from dcf.errors import DcfError
-from dcf.runs.people import People
-from dcf.runs.talk import Talking
-from dcf.store.history import History
-from dcf.store.human_tasks import HumanTasks
+from dcf.features.people.answering import Answerer, HumanAnswer
+from dcf.features.people.listing import HumanTaskQuery, HumanTaskRow
+from dcf.features.people.operations import People
+from dcf.features.people.storage import HumanTasks
+from dcf.features.questions.asking import QuestionAnswer
+from dcf.features.questions.model import Question
+from dcf.features.questions.operations import Talking
+from dcf.store.events.history import History
 from lab.expectation import PEOPLE, answer_of
 from lab.process import Dcf, Place, opened
 from lab.recording import Recorder

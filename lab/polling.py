@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from dcf.tools.messages import ToolRequest, headers_for
+from dcf.tools.mcp.messages import ToolRequest, headers_for
 from dcf.values.instants import SECOND, from_text
 from lab.case_rules import FIRST_TERM_S, a_frozen_client_holds_a_task_shortly, the_next_client_gets_the_task
 from lab.evidence import read_documents, read_meta

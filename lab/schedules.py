@@ -11,13 +11,13 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
-from dcf.core.access import LOCAL
-from dcf.core.catalog import Facet
-from dcf.core.definition import read_definition
-from dcf.core.schedules import CatchUp, Overlap, Schedule, ScheduleWish, tag_of
+from dcf.core.access.model import LOCAL
+from dcf.core.definitions.model import read_definition
+from dcf.core.listing.runs import Facet
 from dcf.errors import DcfError, UnknownSchedule
-from dcf.runs.schedules import Schedules
-from dcf.store import keys
+from dcf.features.schedules.model import CatchUp, Overlap, Schedule, ScheduleWish, tag_of
+from dcf.features.schedules.operations import Schedules
+from dcf.store.keys import table as keys
 from lab.evidence import Happening, read_happenings, read_meta
 from lab.process import patiently
 

@@ -1,9 +1,9 @@
 """The time of the lab's Redis, as dcf sees it: faster than the real one, and stepped where the lab wants.
 
 Everything in dcf that has to do with time asks Redis with `TIME`. The lab puts itself between: `timed_pool` changes the
-replies to that command, and turns back the time by which a script of `store/guards.py` checks a decision, for every
-process that maps the same file. So a lease of five seconds lasts half a second, and a clock that steps an hour back
-does so for all of them at once. What Redis measures by itself (how long an entry of a stream was idle) is not
+replies to that command, and turns back the time by which a script of `store/transaction/guards.py` checks a decision,
+for every process that maps the same file. So a lease of five seconds lasts half a second, and a clock that steps an
+hour back does so for all of them at once. What Redis measures by itself (how long an entry of a stream was idle) is not
 stretched; `quicken` shortens the two limits of dcf that depend on it.
 """
 
@@ -15,9 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from dcf.runs import notifications
-from dcf.store import attempts, cluster, inbox, prefetched
-from dcf.store.connection import Pool
+from dcf.runs.notifying import notifications
+from dcf.store.cluster import connections as cluster
+from dcf.store.connection.connections import Pool
+from dcf.store.events import inbox
+from dcf.store.transaction import attempts, prefetched
 from tests.support.between import PoolBetween, Replied, Sending
 
 FACTOR: Final = 20

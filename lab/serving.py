@@ -10,10 +10,10 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from dcf.cli import serving
+from dcf.cli.processes import serve as serving
 from dcf.errors import StoreUnavailable
-from dcf.settings import Settings
-from dcf.store import opening
+from dcf.settings.process import Settings
+from dcf.store.connection import opening
 from lab.lost_answers import losing
 from lab.process import Place
 from lab.server_time import SharedTime, quicken, timed

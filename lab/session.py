@@ -14,11 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from dcf.core.finalization import Finalize
+from dcf.core.lifecycle.finalization import Finalize
 from dcf.errors import DcfError, UnknownRun
-from dcf.store import keys
-from dcf.store.keys import RunKeys
-from dcf.store.listings import Listings
+from dcf.store.keys import table as keys
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.checks import Listings
 from lab import calling_back, clock, creating, growing, operating, people, reviewing, signalling, worker
 from lab.crews import AGENTS, Crew
 from lab.evidence import (

@@ -9,8 +9,8 @@ import threading
 import time
 from collections.abc import Mapping
 
-from dcf.core.model import RunStatus
-from dcf.core.operations import RunAnswer
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import RunAnswer
 from dcf.errors import DcfError
 from lab.expectation import payload_of
 from lab.process import Dcf

@@ -15,14 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from dcf.core.answers import Created
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
-from dcf.core.model import RunStatus
+from dcf.core.definitions.model import read_definition
+from dcf.core.documents.answers import Created
+from dcf.core.documents.model import RunStatus
+from dcf.core.lifecycle.creation import Create
 from dcf.errors import DcfError
-from dcf.runs.lost_timers import set_timer
-from dcf.runs.sweep import Sweep
-from dcf.store.listings import Listings
+from dcf.runs.clock.lost_timers import set_timer
+from dcf.runs.clock.sweep import Sweep
+from dcf.store.lists.checks import Listings
 from lab.case_rules import a_run_goes_on_after_a_torn_log
 from lab.evidence import read_left, read_meta
 from lab.extras import Errands

@@ -8,21 +8,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
-from dcf.asl.human import Askees
-from dcf.core.answers import Leased, NothingReady, Released, Updated
-from dcf.core.corrections import Correct
-from dcf.core.lease import Acquire, Release, Renew
-from dcf.core.model import Status
-from dcf.core.operations import RunAnswer
-from dcf.core.questions import Ask
-from dcf.core.task_log import LogEvent, Logged
-from dcf.core.updates import Update
+from dcf.core.completing.updates import Update
+from dcf.core.documents.answers import Leased, NothingReady, Released, Updated
+from dcf.core.documents.model import Status
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.leasing.lease import Acquire, Release, Renew
 from dcf.errors import PASSING, DcfError
+from dcf.features.people.description import Askees
+from dcf.features.questions.asking import Ask
+from dcf.features.questions.correcting import Corrections
+from dcf.features.questions.corrections import Correct
+from dcf.features.questions.operations import Talking
+from dcf.features.task_log.operations import TaskLog
+from dcf.features.task_log.rules import LogEvent, Logged
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.corrections import Corrections
-from dcf.runs.notifications import Notifications
-from dcf.runs.talk import Talking
-from dcf.runs.task_log import TaskLog
+from dcf.runs.notifying.notifications import Notifications
 from dcf.values.refusal import Refusal
 from lab.expectation import PEOPLE
 from lab.recording import Recorder

@@ -18,9 +18,9 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from dcf.errors import DcfError
-from dcf.store.inbox import Inbox
-from dcf.store.inbox_waits import InboxReader
-from dcf.store.waiting_clients import WaitingClients
+from dcf.store.connection.waiting_clients import WaitingClients
+from dcf.store.events.inbox import Inbox
+from dcf.store.events.inbox_waits import InboxReader
 from lab.expectation import CHECKED, FIX, GATED, NEVER, answer_of
 from lab.habits import Habit, habit_of
 from lab.http_verbs import HttpVerbs, connected

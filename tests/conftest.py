@@ -21,10 +21,10 @@ import redis
 from hypothesis import settings
 from redis.sentinel import SentinelConnectionPool
 
-from dcf.cli.garbage import LASTING
-from dcf.store.cluster import ClusterConnections
-from dcf.store.connection import Connections, Pool, open_pool
-from dcf.store.opening import connect
+from dcf.cli.processes.garbage import LASTING
+from dcf.store.cluster.connections import ClusterConnections
+from dcf.store.connection.connections import Connections, Pool, open_pool
+from dcf.store.connection.opening import connect
 from tests.support import restricted
 from tests.support.ahead import Ahead
 from tests.support.authority import new_authority
@@ -246,7 +246,7 @@ def proxy(server: RestrictedRedis) -> Iterator[Proxy]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections that are made from now on give a server up that says nothing for a second."""
-    monkeypatch.setattr("dcf.store.connection._TIMEOUT_S", 1.0)
+    monkeypatch.setattr("dcf.store.connection.connections._TIMEOUT_S", 1.0)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import redis
 
-from dcf.store.redis_program import find_program
+from dcf.store.embedded.program import find_program
 
 _PATIENCE_S = 20
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dcf.errors import AgentUnknown, InvalidArgument, ToolUnavailable
 from dcf.ports import MAILBOX, AgentFound, AgentWish, Delivery, Platform, Post, ToolWish, Undelivered
 from dcf.skills.connections import connection_of
-from dcf.store.agents import AgentRecord, AgentRecords, created_text
-from dcf.store.inbox import MOST_UNREAD, Inbox, Letter, Posted
+from dcf.store.events.inbox import MOST_UNREAD, Inbox, Letter, Posted
+from dcf.store.lists.agents import AgentRecord, AgentRecords, created_text
 from dcf.values.json_text import Json, dump
 from dcf.values.text_pieces import clip
 

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from dcf.errors import InvalidArgument, PlatformUnavailable
 from dcf.ports import MAILBOX, Delivery, Equipper, Platform, Post, Provisioner, Undelivered
-from dcf.store.agents import AgentRecord, AgentRecords
+from dcf.store.lists.agents import AgentRecord, AgentRecords
 from dcf.telemetry.tracing import with_header
 from dcf.values.json_text import Json
 from dcf.values.records import replace

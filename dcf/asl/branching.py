@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dcf.asl import mapping
-from dcf.asl.states import Map, Parallel
+from dcf.asl.machine import Map, Parallel
 from dcf.asl.steps import Entry, OpenScope, Tolerance
 from dcf.asl.surroundings import Surroundings
 from dcf.values.json_text import Json

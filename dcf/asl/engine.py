@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from dcf.asl.interpreter import EngineCall
-from dcf.asl.machine import Machine
-from dcf.asl.places import Place, resolve
+from dcf.asl.machine import Machine, Map, Parallel, Place, Task, Wait
+from dcf.asl.places import resolve
 from dcf.asl.state_paths import join as path_of
-from dcf.asl.states import Map, Parallel, Task, Wait
 from dcf.asl.steps import Advance, Ended, Entry, NeedItems, OpenScope, Paused, Visit
 from dcf.asl.surroundings import Clock
 from dcf.errors import InvalidArgument

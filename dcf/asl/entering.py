@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from dcf.asl.child_input import read_child_input
-from dcf.asl.human import read_human_task
-from dcf.asl.places import Place
-from dcf.asl.signals import signal_name
-from dcf.asl.states import Task, Workable
+from dcf.asl.machine import Place, Task, Workable
 from dcf.asl.steps import Entry, OpenTask
 from dcf.asl.surroundings import Chance, Clock, Context, RunContext, Spending, Surroundings
 from dcf.asl.waiting import timeouts
+from dcf.features.children.request import read_child_input
+from dcf.features.external.signal import signal_name
+from dcf.features.people.description import read_human_task
 from dcf.values.json_text import Json
 from dcf.values.records import record
 

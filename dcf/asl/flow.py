@@ -7,10 +7,10 @@ template reads `$states`. Nothing here depends on the type of the state.
 from collections.abc import Mapping
 from dataclasses import field
 
+from dcf.asl.expressions.paths import ROOT, Path
+from dcf.asl.expressions.templates import Template
 from dcf.asl.limits import bounded, refuse_too_much
-from dcf.asl.paths import ROOT, Path
 from dcf.asl.surroundings import Surroundings
-from dcf.asl.templates import Template
 from dcf.values.json_text import Json
 from dcf.values.records import record
 

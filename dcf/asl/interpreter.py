@@ -11,14 +11,13 @@ from dcf.asl import mapping
 from dcf.asl.branching import Live, opened_map, opened_parallel
 from dcf.asl.entering import Arrival, opened_task, surroundings
 from dcf.asl.limits import bounded
-from dcf.asl.machine import Machine
+from dcf.asl.machine import Fail, Machine, Map, Parallel, Place, Task, Wait
 from dcf.asl.pausing import endless, is_enough, recounted
-from dcf.asl.places import Place, join, open_scope, resolve, split_scope
+from dcf.asl.places import join, open_scope, resolve, split_scope
 from dcf.asl.retrying import HEARTBEAT, RUNTIME, TIMEOUT, Retrying, delay_micros, met
-from dcf.asl.signals import kept_signal
 from dcf.asl.silent import caught_output, silent
 from dcf.asl.state_paths import within
-from dcf.asl.states import Catcher, Fail, Map, Parallel, Task, Wait
+from dcf.asl.states import Catcher
 from dcf.asl.steps import (
     TOLERATED,
     Advance,
@@ -49,6 +48,7 @@ from dcf.asl.steps import (
 from dcf.asl.surroundings import NOWHERE, Clock, RunContext, Spending, Surroundings
 from dcf.asl.waiting import wait_until
 from dcf.errors import StateError
+from dcf.features.external.signal import kept_signal
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 

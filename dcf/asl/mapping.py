@@ -7,16 +7,17 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from dcf.asl.fields import kind
+from dcf.asl.expressions.templates import Template
 from dcf.asl.flow import render
-from dcf.asl.jsonata import QUERY_ERROR, Query
+from dcf.asl.items.reading import reader_failure
+from dcf.asl.jsonata.expressions import QUERY_ERROR, Query
 from dcf.asl.limits import MAX_ITEMS, bounded
-from dcf.asl.reading import reader_failure
+from dcf.asl.machine import Map
 from dcf.asl.retrying import RUNTIME
-from dcf.asl.states import Batcher, Map
+from dcf.asl.states import Batcher
 from dcf.asl.steps import Tolerance
 from dcf.asl.surroundings import Surroundings
-from dcf.asl.templates import Template
+from dcf.asl.syntax.fields import kind
 from dcf.errors import StateError
 from dcf.values.json_text import Json, byte_length, dump
 from dcf.values.records import replace

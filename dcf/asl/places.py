@@ -5,32 +5,14 @@ Reads the machine only, not the run: it does not check that an iteration of that
 
 from typing import Final
 
-from dcf.asl.machine import Machine
+from dcf.asl.machine import Machine, Place
 from dcf.asl.state_paths import ancestors, join, open_scope, split, split_scope
-from dcf.asl.states import State
-from dcf.values.records import record
 
 __all__ = ["Place", "ancestors", "join", "machine_of", "open_scope", "resolve", "split", "split_scope"]
 
 
 _MOST_KEPT: Final = 1024
 """Places that a machine keeps: paths inside a Map are as many as its items."""
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class Place:
-    """A state of a machine, in the scope where it runs."""
-
-    machine: Machine
-    state: State
-    name: str
-    path: str
-    scope: str
-
-    @property
-    def parents(self) -> tuple[str, ...]:
-        """The paths of the Parallel and Map states around it, outermost first."""
-        return ancestors(self.path)
 
 
 def resolve(machine: Machine, path: str) -> Place:

@@ -4,7 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from dcf.asl.states import Catcher, Retrier, State
+from dcf.asl.machine import State
+from dcf.asl.states import Catcher, Retrier
 from dcf.asl.surroundings import SECOND, Chance
 from dcf.values.records import record
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from dcf.asl.flow import Flow, assigned, place, render, select
 from dcf.asl.limits import bounded
-from dcf.asl.places import Place
-from dcf.asl.states import Catcher, Choice, Pass, Succeed, Wait
+from dcf.asl.machine import Choice, Pass, Place, Succeed, Wait
+from dcf.asl.states import Catcher
 from dcf.asl.surroundings import Surroundings
 from dcf.errors import StateError
 from dcf.values.json_text import Json

@@ -7,8 +7,8 @@ is left (`Entry`, `OpenScope`) hold JSON and return to the engine in `visits`.
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
-from dcf.asl.human import HumanTask
 from dcf.asl.surroundings import KeptSignal
+from dcf.features.people.description import HumanTask
 from dcf.values.json_text import Json
 from dcf.values.records import record
 

@@ -22,7 +22,7 @@ CPU_S: Final = 0.5
 
 WALL_S: Final = 10.0
 """The last resort where children get no processor: what these evaluations may last in all. Less than the time after
-which a process that evaluates is taken for dead (`core/evaluating.py`)."""
+which a process that evaluates is taken for dead (`core/completing/evaluation_marks.py`)."""
 
 FEW: Final = 8
 """So many plain expressions of a step are evaluated in the process, whatever they read."""
@@ -142,8 +142,9 @@ class Spending:
 class RunContext(dict[str, Json]):
     """The part of a context object that is the same in every state of a run, and what its task tokens are made with.
 
-    The secret is no member, so no expression reads it. `may_risk`: there is a mark, or none is needed (`asl/risks.py`).
-    `spending` is that of the step which reads this context, so each step has one of its own (`risking`).
+    The secret is no member, so no expression reads it. `may_risk`: there is a mark, or none is needed
+    (`asl/expressions/risks.py`). `spending` is that of the step which reads this context, so each step has one of its
+    own (`risking`).
     """
 
     __slots__ = ("may_risk", "secret", "spending", "workflow_id")

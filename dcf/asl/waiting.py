@@ -6,12 +6,12 @@ Times are microseconds since the epoch; the caller decides which clock they are 
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from dcf.asl.jsonata import QUERY_ERROR
+from dcf.asl.expressions.templates import Template
+from dcf.asl.expressions.timestamps import instant
+from dcf.asl.jsonata.expressions import QUERY_ERROR
+from dcf.asl.machine import Task, Wait
 from dcf.asl.retrying import RUNTIME
-from dcf.asl.states import Task, Wait
 from dcf.asl.surroundings import SECOND, Surroundings
-from dcf.asl.templates import Template
-from dcf.asl.timestamps import instant
 from dcf.errors import StateError
 from dcf.values.json_text import Json
 

@@ -11,7 +11,8 @@ from typing import Final
 from dcf.authoring import job_files
 from dcf.authoring.files import SourceFiles
 from dcf.authoring.front_matter import split
-from dcf.core.catalogue_definitions import (
+from dcf.errors import InvalidArgument
+from dcf.features.catalogue.model import (
     LONGEST_DESCRIPTION,
     LONGEST_LABEL,
     LONGEST_NAME,
@@ -21,7 +22,6 @@ from dcf.core.catalogue_definitions import (
     Owner,
     check_definition,
 )
-from dcf.errors import InvalidArgument
 from dcf.values.located import Located, LocatedFields, Report, SourcePlace, SourceProblem
 from dcf.values.records import record
 

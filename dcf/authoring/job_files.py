@@ -12,7 +12,7 @@ from typing import Final
 
 from dcf.authoring.files import SourceFiles
 from dcf.authoring.yaml_text import read_yaml
-from dcf.core.catalogue_definitions import DefinitionKind, NewDefinition, Owner
+from dcf.features.catalogue.model import DefinitionKind, NewDefinition, Owner
 from dcf.values.located import Located, LocatedFields, Report
 
 HIDDEN: Final = ".deepwork"

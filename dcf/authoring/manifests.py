@@ -9,10 +9,10 @@ from typing import TypeAlias
 from dcf.authoring.records import SkillRecord, ToolReference
 from dcf.skills.manifest import judge
 from dcf.stub.config import StubTool
-from dcf.validation.pointers import steps_of
 from dcf.values.json_text import Json
 from dcf.values.located import Report, SourcePlace
 from dcf.values.text_pieces import clip
+from dcf.workflows.validation.pointers import steps_of
 
 Tools: TypeAlias = Mapping[tuple[str, str], StubTool]
 """All tools that the sources define, by server and name."""

@@ -13,7 +13,7 @@ import typer
 from dcf import __version__
 from dcf.cli import beginning, front_page
 from dcf.cli.command_group import CommandGroup
-from dcf.cli.garbage import collect_rarely_at_start
+from dcf.cli.processes.garbage import collect_rarely_at_start
 from dcf.cli.termination import end_when_told
 
 app = typer.Typer(

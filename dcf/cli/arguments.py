@@ -13,7 +13,7 @@ _OFFERED: Final = 50
 
 def complete_run(incomplete: str) -> list[tuple[str, str]]:
     """Return the ids of the newest runs that begin so, with what each is; nothing where Redis cannot be asked."""
-    from dcf.core.catalog import RunQuery
+    from dcf.core.listing.runs import RunQuery
 
     try:
         settings = opening.settings()

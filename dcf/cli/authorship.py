@@ -12,16 +12,16 @@ from dcf.errors import ToolCallFailed
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
-    from dcf.application import Application
-    from dcf.store.audit_trail import Recording
+    from dcf.application.application import Application
+    from dcf.store.access.audit_trail import Recording
 
 Answer = TypeVar("Answer")
 
 
 def by_the_local_user() -> AbstractContextManager[None]:
     """Have the history name the local user as the author of what is done in the block."""
-    from dcf.core.access import LOCAL
-    from dcf.store.authors import authored_by
+    from dcf.core.access.model import LOCAL
+    from dcf.store.access.authors import authored_by
 
     return authored_by(LOCAL)
 

@@ -34,7 +34,8 @@ class CommandGroup(TyperGroup):
         try:
             return super().invoke(ctx)
         except DcfError as error:
-            from dcf.cli import exit_codes, views
+            from dcf.cli import exit_codes
+            from dcf.cli.reading import views
 
             views.print_error(error)
             raise typer.Exit(exit_codes.of_error(error)) from None

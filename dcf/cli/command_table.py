@@ -16,19 +16,19 @@ SERVERS: Final = "Servers"
 
 _TABLE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
     RUNS: {
-        "running": {
+        "running.run": {
             "run": (
                 "Run a workflow here: starts Redis (unless REDIS_URL is set), an MCP server and a worker process for"
                 " all Tasks."
             ),
         },
-        "catalog": {
+        "reading.runs": {
             "ls": "List runs, newest first; one line for each. Without filters those that are stuck come before.",
         },
-        "looking": {
+        "reading.show": {
             "show": "Show where a run stands: its states, who holds what until when, output or error.",
         },
-        "starting": {
+        "commands.starting": {
             "start": "Start a run and return: its agents do the work, such as `dcf worker` with their agent id.",
             "rerun": (
                 "Repeat a run as a new one: from its beginning, or with --from STATE from there, with the input it had."
@@ -38,78 +38,78 @@ _TABLE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
                 " in a Map."
             ),
         },
-        "work": {
+        "commands.work": {
             "work": "List what there is to do across all runs: what is held, what is ready, what stands still.",
         },
-        "contexts": {
+        "commands.contexts": {
             "context": "Say where an agent (or a session, or a run) is, and what is next for it, as get_context does.",
         },
-        "searching": {
+        "features.search": {
             "search": "Search what is known and what runs have written, the best first.",
         },
-        "diagnosis": {
+        "reading.why": {
             "why": "Explain why a run, or one state of it, does not move, and what helps.",
         },
-        "events": {
+        "reading.events": {
             "events": (
                 "Print what happened in a run, in order; with --follow also what happens next, until the run is over."
             ),
         },
-        "export": {
+        "reading.export": {
             "export": (
                 "Export a run: its workflow, documents, history, journal and artifacts as JSON, or what people look at."
             ),
         },
-        "timelines": {
+        "reading.timelines": {
             "timeline": (
                 "Show when each state of a run was ready, worked on, backing off, had lost its agent, or waited."
             ),
         },
-        "top": {
+        "reading.top": {
             "top": (
                 "Show the live runs, those that are stuck first, and the agents with what they hold; on a terminal"
                 " until Ctrl-C."
             ),
         },
-        "watching": {
+        "reading.watch": {
             "watch": "Watch a run until it is over: a live table on a terminal, elsewhere a line for each change.",
         },
-        "schedules": {
+        "features.schedules": {
             "schedule": (
                 "Start runs of a workflow by the time: by a cron expression, or every so often. Each tick starts one"
                 " run, however many servers and clocks there are; some `dcf serve` or `dcf pulse` must run."
             ),
         },
-        "journal": {
+        "features.journal": {
             "journal": "What agents and people wrote down about a run: `dcf journal RUN` shows it.",
         },
-        "projects": {
+        "features.projects": {
             "projects": (
                 "What runs belong to: a name, directories, git facts. `dcf ls --project ID` lists the runs of one."
             ),
         },
-        "artifacts": {
+        "features.artifacts": {
             "artifacts": "Files that a run keeps: immutable, with type, size, SHA-256 and where they came from.",
         },
-        "traces": {
+        "reading.traces": {
             "trace": (
                 "Show a run in a tracing tool: the run, its states and every attempt at them as one tree of spans."
             ),
         },
     },
     OPERATE: {
-        "looking": {
+        "reading.show": {
             "doctor": (
                 "Check how dcf is: whether Redis takes writes, memory, durability, replicas, clock, agents, platform,"
                 " lists."
             ),
         },
-        "audit": {
+        "commands.audit": {
             "audit": (
                 "List who changed agents, skills, files, documents and API keys, and what was refused, newest first."
             ),
         },
-        "lifecycle": {
+        "commands.lifecycle": {
             "cancel": (
                 "End a run at once: open states are cancelled, holders are told to stop, late results are refused."
             ),
@@ -129,7 +129,7 @@ _TABLE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
                 " for it."
             ),
         },
-        "growing": {
+        "features.growing": {
             "open": "Open a run without a workflow: units of work are added to it while it is open.",
             "add": "Add units of work, and groups of them, to a run that grows: all of them, or none.",
             "seal": (
@@ -141,14 +141,14 @@ _TABLE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
                 "End a run that grows, with a summary. It is refused while units have not ended well, unless forced."
             ),
         },
-        "work": {
+        "commands.work": {
             "usage": "Show what work used up, as far as it was reported: of a run, an agent or a project.",
             "budget": (
                 "Say what a run may use up; limits that are not named stay. Once one is used up, nobody gets a lease"
                 " in the run."
             ),
         },
-        "retention": {
+        "features.retention": {
             "delete": "Delete a run that is over, with its documents, outputs and history, for good.",
             "hold": (
                 "Keep a run: on hold it is not deleted, not pruned and does not expire, until `dcf hold RUN --release`."
@@ -158,18 +158,18 @@ _TABLE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
                 " kept."
             ),
         },
-        "signals": {
+        "features.signals": {
             "signal": (
                 "Send a signal into a run: the Task that waits for it (Resource dcf:signal) ends with the payload as"
                 " its output."
             ),
         },
-        "callbacks": {
+        "features.callbacks": {
             "task": "Answer a Task that waits for a callback, with the task token that was handed out for it.",
         },
     },
     PEOPLE: {
-        "people": {
+        "features.people": {
             "inbox": (
                 "List what waits for people, oldest first; with RUN what waits in it, with STATE one task and how to"
                 " answer it."
@@ -181,7 +181,7 @@ _TABLE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
             "reject": "Answer a task of a run with reject, and say why with --comment.",
             "answer": "Answer a task of a run with one of its choices.",
         },
-        "talk": {
+        "features.questions": {
             "note": "Leave a note for the planner of a run: in the run's history, and in the planner's inbox.",
             "ask": (
                 "Ask the planner or people, as the holder of a state; the state is given back until the answer is"
@@ -194,14 +194,14 @@ _TABLE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
                 "Correct the result of a state, until what follows has used it: leased, joined, or ended with it."
             ),
         },
-        "gates": {
+        "features.gates": {
             "gates": "Show the outputs of a run that wait for a verdict before they count, with their criteria.",
             "decide": "Judge the output that waits at a gate. Its author cannot review it.",
             "override": "Let the output of a state pass its gates, whatever they say, for this visit of the state.",
         },
     },
     WORKFLOWS: {
-        "language": {
+        "reading.language": {
             "language": "Show how a workflow is written, on one page: examples that are valid, data, agents, limits.",
             "validate": (
                 "Check a workflow without running it: its form, its imports, the agents and skills it names, every"
@@ -212,43 +212,43 @@ _TABLE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
                 " left."
             ),
         },
-        "graphs": {
+        "reading.graphs": {
             "graph": "Draw a workflow, or a run with how its states stand: as text, as a Mermaid flowchart or as SVG.",
         },
-        "init": {
+        "commands.init": {
             "init": (
                 "Make a directory with a new workflow, Python functions for its Tasks, an input, tests and a README."
             ),
         },
-        "skills": {
+        "commands.skills": {
             "skills": "Write and look at skills.",
         },
-        "findings": {
+        "features.findings": {
             "findings": (
                 "What was learned in runs and outlives them: kept once, found by words, superseded by what is better."
             ),
         },
-        "catalogue": {
+        "features.catalogue": {
             "catalogue": (
                 "What agents work by, in versions with hashes: workflows, jobs, personas, rules, contracts, templates."
             ),
         },
     },
     AGENTS: {
-        "reference": {
+        "reading.reference": {
             "tools": "List the tools with the scope each needs, or print their reference.",
         },
-        "hosting": {
+        "processes.host": {
             "host": (
                 "Run agents that have no server of their own: Python handlers, Claude Code, or an SDK with its model."
             ),
         },
-        "keys": {
+        "commands.keys": {
             "keys": (
                 "Make, list, show and revoke API keys, which agents elsewhere call `dcf serve --transport http` with."
             ),
         },
-        "agents": {
+        "commands.agents": {
             "agents": (
                 "Register agents that are made elsewhere: webhooks, which get their work by signed POST"
                 " (docs/webhooks.md)."
@@ -256,7 +256,7 @@ _TABLE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
         },
     },
     SERVERS: {
-        "servers": {
+        "processes.servers": {
             "serve": "Serve the MCP tools. Any number of servers may run on one Redis, behind any balancer.",
             "worker": (
                 "Serve Python functions for states: waits for events of one agent id, leases, works, writes, notifies."
@@ -266,15 +266,15 @@ _TABLE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
                 " well."
             ),
         },
-        "stub": {
+        "processes.stub": {
             "stub": (
                 "Serve the stub tools over MCP (Streamable HTTP), so that workflows with tools need no outside service."
             ),
         },
-        "local": {
+        "processes.local": {
             "local": "Serve an agent on this machine: the tools of a dcf server, and what needs the disk.",
         },
-        "web": {
+        "processes.web": {
             "web": (
                 "Serve the web page: runs, and each run's picture, states and events. It changes nothing without"
                 " --allow-actions."

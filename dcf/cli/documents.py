@@ -17,7 +17,7 @@ from dcf.values.json_text import MAX_BYTES, Json, parse, parse_workflow
 
 if TYPE_CHECKING:
     from dcf.cli.positions import Position
-    from dcf.core.definition import Definition
+    from dcf.core.definitions.model import Definition
 
 MAX_WORKFLOW: Final = 1024 * 1024
 _BEGINNINGS: Final = tuple('{["')
@@ -71,8 +71,8 @@ def read_definition_of(file: Path) -> "Definition":
 
     Every command that runs a workflow reads it so.
     """
-    from dcf.core.definition import read_definition
-    from dcf.core.forms import as_workflow
+    from dcf.core.definitions.forms import as_workflow
+    from dcf.core.definitions.model import read_definition
 
     text = read_text(file)[1]
     document = parse_document(text, file)

@@ -8,14 +8,14 @@ from dcf.errors import InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dcf.application import Application
-    from dcf.runs.catalog import RunList
-    from dcf.settings import Settings
+    from dcf.application.application import Application
+    from dcf.runs.views.lists import RunList
+    from dcf.settings.process import Settings
 
 
 def settings() -> "Settings":
     """Return the settings of this process."""
-    from dcf.settings import read_settings
+    from dcf.settings.process import read_settings
 
     return read_settings()
 
@@ -42,7 +42,7 @@ def server_settings(
 @contextmanager
 def application() -> "Iterator[Application]":
     """Connect to the Redis of the settings, or start or join the embedded one, for the duration of a `with` block."""
-    from dcf.application import open_application
+    from dcf.application.application import open_application
     from dcf.cli.patience import patience
 
     with ExitStack() as stack:
@@ -55,10 +55,10 @@ def application() -> "Iterator[Application]":
 def run_list() -> "Iterator[RunList]":
     """Connect likewise, for the list of runs alone: `dcf ls` is started often, and needs a third of the imports."""
     from dcf.cli.patience import patience
-    from dcf.runs.catalog import RunList
-    from dcf.store.catalog import Catalog
-    from dcf.store.inspection import inspect_server
-    from dcf.store.opening import opened
+    from dcf.runs.views.lists import RunList
+    from dcf.store.connection.inspection import inspect_server
+    from dcf.store.connection.opening import opened
+    from dcf.store.lists.pages import Catalog
 
     found = settings()
     with ExitStack() as stack:

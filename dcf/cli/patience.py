@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from dcf.cli.notes import span
+from dcf.cli.reading.notes import span
 
 _EVERY_S: Final = 1.0
 _ERASE: Final = "\r\x1b[K"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from json import loads
 from typing import Final, NamedTuple
 
-from dcf.asl.fields import token
+from dcf.asl.syntax.fields import token
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
 

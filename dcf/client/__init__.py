@@ -3,22 +3,9 @@
 `dcf.connect` and `dcf.connect_async` open one; docs/python.md has all of it on one page.
 """
 
-from dcf.client.arguments import Agents, Moment, Workflow
-from dcf.client.artifact_records import KeptArtifact, ReadArtifact
-from dcf.client.clients import AsyncClient, Client
-from dcf.client.connecting import connect, connect_async
-from dcf.client.gate_records import JudgedGate, WaitingGate
-from dcf.client.growing_records import AddedUnits, ClosedRun, OpenedRun, ReopenedUnit, SealedGroup
-from dcf.client.journal_records import (
-    AddedEntry,
-    ContextOfAgent,
-    IssueResolution,
-    ReadEntry,
-    ResolvedIssue,
-    SearchedAll,
-    SearchedOne,
-)
-from dcf.client.knowledge_records import (
+from dcf.client.answers.artifacts import KeptArtifact, ReadArtifact
+from dcf.client.answers.external import EndedTask, LivingTask, SentSignal
+from dcf.client.answers.findings import (
     DefinitionDetails,
     DefinitionKindName,
     DeletedDefinition,
@@ -30,12 +17,19 @@ from dcf.client.knowledge_records import (
     ShownDefinition,
     ShownFinding,
 )
-from dcf.client.outside_records import EndedTask, LivingTask, SentSignal
-from dcf.client.people_records import (
-    AnsweredTask,
-    ListedTask,
+from dcf.client.answers.gates import DecidedGate, WaitingGate
+from dcf.client.answers.growing import AddedUnits, ClosedRun, OpenedRun, ReopenedUnit, SealedGroup
+from dcf.client.answers.journal import (
+    AddedEntry,
+    AgentContext,
+    IssueResolution,
+    ReadEntry,
+    ResolvedIssue,
+    SearchedAll,
+    SearchedOne,
 )
-from dcf.client.project_records import (
+from dcf.client.answers.people import AnsweredTask, ListedTask
+from dcf.client.answers.projects import (
     DeletedProject,
     ListedProject,
     MadeProject,
@@ -44,6 +38,21 @@ from dcf.client.project_records import (
     ProjectPath,
     ReadProject,
 )
+from dcf.client.answers.questions import AnsweredQuestion, AskedQuestion, CorrectedResult, LeftNote
+from dcf.client.answers.schedules import (
+    CatchUpName,
+    CreatedSchedule,
+    DeletedSchedule,
+    OperatedSchedule,
+    OverlapName,
+    ScheduleDetails,
+    TickOutcome,
+    TroubledSchedule,
+)
+from dcf.client.answers.webhooks import RegisteredAgent
+from dcf.client.arguments import Agents, Moment, Workflow
+from dcf.client.clients import AsyncClient, Client
+from dcf.client.connecting import connect, connect_async
 from dcf.client.records import (
     BlockingIssue,
     DefinitionName,
@@ -71,23 +80,12 @@ from dcf.client.records import (
     ValidatedWorkflow,
     WaitingSignal,
 )
-from dcf.client.registered_records import RegisteredAgent
-from dcf.client.schedule_records import (
-    CatchUpName,
-    CreatedSchedule,
-    DeletedSchedule,
-    OperatedSchedule,
-    OverlapName,
-    ScheduleDetails,
-    TickOutcome,
-    TroubledSchedule,
-)
 from dcf.client.serving import Serving
-from dcf.client.talk_records import AnsweredQuestion, AskedQuestion, CorrectedResult, LeftNote
 
 __all__ = [
     "AddedEntry",
     "AddedUnits",
+    "AgentContext",
     "Agents",
     "AnsweredQuestion",
     "AnsweredTask",
@@ -97,9 +95,9 @@ __all__ = [
     "CatchUpName",
     "Client",
     "ClosedRun",
-    "ContextOfAgent",
     "CorrectedResult",
     "CreatedSchedule",
+    "DecidedGate",
     "DefinitionDetails",
     "DefinitionKindName",
     "DefinitionName",
@@ -117,7 +115,6 @@ __all__ = [
     "FindingStatusName",
     "HeldRun",
     "IssueResolution",
-    "JudgedGate",
     "KeptArtifact",
     "LeftNote",
     "ListedProject",

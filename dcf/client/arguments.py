@@ -81,7 +81,7 @@ def moment_text(moment: Moment | None) -> str | None:
 
 
 def _read(file: Path) -> str:
-    from dcf.core.forms import as_workflow  # noqa: PLC0415 - only files need it
+    from dcf.core.definitions.forms import as_workflow  # noqa: PLC0415 - only files need it
 
     try:
         text = file.read_text("utf-8-sig")

@@ -5,24 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from dcf.client import (
-    artifacts,
-    contexts,
-    gating,
-    growing,
-    journal,
-    knowledge,
-    outside,
-    people,
-    projects,
-    registering,
-    scheduling,
-    searching,
-    talk,
-    verbs,
-    watching,
-    work,
-)
+from dcf.client import verbs, watching
 from dcf.client.exchange import (
     AwaitedTransport,
     BlockingTransport,
@@ -33,6 +16,14 @@ from dcf.client.exchange import (
     hand_out,
     hand_out_async,
 )
+from dcf.client.features import artifacts, contexts, growing, journal, people, projects, work
+from dcf.client.features import external as outside
+from dcf.client.features import findings as knowledge
+from dcf.client.features import gates as gating
+from dcf.client.features import questions as talk
+from dcf.client.features import schedules as scheduling
+from dcf.client.features import search as searching
+from dcf.client.features import webhooks as registering
 from dcf.client.methods import awaited, blocking, iterating, iterating_async
 from dcf.client.serving import LentTools, Serving
 

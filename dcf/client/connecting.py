@@ -16,8 +16,8 @@ from dcf.values.json_text import Json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dcf.settings import Settings
-    from dcf.tools.direct import DirectTools
+    from dcf.settings.process import Settings
+    from dcf.tools.calling.direct import DirectTools
 
 _HTTP: Final = ("http://", "https://")
 _REDIS: Final = ("redis://", "rediss://", "unix://", "redis+sentinel://", "rediss+sentinel://")
@@ -49,7 +49,7 @@ def connect_async(
     import anyio
 
     if _is_server(address):
-        from dcf.tools.async_client import AsyncToolClient
+        from dcf.tools.calling.async_client import AsyncToolClient
 
         served = AsyncToolClient(address, deadline_s, api_key=_key(api_key))
         lend = partial(_at_server, address, _key(api_key), deadline_s)
@@ -102,15 +102,15 @@ class _ToolsOnThreads:
 
 
 def _at_server(address: str, api_key: str | None, deadline_s: float) -> LentTools:
-    from dcf.tools.client import ToolClient
+    from dcf.tools.calling.client import ToolClient
 
     tools = ToolClient(address, deadline_s, api_key=api_key)
     return LentTools(tools, tools.close)
 
 
 def _open_here(settings: "Settings", deadline_s: float, stack: ExitStack) -> "DirectTools":
-    from dcf.application import open_application
-    from dcf.tools.direct import DirectTools, control_plane_here
+    from dcf.application.application import open_application
+    from dcf.tools.calling.direct import DirectTools, control_plane_here
 
     here = stack.enter_context(control_plane_here(stack.enter_context(open_application(settings))))
     return DirectTools(here, deadline_s)
@@ -120,7 +120,7 @@ def _settings(address: str | None) -> "Settings":
     """Return the settings of this process with this Redis: who can reach it is trusted with everything."""
     from pydantic import SecretStr
 
-    from dcf.settings import read_settings
+    from dcf.settings.process import read_settings
 
     if address is not None and not address.startswith(_REDIS):
         raise InvalidArgument(

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, TextIO
 
-from dcf.asl.item_sources import Listed, bring, missing
-from dcf.asl.reading import reader_failure
+from dcf.asl.items.reading import reader_failure
+from dcf.asl.items.sources import Listed, bring, missing
 from dcf.asl.steps import NeedItems
 from dcf.values.json_text import Json
 from dcf.values.records import record

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from dcf.asl.schema_check import misfits
+from dcf.asl.json_schema.check import misfits
 from dcf.hosting.prompts import FAILED
 from dcf.hosting.protocol import Json, ModelAnswer, TaskFailed
 from dcf.values.records import record

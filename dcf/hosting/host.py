@@ -21,12 +21,12 @@ from dcf.hosting.protocol import AgentTools, AgentWork, Handler, Json, TaskFaile
 from dcf.hosting.skill_tools import SkillTexts, taken
 from dcf.hosting.tool_servers import opened_tools
 from dcf.hosting.turns import TurnLimits, carried_out
-from dcf.task_context import TaskContext
-from dcf.task_loop import LOOP
 from dcf.telemetry import tracing
 from dcf.values.records import record
-from dcf.witness import Witness
 from dcf.worker import ToolCaller, Work, Worker
+from dcf.worker.context import TaskContext
+from dcf.worker.loop import LOOP
+from dcf.worker.observer import Witness
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from dcf.errors import DcfError, InvalidArgument
 from dcf.hosting.protocol import AgentTool, Json, ToolResult
-from dcf.task_context import TaskContext
 from dcf.telemetry import tracing
+from dcf.worker.context import TaskContext
 
 if TYPE_CHECKING:
     from dcf.hosting.tool_servers import ServedTools

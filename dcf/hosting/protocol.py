@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol, TypeAlias
 
-from dcf.task_failure import TaskFailed
 from dcf.values.records import record
+from dcf.worker.failure import TaskFailed
 
 __all__ = [
     "AgentProfile",

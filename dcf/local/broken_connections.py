@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import httpx2
 
-from dcf.tools.messages import LONGEST_ANSWER_S
+from dcf.tools.mcp.messages import LONGEST_ANSWER_S
 from dcf.values.json_text import dump
 
 FAILED: Final = -32029

@@ -1,7 +1,7 @@
 """Calls of the server's tools: those of the agent, passed on, and those that this process makes itself.
 
-A call is repeated as `dcf.tools.repeating` says, if the tool may be called twice: the list of tools says which, and to
-those that take a `request_id` or a `lease_token` one is given where the agent gave none.
+A call is repeated as `dcf.tools.calling.repeating` says, if the tool may be called twice: the list of tools says which,
+and to those that take a `request_id` or a `lease_token` one is given where the agent gave none.
 """
 
 import secrets
@@ -14,7 +14,7 @@ from mcp.shared.dispatcher import ProgressFnT
 
 from dcf.errors import PASSING, ToolCallFailed
 from dcf.local.upstream import Upstream
-from dcf.tools.repeating import Tries, failure_of
+from dcf.tools.calling.repeating import Tries, failure_of
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
@@ -63,8 +63,8 @@ class ServerCalls:
 
 def _repeatable(name: str, arguments: Mapping[str, Json]) -> tuple[dict[str, Json], bool]:
     """Return the arguments that make a call one that may be repeated, and whether it may be. Imports the tools."""
-    import dcf.tools.profiles  # noqa: F401, PLC0415 - takes half a second, which the first call waits for
-    from dcf.tools.registry import TOOLS  # noqa: PLC0415 - the same
+    import dcf.tools.mcp.selection  # noqa: F401, PLC0415 - takes half a second, which the first call waits for
+    from dcf.verbs.registry import TOOLS  # noqa: PLC0415 - the same
 
     spec, given = TOOLS.get(name), dict(arguments)
     if spec is None:

@@ -36,8 +36,8 @@ from mcp_types import (
 from dcf import __version__
 from dcf.errors import DcfError, Forbidden, ServerUnreachable, Unauthorized
 from dcf.local.broken_connections import FAILED, PatientClient
-from dcf.tools.messages import UNLIMITED
-from dcf.tools.repeating import Tries
+from dcf.tools.calling.repeating import Tries
+from dcf.tools.mcp.messages import UNLIMITED
 
 log = logging.getLogger(__name__)
 

@@ -13,18 +13,18 @@ def profile_of(name: SystemProfile) -> Profile:
     """Return the profile of this name."""
     match name:
         case "deepwork":
-            from dcf.profiles.deepwork import PROFILE as DEEPWORK  # noqa: PLC0415 - who is not served it, loads it not
+            from dcf.profiles.deepwork.profile import PROFILE as DEEPWORK  # noqa: PLC0415 - who is not served it, loads it not
 
             return DEEPWORK
         case "openfactory":
-            from dcf.profiles.openfactory import PROFILE as OPENFACTORY  # noqa: PLC0415 - the same
+            from dcf.profiles.openfactory.profile import PROFILE as OPENFACTORY  # noqa: PLC0415 - the same
 
             return OPENFACTORY
         case "midex":
-            from dcf.profiles.midex import PROFILE as MIDEX  # noqa: PLC0415 - the same
+            from dcf.profiles.midex.profile import PROFILE as MIDEX  # noqa: PLC0415 - the same
 
             return MIDEX
         case "mission-control":
-            from dcf.profiles.mission_control import PROFILE as MISSION_CONTROL  # noqa: PLC0415 - the same
+            from dcf.profiles.mission_control.profile import PROFILE as MISSION_CONTROL  # noqa: PLC0415 - the same
 
             return MISSION_CONTROL

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.values.json_text import Json, dump
 from dcf.values.records import record
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from dcf.core.answers import Leased, NothingReady
-from dcf.core.claim import MaybeExpired, claim, tokens_of
-from dcf.core.decision import Decision, Reads, Seeker, Snapshot
-from dcf.core.lease import Acquire
+from dcf.core.documents.answers import Leased, NothingReady
+from dcf.core.documents.decision import Decision, ReadSet, Seeker, Snapshot
+from dcf.core.leasing.claim import MaybeExpired, claim, tokens_of
+from dcf.core.leasing.lease import Acquire
 from dcf.jitter import JITTER
 from dcf.runs.transactions import Transactions
 from dcf.values.digest import fingerprint
@@ -48,7 +48,7 @@ class Claims:
         seeker = Seeker(most=wish.most, owner="" if wish.any_owner else wish.owner, mark=mark)
         while True:
             length = _PAGES[min(page, len(_PAGES) - 1)]
-            reads = Reads(open_states=(offset, length), seeker=seeker, claims=tokens_of(wish))
+            reads = ReadSet(open_states=(offset, length), seeker=seeker, claims=tokens_of(wish))
             answer = self._transactions.on_run(workflow_id, reads, partial(_claimed, wish)).answer
             if isinstance(answer, MaybeExpired):
                 taken = self._acquire(workflow_id, replace(wish, state=answer.state))

@@ -11,44 +11,36 @@ from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from dcf import metrics
-from dcf.asl.places import Place
+from dcf.asl.machine import Place, Wait
 from dcf.asl.state_paths import name_of
-from dcf.asl.states import Wait
-from dcf.core import (
-    attention,
-    batch,
-    creation,
-    finalization,
-    healing,
-    human_tasks,
-    kickoff,
-    lease,
-    needs,
-    progress,
-    receipts,
-    run_timeouts,
-    unanswered,
-    verdicts,
-)
-from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
-from dcf.core.batch import Answers, Decided
-from dcf.core.decision import Decision, More, Reads, Snapshot
-from dcf.core.definition import Definition
-from dcf.core.joining import completer_of, with_joined
-from dcf.core.model import RunStatus
-from dcf.core.refusals import unless_full
-from dcf.core.scopes import fenced, with_scopes
-from dcf.core.updates import Update
+from dcf.core.completing import batch, progress
+from dcf.core.completing.batch import Answers, Decided
+from dcf.core.completing.joining import completer_of, with_joined
+from dcf.core.completing.updates import Update
+from dcf.core.definitions import needs
+from dcf.core.definitions.model import Definition
+from dcf.core.definitions.scopes import fenced, with_scopes
+from dcf.core.documents import receipts
+from dcf.core.documents.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
+from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.refusals import unless_full
+from dcf.core.leasing import attention, healing, lease
+from dcf.core.lifecycle import creation, finalization, kickoff
+from dcf.core.lifecycle import time_limits as run_timeouts
 from dcf.errors import UnknownState
+from dcf.features.gates import verdicts
+from dcf.features.people import answering as human_tasks
+from dcf.features.questions import unanswered
+from dcf.features.work.limit_operations import WorkLimiting
 from dcf.ports import ItemSource, NoItems
 from dcf.runs.claims import Claims
 from dcf.runs.follow_ups import FollowUps, TellAtOnce
 from dcf.runs.known_ready import KnownReady
 from dcf.runs.transactions import Run, Transactions, with_secret
-from dcf.runs.work_limits import WorkLimiting
-from dcf.store.authors import current_account, current_author
-from dcf.store.index import RunIndex
-from dcf.store.runs import Committed, RunStore
+from dcf.store.access.authors import current_account, current_author
+from dcf.store.lists.index import RunIndex
+from dcf.store.transaction.runs import Committed, RunStore
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
@@ -100,7 +92,7 @@ class ControlPlane:
         """Create a run. Repeating the same request returns the run that exists."""
         request = with_secret(request)
         decide = partial(creation.create, request=request)
-        committed = self._store.create(request.workflow_id, Reads(whole_meta=True), decide, request.size)
+        committed = self._store.create(request.workflow_id, ReadSet(whole_meta=True), decide, request.size)
         return self.follow_ups.after_creation(request, committed)
 
     def run(self, workflow_id: str) -> Run:
@@ -133,7 +125,7 @@ class ControlPlane:
             missing = next((path for path in paths if needs.place_of(run.definition, path) is None), None)
             around = with_scopes(paths)
             data = paths if with_data else ()
-            reads = Reads(
+            reads = ReadSet(
                 states=around, inputs=data, outputs=data, agents=paths, whole_meta=whole_meta, usage=whole_meta
             )
             snapshot = self._store.read(workflow_id, reads)
@@ -163,7 +155,7 @@ class ControlPlane:
     def _acquire(self, workflow_id: str, request: lease.Acquire) -> Leased | Refusal:
         path = self.path(workflow_id, request.state)
         used_before = ((path, receipts.token_key(request.token)),)
-        reads = Reads(states=with_scopes([path]), inputs=(path,), agents=(path,), receipts=used_before)
+        reads = ReadSet(states=with_scopes([path]), inputs=(path,), agents=(path,), receipts=used_before)
         decide = partial(lease.acquire, request=_at(path, request))
         done: Committed[Leased | Refusal] = self.transactions.on_state(workflow_id, path, reads, decide)
         self.follow_ups.deliver(workflow_id, done)
@@ -178,7 +170,7 @@ class ControlPlane:
         """Extend the lease."""
         path = self.path(workflow_id, request.state)
         decide = partial(lease.renew, request=_at(path, request))
-        reads = Reads(states=with_scopes([path]))
+        reads = ReadSet(states=with_scopes([path]))
         done: Committed[Leased | Refusal] = self.transactions.on_state(workflow_id, path, reads, decide)
         return done.answer
 
@@ -186,7 +178,7 @@ class ControlPlane:
         """Release the lease, so that another agent can take the state."""
         path = self.path(workflow_id, request.state)
         decide = partial(lease.release, request=_at(path, request))
-        reads = Reads(states=with_scopes([path]))
+        reads = ReadSet(states=with_scopes([path]))
         done: Committed[Released | Refusal] = self.transactions.on_state(workflow_id, path, reads, decide)
         self.follow_ups.deliver(workflow_id, done)
         return done.answer
@@ -217,7 +209,7 @@ class ControlPlane:
         asked = [self._identified(workflow_id, request) for request in requests]
         owner = asked[-1].owner or ""
 
-        def reads(run: Run) -> Reads:
+        def reads(run: Run) -> ReadSet:
             needed = needs.to_update_all(run.definition, asked)
             known = () if needed.open_states is None else self._known.take(workflow_id, needed.seeker)
             return needs.by_name(needed, known)
@@ -252,13 +244,13 @@ class ControlPlane:
         def decide(run: Run, snapshot: Snapshot) -> Decision[Owed | Refusal]:
             return kickoff.kick_off(snapshot, reason, run.definition.machine.timeout_s)
 
-        reads = Reads(open_states=(0, _ALL), whole_meta=True)
+        reads = ReadSet(open_states=(0, _ALL), whole_meta=True)
         done: Committed[Owed | Refusal] = self.transactions.by_definition(workflow_id, lambda _: reads, decide)
         return done.answer
 
     def look(self, workflow_id: str, path: str) -> Owed:
         """Handle the due timer of an open state. Called by the clock."""
-        reads = Reads(states=with_scopes([path]), timers=(path,), talk=True)
+        reads = ReadSet(states=with_scopes([path]), timers=(path,), talk=True)
         answer = self._store.transact(workflow_id, reads, lambda snapshot: unanswered.look(fenced(snapshot), path))
         ending = _ENDINGS.get(answer.fired)
         if ending is not None:
@@ -271,7 +263,7 @@ class ControlPlane:
         """Make a ready state due now, so that the clock announces it again."""
         path = self.path(workflow_id, state)
         decide = partial(attention.hasten, state=path)
-        return self.transactions.on_state(workflow_id, path, Reads(states=with_scopes([path])), decide).answer
+        return self.transactions.on_state(workflow_id, path, ReadSet(states=with_scopes([path])), decide).answer
 
     def heal(self, workflow_id: str) -> int:
         """Correct times too far ahead since the server clock stepped back, state by state; return of how many."""
@@ -279,7 +271,7 @@ class ControlPlane:
         def decide(run: Run, snapshot: Snapshot) -> Decision[bool]:
             return kickoff.heal_deadline(snapshot, run.definition.machine.timeout_s)
 
-        self.transactions.by_definition(workflow_id, lambda _: Reads(whole_meta=True), decide)
+        self.transactions.by_definition(workflow_id, lambda _: ReadSet(whole_meta=True), decide)
         definition = self.transactions.run(workflow_id).definition
         return sum(self._heal(workflow_id, definition, path) for path in self._store.open_states(workflow_id))
 
@@ -300,14 +292,14 @@ class ControlPlane:
                 return run_timeouts.pause_overdue(snapshot)
             return progress.time_out_run(snapshot, run.definition)
 
-        committed = self.transactions.by_definition(workflow_id, lambda _: Reads(whole_meta=True), decide)
+        committed = self.transactions.by_definition(workflow_id, lambda _: ReadSet(whole_meta=True), decide)
         self.follow_ups.after(workflow_id, committed)
 
     def finalize(self, workflow_id: str, request: finalization.Finalize) -> Finalized | Refusal:
         """Close the run and write its audit record, once. A repetition closes what a crashed server left open."""
 
-        def reads(run: Run) -> Reads:
-            return Reads(states=run.definition.paths, whole_meta=True, audit=True, usage=True)
+        def reads(run: Run) -> ReadSet:
+            return ReadSet(states=run.definition.paths, whole_meta=True, audit=True, usage=True)
 
         def decide(_: Run, snapshot: Snapshot) -> Decision[Finalized | Refusal]:
             return finalization.finalize(snapshot, request)
@@ -327,7 +319,7 @@ class ControlPlane:
         def decide(run: Run, snapshot: Snapshot) -> Decision[bool]:
             return finalization.pack(snapshot, run.definition)
 
-        self.transactions.by_definition(workflow_id, lambda _: Reads(whole_meta=True), decide)
+        self.transactions.by_definition(workflow_id, lambda _: ReadSet(whole_meta=True), decide)
 
     def inside(self, workflow_id: str) -> tuple[list[str], list[str], list[str]]:
         """Return the paths of all states, scopes, branches and iterations that ever existed inside Parallel and Map."""
@@ -365,7 +357,7 @@ class ControlPlane:
     def _heal(self, workflow_id: str, definition: Definition, path: str) -> bool:
         place = needs.place_of(definition, path)
         is_moment = place is not None and isinstance(place.state, Wait) and place.state.timestamp is not None
-        reads = Reads(states=with_scopes([path]), timers=(path,))
+        reads = ReadSet(states=with_scopes([path]), timers=(path,))
         decide = partial(healing.heal, state=path, is_moment=is_moment)
         return self._store.transact(workflow_id, reads, lambda snapshot: decide(fenced(snapshot)))
 

@@ -15,11 +15,11 @@ from types import TracebackType
 from typing import Final
 
 from dcf.asl.state_paths import name_of
-from dcf.core import holding
-from dcf.core.decision import Reads
-from dcf.core.evaluating import Leave, Mark, may_evaluate
+from dcf.core.completing.evaluation_marks import Leave, Mark, may_evaluate
+from dcf.core.documents.decision import ReadSet
+from dcf.core.lifecycle import holding
 from dcf.errors import Conflict, DcfError, RunOnHold
-from dcf.store.runs import RunStore
+from dcf.store.transaction.runs import RunStore
 from dcf.values.names import escaped
 
 _log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class Evaluations:
         if ruled.leave is Leave.WAIT:
             raise Conflict(f"Others evaluate expressions of state '{escaped(state)}', or died over it just now.")
         decide = partial(holding.hold, state=state, deaths=ruled.deaths)
-        raise RunOnHold(self._store.transact(workflow_id, Reads(), decide).text)
+        raise RunOnHold(self._store.transact(workflow_id, ReadSet(), decide).text)
 
     def end(self, workflow_id: str, marks: Sequence[str]) -> None:
         """Take marks off that no write took off. While Redis does not answer they stay, and count as a death."""

@@ -11,22 +11,24 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
+from dcf.asl.items.reading import reader_failure
 from dcf.asl.places import machine_of
-from dcf.asl.reading import reader_failure
 from dcf.asl.state_paths import ancestors, join, open_scope
 from dcf.asl.steps import NeedItems
-from dcf.core import finalization, joining, needs
-from dcf.core.answers import Created
-from dcf.core.creation import Create
-from dcf.core.decision import Decision, More, Notice, Reads, Snapshot
-from dcf.core.definition import Definition
-from dcf.core.joining import NOTHING_JOINED, Completer, FollowUp, Joined
-from dcf.core.model import RunStatus
-from dcf.core.scopes import with_scopes
+from dcf.core.completing import joining
+from dcf.core.completing.joining import NOTHING_JOINED, Completer, FollowUp, Joined
+from dcf.core.definitions import needs
+from dcf.core.definitions.model import Definition
+from dcf.core.definitions.scopes import with_scopes
+from dcf.core.documents.answers import Created
+from dcf.core.documents.decision import Decision, More, Notice, ReadSet, Snapshot
+from dcf.core.documents.model import RunStatus
+from dcf.core.lifecycle import finalization
+from dcf.core.lifecycle.creation import Create
 from dcf.errors import Conflict, RunOnHold, StateError
 from dcf.ports import ItemSource
 from dcf.runs.transactions import Run, Transactions
-from dcf.store.runs import Committed
+from dcf.store.transaction.runs import Committed
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
@@ -86,7 +88,7 @@ class FollowUps:
 
     def look(self, workflow_id: str, path: str, by: Completer | None = None) -> Joined:
         """Do what is due about an open scope, if anything. Called by the clock."""
-        reads = Reads(states=with_scopes([path]), tallies=(path,))
+        reads = ReadSet(states=with_scopes([path]), tallies=(path,))
         snapshot = self._transactions.store.read(workflow_id, reads)
         doc = snapshot.states.get(path)
         wanted = None if doc is None else joining.follow_up(path, doc, snapshot.tallies[path])
@@ -113,8 +115,8 @@ class FollowUps:
     def skip_unreached(self, workflow_id: str) -> None:
         """Mark as skipped what an ended run never reached, and close what is open in scopes. Safe to repeat."""
 
-        def reads(run: Run) -> Reads:
-            return Reads(states=run.definition.paths)
+        def reads(run: Run) -> ReadSet:
+            return ReadSet(states=run.definition.paths)
 
         done = self._transactions.by_definition(
             workflow_id, reads, lambda _, snapshot: finalization.skip_unreached(snapshot)
@@ -149,7 +151,7 @@ class FollowUps:
     def _go_on(self, workflow_id: str, wanted: FollowUp, decide: GoOn, by: Completer | None) -> Committed[FollowedUp]:
         claims = by is not None and by.claimant is not None
 
-        def reads(run: Run) -> Reads:
+        def reads(run: Run) -> ReadSet:
             told = None if by is None else by.path
             opens = wanted.what == "read"
             return needs.to_join(run.definition, wanted.path, wanted.size, told, claims=claims, opens=opens)
@@ -179,7 +181,7 @@ class FollowUps:
             return reader_failure("The items could not be read.")
 
     def _wanted_items(self, workflow_id: str, wanted: FollowUp) -> NeedItems | None:
-        def reads(run: Run) -> Reads:
+        def reads(run: Run) -> ReadSet:
             return needs.to_join(run.definition, wanted.path, 0)
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[NeedItems | None]:
@@ -194,7 +196,7 @@ class FollowUps:
         left = joining.inside(self._transactions.store.open_states(workflow_id), owner)
         for start in range(0, len(left), _SWEPT_AT_ONCE):
             page = left[start : start + _SWEPT_AT_ONCE]
-            self.deliver(workflow_id, self._transactions.on_run(workflow_id, Reads(states=with_scopes(page)), decide))
+            self.deliver(workflow_id, self._transactions.on_run(workflow_id, ReadSet(states=with_scopes(page)), decide))
 
 
 def _together(before: Joined, answer: object) -> Joined:

@@ -7,8 +7,8 @@ that it was read in, identified by the time of the run's creation, the Map's epo
 
 from typing import TypeAlias
 
-from dcf.core.decision import More, Reads, Snapshot
-from dcf.core.model import StateDoc, StateInput
+from dcf.core.documents.decision import More, ReadSet, Snapshot
+from dcf.core.documents.model import StateDoc, StateInput
 from dcf.values.records import replace
 
 _MOST = 64
@@ -23,7 +23,7 @@ class KeptScopes:
         self._most = most
         self._kept: dict[tuple[str, str], tuple[_Visit, StateInput]] = {}
 
-    def without(self, workflow_id: str, reads: Reads) -> Reads:
+    def without(self, workflow_id: str, reads: ReadSet) -> ReadSet:
         """Return the reads without cached records. If a cached one is of another visit, `add_to` asks for it again."""
         if not reads.scopes:
             return reads

@@ -9,8 +9,8 @@ through. Decides nothing.
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
-from dcf.core.answers import Updated
-from dcf.core.decision import Seeker
+from dcf.core.documents.answers import Updated
+from dcf.core.documents.decision import Seeker
 from dcf.values.refusal import Refusal
 
 _MOST_RUNS: Final = 256

@@ -1,27 +1,29 @@
 """The operations on a whole run, and on a state by hand: cancel, pause, resume, resolve.
 
-Each names what it reads and the pure decision that is made on it (`core/lifecycle.py`, `core/resolving.py`). This
-module decides nothing and sends no Redis command.
+Each names what it reads and the pure decision that is made on it (`core/lifecycle/halting.py`,
+`core/completing/resolving.py`). This module decides nothing and sends no Redis command.
 """
 
 from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeAlias
 
-from dcf.asl.states import Task
-from dcf.core import lifecycle, needs, resolving
-from dcf.core.decision import Decision, More, Reads, Snapshot
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest
-from dcf.core.premises import Premise, resting_on, with_premise
-from dcf.core.refusals import unless_full
-from dcf.core.resolving import Resolve
+from dcf.asl.machine import Task
+from dcf.core.completing import resolving
+from dcf.core.completing.resolving import Resolve
+from dcf.core.definitions import needs
+from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.documents.premises import Premise, resting_on, with_premise
+from dcf.core.documents.refusals import unless_full
+from dcf.core.lifecycle import halting as lifecycle
 from dcf.errors import InvalidArgument
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
-from dcf.store.authors import current_account
-from dcf.store.reserve import frees_memory
-from dcf.store.runs import Committed
+from dcf.store.access.authors import current_account
+from dcf.store.connection.reserve import frees_memory
+from dcf.store.transaction.runs import Committed
 from dcf.values.identifiers import check_agents
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
@@ -59,7 +61,7 @@ class Lifecycle:
         def decide(snapshot: Snapshot, request: RunRequest) -> RunDecision:
             return resting_on(premise, snapshot, lambda: lifecycle.cancel(snapshot, request))
 
-        reads = with_premise(Reads(run_receipts=(request.key,)), premise)
+        reads = with_premise(ReadSet(run_receipts=(request.key,)), premise)
         answer = self._on_run(workflow_id, reads, request, decide)
         if isinstance(answer, RunAnswer):
             self._follow_ups.skip_unreached(workflow_id)  # whoever cancelled it before may have died before this
@@ -68,13 +70,13 @@ class Lifecycle:
     def pause(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Operated:
         """Let nobody get a lease on a state of the run from now on."""
         request = run_request("pause_run", reason, request_id)
-        reads = Reads(run_receipts=(request.key,), whole_meta=True)
+        reads = ReadSet(run_receipts=(request.key,), whole_meta=True)
         return self._on_run(workflow_id, reads, request, lifecycle.pause)
 
     def resume(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Operated:
         """Let a paused run go on."""
         request = run_request("resume_run", reason, request_id)
-        reads = Reads(run_receipts=(request.key,), open_states=(0, _ALL), whole_meta=True)
+        reads = ReadSet(run_receipts=(request.key,), open_states=(0, _ALL), whole_meta=True)
         return self._on_run(workflow_id, reads, request, lifecycle.resume)
 
     def resolve(
@@ -113,7 +115,7 @@ class Lifecycle:
 
     def _assign_ahead(self, workflow_id: str, wish: Resolve, request: RunRequest) -> Operated:
         check_agents({wish.state: list(wish.agents)}, {wish.state}, name="agents")
-        reads = Reads(run_receipts=(request.key,), whole_meta=True)
+        reads = ReadSet(run_receipts=(request.key,), whole_meta=True)
         decide = partial(resolving.assign_ahead, wish=wish)
         answer = self._on_run(workflow_id, reads, request, decide)
         if isinstance(answer, RunAnswer):
@@ -121,7 +123,7 @@ class Lifecycle:
         return answer
 
     def _resolved(self, workflow_id: str, request: RunRequest, wish: Resolve) -> Committed[Operated]:
-        def reads(run: Run) -> Reads:
+        def reads(run: Run) -> ReadSet:
             return replace(needs.to_end(run.definition, wish.state), run_receipts=(request.key,), whole_meta=True)
 
         def decide(run: Run, snapshot: Snapshot) -> RunDecision:
@@ -134,7 +136,7 @@ class Lifecycle:
     def _on_run(
         self,
         workflow_id: str,
-        reads: Reads,
+        reads: ReadSet,
         request: RunRequest,
         decide: Callable[[Snapshot, RunRequest], RunDecision],
     ) -> Operated:

@@ -1,7 +1,7 @@
 """Tasks that wait for something outside of dcf: ends them with what has come.
 
-It names what is read and the pure decision that is made on it (`core/outside.py`). This module decides nothing and
-sends no Redis command.
+It names what is read and the pure decision that is made on it (`core/completing/outside.py`). This module decides
+nothing and sends no Redis command.
 """
 
 import secrets
@@ -9,19 +9,20 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from dcf.core import needs, outside
-from dcf.core.decision import Decision, Reads, Snapshot
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest
-from dcf.core.outside import Conclusion
-from dcf.core.premises import Premise, resting_on, with_premise
-from dcf.core.refusals import unless_full
+from dcf.core.completing import outside
+from dcf.core.completing.outside import Conclusion
+from dcf.core.definitions import needs
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.documents.premises import Premise, resting_on, with_premise
+from dcf.core.documents.refusals import unless_full
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.transactions import Run
-from dcf.store.authors import current_account
+from dcf.store.access.authors import current_account
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
-    from dcf.store.runs import Committed
+    from dcf.store.transaction.runs import Committed
 
 Operated: TypeAlias = RunAnswer | Refusal
 
@@ -56,7 +57,7 @@ class Outside:
             arguments=wish.arguments(),
         )
 
-        def reads(run: Run) -> Reads:
+        def reads(run: Run) -> ReadSet:
             needed = replace(needs.to_end(run.definition, wish.state), run_receipts=(request.key,))
             return with_premise(needed, premise)
 

@@ -6,7 +6,7 @@ The core may not draw ids, which is why this module exists.
 import secrets
 from collections.abc import Mapping
 
-from dcf.core.operations import RunRequest
+from dcf.core.documents.operations import RunRequest
 from dcf.values.json_text import Json
 
 

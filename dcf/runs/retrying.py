@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dcf.asl.places import machine_of
 from dcf.asl.state_paths import join, open_scope
-from dcf.core import holding, reopening, retrying
-from dcf.core.decision import Decision, More, Reads, Snapshot
-from dcf.core.definition import Definition
-from dcf.core.model import StateDoc
-from dcf.core.operations import RunAnswer, RunRequest
-from dcf.core.retrying import Halt
-from dcf.core.scopes import with_scopes
+from dcf.core.definitions.model import Definition
+from dcf.core.definitions.scopes import with_scopes
+from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
+from dcf.core.documents.model import StateDoc
+from dcf.core.documents.operations import RunAnswer, RunRequest
+from dcf.core.lifecycle import holding, reopening, retrying
+from dcf.core.lifecycle.retrying import Halt
 from dcf.errors import Conflict, RunOnHold, UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
@@ -24,7 +24,7 @@ from dcf.runs.transactions import Run
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
-    from dcf.store.runs import Committed
+    from dcf.store.transaction.runs import Committed
 
 _ALL: Final = 1_000_000
 _AT_ONCE: Final = 2_000
@@ -51,7 +51,7 @@ class RunRetrying:
         `may_release`: the caller is an operator, who may release a run that is on hold.
         """
         request = run_request("retry_run", reason, request_id)
-        meta = self._store.read(workflow_id, Reads()).meta
+        meta = self._store.read(workflow_id, ReadSet()).meta
         if meta is not None and meta.hold is not None:
             return self._release(workflow_id, request, may_release=may_release)
         for _ in range(_MOST_TRIES):
@@ -69,7 +69,7 @@ class RunRetrying:
         raise Conflict("Others kept ending and retrying the run; nothing was written.")
 
     def _release(self, workflow_id: str, request: RunRequest, *, may_release: bool) -> Retried:
-        reads = Reads(open_states=(0, _ALL), whole_meta=True, run_receipts=(request.key,))
+        reads = ReadSet(open_states=(0, _ALL), whole_meta=True, run_receipts=(request.key,))
         decide = partial(holding.release, request=request, may_release=may_release)
         committed = self._transactions.on_run(workflow_id, reads, decide)
         self._follow_ups.deliver(workflow_id, committed)
@@ -91,7 +91,7 @@ class RunRetrying:
 
     def _halt(self, workflow_id: str, definition: Definition) -> Halt:
         """Read where the run came to a halt; of a run that may not go on, nothing."""
-        top = self._store.read(workflow_id, Reads(states=definition.paths, whole_meta=True))
+        top = self._store.read(workflow_id, ReadSet(states=definition.paths, whole_meta=True))
         if top.meta is None:
             raise UnknownRun(workflow_id)
         document = top.meta_document or {}
@@ -99,7 +99,7 @@ class RunRetrying:
             return Halt(plan=reopening.Plan(), epoch=0, finished_at=None)
         docs = dict(top.states)
         stand = self._descend(workflow_id, definition, docs)
-        entries = self._store.read(workflow_id, Reads(entries=tuple(stand))).entries if stand else {}
+        entries = self._store.read(workflow_id, ReadSet(entries=tuple(stand))).entries if stand else {}
         plan = reopening.plan(definition, docs, entries)
         forgotten = self._forgotten(workflow_id, definition, plan, docs)
         epoch = max(doc.lease.epoch for doc in docs.values())
@@ -137,15 +137,15 @@ class RunRetrying:
     def _docs(self, workflow_id: str, paths: Iterable[str]) -> dict[str, StateDoc]:
         wanted, found = list(paths), dict[str, StateDoc]()
         for start in range(0, len(wanted), _AT_ONCE):
-            found.update(self._store.read(workflow_id, Reads(states=tuple(wanted[start : start + _AT_ONCE]))).states)
+            found.update(self._store.read(workflow_id, ReadSet(states=tuple(wanted[start : start + _AT_ONCE]))).states)
         return found
 
 
-def _reads(halt: Halt, definition: Definition, request: RunRequest) -> Reads:
+def _reads(halt: Halt, definition: Definition, request: RunRequest) -> ReadSet:
     plan = halt.plan
     touched = (*definition.paths, *plan.scopes, *plan.states, *halt.forgotten)
     items = tuple((branch.owner, branch.index) for branch in plan.fresh)
-    return Reads(
+    return ReadSet(
         states=with_scopes(touched),
         scopes=tuple(plan.scopes),
         items=items,

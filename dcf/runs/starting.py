@@ -7,17 +7,17 @@ import secrets
 from dataclasses import replace
 from functools import partial
 
-from dcf.core.answers import Created
-from dcf.core.decision import Decision, Reads, Snapshot
-from dcf.core.definition import Definition, read_definition
-from dcf.core.premises import Premise, resting_on, with_premise
-from dcf.core.repeating import Rerun, link, repeated, request_to_rerun
-from dcf.core.starting import Start, new_id, read_reference, start
+from dcf.core.definitions.model import Definition, read_definition
+from dcf.core.documents.answers import Created
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot
+from dcf.core.documents.premises import Premise, resting_on, with_premise
+from dcf.core.lifecycle.repeating import Rerun, link, repeated, request_to_rerun
+from dcf.core.lifecycle.starting import Start, new_id, read_reference, start
 from dcf.errors import UnknownDefinition, UnknownRun
 from dcf.runs.follow_ups import FollowUps
 from dcf.runs.transactions import Transactions, with_secret
-from dcf.store.connection import Connection
-from dcf.store.definitions import KeptDefinitions, WantedDefinition
+from dcf.store.connection.connections import Connection
+from dcf.store.lists.definitions import KeptDefinitions, WantedDefinition
 from dcf.values.refusal import Refusal
 
 _ALL = 1_000_000
@@ -72,7 +72,7 @@ class Starting:
         wish = with_secret(start_request.wish)
         start_request = replace(start_request, wish=wish)
         known = () if start_request.request is None else (start_request.request.key,)
-        reads = with_premise(Reads(open_states=(0, _ALL), whole_meta=True, run_receipts=known), premise)
+        reads = with_premise(ReadSet(open_states=(0, _ALL), whole_meta=True, run_receipts=known), premise)
 
         def decide(snapshot: Snapshot) -> Decision[Created | Refusal]:
             return resting_on(premise, snapshot, lambda: start(snapshot, start_request))
@@ -91,7 +91,7 @@ class Starting:
         if asked.from_state is not None:
             path = self._transactions.place(workflow_id, asked.from_state).path
             paths, entries = definition.paths, (path,)
-        reads = Reads(whole_meta=True, states=paths, outputs=paths, entries=entries)
+        reads = ReadSet(whole_meta=True, states=paths, outputs=paths, entries=entries)
         snapshot = self._transactions.store.read(workflow_id, reads)
         if snapshot.meta is None:
             raise UnknownRun(workflow_id)
@@ -102,7 +102,7 @@ class Starting:
         answer = self.start(Start(wish=wish, request=request, reason=asked.reason))
         if isinstance(answer, Created):
             decide = partial(link, to=wish.workflow_id, asked=asked)
-            self._transactions.on_run(workflow_id, Reads(whole_meta=True), decide)
+            self._transactions.on_run(workflow_id, ReadSet(whole_meta=True), decide)
         return answer
 
 

@@ -9,25 +9,25 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 
-from dcf.asl.gate_syntax import read_gates
-from dcf.asl.places import Place
-from dcf.asl.risks import Unmarked
+from dcf.asl.expressions.risks import Unmarked
+from dcf.asl.machine import Place
 from dcf.asl.state_paths import ancestors, join
 from dcf.asl.surroundings import RunContext
-from dcf.core import needs
-from dcf.core.answers import Created
-from dcf.core.context import context_of
-from dcf.core.creation import Create
-from dcf.core.decision import Decision, More, Reads, Snapshot
-from dcf.core.definition import Definition, gives_tokens, read_definition
-from dcf.core.grown import is_grown
-from dcf.core.model import Meta, StateDoc
-from dcf.core.scopes import fenced
+from dcf.core.definitions import needs
+from dcf.core.definitions.context import context_of
+from dcf.core.definitions.model import Definition, gives_tokens, read_definition
+from dcf.core.definitions.scopes import fenced
+from dcf.core.documents.answers import Created
+from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
+from dcf.core.documents.model import Meta, StateDoc
+from dcf.core.lifecycle.creation import Create
 from dcf.errors import RunOnHold, StoreUnsuitable, UnknownRun, UnknownState
+from dcf.features.gates.syntax import read_gates
+from dcf.features.growing.definition import is_grown
+from dcf.features.growing.unit_cache import KeptUnits
 from dcf.runs.evaluations import Evaluation, Evaluations
 from dcf.runs.kept_scopes import KeptScopes
-from dcf.runs.kept_units import KeptUnits
-from dcf.store.runs import Committed, RunStore
+from dcf.store.transaction.runs import Committed, RunStore
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
@@ -95,7 +95,7 @@ class Transactions:
         """Return the fixed part of the run that exists now, even if an earlier run of that name was cached."""
         known = self._runs.get(workflow_id)
         if known is not None:
-            meta = self.store.read(workflow_id, Reads()).meta
+            meta = self.store.read(workflow_id, ReadSet()).meta
             if meta is not None and known.is_that_of(meta):
                 return known
         return self.load(workflow_id)
@@ -122,13 +122,13 @@ class Transactions:
         raise UnknownState(workflow_id, state)
 
     def on_run(
-        self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]
+        self, workflow_id: str, reads: ReadSet, decide: Callable[[Snapshot], Decision[Answer]]
     ) -> Committed[Answer]:
         """Decide on a run that must exist. The decision sees states in ended scopes as cancelled."""
         return self.store.commit(workflow_id, reads, lambda snapshot: decide(self._present(workflow_id, snapshot)))
 
     def on_state(
-        self, workflow_id: str, path: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer | More]]
+        self, workflow_id: str, path: str, reads: ReadSet, decide: Callable[[Snapshot], Decision[Answer | More]]
     ) -> Committed[Answer]:
         """Decide on a state of the workflow, opened or not; again, with more documents, if the decision asks so."""
 
@@ -146,10 +146,10 @@ class Transactions:
     def by_definition(
         self,
         workflow_id: str,
-        reads: Callable[[Run], Reads],
+        reads: Callable[[Run], ReadSet],
         decide: ByRun[Answer],
         *paths: str,
-        ahead: Callable[[Run, Answer], Reads | None] = _nothing,
+        ahead: Callable[[Run, Answer], ReadSet | None] = _nothing,
     ) -> Committed[Answer]:
         """Read by the run's definition and decide. Decide again, with more documents, if the decision asks for them.
 
@@ -177,7 +177,7 @@ class Transactions:
                     return committed
 
     def on_ended_run(
-        self, workflow_id: str, run: Run, state: str, reads: Reads, decide: ByRun[Answer]
+        self, workflow_id: str, run: Run, state: str, reads: ReadSet, decide: ByRun[Answer]
     ) -> Committed[Answer]:
         """Decide by the definition on a run that has ended, with what the decision risks marked for this state."""
         with self._evaluations.of(workflow_id, (state,), run.sha256) as evaluation:
@@ -226,7 +226,7 @@ class Transactions:
         self._runs[workflow_id] = run
         return run
 
-    def _following(self, workflow_id: str, ahead: Callable[[Answer], Reads | None], answer: object) -> Reads | None:
+    def _following(self, workflow_id: str, ahead: Callable[[Answer], ReadSet | None], answer: object) -> ReadSet | None:
         """Return what will probably be read next. Only an answer is committed, never `More` or `_Outdated`."""
         reads = ahead(cast("Answer", answer))
         return None if reads is None else self._scopes.without(workflow_id, reads)

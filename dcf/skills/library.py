@@ -11,11 +11,11 @@ from typing import Final, TypeVar
 
 from dcf.errors import InvalidArgument, SkillUnknown
 from dcf.skills.manifest import MAX_MANIFEST, Manifest, read_manifest
-from dcf.validation.files import ImportReader, Unreadable
-from dcf.validation.manifests import SCHEME, aliases_of, look_up, manifests_in
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.text_pieces import clip
+from dcf.workflows.validation.files import ImportReader, Unreadable
+from dcf.workflows.validation.manifests import SCHEME, aliases_of, look_up, manifests_in
 
 MAX_MANIFESTS: Final = 2_000
 """Most files of a directory that are read."""

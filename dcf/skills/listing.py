@@ -8,10 +8,10 @@ from typing import Final
 from dcf.errors import InvalidArgument
 from dcf.skills.library import Library
 from dcf.skills.manifest import MAX_MANIFEST, judge
-from dcf.validation.files import ImportReader, Unreadable
-from dcf.validation.manifests import aliases_of, manifests_in
 from dcf.values.json_text import Json
 from dcf.values.records import record
+from dcf.workflows.validation.files import ImportReader, Unreadable
+from dcf.workflows.validation.manifests import aliases_of, manifests_in
 
 _CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
 _MAX_ERRORS: Final = 10

@@ -9,12 +9,12 @@ from itertools import count
 from typing import Final, Literal
 
 from dcf.errors import InvalidArgument, InvalidDefinition
-from dcf.validation.schema import check_schema, is_schema, schema_text
-from dcf.validation.verdict import EXIT_CODES, MAX_FINDINGS, Finding, Stage, found
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json, parse
 from dcf.values.records import record
 from dcf.values.text_pieces import clip
+from dcf.workflows.validation.schema import check_schema, is_schema, schema_text
+from dcf.workflows.validation.verdict import EXIT_CODES, MAX_FINDINGS, Finding, Stage, found
 
 SCHEMA_NAME: Final = "letta_skill_manifest_v2.0.0.json"
 MAX_MANIFEST: Final = 1024 * 1024

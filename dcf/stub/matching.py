@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from dcf.asl.paths import MISSING, parse_path
+from dcf.asl.expressions.paths import MISSING, parse_path
 from dcf.asl.surroundings import Surroundings
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json, parse

@@ -27,7 +27,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dcf import __version__
-from dcf.settings import Settings
+from dcf.settings.process import Settings
 from dcf.stub.config import StubTool
 from dcf.stub.service import Service, StubOutcome
 from dcf.values.json_text import Json, dump

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final, Literal, TypeAlias
 
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.values.records import record
 
 Kind: TypeAlias = Literal["line", "text", "json", "flag", "number", "list"]

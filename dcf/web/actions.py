@@ -13,17 +13,17 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from dcf.errors import Forbidden, InvalidArgument
-from dcf.tools.envelope import Reply, call
-from dcf.tools.registry import TOOLS
 from dcf.values.json_text import Json, dump, load, parse
 from dcf.values.records import record
+from dcf.verbs.envelope import Reply, call
+from dcf.verbs.registry import TOOLS
 from dcf.web.action_table import ACTIONS, Action, Given
 from dcf.web.admission import SEE_OTHER, form_of, visit_of
 from dcf.web.answers import error_page, page_of
 from dcf.web.forms import WrongForm, new_request_id, own_path
+from dcf.web.outcome import tell
 from dcf.web.sessions import Sessions, is_secure
 from dcf.web.templating import html, run_link
-from dcf.web.told import tell
 from dcf.web.visit import ActionOutcome, Visit
 
 APPLY: Final = "apply"

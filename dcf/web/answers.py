@@ -12,9 +12,9 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from dcf.errors import DcfError, Forbidden, InvalidArgument, NotFound, RateLimited, StoreUnavailable
 from dcf.web.downloads import Download
 from dcf.web.forms import WrongForm
+from dcf.web.outcome import forget_told
 from dcf.web.sessions import PlainHttp, Sessions
 from dcf.web.templating import html
-from dcf.web.told import forget_told
 from dcf.web.visit import ToolRefused, Visit, current_visit
 
 Found = TypeVar("Found")

@@ -7,14 +7,14 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from dcf.core.event_query import EventQuery
+from dcf.core.listing.events import EventQuery
 from dcf.errors import InvalidArgument, StoreUnavailable
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
-from dcf.web.closeup import closeup
-from dcf.web.run_view import known_path
+from dcf.web.run.state_details import closeup
+from dcf.web.run.view import known_path
 from dcf.web.visit import Visit
 
 PARTS: Final = ("input", "output", "error", "instructions", "cause")

@@ -8,13 +8,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from dcf.asl.fields import token
-from dcf.asl.schema_check import misfits
-from dcf.asl.schema_syntax import flaws_of, target_of
+from dcf.asl.json_schema.check import misfits
+from dcf.asl.json_schema.syntax import flaws_of, target_of
+from dcf.asl.syntax.fields import token
 from dcf.errors import InvalidArgument
-from dcf.validation.pointers import value_at
 from dcf.values.json_text import Json, parse
 from dcf.values.records import record
+from dcf.workflows.validation.pointers import value_at
 
 Kind: TypeAlias = Literal["text", "long", "number", "boolean", "choice", "json", "group"]
 

@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dcf.settings import Settings
-from dcf.tools.http_endpoints import host_check
+from dcf.settings.process import Settings
+from dcf.verbs.endpoints import host_check
 
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "

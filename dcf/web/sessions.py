@@ -19,13 +19,13 @@ import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.application.application import Application
+from dcf.core.access.model import Caller, Scope
 from dcf.errors import DcfError, StoreUnavailable
-from dcf.tools.authentication import LOOPBACK, AdmittedToken, KeyVerifier, the_local_user
-from dcf.tools.limits import Meter, meter_of
 from dcf.values.records import replace
-from dcf.web.told import read_told
+from dcf.verbs.authentication import LOOPBACK, AdmittedToken, KeyVerifier, the_local_user
+from dcf.verbs.limits import Meter, meter_of
+from dcf.web.outcome import read_told
 from dcf.web.visit import Visit
 
 log = logging.getLogger(__name__)

@@ -16,25 +16,25 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 
-from dcf.application import Application
-from dcf.drawing import PAGE_STYLE
+from dcf.application.application import Application
 from dcf.web.actions import act
 from dcf.web.admission import Admission, form_of, visit_of
-from dcf.web.agents_page import agents_page
 from dcf.web.answers import answered, error_page, page_of
 from dcf.web.compression import Compressed
 from dcf.web.downloads import Download, artifact_file, history_file, value_file
 from dcf.web.guard import Guard
-from dcf.web.inbox_page import check_answer, inbox_page
-from dcf.web.live import LivePages, live_routes
-from dcf.web.login_page import login, logout
-from dcf.web.run_page import run_page
-from dcf.web.runs_page import runs_page
+from dcf.web.live.streams import LivePages, live_routes
+from dcf.web.pages.agents import agents_page
+from dcf.web.pages.inbox import check_answer, inbox_page
+from dcf.web.pages.login import login, logout
+from dcf.web.pages.runs import runs_page
+from dcf.web.pages.system import system_page
+from dcf.web.pages.why import why_page
+from dcf.web.pages.workflows import check_start, check_workflow, workflow_page, workflows_page
+from dcf.web.run.page import run_page
 from dcf.web.sessions import PATH, Sessions
 from dcf.web.shared_pages import SharedPages
-from dcf.web.system_page import system_page
-from dcf.web.why_page import why_page
-from dcf.web.workflows_page import check_start, check_workflow, workflow_page, workflows_page
+from dcf.workflows.drawing import PAGE_STYLE
 
 Parameters: TypeAlias = Mapping[str, str]
 Screen: TypeAlias = Callable[..., str | Download]

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from dcf.asl.fields import token
+from dcf.asl.syntax.fields import token
 from dcf.values.json_text import Json
 from dcf.values.names import escaped
 from dcf.values.records import record, replace

@@ -4,18 +4,18 @@ Escaping is on for every template, and a name that a template has and its page d
 """
 
 import json
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from dcf.core.blockers import listed_word
-from dcf.drawing.statuses import MARKS
-from dcf.drawing.words import printable
+from dcf.core.leasing.blockers import listed_word
+from dcf.data import PACKAGE
 from dcf.values.json_text import Json
 from dcf.web.action_table import ACTIONS
 from dcf.web.visit import current_visit
+from dcf.workflows.drawing.statuses import MARKS
+from dcf.workflows.drawing.words import printable
 
 MENU: Final[tuple[tuple[str, str, frozenset[str]], ...]] = (
     ("Runs", "/ui/runs", frozenset({"runs.html", "run.html"})),
@@ -111,7 +111,7 @@ def _mark(status: Json) -> str:
 
 def _environment() -> Environment:
     found = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=FileSystemLoader((PACKAGE / "web" / "templates", PACKAGE / "web" / "run_templates")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

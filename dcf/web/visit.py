@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-import dcf.tools.profiles  # noqa: F401 - it registers every tool
-from dcf.application import Application
-from dcf.core.access import Caller, Scope
-from dcf.core.vitals import Trouble
+import dcf.tools.mcp.selection  # noqa: F401 - it registers every tool
+from dcf.application.application import Application
+from dcf.core.access.model import Caller, Scope
+from dcf.core.listing.sweep_results import Trouble
 from dcf.errors import Forbidden, UnknownRun
-from dcf.tools.envelope import call_here
-from dcf.tools.registry import TOOLS, is_served
 from dcf.values.json_text import Json
 from dcf.values.records import record
+from dcf.verbs.envelope import call_here
+from dcf.verbs.registry import TOOLS, is_served
 from dcf.web.action_table import ACTIONS
 
 

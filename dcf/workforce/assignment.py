@@ -9,19 +9,19 @@ from dataclasses import field, replace
 from typing import Final
 
 from dcf.asl.state_paths import name_of
-from dcf.core.blockers import Blocker
-from dcf.core.briefs import NOTHING, Brief, brief_of
-from dcf.core.definition import Definition
-from dcf.core.inspection import public_state
-from dcf.core.model import RunStatus, StateDoc, Status
+from dcf.core.definitions.briefs import NOTHING, Brief, brief_of
+from dcf.core.definitions.model import Definition
+from dcf.core.documents.model import RunStatus, StateDoc, Status
+from dcf.core.leasing.blockers import Blocker
+from dcf.core.lifecycle.inspection import public_state
 from dcf.errors import DcfError, InvalidArgument
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.standing import RunView, StateView, known
-from dcf.runs.views import RunViews
+from dcf.runs.views.reading import RunViews
+from dcf.runs.views.status import RunView, StateView, known
 from dcf.skills.library import Library, imported_manifests
 from dcf.skills.manifest import Manifest
-from dcf.store.agents import AgentRecords
-from dcf.store.assignments import AssignmentIndex, Assignments
+from dcf.store.lists.agents import AgentRecords
+from dcf.store.lists.assignments import AssignmentIndex, Assignments
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.text_pieces import clip

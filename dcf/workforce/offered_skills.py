@@ -1,6 +1,6 @@
 """The skills of a state as an agent reads them that gets its work in one message, and can load nothing."""
 
-from dcf.core.definition import Definition
+from dcf.core.definitions.model import Definition
 from dcf.values.json_text import Json
 from dcf.workforce.assignment import Desk, SkillAtHand
 from dcf.workforce.skills.equipment import Equipment

@@ -6,7 +6,7 @@ Values in angle brackets are to be filled in by the agent.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dcf.core.model import StateDoc
+from dcf.core.documents.model import StateDoc
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from dcf.authoring.catalogue_files import CatalogueSources, read_catalogue
-from dcf.core.catalogue_definitions import NewDefinition, Owner
+from dcf.features.catalogue.model import NewDefinition, Owner
 from tests.support.tables import rows
 
 JOB = """name: press_release

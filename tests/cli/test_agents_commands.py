@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from typer.testing import Result
 
-from dcf.store.connection import Connections
+from dcf.store.connection.connections import Connections
 from tests.support.redis_contents import everything_in
 from tests.support.tables import rows
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dcf.core.model import RunStatus
+from dcf.core.documents.model import RunStatus
 from tests.cli.conftest import Dcf
 from tests.support.command_line import call
 from tests.support.machines import Document, workflow

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from dcf.cli import catalog
-from dcf.core.catalog import RunRow
-from dcf.core.model import RunStatus
-from dcf.core.stuck import STUCK_REMINDERS
+from dcf.cli.reading import runs as catalog
+from dcf.core.documents.model import RunStatus
+from dcf.core.leasing.stuck import STUCK_REMINDERS
+from dcf.core.listing.runs import RunRow
 from tests.cli.conftest import Dcf, Seed
 from tests.support.machines import chain
 from tests.support.tables import rows

@@ -5,12 +5,13 @@ import re
 import uuid
 from pathlib import Path
 
-from dcf.core.health_findings import Topic
-from dcf.core.lease import Acquire
-from dcf.core.model import Status
-from dcf.core.updates import Update
-from dcf.store import embedded, keys
-from dcf.store.connection import Connections, open_pool
+from dcf.core.completing.updates import Update
+from dcf.core.documents.model import Status
+from dcf.core.leasing.lease import Acquire
+from dcf.features.health.findings import Topic
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.embedded import server as embedded
+from dcf.store.keys import table as keys
 from tests.cli.conftest import Dcf, Seed
 from tests.support.machines import chain
 from tests.support.servers import free_port

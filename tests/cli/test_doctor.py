@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 import redis
 
-from dcf.cli.health import exit_code
-from dcf.core.health_findings import Topic
-from dcf.store import embedded, keys
-from dcf.store.activity import ActivityRecords
+from dcf.cli.reading.doctor import exit_code
+from dcf.features.health.findings import Topic
+from dcf.store.embedded import server as embedded
+from dcf.store.events.activity import ActivityRecords
+from dcf.store.keys import table as keys
 from tests.cli.conftest import Dcf
 from tests.support.alone import url_of, world_alone
 from tests.support.machines import chain

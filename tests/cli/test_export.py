@@ -9,9 +9,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from dcf.core.journal import EntryKind
-from dcf.core.journaling import AddEntry, EntryAdded
-from dcf.core.model import Status
+from dcf.core.documents.model import Status
+from dcf.features.journal.model import EntryKind
+from dcf.features.journal.writing import AddEntry, EntryAdded
 from tests.cli.conftest import Dcf
 from tests.runs.test_diagnosis import started
 from tests.support.machines import workflow
@@ -164,8 +164,8 @@ def test_the_page_fetches_nothing_runs_nothing_and_shows_everything(
 def test_a_run_of_many_states_is_exported_whole_and_its_page_says_what_it_leaves_out(
     dcf: Dcf, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.cli.export._STATES_SHOWN", 100)
-    monkeypatch.setattr("dcf.cli.export._EVENTS_SHOWN", 100)
+    monkeypatch.setattr("dcf.cli.reading.export._STATES_SHOWN", 100)
+    monkeypatch.setattr("dcf.cli.reading.export._EVENTS_SHOWN", 100)
     document = workflow({"Each": each({"S": task()}, MaxConcurrency=1000)})
     run = started(world, document, run_input=list(range(450)), agents={"S": "s-1"})
     found = exported(dcf, run, tmp_path / "run.json")

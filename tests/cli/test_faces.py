@@ -5,12 +5,13 @@ from typing import Final, get_args
 
 from typer.core import TyperCommand
 
-import dcf.tools.server  # noqa: F401 - registers the tools
-from dcf.cli import agents, projects
-from dcf.cli.catalogue import _COMPLEXITIES
-from dcf.core.work_limits import MOST_IN_PROGRESS
-from dcf.tools.catalogue import Complexity
-from dcf.tools.registry import TOOLS
+import dcf.tools.mcp.server  # noqa: F401 - registers the tools
+from dcf.cli.commands import agents
+from dcf.cli.features import projects
+from dcf.cli.features.catalogue import _COMPLEXITIES
+from dcf.features.catalogue.verbs import Complexity
+from dcf.features.work.limits import MOST_IN_PROGRESS
+from dcf.verbs.registry import TOOLS
 from tests.cli.test_json_everywhere import commands
 from tests.support.tables import rows
 

@@ -10,11 +10,11 @@ import redis
 from typer.testing import Result
 
 from dcf.cli.child_processes import ChildProcesses
-from dcf.cli.functions import load_functions
-from dcf.cli.serving import open_listener
+from dcf.cli.processes.functions import load_functions
+from dcf.cli.processes.serve import open_listener
 from dcf.errors import InvalidArgument
-from dcf.settings import Settings
-from dcf.tools.client import connect
+from dcf.settings.process import Settings
+from dcf.tools.calling.client import connect
 from dcf.values.json_text import Json
 from dcf.worker import FUNCTIONS, TaskFunction
 from tests.cli.conftest import Dcf, plain_redis
@@ -178,7 +178,7 @@ def test_a_state_without_a_function(dcf: Dcf, file: File, monkeypatch: pytest.Mo
 def test_a_function_that_is_registered_in_a_wrong_way(
     dcf: Dcf, file: File, monkeypatch: pytest.MonkeyPatch, text: str, reason: str, hint: str
 ) -> None:
-    monkeypatch.setattr("dcf.task_registry.FUNCTIONS", {})
+    monkeypatch.setattr("dcf.worker.registry.FUNCTIONS", {})
     path = file("mine.py", f"from dcf.worker import task\n{text}")
     told(dcf("worker", path, "--agent-id", "me", "--check"), 2, reason, hint, str(path))
 
@@ -186,8 +186,8 @@ def test_a_function_that_is_registered_in_a_wrong_way(
 def test_the_same_place_may_register_its_function_again(dcf: Dcf, file: File, monkeypatch: pytest.MonkeyPatch) -> None:
     """As when a module is imported under two names."""
     known: dict[str, TaskFunction] = {}
-    monkeypatch.setattr("dcf.task_registry.FUNCTIONS", known)
-    monkeypatch.setattr("dcf.cli.functions.FUNCTIONS", known)
+    monkeypatch.setattr("dcf.worker.registry.FUNCTIONS", known)
+    monkeypatch.setattr("dcf.cli.processes.functions.FUNCTIONS", known)
     path = file("mine.py", "from dcf.worker import task\n@task('Pack')\ndef pack(given): ...\n")
     for _ in range(2):
         result = dcf("worker", path, "--agent-id", "me", "--check")
@@ -349,7 +349,9 @@ def test_json_of_run_is_an_object_even_when_nothing_could_begin(dcf: Dcf) -> Non
 
 
 def test_a_worker_that_never_finds_its_server(monkeypatch: pytest.MonkeyPatch, dcf: Dcf) -> None:
-    monkeypatch.setattr("dcf.tools.client.connect", lambda url, api_key: connect(url, deadline_s=0, api_key=api_key))
+    monkeypatch.setattr(
+        "dcf.tools.calling.client.connect", lambda url, api_key: connect(url, deadline_s=0, api_key=api_key)
+    )
     for url in ("http://127.0.0.1:1/mcp", "http://user:canary@127.0.0.1:1/mcp", "nonsense"):
         result = dcf("worker", "workflows/order_processing.py", "--agent-id", "me", "--server", url)
         assert result.exit_code == 4

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dcf.core.catalog import Facet
-from dcf.store import keys
-from dcf.store.keys import RunKeys
+from dcf.core.listing.runs import Facet
+from dcf.store.keys import table as keys
+from dcf.store.keys.table import RunKeys
 from tests.cli.conftest import Dcf
 from tests.support.alone import url_of, world_alone
 from tests.support.machines import chain

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dcf.cli.functions import load_functions
+from dcf.cli.processes.functions import load_functions
 from dcf.errors import InvalidArgument
 from dcf.worker import FUNCTIONS
 

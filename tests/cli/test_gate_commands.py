@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dcf.cli import asking
-from dcf.core.model import RunStatus
+from dcf.core.documents.model import RunStatus
 from tests.cli.conftest import Dcf
 from tests.support.machines import workflow
 from tests.support.world import World

@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from dcf.core.model import Lease, ScopeBounds, StateDoc, Status
-from dcf.runs.survey import current
+from dcf.core.documents.model import Lease, ScopeBounds, StateDoc, Status
+from dcf.runs.views.survey import current
 from tests.cli.conftest import Dcf
 from tests.support.machines import workflow
 from tests.support.scopes import catching, each, parallel, task
@@ -165,7 +165,7 @@ def test_of_a_smaller_second_visit_only_its_own_iterations_count() -> None:
 
 def test_a_wide_map_is_read_in_part_and_says_so(dcf: Dcf, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     run = world.create(workflow({"Each": each({"Score": task("Keep"), "Keep": task()})}), run_input=list(range(30)))
-    monkeypatch.setattr("dcf.runs.survey.MOST", 11)
+    monkeypatch.setattr("dcf.runs.views.survey.MOST", 11)
     shown = dcf("graph", run)
     found = pictured(dcf, run)
     assert found["left_out"] > 0

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from dcf.asl.state_paths import join, open_scope
-from dcf.cli import catalog, views
+from dcf.cli.reading import runs as catalog
+from dcf.cli.reading import views
 from dcf.cli.text import clean, json_text
-from dcf.core.catalog import RunRow
-from dcf.core.model import RunStatus
+from dcf.core.documents.model import RunStatus
+from dcf.core.listing.runs import RunRow
 from tests.cli.conftest import Dcf, Seed
 from tests.support.tables import rows
 from tests.support.world import World

@@ -60,7 +60,11 @@ def test_command_table_equals_what_its_modules_declare() -> None:
 def test_every_module_that_declares_commands_is_in_the_command_table() -> None:
     """A module of the command line that has `mount` declares commands."""
     here = Path(command_table.__file__).parent
-    declaring = {path.stem for path in here.glob("*.py") if "\ndef mount(app: typer.Typer)" in path.read_text("utf-8")}
+    declaring = {
+        ".".join(path.relative_to(here).with_suffix("").parts)
+        for path in here.rglob("*.py")
+        if "\ndef mount(app: typer.Typer)" in path.read_text("utf-8")
+    }
     assert declaring == {row.module for row in command_table.rows()}
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from typer.testing import Result
 
-from dcf.core.access import Scope
-from dcf.core.quotas import Account, Quotas
-from dcf.store.access_keys import AccessKeys
-from dcf.store.authors import authored_by
-from dcf.store.connection import Connections
-from dcf.store.edits import EditedDocument, EditOutcome, Edits
+from dcf.core.access.model import Scope
+from dcf.core.access.quotas import Account, Quotas
+from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits
+from dcf.store.access.authors import authored_by
+from dcf.store.access.keys import AccessKeys
+from dcf.store.connection.connections import Connections
 from dcf.values.instants import SECOND, from_text
 from tests.support.paths import ROOT
 from tests.support.redis_contents import everything_in

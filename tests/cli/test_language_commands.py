@@ -9,8 +9,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 import dcf
-from dcf.cli import language
-from dcf.core.definition import read_definition
+from dcf.cli.reading import language
+from dcf.core.definitions.model import read_definition
 from dcf.errors import InvalidArgument
 from tests.support.paths import ROOT
 from tests.support.tables import rows

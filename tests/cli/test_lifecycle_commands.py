@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from dcf.cli.live_progress import LiveProgress
-from dcf.core.lease import Acquire
-from dcf.core.model import RunStatus, Status
+from dcf.cli.running.live_progress import LiveProgress
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.leasing.lease import Acquire
 from tests.cli.conftest import Dcf, Seed
 from tests.support.tables import rows
 from tests.support.world import World

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from dcf.cli.notes import attempts, counts, note
+from dcf.cli.reading.notes import attempts, counts, note
 from tests.support.tables import rows
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dcf.cli import asking as asking_first
-from dcf.core.model import RunStatus
+from dcf.core.documents.model import RunStatus
 from tests.cli.conftest import Dcf
 from tests.support.tables import rows
 from tests.support.world import World

@@ -7,15 +7,15 @@ from typing import Final
 
 import typer.main
 
-from dcf.asl.human import Askees
 from dcf.cli.app import app
-from dcf.core import remedies
-from dcf.core.asking import Asking
-from dcf.core.findings import Remedy
-from dcf.core.journal import EntryKind
-from dcf.core.journaling import AddEntry
-from dcf.tools import profiles  # noqa: F401 - importing it registers all tools
-from dcf.tools.registry import TOOLS
+from dcf.features.diagnosis import remedies
+from dcf.features.diagnosis.model import Remedy
+from dcf.features.journal.model import EntryKind
+from dcf.features.journal.writing import AddEntry
+from dcf.features.people.description import Askees
+from dcf.features.people.model import Asking
+from dcf.tools.mcp import selection as profiles  # noqa: F401 - importing it registers all tools
+from dcf.verbs.registry import TOOLS
 from tests.cli.conftest import Dcf
 from tests.cli.test_why import (
     clock_is_late,

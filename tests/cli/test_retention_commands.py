@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from dcf.store.audit_trail import AuditTrail
+from dcf.store.access.audit_trail import AuditTrail
 from tests.cli.conftest import Dcf, Seed
 from tests.support.tables import rows
 from tests.support.world import World
@@ -92,7 +92,7 @@ def test_old_runs_are_counted_before_they_are_deleted_and_young_and_live_ones_st
 def test_more_runs_than_a_page_are_pruned(
     dcf: Dcf, seed: Seed, world: World, mine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.cli.retention._PAGE", 5)
+    monkeypatch.setattr("dcf.cli.features.retention._PAGE", 5)
     runs = [seed(name=mine) for _ in range(12)]
     aged(world, *runs)
     told = json.loads(dcf("prune", "--older-than", "1s", "--workflow", mine, "--yes", "--json").stdout)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dcf.cli.job import read_assignments
-from dcf.core.definition import read_definition
+from dcf.cli.processes.job import read_assignments
+from dcf.core.definitions.model import read_definition
 from dcf.errors import InvalidArgument
 from tests.support.machines import chain
 from tests.support.tables import rows

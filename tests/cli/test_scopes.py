@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dcf.cli.live_progress import LiveProgress
+from dcf.cli.running.live_progress import LiveProgress
 from tests.cli.conftest import Dcf
 from tests.support.machines import workflow
 from tests.support.scopes import each, parallel, retrying, task

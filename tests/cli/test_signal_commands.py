@@ -4,9 +4,9 @@ import json
 import uuid
 from pathlib import Path
 
-from dcf.core.answers import Created
-from dcf.core.definition import read_definition
-from dcf.core.starting import Start
+from dcf.core.definitions.model import read_definition
+from dcf.core.documents.answers import Created
+from dcf.core.lifecycle.starting import Start
 from tests.cli.conftest import Dcf
 from tests.support.machines import chain, workflow
 from tests.support.world import World

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dcf.core.model import RunStatus
+from dcf.core.documents.model import RunStatus
 from tests.cli.conftest import Dcf
 from tests.support.machines import chain
 from tests.support.tables import rows

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dcf.cli import top
-from dcf.cli.views import console
-from dcf.store.connection import Connections, open_pool
+from dcf.cli.reading import top
+from dcf.cli.reading.views import console
+from dcf.store.connection.connections import Connections, open_pool
 from tests.cli.conftest import Dcf, Seed
 from tests.cli.test_catalog import stuck_run
 from tests.runs.test_diagnosis import started

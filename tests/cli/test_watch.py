@@ -2,9 +2,9 @@
 
 import json
 
-from dcf.core.lease import Acquire
-from dcf.core.model import Status
-from dcf.core.updates import Update
+from dcf.core.completing.updates import Update
+from dcf.core.documents.model import Status
+from dcf.core.leasing.lease import Acquire
 from tests.cli.conftest import Dcf, Seed
 from tests.support.world import World
 

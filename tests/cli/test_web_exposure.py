@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from typer.testing import Result
 
-from dcf.cli import serving
+from dcf.cli.processes import serve as serving
 from tests.support.tables import rows
 
 Dcf = Callable[..., Result]

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from dcf.core.model import Status
-from dcf.store import keys
+from dcf.core.documents.model import Status
+from dcf.store.keys import table as keys
 from tests.cli.conftest import Dcf
 from tests.runs.test_diagnosis import clock_looked, overdue, put, started
 from tests.support.ahead import now

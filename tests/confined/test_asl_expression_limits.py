@@ -10,16 +10,17 @@ from typing import Any
 import pytest
 
 from benchmarks.expressions import BOMBS
-from dcf.asl import jsonata, jsonata_evaluation
-from dcf.asl.jsonata import compile_expression
-from dcf.asl.parsing import parse_machine
-from dcf.asl.patterns import Endless, Steps, matches
-from dcf.asl.plain_expressions import MOST_CHARACTERS, MOST_OPERANDS, is_plain
-from dcf.asl.states import Task
+from dcf.asl.json_schema.patterns import Endless, Steps, matches
+from dcf.asl.jsonata import evaluation as jsonata_evaluation
+from dcf.asl.jsonata import expressions as jsonata
+from dcf.asl.jsonata.expressions import compile_expression
+from dcf.asl.jsonata.plain_expressions import MOST_CHARACTERS, MOST_OPERANDS, is_plain
+from dcf.asl.machine import Task
 from dcf.asl.surroundings import FEW, MAX_HERE
+from dcf.asl.syntax.parsing import parse_machine
 from dcf.errors import InvalidDefinition
-from dcf.simulation import simulate
 from dcf.values.json_text import MAX_BYTES, byte_length
+from dcf.workflows.simulation import simulate
 from tests.support import random_expressions
 from tests.support.memory import growth
 from tests.support.tables import rows
@@ -97,7 +98,7 @@ def test_of_thousands_of_plain_expressions_only_some_read_their_data_in_the_proc
         read.append(byte_length(bindings))
         return jsonata_evaluation.evaluate(expression, text, bindings, *more, **limits)
 
-    monkeypatch.setattr("dcf.asl.jsonata.evaluate", counted)
+    monkeypatch.setattr("dcf.asl.jsonata.expressions.evaluate", counted)
     fields = {f"f{number}": "{% $count($sort($states.input)) %}" for number in range(5_000)}
     answer = simulate(
         {"StartAt": "A", "States": {"A": _pass(Output=fields)}}, [f"{n:05}" for n in range(30_000, 0, -1)]

@@ -6,8 +6,8 @@ import pytest
 
 from dcf.asl.limits import MAX_READ
 from dcf.asl.surroundings import Spending
-from dcf.simulation import simulate
 from dcf.values.json_text import byte_length
+from dcf.workflows.simulation import simulate
 from tests.support.memory import growth
 from tests.support.tables import rows
 

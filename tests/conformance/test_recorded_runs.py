@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from typing import Any
 
-from dcf.simulation import simulate
+from dcf.workflows.simulation import simulate
 from tests.support.tables import rows
 
 from .comparison import agrees, errors_agree

@@ -3,7 +3,6 @@
 from typing import Any
 
 from dcf.asl import engine
-from dcf.asl.parsing import parse_machine
 from dcf.asl.steps import (
     Advance,
     Broke,
@@ -17,6 +16,7 @@ from dcf.asl.steps import (
     exceeds,
 )
 from dcf.asl.surroundings import Clock
+from dcf.asl.syntax.parsing import parse_machine
 from tests.support.tables import rows
 
 from .comparison import agrees, errors_agree

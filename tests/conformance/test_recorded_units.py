@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from dcf.asl.parsing import parse_machine
-from dcf.simulation import simulate
+from dcf.asl.syntax.parsing import parse_machine
+from dcf.workflows.simulation import simulate
 from tests.support.tables import rows
 
 from .comparison import agrees

@@ -5,7 +5,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 from dcf.cli.app import app
-from dcf.settings import VARIABLES as SETTINGS
+from dcf.settings.process import VARIABLES as SETTINGS
 from tests.deployment.files import COMPOSE, compose, services
 from tests.support.paths import ROOT
 from tests.support.tables import rows

@@ -4,7 +4,7 @@ import json
 import subprocess
 import tomllib
 
-from dcf.settings import VARIABLES as SETTINGS
+from dcf.settings.process import VARIABLES as SETTINGS
 from tests.deployment.files import dockerfile, image_environment, services
 from tests.support.paths import ROOT
 from tests.support.tables import rows

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from dcf.cli.app import app
-from dcf.settings import VARIABLES as SETTINGS
+from dcf.settings.process import VARIABLES as SETTINGS
 from tests.support.paths import ROOT
 from tests.support.tables import rows
 

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dcf.cli.app import app
-from dcf.settings import VARIABLES
-from dcf.tools.profiles import PROFILES
+from dcf.settings.process import VARIABLES
+from dcf.tools.mcp.selection import PROFILES
 from tests.deployment.test_install import PROJECT, SERVER, STDIO
 from tests.support.paths import ROOT
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from dcf.asl.item_sources import bring
+from dcf.asl.items.sources import bring
 from dcf.asl.steps import Entry, NeedItems
 from dcf.errors import StateError
 from dcf.files.items import ItemFiles
-from dcf.simulation import GivenFiles
+from dcf.workflows.simulation import GivenFiles
 from tests.support.racing import repeating
 from tests.support.tables import rows
 

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from dcf.runs import notifications
-from dcf.store import attempts, cluster, inbox, prefetched
+from dcf.runs.notifying import notifications
+from dcf.store.cluster import connections as cluster
+from dcf.store.events import inbox
+from dcf.store.transaction import attempts, prefetched
 
 _QUICKENED = (
     (notifications, "STALLED_S"),

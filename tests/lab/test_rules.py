@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from dcf.core.journal import entry_id_of
+from dcf.features.journal.model import entry_id_of
 from dcf.values.digest import content_fingerprint
 from lab import journal_rules, rules, talk_rules
 from lab.evidence import Story

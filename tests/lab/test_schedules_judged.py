@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from dcf.core.schedules import ScheduleWish, TickRecord, new_schedule
+from dcf.features.schedules.model import ScheduleWish, TickRecord, new_schedule
 from lab.evidence import Happening
 from lab.schedules import overlapping_runs, untrue_records
 

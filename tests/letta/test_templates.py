@@ -10,13 +10,13 @@ from mcp.client import Client
 
 from dcf.adapters.letta import LettaOptions
 from dcf.adapters.letta.bundles import read_agent
-from dcf.application import open_application
-from dcf.platform_kinds import _own_server
-from dcf.settings import Settings
-from dcf.tools.leases import AcquireStateLease
-from dcf.tools.registry import TOOLS
-from dcf.tools.server import build_server
-from dcf.validation.document import validate_document
+from dcf.application.application import open_application
+from dcf.application.platforms import _own_server
+from dcf.settings.process import Settings
+from dcf.tools.mcp.server import build_server
+from dcf.tools.verbs.leases import AcquireStateLease
+from dcf.verbs.registry import TOOLS
+from dcf.workflows.validation.document import validate_document
 from dcf.workforce.crew.templates import read_staffing
 from tests.letta.templates import AGENTS, DESCRIPTIONS, SERVER, calls, document
 from tests.support.restricted import RestrictedRedis

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dcf.application import open_application
-from dcf.settings import Settings
-from dcf.tools.server import build_http_app
+from dcf.application.application import open_application
+from dcf.settings.process import Settings
+from dcf.tools.mcp.server import build_http_app
 from tests.local.helper import Agent, Connecting, Json, Options, agent_of
 from tests.support.restricted import restricted_redis
 from tests.tools.calls import serving

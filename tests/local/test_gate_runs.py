@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from dcf.application import Application, open_application
-from dcf.core.access import Scope
-from dcf.settings import Settings
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application, open_application
+from dcf.core.access.model import Scope
+from dcf.settings.process import Settings
+from dcf.tools.mcp.server import build_http_app
 from tests.local.helper import Agent, Connecting, Json, Options, agent_of
 from tests.support.restricted import RestrictedRedis
 from tests.tools.calls import serving

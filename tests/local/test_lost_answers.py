@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from dcf.application import open_application
-from dcf.runs.artifacts import ArtifactRead
-from dcf.settings import Settings
-from dcf.tools.server import build_http_app
+from dcf.application.application import open_application
+from dcf.features.artifacts.operations import ArtifactRead
+from dcf.settings.process import Settings
+from dcf.tools.mcp.server import build_http_app
 from tests.local.helper import ONE_TASK, Options, agent_of
 from tests.support.proxy import Fault, Proxy
 from tests.support.restricted import restricted_redis

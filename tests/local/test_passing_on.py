@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from dcf.application import Application, open_application
-from dcf.settings import Settings
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application, open_application
+from dcf.settings.process import Settings
+from dcf.tools.mcp.server import build_http_app
 from tests.local.helper import ONE_TASK, Connecting, Options, agent_of
 from tests.support.restricted import RestrictedRedis
 from tests.tools.calls import serving
@@ -30,7 +30,7 @@ def application(server: RestrictedRedis, request: pytest.FixtureRequest) -> Iter
 async def test_the_progress_of_a_long_wait_reaches_the_agent(
     connecting: Connecting, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.tools.progress.EVERY_S", 0.05)
+    monkeypatch.setattr("dcf.verbs.progress.EVERY_S", 0.05)
     messages: list[str | None] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:

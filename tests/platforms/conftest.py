@@ -18,7 +18,7 @@ from dcf.ports import MAILBOX, Platform, ToolWish
 from dcf.skills.manifest import Manifest, read_manifest
 from dcf.skills.policy import Policy
 from dcf.skills.servers import Registry
-from dcf.store.assignments import AssignmentIndex
+from dcf.store.lists.assignments import AssignmentIndex
 from dcf.workforce.crew.descriptions import Description, wish_of
 from dcf.workforce.crew.roster_documents import RosterDocuments
 from dcf.workforce.crew.templates import Staffing

@@ -6,11 +6,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from dcf.adapters.webhook.deliverer import WebhookDeliverer
-from dcf.adapters.webhook.posting import Poster
+from dcf.features.webhooks.deliverer import WebhookDeliverer
+from dcf.features.webhooks.operations import Offers
+from dcf.features.webhooks.posting import Poster
+from dcf.features.webhooks.storage import Webhooks
 from dcf.ports import AgentWish, Deliverer, Undelivered
-from dcf.runs.offers import Offers
-from dcf.store.webhooks import Webhooks
 from dcf.webhooks import verify
 from tests.support.receivers import receiver
 from tests.support.world import World

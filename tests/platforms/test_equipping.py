@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dcf.errors import AgentUnknown, Conflict, Forbidden, PlatformUnavailable, ToolUnavailable
-from dcf.store import keys
+from dcf.store.keys import table as keys
 from tests.platforms.conftest import MIRROR, Site, Workshop, read
 from tests.support.faults import Died, Watched, always, once
 from tests.support.racing import race

@@ -9,14 +9,14 @@ import pytest
 from dcf.adapters.letta.platform import is_own_id
 from dcf.adapters.mailbox import mailbox_platform
 from dcf.adapters.platforms import KEPT_S, Platforms
-from dcf.core.findings import Cause
 from dcf.errors import PlatformUnavailable
+from dcf.features.diagnosis.model import Cause
+from dcf.features.diagnosis.operations import Diagnosis
+from dcf.features.diagnosis.storage import RunSignsReader
 from dcf.ports import MAILBOX, Deliverer, Platform
-from dcf.runs import notifications
-from dcf.runs.diagnosis import Diagnosis
-from dcf.runs.lanes import MOST_WAITING
-from dcf.store.activity import ActivityRecords
-from dcf.store.run_signs import RunSignsReader
+from dcf.runs.notifying import notifications
+from dcf.runs.notifying.queues import MOST_WAITING
+from dcf.store.events.activity import ActivityRecords
 from tests.runs.test_telling import failures, offer_again
 from tests.support.elsewhere import AWAY, Elsewhere
 from tests.support.machines import chain, workflow

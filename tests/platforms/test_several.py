@@ -13,8 +13,8 @@ from dcf.errors import AgentUnknown, InvalidArgument, PlatformUnavailable
 from dcf.ports import MAILBOX, AgentFound, AgentWish, Platform
 from dcf.skills.policy import Policy
 from dcf.skills.servers import Registry
-from dcf.store.assignments import AssignmentIndex
-from dcf.validation.document import validate_document
+from dcf.store.lists.assignments import AssignmentIndex
+from dcf.workflows.validation.document import validate_document
 from dcf.workforce.crew.roster_documents import RosterDocuments
 from dcf.workforce.crew.templates import read_staffing
 from dcf.workforce.crew.workers import CrewWish, MadeWorkers, Workers

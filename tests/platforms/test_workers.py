@@ -8,7 +8,7 @@ import pytest
 
 from dcf.errors import AgentUnknown, Conflict, InvalidArgument, PlatformUnavailable
 from dcf.ports import AgentFound, AgentWish
-from dcf.store import keys
+from dcf.store.keys import table as keys
 from dcf.workforce.crew.templates import Staffing, TemplateReference
 from dcf.workforce.crew.workers import CrewWish, MadeWorkers, Workers
 from tests.platforms.conftest import Site, Workshop, read

@@ -10,9 +10,9 @@ import pytest
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from dcf.application import Application, open_application
-from dcf.settings import Settings
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application, open_application
+from dcf.settings.process import Settings
+from dcf.tools.mcp.server import build_http_app
 from tests.profiles.clients import ProfileClient
 from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.tools.calls import serving

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.profiles.deepwork_jobs import read_job
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.profiles.deepwork.jobs import read_job
 from dcf.profiles.profile import NotDone
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.profiles.midex import PROFILE
-from dcf.settings import Settings
-from dcf.tools.limits import meter_of
-from dcf.tools.profile_calls import NativeTools, call_profile
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.profiles.midex.profile import PROFILE
+from dcf.settings.process import Settings
+from dcf.tools.mcp.profile_calls import NativeTools, call_profile
 from dcf.values.records import record
+from dcf.verbs.limits import meter_of
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
 from tests.profiles.contract import MIDEX

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
 from tests.profiles.contract import MISSION_CONTROL

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.application.application import Application
+from dcf.core.access.model import Caller, Scope
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
 from tests.profiles.contract import OPENFACTORY

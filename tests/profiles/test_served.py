@@ -4,14 +4,14 @@ import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
-from dcf.application import Application, open_application
-from dcf.core.access import Caller, Scope
+from dcf.application.application import Application, open_application
+from dcf.core.access.model import Caller, Scope
 from dcf.profiles.catalog import SERVED, profile_of
-from dcf.settings import Settings
-from dcf.tools.limits import meter_of
-from dcf.tools.profile_calls import NativeTools
-from dcf.tools.server import build_server
+from dcf.settings.process import Settings
+from dcf.tools.mcp.profile_calls import NativeTools
+from dcf.tools.mcp.server import build_server
 from dcf.values.profile_names import SystemProfile
+from dcf.verbs.limits import meter_of
 from tests.profiles.conftest import Connect
 from tests.profiles.contract import CONTRACTS
 from tests.support.tables import rows

@@ -10,10 +10,10 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 import dcf
-from dcf.application import open_application
+from dcf.application.application import open_application
 from dcf.client import Client
-from dcf.settings import Settings
-from dcf.tools.server import build_http_app
+from dcf.settings.process import Settings
+from dcf.tools.mcp.server import build_http_app
 from tests.python.awaiting import as_blocking
 from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.tools.calls import serving

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 import dcf
-from dcf.application import open_application
+from dcf.application.application import open_application
 from dcf.client import Client, RunEvent
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.errors import Forbidden, InvalidArgument, ServerUnreachable, StoreUnavailable, Unauthorized
-from dcf.settings import Settings
-from dcf.tools.server import build_http_app
+from dcf.settings.process import Settings
+from dcf.tools.mcp.server import build_http_app
 from tests.python.forgetful import forgetful
 from tests.python.workflows import HELLO, chain
 from tests.support.proxy import Fault, Proxy

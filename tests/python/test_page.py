@@ -10,18 +10,15 @@ from typing import Any
 import pytest
 
 import dcf
-from dcf.client import (
-    Client,
-    journal_records,
-    knowledge_records,
-    outside_records,
-    people_records,
-    records,
-    registered_records,
-    schedule_records,
-)
-from dcf.tools.profiles import select_tools
-from dcf.tools.registry import TOOLS
+from dcf.client import Client, records
+from dcf.client.answers import external as outside_records
+from dcf.client.answers import findings as knowledge_records
+from dcf.client.answers import journal as journal_records
+from dcf.client.answers import people as people_records
+from dcf.client.answers import schedules as schedule_records
+from dcf.client.answers import webhooks as registered_records
+from dcf.tools.mcp.selection import select_tools
+from dcf.verbs.registry import TOOLS
 from tests.python.conftest import greeter
 from tests.python.workflows import EMPTY, FAILING, HELLO
 from tests.support.paths import ROOT

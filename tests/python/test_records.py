@@ -9,46 +9,34 @@ import pytest
 
 import dcf
 from dcf import client as package
-from dcf.client import (
-    AsyncClient,
-    Client,
-    artifacts,
-    contexts,
-    gate_records,
-    gating,
-    growing,
-    growing_records,
-    journal,
-    journal_records,
-    knowledge,
-    knowledge_records,
-    outside,
-    outside_records,
-    people,
-    people_records,
-    projects,
-    records,
-    registered_records,
-    registering,
-    schedule_records,
-    scheduling,
-    searching,
-    talk,
-    talk_records,
-    verbs,
-    watching,
-    work,
-)
+from dcf.client import AsyncClient, Client, records, verbs, watching
+from dcf.client.answers import external as outside_records
+from dcf.client.answers import findings as knowledge_records
+from dcf.client.answers import gates as gate_records
+from dcf.client.answers import growing as growing_records
+from dcf.client.answers import journal as journal_records
+from dcf.client.answers import people as people_records
+from dcf.client.answers import questions as talk_records
+from dcf.client.answers import schedules as schedule_records
+from dcf.client.answers import webhooks as registered_records
 from dcf.client.failures import error_of
+from dcf.client.features import artifacts, contexts, growing, journal, people, projects, work
+from dcf.client.features import external as outside
+from dcf.client.features import findings as knowledge
+from dcf.client.features import gates as gating
+from dcf.client.features import questions as talk
+from dcf.client.features import schedules as scheduling
+from dcf.client.features import search as searching
+from dcf.client.features import webhooks as registering
 from dcf.client.reading import read
-from dcf.core.catalog import RunRow
-from dcf.core.findings import Cause, Remedy, RunFinding
-from dcf.core.model import RunStatus, Status
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.listing.runs import RunRow
 from dcf.errors import DcfError, PlatformUnavailable, RateLimited, ServerUnreachable, ToolCallFailed, UnknownRun
-from dcf.runs import standing
-from dcf.runs.standing import StateView
-from dcf.tools.profiles import select_tools
-from dcf.tools.registry import TOOLS, Answer
+from dcf.features.diagnosis.model import Cause, Remedy, RunFinding
+from dcf.runs.views import status as standing
+from dcf.runs.views.status import StateView
+from dcf.tools.mcp.selection import select_tools
+from dcf.verbs.registry import TOOLS, Answer
 from tests.support.tables import rows
 
 select_tools((), read_only=False)
@@ -76,7 +64,7 @@ OF_TOOLS = {
     talk_records.AskedQuestion: ("ask_question", set()),
     talk_records.AnsweredQuestion: ("answer_question", set()),
     talk_records.CorrectedResult: ("correct_result", {"problems"}),
-    gate_records.JudgedGate: ("decide_gate", set()),
+    gate_records.DecidedGate: ("decide_gate", set()),
     registered_records.RegisteredAgent: ("register_agent", set()),
     knowledge_records.ShownFinding: ("add_finding", set()),
     knowledge_records.DeletedFinding: ("delete_finding", set()),
@@ -84,7 +72,7 @@ OF_TOOLS = {
     knowledge_records.DeletedDefinition: ("delete_definition", set()),
     journal_records.AddedEntry: ("add_journal_entry", set()),
     journal_records.ResolvedIssue: ("resolve_issue", {"hint"}),
-    journal_records.ContextOfAgent: ("get_context", set()),
+    journal_records.AgentContext: ("get_context", set()),
     journal_records.SearchedAll: ("search", set()),
     growing_records.OpenedRun: ("open_run", set()),
     growing_records.AddedUnits: ("add_units", {"problems"}),

@@ -16,6 +16,7 @@ from dcf.client import (
     Client,
     CorrectedResult,
     CreatedSchedule,
+    DecidedGate,
     DefinitionDetails,
     DeletedDefinition,
     DeletedFinding,
@@ -27,7 +28,6 @@ from dcf.client import (
     FinalizedRun,
     FindingDetails,
     HeldRun,
-    JudgedGate,
     LeftNote,
     ListedRun,
     ListedTask,
@@ -77,8 +77,8 @@ def uses_of_gates() -> None:
     """Say what the verbs about gates return."""
     with dcf.connect() as client:
         assert_type(client.list_gates(agent_id="rita"), Iterator[WaitingGate])
-        assert_type(client.decide_gate("r", "Greet", "review", "pass", content_sha256="0" * 64), JudgedGate)
-        assert_type(client.override_gate("r", "Greet", reason="checked by phone"), JudgedGate)
+        assert_type(client.decide_gate("r", "Greet", "review", "pass", content_sha256="0" * 64), DecidedGate)
+        assert_type(client.override_gate("r", "Greet", reason="checked by phone"), DecidedGate)
 
 
 def uses_of_a_client() -> None:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from dcf.core.answers import Updated
-from dcf.core.model import Status
-from dcf.core.updates import Update
+from dcf.core.completing.updates import Update
+from dcf.core.documents.answers import Updated
+from dcf.core.documents.model import Status
 from dcf.values.refusal import Refusal
 from tests.support import ahead
 from tests.support.counting import CountingPool

@@ -1,37 +1,37 @@
 """A run that an issue blocks: nobody gets a lease, everybody sees why, and resolving it tells the agents."""
 
-from dcf.core.answers import Leased
-from dcf.core.blockers import MOST_BLOCKERS, Blocker
-from dcf.core.blocking import block, unblock
-from dcf.core.catalog import RunQuery
-from dcf.core.decision import Changes, Decision, Reads, Snapshot
-from dcf.core.findings import Cause
-from dcf.core.model import RunStatus, Status
-from dcf.core.operations import RunAnswer
-from dcf.store.catalog import Catalog
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot, WriteSet
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.leasing.blockers import MOST_BLOCKERS, Blocker
+from dcf.core.listing.runs import RunQuery
+from dcf.features.diagnosis.model import Cause
+from dcf.features.journal.blocking import block, unblock
+from dcf.store.lists.pages import Catalog
 from dcf.values.refusal import Refusal
 from tests.support import ahead
 from tests.support.machines import chain, workflow
 from tests.support.scopes import parallel, task
 from tests.support.world import World, new_token
 
-EVERY = Reads(open_states=(0, 1000), whole_meta=True)
+EVERY = ReadSet(open_states=(0, 1000), whole_meta=True)
 
 
 def blocked(world: World, run: str, issue: str = "i-1", text: str = "The key is missing.") -> None:
     def decide(snapshot: Snapshot) -> Decision[None]:
         assert snapshot.meta is not None
-        writes = Changes()
+        writes = WriteSet()
         block(writes, snapshot.meta, Blocker(issue=issue, text=text, since=snapshot.now), by="somebody")
         return Decision(answer=None, changes=writes)
 
-    world.plane.transactions.on_run(run, Reads(), decide)
+    world.plane.transactions.on_run(run, ReadSet(), decide)
 
 
 def unblocked(world: World, run: str, issue: str = "i-1") -> int:
     def decide(snapshot: Snapshot) -> Decision[int]:
         assert snapshot.meta is not None
-        writes = Changes()
+        writes = WriteSet()
         after = unblock(writes, snapshot, snapshot.meta, issue)
         return Decision(answer=after.announced, changes=writes, remaining=after.remaining)
 

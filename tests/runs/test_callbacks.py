@@ -3,13 +3,13 @@
 import re
 from typing import Any
 
-from dcf.core.answers import Leased
-from dcf.core.model import RunStatus, Status
-from dcf.core.operations import RunAnswer
-from dcf.core.updates import Update
-from dcf.runs.callbacks import Callbacks
+from dcf.core.completing.updates import Update
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.documents.operations import RunAnswer
+from dcf.features.external.callback_operations import Callbacks
 from dcf.runs.control_plane import ControlPlane
-from dcf.store.runs import RunStore
+from dcf.store.transaction.runs import RunStore
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from dcf.values.task_tokens import PREFIX, read_task_token, task_token

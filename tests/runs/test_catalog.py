@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from dcf.core.catalog import Facet, RunPage, RunQuery, read_cursor
-from dcf.core.model import RunStatus
-from dcf.core.stuck import STUCK_REMINDERS
+from dcf.core.documents.model import RunStatus
+from dcf.core.leasing.stuck import STUCK_REMINDERS
+from dcf.core.listing.runs import Facet, RunPage, RunQuery, read_cursor
 from dcf.errors import InvalidArgument
-from dcf.store import keys
-from dcf.store.catalog import Catalog
-from dcf.store.connection import Connections
+from dcf.store.connection.connections import Connections
+from dcf.store.keys import table as keys
+from dcf.store.lists.pages import Catalog
 from dcf.values.instants import from_text
 from dcf.workforce.crew.assigning import assign
 from tests.support.counting import CountingPool
@@ -224,7 +224,7 @@ def test_more_runs_of_one_moment_than_a_page_looks_at_do_not_keep_a_page_from_ge
     old = real.create(named(mine))
     for number in range(20):
         real.ask("ZADD", keys.runs_by(Facet.WORKFLOW, mine), 2**52, f"{mine}-{number}")
-    monkeypatch.setattr("dcf.store.catalog._LOOKED_AT", 5)
+    monkeypatch.setattr("dcf.store.lists.pages._LOOKED_AT", 5)
     assert every(real, 2, workflow=mine) == [old]
 
 
@@ -252,7 +252,7 @@ def test_a_page_with_several_filters_looks_at_some_entries_and_the_next_goes_on(
         real.do(run, "A", f"{mine}-{runs.index(run) % 4}")
     query = {"workflow": mine, "agent": f"{mine}-1", "status": RunStatus.RUNNING}
     wanted = [run for number, run in enumerate(runs[:8]) if number % 4 == 1][::-1]
-    monkeypatch.setattr("dcf.store.catalog._LOOKED_AT", 3)
+    monkeypatch.setattr("dcf.store.lists.pages._LOOKED_AT", 3)
     first = page(real, 5, **query)
     assert len(first.rows) < len(wanted), "the newest three of its agent are over"
     assert every(real, 5, **query) == wanted

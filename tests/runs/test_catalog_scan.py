@@ -8,12 +8,13 @@ from typing import Any, TypeAlias
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dcf.core.answers import Leased
-from dcf.core.catalog import Facet, RunQuery, facets_of
-from dcf.core.model import RunStatus
-from dcf.store import key_parts, keys
-from dcf.store.catalog import Catalog
-from dcf.store.connection import Connections, Pool
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.model import RunStatus
+from dcf.core.listing.runs import Facet, RunQuery, facets_of
+from dcf.store.connection.connections import Connections, Pool
+from dcf.store.keys import parts as key_parts
+from dcf.store.keys import table as keys
+from dcf.store.lists.pages import Catalog
 from dcf.workforce.crew.assigning import assign
 from tests.support.machines import Document, chain
 from tests.support.world import World

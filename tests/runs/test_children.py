@@ -4,21 +4,21 @@ import json
 import uuid
 from typing import Any
 
-from dcf.core.answers import Created
-from dcf.core.catalog import RunQuery
-from dcf.core.children import child_id
-from dcf.core.definition import read_definition
-from dcf.core.findings import Cause
-from dcf.core.model import RunStatus
-from dcf.core.notices import NoticeKind
-from dcf.core.operations import RunAnswer
-from dcf.core.parents import MOST_DEPTH
-from dcf.core.premises import Premise
-from dcf.core.resolving import wish_of
-from dcf.core.starting import Start
-from dcf.runs.catalog import RunList
-from dcf.store.catalog import Catalog
-from dcf.store.outbox import OutboxEntry
+from dcf.core.completing.resolving import wish_of
+from dcf.core.definitions.model import read_definition
+from dcf.core.documents.answers import Created
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.notices import NoticeKind
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.documents.parents import MOST_DEPTH
+from dcf.core.documents.premises import Premise
+from dcf.core.lifecycle.starting import Start
+from dcf.core.listing.runs import RunQuery
+from dcf.features.children.model import child_id
+from dcf.features.diagnosis.model import Cause
+from dcf.runs.views.lists import RunList
+from dcf.store.events.outbox import OutboxEntry
+from dcf.store.lists.pages import Catalog
 from tests.support.ahead import let_pass
 from tests.support.machines import Document, chain, workflow
 from tests.support.scopes import each, parallel, task

@@ -8,14 +8,14 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from dcf.core.answers import Created
-from dcf.core.children import child_id
-from dcf.core.model import RunStatus
-from dcf.core.premises import Premise
-from dcf.core.starting import Start
+from dcf.core.documents.answers import Created
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.premises import Premise
+from dcf.core.lifecycle.starting import Start
 from dcf.errors import StoreUnavailable, UnknownRun
-from dcf.runs import notifications
-from dcf.store.connection import Connections, open_pool
+from dcf.features.children.model import child_id
+from dcf.runs.notifying import notifications
+from dcf.store.connection.connections import Connections, open_pool
 from dcf.values.refusal import Refusal
 from tests.runs.test_children import children, keep, starts
 from tests.support.ahead import Ahead, let_pass

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from dcf.core.answers import Created, Leased
-from dcf.core.model import RunStatus
+from dcf.core.documents.answers import Created, Leased
+from dcf.core.documents.model import RunStatus
 from dcf.errors import UnknownRun, UnknownState
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain, fan, loop, workflow

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased, NothingReady, Updated
-from dcf.core.decision import Decision, Reads, Snapshot
-from dcf.core.lease import Acquire
-from dcf.core.model import Status
-from dcf.core.updates import Update
+from dcf.core.completing.updates import Update
+from dcf.core.documents.answers import Leased, NothingReady, Updated
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot
+from dcf.core.documents.model import Status
+from dcf.core.leasing.lease import Acquire
 from dcf.errors import StoreUnavailable
 from dcf.runs.control_plane import ControlPlane
-from dcf.store import key_parts
-from dcf.store.runs import RunStore
+from dcf.store.keys import parts as key_parts
+from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
 from tests.support.machines import chain, numbered_chain, workflow
@@ -29,7 +29,7 @@ Worlds = Callable[..., World]
 @pytest.fixture(autouse=True)
 def lasting_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Marks last, however slow the machine is."""
-    monkeypatch.setattr("dcf.store.open_states._MARK_MS", 60_000)
+    monkeypatch.setattr("dcf.store.transaction.open_states._MARK_MS", 60_000)
 
 
 def open_by_hand(world: World, run: str, states: list[str]) -> None:
@@ -359,8 +359,8 @@ def test_a_page_holds_the_documents_agents_and_inputs_of_its_states(real: World)
         seen.append(snapshot)
         return Decision(answer=None)
 
-    real.store.transact(run, Reads(open_states=(1, 2)), look)
-    real.store.transact(run, Reads(open_states=(3, 9)), look)
+    real.store.transact(run, ReadSet(open_states=(1, 2)), look)
+    real.store.transact(run, ReadSet(open_states=(3, 9)), look)
     (page, rest) = seen
     assert (list(page.states), dict(page.inputs)) == (["S1", "S2"], {"S1": "for S1", "S2": "for S2"})
     assert page.meta is not None

@@ -6,10 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dcf.core.attention import REMINDER_DELAY
-from dcf.core.decision import Reads
+from dcf.core.documents.decision import ReadSet
+from dcf.core.leasing.attention import REMINDER_DELAY
 from dcf.errors import StoreUnavailable
-from dcf.store import key_parts, keys
+from dcf.store.keys import parts as key_parts
+from dcf.store.keys import table as keys
 from dcf.values.instants import SECOND
 from tests.support.machines import chain
 from tests.support.owed import Platform, owing, targets
@@ -49,10 +50,10 @@ def test_a_ready_state_that_nobody_takes_is_announced_again_ever_more_rarely(wor
     assert world.doc(run, "A").finished_at == entered_at
     for wait_s in (30, 60, 120, 240, 300, 300, 300, 300):
         world.make_due(run, "B")
-        before = world.store.read(run, Reads()).now
+        before = world.store.read(run, ReadSet()).now
         world.notifications.pulse()
         announced_at = due_at(world, run, "B") - wait_s * SECOND
-        assert before <= announced_at <= world.store.read(run, Reads()).now
+        assert before <= announced_at <= world.store.read(run, ReadSet()).now
     sent = [event.data["reason"] for event in world.events(run) if event.type == "NotificationSent"]
     assert sent == ["upstream_done"] + ["reminder"] * 8
     (event,) = world.messages("b")

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Finalized, Updated
-from dcf.core.lease import Acquire
-from dcf.core.model import RunStatus, Status
+from dcf.core.documents.answers import Finalized, Updated
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.leasing.lease import Acquire
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.follow_ups import FollowUps
-from dcf.store.runs import RunStore
+from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support.ahead import timers
 from tests.support.machines import chain, fan, numbered_chain, workflow

@@ -3,18 +3,18 @@
 from collections.abc import Callable
 from typing import Any
 
-from dcf.core.answers import Leased
-from dcf.core.corrections import Correct
-from dcf.core.decision import Reads
-from dcf.core.human_tasks import Answerer, HumanAnswer
-from dcf.core.lease import Acquire
-from dcf.core.model import RunStatus, Status
-from dcf.core.operations import RunAnswer
-from dcf.core.resolving import Resolve
+from dcf.core.completing.resolving import Resolve
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.decision import ReadSet
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.leasing.lease import Acquire
+from dcf.features.people.answering import Answerer, HumanAnswer
+from dcf.features.questions.correcting import Corrections
+from dcf.features.questions.corrections import Correct
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.corrections import Corrections
-from dcf.store.authors import authored_by
-from dcf.store.runs import RunStore
+from dcf.store.access.authors import authored_by
+from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support.ahead import let_pass
 from tests.support.machines import Document, chain, fan, loop, workflow
@@ -174,7 +174,7 @@ def test_the_clock_looks_when_a_shorter_timeout_of_the_follower_has_passed(world
     states = {"A": task("B"), "B": task(TimeoutSecondsPath="$.limit")}
     run, token = done(world, workflow(states), "A", {"limit": 3600})
     corrected(world, run, "A", {"limit": 5}, token)
-    assert world.store.read(run, Reads(timers=("B",))).timers["B"] == world.doc(run, "B").deadline
+    assert world.store.read(run, ReadSet(timers=("B",))).timers["B"] == world.doc(run, "B").deadline
 
 
 def test_a_result_with_which_the_run_would_have_gone_elsewhere_is_refused(world: World) -> None:

@@ -4,14 +4,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from dcf.core.access import Scope
-from dcf.core.definition import read_definition
-from dcf.core.schedules import CatchUp, Overlap, Schedule
-from dcf.core.scheduling import START_S
+from dcf.core.access.model import Scope
+from dcf.core.definitions.model import read_definition
 from dcf.errors import StoreUnavailable
-from dcf.runs.schedules import Triggered
-from dcf.store import keys, schedule_keys
-from dcf.store.connection import Connections
+from dcf.features.schedules import keys as schedule_keys
+from dcf.features.schedules.model import CatchUp, Overlap, Schedule
+from dcf.features.schedules.operations import Triggered
+from dcf.features.schedules.ticking import START_S
+from dcf.store.connection.connections import Connections
+from dcf.store.keys import table as keys
 from dcf.values.instants import SECOND, to_text
 from tests.support.ahead import Ahead, let_pass
 from tests.support.faults import Died

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from dcf.runs.deliveries import DeliveryThreads
-from dcf.store.authors import authored_by, current_author
+from dcf.runs.notifying.deliveries import DeliveryThreads
+from dcf.store.access.authors import authored_by, current_author
 from tests.support.elsewhere import Elsewhere, owing
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, task
@@ -49,7 +49,7 @@ def test_a_frozen_platform_delays_no_other_run(real: World, frozen: Elsewhere) -
 def test_a_process_ends_although_a_platform_does_not_answer(
     real: World, frozen: Elsewhere, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("dcf.runs.deliveries._GRACE_S", 0.05)
+    monkeypatch.setattr("dcf.runs.notifying.deliveries._GRACE_S", 0.05)
     relay, others = real.relay(frozen, threads=1), set(threading.enumerate())
     runs = [owing(real) for _ in range(2)]
     relay.pulse()

@@ -2,14 +2,15 @@
 
 import pytest
 
-from dcf.core.findings import Cause, RunFinding
-from dcf.core.lease import Acquire
-from dcf.core.model import RunStatus
-from dcf.core.resolving import Resolve
-from dcf.core.stuck import STUCK_REMINDERS
+from dcf.core.completing.resolving import Resolve
+from dcf.core.documents.model import RunStatus
+from dcf.core.leasing.lease import Acquire
+from dcf.core.leasing.stuck import STUCK_REMINDERS
 from dcf.errors import UnknownRun, UnknownState
-from dcf.store import key_parts, keys
-from dcf.store.agents import AgentRecord
+from dcf.features.diagnosis.model import Cause, RunFinding
+from dcf.store.keys import parts as key_parts
+from dcf.store.keys import table as keys
+from dcf.store.lists.agents import AgentRecord
 from dcf.values.instants import from_text, to_text
 from dcf.values.records import replace
 from tests.support.ahead import now

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dcf.core.findings import Cause
 from dcf.errors import StoreUnavailable
-from dcf.store.run_signs import MOST
+from dcf.features.diagnosis.model import Cause
+from dcf.features.diagnosis.storage import MOST
 from tests.runs.test_diagnosis import clock_looked, found, only, put, started
 from tests.store.test_faults import TROUBLES, Trouble, on, server_for
 from tests.support.counting import CountingPool

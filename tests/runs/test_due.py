@@ -2,11 +2,13 @@
 
 import pytest
 
-from dcf.core.answers import Leased
+from dcf.core.documents.answers import Leased
 from dcf.errors import DcfError
-from dcf.store import due, index, keys, schedule_keys
-from dcf.store.connection import Connections, exchange
-from dcf.store.writing import due_command
+from dcf.features.schedules import keys as schedule_keys
+from dcf.store.connection.connections import Connections, exchange
+from dcf.store.keys import table as keys
+from dcf.store.lists import due, index
+from dcf.store.transaction.writing import due_command
 from dcf.values.instants import SECOND
 from tests.support.counting import CountingPool
 from tests.support.machines import chain
@@ -212,7 +214,7 @@ def test_a_process_checks_all_live_runs_again_after_a_while(
     world: World, late: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A node of a cluster that failed over may have lost when they are due."""
-    monkeypatch.setattr("dcf.runs.clock._CHECKED_AGAIN", 0)
+    monkeypatch.setattr("dcf.runs.clock.clock._CHECKED_AGAIN", 0)
     clock = world.relay()
     for _ in range(4):
         clock.pulse()

@@ -6,10 +6,11 @@ from typing import Any, TypeAlias
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dcf.core.answers import Leased
-from dcf.core.attention import NEVER
-from dcf.store import key_parts, keys
-from dcf.store.connection import Connections
+from dcf.core.documents.answers import Leased
+from dcf.core.leasing.attention import NEVER
+from dcf.store.connection.connections import Connections
+from dcf.store.keys import parts as key_parts
+from dcf.store.keys import table as keys
 from dcf.values.instants import SECOND, from_text
 from tests.support.machines import Document, workflow
 from tests.support.scopes import each, parallel, retrying, task

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased
-from dcf.core.run_edits import Hand
+from dcf.core.documents.answers import Leased
 from dcf.errors import Forbidden, StoreUnavailable
-from dcf.runs.editing import Changed, JsonDocuments, Operation, Wish
-from dcf.store import companion_keys, keys
-from dcf.store.edits import Edits
-from dcf.store.run_documents import RunDocument, document_of
+from dcf.features.documents.operations import Changed, JsonDocuments, Operation, Wish
+from dcf.features.documents.rules import Hand
+from dcf.features.documents.storage import Edits
+from dcf.store.keys import companions as companion_keys
+from dcf.store.keys import table as keys
+from dcf.store.keys.documents import RunDocument, document_of
 from dcf.values import json_edits
 from dcf.values.json_paths import parse_path
 from dcf.values.refusal import Refusal

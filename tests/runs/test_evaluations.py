@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from dcf.asl.jsonata import Query
-from dcf.core.answers import Updated
-from dcf.core.catalog import RunQuery
-from dcf.core.evaluating import LONGEST_EVALUATION, Mark
-from dcf.core.finalization import Finalize
-from dcf.core.findings import Cause
-from dcf.core.model import RunStatus, Status
-from dcf.core.operations import RunAnswer
+from dcf.asl.jsonata.expressions import Query
+from dcf.core.completing.evaluation_marks import LONGEST_EVALUATION, Mark
+from dcf.core.documents.answers import Updated
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.lifecycle.finalization import Finalize
+from dcf.core.listing.runs import RunQuery
 from dcf.errors import Conflict, RunOnHold
-from dcf.runs.catalog import RunList
-from dcf.store import keys
-from dcf.store.catalog import Catalog
-from dcf.store.evaluations import EvaluationMarks
+from dcf.features.diagnosis.model import Cause
+from dcf.runs.views.lists import RunList
+from dcf.store.keys import table as keys
+from dcf.store.lists.pages import Catalog
+from dcf.store.transaction.evaluation_marks import EvaluationMarks
 from dcf.values.refusal import Refusal
 from tests.support.machines import Document, chain, workflow
 from tests.support.scopes import each, task

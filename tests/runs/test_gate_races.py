@@ -4,11 +4,12 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from dcf.core.gates import Judged
-from dcf.core.gating import content_sha256
-from dcf.core.operations import RunAnswer
-from dcf.core.overriding import Override
-from dcf.core.verdicts import Judge, Ruling
+from dcf.core.documents.operations import RunAnswer
+from dcf.features.gates.judges import Judge
+from dcf.features.gates.model import Judged
+from dcf.features.gates.overriding import Override
+from dcf.features.gates.submitting import content_sha256
+from dcf.features.gates.verdicts import Ruling
 from tests.support.machines import Document, workflow
 from tests.support.racing import race
 from tests.support.tables import rows

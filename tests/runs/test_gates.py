@@ -4,28 +4,30 @@ from typing import Any
 
 import pytest
 
-from dcf.asl.gate_syntax import gates_given
-from dcf.core import needs
-from dcf.core.answers import Updated
-from dcf.core.corrections import Correct
-from dcf.core.decision import Reads
-from dcf.core.findings import Cause
-from dcf.core.gate_list import GateQuery
-from dcf.core.gate_refusals import GateRefusal
-from dcf.core.gates import MOST_VERDICTS, Judged
-from dcf.core.gating import content_sha256
-from dcf.core.human_list import HumanTaskQuery
-from dcf.core.journal import EntryKind
-from dcf.core.journal_query import JournalQuery
-from dcf.core.journaling import AddEntry, EntryAdded
-from dcf.core.model import RunStatus
-from dcf.core.operations import RunAnswer
-from dcf.core.overriding import Override
-from dcf.core.usage import UsageReport
-from dcf.core.verdicts import Judge, Ruling
+from dcf.core.definitions import needs
+from dcf.core.documents.answers import Updated
+from dcf.core.documents.decision import ReadSet
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.documents.usage import UsageReport
 from dcf.errors import InvalidArgument
-from dcf.store import gate_lists, people_keys
-from dcf.store.authors import authored_by
+from dcf.features.diagnosis.model import Cause
+from dcf.features.gates import storage as gate_lists
+from dcf.features.gates.judges import Judge
+from dcf.features.gates.listing import GateQuery
+from dcf.features.gates.model import MOST_VERDICTS, Judged
+from dcf.features.gates.overriding import Override
+from dcf.features.gates.refusals import GateRefusal
+from dcf.features.gates.submitting import content_sha256
+from dcf.features.gates.syntax import gates_given
+from dcf.features.gates.verdicts import Ruling
+from dcf.features.journal.model import EntryKind
+from dcf.features.journal.query import JournalQuery
+from dcf.features.journal.writing import AddEntry, EntryAdded
+from dcf.features.people import keys as people_keys
+from dcf.features.people.listing import HumanTaskQuery
+from dcf.features.questions.corrections import Correct
+from dcf.store.access.authors import authored_by
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from tests.support.machines import Document, chain, workflow
@@ -324,7 +326,7 @@ def test_override_reason_lost(world: World) -> None:
         "review",
     )
     assert event.data["content_sha256"] == content_sha256(GOOD)
-    kept = world.store.read(run, Reads(states=("A",), gates=("A",))).gates["A"]
+    kept = world.store.read(run, ReadSet(states=("A",), gates=("A",))).gates["A"]
     assert kept is not None
     assert kept.waived["review"]["reason"] == "checked by phone"
 
@@ -722,7 +724,7 @@ def test_a_process_that_dies_with_a_submission_or_a_verdict_leaves_nothing_half_
 
 
 def test_only_so_many_outputs_are_submitted_in_one_visit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dcf.core.gating.MOST_SUBMISSIONS", 3)
+    monkeypatch.setattr("dcf.features.gates.submitting.MOST_SUBMISSIONS", 3)
     run, token = begun(world, REVIEW)
     for number in range(3):
         assert code(submit(world, run, token, {"text": number})) == "review_running"
@@ -735,7 +737,7 @@ def test_only_so_many_verdicts_are_kept(world: World) -> None:
     run, token = begun(world, {**SHAPE, "max_attempts": 100}, REVIEW)
     for number in range(MOST_VERDICTS + 3):
         assert code(submit(world, run, token, {"txt": number})) == "needs_work"
-    kept = world.store.read(run, Reads(states=("A",), gates=("A",))).gates["A"]
+    kept = world.store.read(run, ReadSet(states=("A",), gates=("A",))).gates["A"]
     assert kept is not None
     assert len(kept.verdicts) == MOST_VERDICTS
     assert world.event_types(run).count("GateDecided") == MOST_VERDICTS + 3

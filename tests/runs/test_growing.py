@@ -4,18 +4,18 @@ from typing import Any, Final
 
 import pytest
 
-from dcf.core.answers import Created, Leased, NothingReady, Updated
-from dcf.core.corrections import Correct
-from dcf.core.decision import Reads
-from dcf.core.growing import Added
-from dcf.core.model import RunStatus, Status
-from dcf.core.operations import RunAnswer
-from dcf.core.repeating import Rerun
-from dcf.core.resolving import wish_of
-from dcf.core.retention import Deleted
-from dcf.core.updates import Update
+from dcf.core.completing.resolving import wish_of
+from dcf.core.completing.updates import Update
+from dcf.core.documents.answers import Created, Leased, NothingReady, Updated
+from dcf.core.documents.decision import ReadSet
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.lifecycle.repeating import Rerun
+from dcf.core.lifecycle.retention import Deleted
 from dcf.errors import UnknownState
-from dcf.store.authors import authored_by
+from dcf.features.growing.adding import Added
+from dcf.features.questions.corrections import Correct
+from dcf.store.access.authors import authored_by
 from dcf.values.refusal import Refusal
 from tests.support.growing import Server, check
 from tests.support.tables import rows
@@ -352,6 +352,6 @@ def test_whose_key_submits_is_known_to_a_server_that_has_not_seen_the_gates_yet(
     token = real.acquire(run, "A")
     with authored_by("key:own"):
         assert code(other.world.try_complete(run, "A", token, output=1)) == "review_running"
-    record = real.store.read(run, Reads(states=("A",), gates=("A",))).gates["A"]
+    record = real.store.read(run, ReadSet(states=("A",), gates=("A",))).gates["A"]
     assert record is not None
     assert record.author_key == "key:own"

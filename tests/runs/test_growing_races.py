@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased, NothingReady, Updated
-from dcf.core.growing import Added
-from dcf.core.model import RunStatus
-from dcf.core.operations import RunAnswer
+from dcf.core.documents.answers import Leased, NothingReady, Updated
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import RunAnswer
+from dcf.features.growing.adding import Added
 from dcf.values.refusal import Refusal
 from tests.support.growing import Server, check
 from tests.support.world import World

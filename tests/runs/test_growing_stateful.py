@@ -8,13 +8,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from dcf.core.answers import Leased, Updated
-from dcf.core.growing import Added
-from dcf.core.model import RunStatus, StateDoc
-from dcf.core.operations import RunAnswer
-from dcf.core.resolving import Resolve
-from dcf.core.retention import Deleted
-from dcf.store.connection import Connections
+from dcf.core.completing.resolving import Resolve
+from dcf.core.documents.answers import Leased, Updated
+from dcf.core.documents.model import RunStatus, StateDoc
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.lifecycle.retention import Deleted
+from dcf.features.growing.adding import Added
+from dcf.store.connection.connections import Connections
 from dcf.values.refusal import Refusal
 from tests.support.growing import Server, check
 from tests.support.world import World, new_token

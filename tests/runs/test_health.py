@@ -14,21 +14,22 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.core.health_findings import HealthFinding, Level, Topic
-from dcf.core.vitals import Expected
+from dcf.features.health.facts import Expected
+from dcf.features.health.findings import HealthFinding, Level, Topic
+from dcf.features.health.operations import Health, HealthReport
+from dcf.features.health.storage import VitalSigns
+from dcf.features.schedules import keys as schedule_keys
+from dcf.features.webhooks.storage import Webhooks
 from dcf.ports import Delivery, Undelivered
-from dcf.runs.activity import EVERY_S, Activity
-from dcf.runs.breaker import Breaker, GuardedDeliverer
-from dcf.runs.clock import RunClock
-from dcf.runs.health import Health, HealthReport
-from dcf.runs.sweep import Sweep
-from dcf.store import keys, schedule_keys
-from dcf.store.activity import MOST_SEEN, ActivityRecords
-from dcf.store.connection import Connections, open_pool
-from dcf.store.listings import Listings
-from dcf.store.server_time import ServerTime
-from dcf.store.vitals import VitalSigns
-from dcf.store.webhooks import Webhooks
+from dcf.runs.clock.clock import RunClock
+from dcf.runs.clock.sweep import Sweep
+from dcf.runs.notifying.activity import EVERY_S, Activity
+from dcf.runs.notifying.breaker import Breaker, GuardedDeliverer
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.connection.server_time import ServerTime
+from dcf.store.events.activity import MOST_SEEN, ActivityRecords
+from dcf.store.keys import table as keys
+from dcf.store.lists.checks import Listings
 from dcf.values.instants import SECOND
 from tests.store.test_faults import TROUBLES, Trouble, on, server_for
 from tests.support.counting import CountingPool
@@ -252,7 +253,9 @@ def test_replicas_are_seen_and_held_against_what_is_waited_for(
     )
     assert ignored in report(world).not_as_asked(), "dcf serve tells it at its start"
     with monkeypatch.context() as patient:
-        patient.setattr("dcf.store.vitals._CONFIRM_MS", 4000)  # the replica's machine may be busy for a while
+        patient.setattr(
+            "dcf.features.health.storage._CONFIRM_MS", 4000
+        )  # the replica's machine may be busy for a while
         confirmed = report(world, wait_replicas=1)
     assert (confirmed.is_ready, confirmed.not_as_asked()[0].topic) == (True, Topic.DURABILITY)
     assert confirmed.as_json()["replicas"][0]["online"] is True

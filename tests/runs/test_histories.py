@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from dcf.core.event_query import EventQuery, check_cursor, check_moment
+from dcf.core.listing.events import EventQuery, check_cursor, check_moment
 from dcf.errors import InvalidArgument, UnknownRun
-from dcf.runs.histories import MOST_EXAMINED
+from dcf.runs.views.histories import MOST_EXAMINED
 from tests.support.counting import CountingPool
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, task

@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from dcf.core import journal as limits
-from dcf.core.answers import Leased
-from dcf.core.journal import EntryKind, JournalEntry
-from dcf.core.journal_query import JournalPage, JournalQuery, check_cursor
-from dcf.core.journaling import AddEntry, EntryAdded, ResolveIssue
-from dcf.core.model import RunStatus
-from dcf.core.notes import Note
-from dcf.core.operations import RunAnswer
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import RunAnswer
 from dcf.errors import InvalidArgument, UnknownRun
+from dcf.features.journal import model as limits
+from dcf.features.journal.keys import entry_commands
+from dcf.features.journal.model import EntryKind, JournalEntry
+from dcf.features.journal.operations import Journal
+from dcf.features.journal.query import JournalPage, JournalQuery, check_cursor
+from dcf.features.journal.storage import JournalReader
+from dcf.features.journal.writing import AddEntry, EntryAdded, ResolveIssue
+from dcf.features.questions.notes import Note
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.journal import Journal
-from dcf.store.connection import Connections
-from dcf.store.journal import JournalReader
-from dcf.store.journal_entries import entry_commands
-from dcf.store.runs import RunStore
+from dcf.store.connection.connections import Connections
+from dcf.store.transaction.runs import RunStore
 from dcf.values.instants import from_text
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
@@ -212,12 +212,12 @@ def test_a_run_that_is_over_takes_no_more_entries(real: World, run: str) -> None
 
 
 def test_a_full_journal_says_so_and_keeps_what_it_has(real: World, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dcf.core.journaling.MOST_ENTRIES", 2)
+    monkeypatch.setattr("dcf.features.journal.writing.MOST_ENTRIES", 2)
     assert [added(real, run, f"k{number}").left for number in range(2)] == [1, 0]
     assert refused(real, run, "k9") == "too_many"
     assert added(real, run, "k1").repeated
     monkeypatch.undo()
-    monkeypatch.setattr("dcf.core.journaling.MOST_BYTES", 100)
+    monkeypatch.setattr("dcf.features.journal.writing.MOST_BYTES", 100)
     assert refused(real, run, "k9") == "too_many"
 
 
@@ -423,7 +423,7 @@ def test_offset_without_limit(real: World, run: str, limit: int, oldest_first: b
 
 
 def test_a_page_ends_where_its_bytes_do(real: World, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dcf.store.journal.PAGE_BYTES", 500)
+    monkeypatch.setattr("dcf.features.journal.storage.PAGE_BYTES", 500)
     for number in range(5):
         added(real, run, f"k{number}", text="x" * 400)
     assert len(page(real, run, 50).entries) == 1
@@ -433,7 +433,7 @@ def test_a_page_ends_where_its_bytes_do(real: World, run: str, monkeypatch: pyte
 def test_a_page_looks_at_so_many_entries_and_says_that_there_may_be_more(
     real: World, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.journal._LOOKED_AT", 4)
+    monkeypatch.setattr("dcf.features.journal.storage._LOOKED_AT", 4)
     for number in range(6):
         added(real, run, f"n{number}", kind="note", agent="a")
         added(real, run, f"l{number}", kind="log", agent="b")

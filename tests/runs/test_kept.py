@@ -6,19 +6,19 @@ from typing import Any
 import pytest
 
 from dcf.asl.steps import Entry
-from dcf.core.answers import Created
-from dcf.core.decision import More, Reads, Snapshot
-from dcf.core.definition import Definition, read_definition
-from dcf.core.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
-from dcf.core.needs import to_update
-from dcf.core.updates import Update
+from dcf.core.completing.updates import Update
+from dcf.core.definitions.model import Definition, read_definition
+from dcf.core.definitions.needs import to_update
+from dcf.core.documents.answers import Created
+from dcf.core.documents.decision import More, ReadSet, Snapshot
+from dcf.core.documents.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
 from dcf.runs.kept_scopes import KeptScopes
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, task
 from tests.support.tables import rows
 from tests.support.world import World
 
-READS = Reads(scopes=("Each",))
+READS = ReadSet(scopes=("Each",))
 
 
 def record(value: Any) -> StateInput:
@@ -52,7 +52,7 @@ def test_the_record_of_an_open_map_is_read_once() -> None:
     kept = KeptScopes()
     assert kept.without("r", READS) == READS
     assert completed(kept, "r", opened(read=record("v"))) == "v"
-    assert kept.without("r", READS) == Reads()
+    assert kept.without("r", READS) == ReadSet()
     assert completed(kept, "r", opened()) == "v"
 
 

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from dcf.core.answers import Created
-from dcf.core.definition import Definition, read_definition
-from dcf.core.schedules import ScheduleWish
-from dcf.core.starting import Start
+from dcf.core.definitions.model import Definition, read_definition
+from dcf.core.documents.answers import Created
+from dcf.core.lifecycle.starting import Start
 from dcf.errors import UnknownDefinition
-from dcf.runs.schedules import ScheduleMade
-from dcf.store import keys, schedule_keys
+from dcf.features.schedules import keys as schedule_keys
+from dcf.features.schedules.model import ScheduleWish
+from dcf.features.schedules.operations import ScheduleMade
+from dcf.store.keys import table as keys
 from dcf.values.instants import SECOND
 from tests.support.machines import chain
 from tests.support.proxy import Fault, Proxy

@@ -9,16 +9,17 @@ from typing import TypeVar
 
 import pytest
 
-from dcf.core.catalogue_definitions import DefinitionKind, NewDefinition, Owner
-from dcf.core.knowing import FindingWish, NewFinding
-from dcf.core.knowledge import FindingStatus, Severity
 from dcf.errors import UnknownOutcome
-from dcf.runs import catalogue, knowledge
-from dcf.runs.catalogue import DefinitionCatalogue, DefinitionKept
-from dcf.runs.knowledge import FindingKept, FindingsQuery, Knowledge
+from dcf.features.catalogue import operations as catalogue
+from dcf.features.catalogue.model import DefinitionKind, NewDefinition, Owner
+from dcf.features.catalogue.operations import DefinitionCatalogue, DefinitionKept
+from dcf.features.findings import operations as knowledge
+from dcf.features.findings.changing import FindingWish, NewFinding
+from dcf.features.findings.model import FindingStatus, Severity
+from dcf.features.findings.operations import FindingKept, FindingsQuery, Knowledge
 from dcf.skills.library import Library
-from dcf.store.connection import Connections, open_pool
-from dcf.store.definitions import KeptDefinitions
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.lists.definitions import KeptDefinitions
 from dcf.values.refusal import Refusal
 from tests.support.proxy import Fault, Proxy
 from tests.support.restricted import RestrictedRedis

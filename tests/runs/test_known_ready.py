@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from dcf.core.answers import Leased, NothingReady, Updated
-from dcf.core.decision import Seeker
-from dcf.core.model import RunStatus, StateDoc, Status
+from dcf.core.documents.answers import Leased, NothingReady, Updated
+from dcf.core.documents.decision import Seeker
+from dcf.core.documents.model import RunStatus, StateDoc, Status
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.known_ready import KnownReady
-from dcf.store.runs import RunStore
+from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
 from tests.support.machines import workflow

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from dcf.errors import StoreUnavailable
-from dcf.runs.lanes import MOST_WAITING, Lane
-from dcf.store.outbox import OutboxEntry
+from dcf.runs.notifying.queues import MOST_WAITING, Lane
+from dcf.store.events.outbox import OutboxEntry
 
 
 def entries(count: int) -> list[OutboxEntry]:

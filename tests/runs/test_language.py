@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from dcf.core.answers import Updated
-from dcf.core.model import RunStatus, Status
+from dcf.core.documents.answers import Updated
+from dcf.core.documents.model import RunStatus, Status
 from dcf.values.refusal import Refusal
 from tests.support.machines import Document, workflow
 from tests.support.tables import rows

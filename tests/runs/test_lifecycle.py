@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from dcf.core.answers import Leased, Owed, Updated
-from dcf.core.lease import Acquire
-from dcf.core.model import RunStatus, Status
-from dcf.core.operations import RunAnswer
-from dcf.core.updates import Update
+from dcf.core.completing.updates import Update
+from dcf.core.documents.answers import Leased, Owed, Updated
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.leasing.lease import Acquire
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.lifecycle import Lifecycle
-from dcf.store.runs import RunStore
+from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support import ahead
 from tests.support.growing import Server

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from dcf.asl.pausing import AT_ONCE
-from dcf.core.answers import NothingReady
-from dcf.core.decision import Reads
-from dcf.core.model import RunStatus, Status
-from dcf.simulation import simulate
+from dcf.core.documents.answers import NothingReady
+from dcf.core.documents.decision import ReadSet
+from dcf.core.documents.model import RunStatus, Status
+from dcf.workflows.simulation import simulate
 from tests.support import ahead
 from tests.support.machines import Document, workflow
 from tests.support.scopes import END, each, parallel, task, when
@@ -131,7 +131,7 @@ def test_a_task_or_a_wait_among_them_begins_the_count_anew(timely: World) -> Non
     run = timely.create(workflow(states))
     ahead.look(timely, run)
 
-    (entry,) = timely.store.read(run, Reads(entries=("After",))).entries.values()
+    (entry,) = timely.store.read(run, ReadSet(entries=("After",))).entries.values()
     assert entry.silent == 0
 
 

@@ -6,18 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from dcf.core.catalog import RunQuery
-from dcf.core.findings import Cause
-from dcf.core.journal import EntryKind
-from dcf.core.journaling import AddEntry
-from dcf.core.listings import ListKind
-from dcf.core.model import RunStatus
-from dcf.runs.catalog import RunList
-from dcf.runs.lost_timers import set_timer
-from dcf.runs.sweep import Sweep
-from dcf.store import key_parts, keys
-from dcf.store.catalog import Catalog
-from dcf.store.listings import Listings
+from dcf.core.documents.model import RunStatus
+from dcf.core.listing.checks import ListKind
+from dcf.core.listing.runs import RunQuery
+from dcf.features.diagnosis.model import Cause
+from dcf.features.journal.model import EntryKind
+from dcf.features.journal.writing import AddEntry
+from dcf.runs.clock.lost_timers import set_timer
+from dcf.runs.clock.sweep import Sweep
+from dcf.runs.views.lists import RunList
+from dcf.store.keys import parts as key_parts
+from dcf.store.keys import table as keys
+from dcf.store.lists.checks import Listings
+from dcf.store.lists.pages import Catalog
 from tests.support.ahead import now
 from tests.support.alone import world_alone
 from tests.support.growing import Server

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from dcf import metrics
-from dcf.core.decision import Decision, Reads, Snapshot
-from dcf.core.lease import Renew, renew
-from dcf.core.stuck import STUCK_REMINDERS
-from dcf.runs.catalog import RunList
-from dcf.runs.stuck_causes import StuckCauses
-from dcf.store.catalog import Catalog
-from dcf.store.connection import Connections, open_pool
-from dcf.store.gauges import GaugeReader
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot
+from dcf.core.leasing.lease import Renew, renew
+from dcf.core.leasing.stuck import STUCK_REMINDERS
+from dcf.features.diagnosis.stuck_causes import StuckCauses
+from dcf.features.health.gauges import GaugeReader
+from dcf.runs.views.lists import RunList
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.lists.pages import Catalog
 from tests.support.machines import chain
 from tests.support.servers import redis_server
 from tests.support.world import World
@@ -65,7 +65,7 @@ def test_a_lost_race_is_counted_once(real: World, meters: metrics.Meters) -> Non
         changes = renew(snapshot, Renew(state="A", token=token)).changes
         return Decision(answer=1, changes=changes)
 
-    real.store.transact(run, Reads(states=("A",)), decide)
+    real.store.transact(run, ReadSet(states=("A",)), decide)
     assert counted(meters, "dcf_txn_conflicts_total") == {"": 1}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import redis
 
-from dcf.store.connection import open_pool
+from dcf.store.connection.connections import open_pool
 from tests.support.between import PoolBetween, Replied, Sending
 from tests.support.machines import chain, loop, workflow
 from tests.support.owed import Platform, owing, targets

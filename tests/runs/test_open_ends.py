@@ -1,10 +1,10 @@
 """A run does not end `succeeded` over an issue that asks for a person, nor over an open group or unit."""
 
-from dcf.core.finalization import Finalize
-from dcf.core.journal import EntryKind
-from dcf.core.journaling import AddEntry, ResolveIssue
-from dcf.core.model import RunStatus
-from dcf.core.operations import RunAnswer
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.lifecycle.finalization import Finalize
+from dcf.features.journal.model import EntryKind
+from dcf.features.journal.writing import AddEntry, ResolveIssue
 from dcf.values.refusal import Refusal
 from tests.support.growing import Server
 from tests.support.machines import chain

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from dcf.core.findings import Cause
-from dcf.core.model import RunStatus, Status
-from dcf.core.operations import RunAnswer
-from dcf.core.outside import Conclusion
-from dcf.core.resolving import Resolve
+from dcf.core.completing.outside import Conclusion
+from dcf.core.completing.resolving import Resolve
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.documents.operations import RunAnswer
+from dcf.features.diagnosis.model import Cause
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from tests.support import ahead

@@ -2,12 +2,12 @@
 
 import secrets
 
-from dcf.core.creation import Create
-from dcf.core.grown import grown_definition
-from dcf.core.model import RunStatus
-from dcf.core.opening import OpenRequest
-from dcf.core.operations import RunAnswer
-from dcf.runs.growing import Growing
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.lifecycle.creation import Create
+from dcf.features.growing.definition import grown_definition
+from dcf.features.growing.opening import OpenRequest
+from dcf.features.growing.operations import Growing
 from tests.support.ahead import let_pass
 from tests.support.world import World
 

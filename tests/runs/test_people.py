@@ -5,22 +5,23 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from dcf.core.decision import Changes, Reads
-from dcf.core.findings import Cause
-from dcf.core.gating import content_sha256
-from dcf.core.human_list import HumanTaskPage, HumanTaskQuery
-from dcf.core.human_tasks import Answerer, HumanAnswer
-from dcf.core.model import RunStatus, Status
-from dcf.core.operations import RunAnswer
-from dcf.core.repeating import Rerun
-from dcf.core.resolving import Resolve
-from dcf.core.verdicts import Judge, Ruling
-from dcf.runs.sweep import Sweep
-from dcf.store import people_keys
-from dcf.store.authors import authored_by
-from dcf.store.human_tasks import ended_commands
-from dcf.store.listings import Listings
-from dcf.store.looks import ask
+from dcf.core.completing.resolving import Resolve
+from dcf.core.documents.decision import ReadSet, WriteSet
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.lifecycle.repeating import Rerun
+from dcf.features.diagnosis.model import Cause
+from dcf.features.gates.judges import Judge
+from dcf.features.gates.submitting import content_sha256
+from dcf.features.gates.verdicts import Ruling
+from dcf.features.people import keys as people_keys
+from dcf.features.people.answering import Answerer, HumanAnswer
+from dcf.features.people.listing import HumanTaskPage, HumanTaskQuery
+from dcf.features.people.storage import ended_commands
+from dcf.runs.clock.sweep import Sweep
+from dcf.store.access.authors import authored_by
+from dcf.store.lists.checks import Listings
+from dcf.store.lists.elsewhere import ask
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 from tests.support.machines import Document
@@ -274,7 +275,7 @@ def test_who_used_or_handed_out_a_task_token_may_not_answer_what_came_of_it(worl
     document["asl"]["States"]["Write"] = {"Type": "Task", "Resource": "mail.waitForTaskToken", "Next": "Review"}
     run = world.create(document)
     world.acquire(run, "Write", owner="ann")
-    doc = world.store.read(run, Reads(states=("Write",))).states["Write"]
+    doc = world.store.read(run, ReadSet(states=("Write",))).states["Write"]
     token = world.callbacks.token_of(run, "Write", doc)
     assert token is not None
     with authored_by("key:of-ben"):
@@ -599,8 +600,8 @@ def test_a_reader_takes_off_what_is_stale_also_where_its_page_is_full(world: Wor
 
 def test_a_task_whose_answer_was_lost_in_a_failover_stays_listed(world: World) -> None:
     run = world.create(asking())
-    seen = world.store.read(run, Reads(states=("Ask",)))
-    lost = Changes(states={"Ask": replace(seen.states["Ask"], status=Status.SUCCEEDED, kind=None)})
+    seen = world.store.read(run, ReadSet(states=("Ask",)))
+    lost = WriteSet(states={"Ask": replace(seen.states["Ask"], status=Status.SUCCEEDED, kind=None)})
     ask(world.connections, *ended_commands(world.store.keys(run), lost, seen))
     assert states(world, person="alice") == states(world, run=run) == states(world) == [(run, "Ask")]
 

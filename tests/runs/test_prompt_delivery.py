@@ -10,13 +10,13 @@ import pytest
 
 from dcf.adapters.mailbox import mailbox_platform
 from dcf.adapters.platforms import Platforms
-from dcf.core.answers import Updated
-from dcf.core.notices import NoticeKind
+from dcf.core.documents.answers import Updated
+from dcf.core.documents.notices import NoticeKind
 from dcf.errors import StoreUnavailable
 from dcf.ports import Delivery, Platform, Post
-from dcf.runs import prompt_delivery
-from dcf.runs.prompt_delivery import PromptDelivery, ToldAtOnce
-from dcf.store.outbox import OutboxEntry
+from dcf.runs.notifying import prompt_delivery
+from dcf.runs.notifying.prompt_delivery import PromptDelivery, ToldAtOnce
+from dcf.store.events.outbox import OutboxEntry
 from tests.runs.test_blocking import blocked, unblocked
 from tests.support.elsewhere import Elsewhere
 from tests.support.machines import chain, workflow

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from dcf.simulation import simulate
-from dcf.store.connection import Connections
+from dcf.store.connection.connections import Connections
+from dcf.workflows.simulation import simulate
 from tests.conformance.comparison import agrees, errors_agree
 from tests.conformance.recordings import cases, known_difference
 from tests.support.ahead import Ahead

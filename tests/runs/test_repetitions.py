@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from dcf.core.answers import AlreadyCompleted, Released, Updated
-from dcf.core.lease import Acquire
-from dcf.core.model import Status
-from dcf.core.updates import Update
+from dcf.core.completing.updates import Update
+from dcf.core.documents.answers import AlreadyCompleted, Released, Updated
+from dcf.core.documents.model import Status
+from dcf.core.leasing.lease import Acquire
 from dcf.runs.control_plane import ControlPlane
-from dcf.store.runs import RunStore
+from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support import ahead
 from tests.support.machines import Document, chain, workflow

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Created
-from dcf.core.model import RunStatus, Status
-from dcf.core.repeating import Rerun
+from dcf.core.documents.answers import Created
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.lifecycle.repeating import Rerun
 from dcf.errors import UnknownRun, UnknownState
 from dcf.values.refusal import Refusal
 from tests.support.machines import Document, chain, loop, workflow

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased
-from dcf.core.model import RunStatus, Status
-from dcf.core.operations import RunAnswer
-from dcf.core.resolving import Resolve, wish_of
-from dcf.core.updates import Update
+from dcf.core.completing.resolving import Resolve, wish_of
+from dcf.core.completing.updates import Update
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.documents.operations import RunAnswer
 from dcf.errors import InvalidArgument, UnknownState
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.lifecycle import Lifecycle
-from dcf.store.runs import RunStore
+from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support import ahead
 from tests.support.machines import chain, workflow

@@ -7,25 +7,25 @@ from unittest.mock import ANY
 
 import pytest
 
-from dcf.core.access import Scope
-from dcf.core.catalog import RunQuery
-from dcf.core.decision import Event
-from dcf.core.model import RunStatus
-from dcf.core.operations import RunAnswer
-from dcf.core.parents import Parent
-from dcf.core.quotas import Account, Quotas
-from dcf.core.resolving import Resolve
-from dcf.core.retention import Deleted, RetentionPolicy
+from dcf.core.access.model import Scope
+from dcf.core.access.quotas import Account, Quotas
+from dcf.core.completing.resolving import Resolve
+from dcf.core.documents.decision import Event
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.documents.parents import Parent
+from dcf.core.lifecycle.retention import Deleted, RetentionPolicy
+from dcf.core.listing.runs import RunQuery
 from dcf.errors import StoreUnsuitable, UnknownRun
-from dcf.store import keys
-from dcf.store.access_keys import AccessKeys
-from dcf.store.authors import authored_by
-from dcf.store.catalog import Catalog
-from dcf.store.connection import Connections
-from dcf.store.expiring import EXPIRING
-from dcf.store.outbox import TellingOutcome
-from dcf.store.quotas import QuotaUsage
-from dcf.store.told import Announcement, FailedAnnouncement, ToldRecords
+from dcf.features.retention.expiring import EXPIRING
+from dcf.store.access.authors import authored_by
+from dcf.store.access.keys import AccessKeys
+from dcf.store.access.quotas import QuotaUsage
+from dcf.store.connection.connections import Connections
+from dcf.store.events.notified import Announcement, FailedAnnouncement, ToldRecords
+from dcf.store.events.outbox import TellingOutcome
+from dcf.store.keys import table as keys
+from dcf.store.lists.pages import Catalog
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, parallel, task

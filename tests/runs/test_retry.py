@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from dcf.core.decision import Changes, Decision, Reads, Snapshot
-from dcf.core.model import OPEN, RunStatus, Status
-from dcf.core.operations import RunAnswer, RunRequest
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot, WriteSet
+from dcf.core.documents.model import OPEN, RunStatus, Status
+from dcf.core.documents.operations import RunAnswer, RunRequest
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from tests.support.ahead import deadline, let_pass, look, now
@@ -466,7 +466,7 @@ def test_a_retry_and_the_closing_of_what_was_open_do_not_undo_each_other(worlds:
 
     ours = World(connections=theirs.connections, onlooker=theirs.onlooker, before_commit=interfere)
     tokens = [theirs.acquire(run, f"Each/{index}/P") for index in range(2)]
-    theirs.store.transact(run, Reads(whole_meta=True), _end)
+    theirs.store.transact(run, ReadSet(whole_meta=True), _end)
     retried(ours, run)
     assert once == []
     assert theirs.event_types(run).count("StateCancelled") == 3
@@ -484,4 +484,4 @@ def test_a_retry_and_the_closing_of_what_was_open_do_not_undo_each_other(worlds:
 
 def _end(_: Snapshot) -> Decision[None]:
     """What the process wrote that ended the run and died."""
-    return Decision(answer=None, changes=Changes(meta={"status": "cancelled", "finished_at": "2026-01-01T00:00:00Z"}))
+    return Decision(answer=None, changes=WriteSet(meta={"status": "cancelled", "finished_at": "2026-01-01T00:00:00Z"}))

@@ -11,10 +11,10 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dcf.core.answers import Leased
-from dcf.core.model import RunStatus
-from dcf.core.operations import RunAnswer
-from dcf.store.connection import Connections
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import RunAnswer
+from dcf.store.connection.connections import Connections
 from tests.support.machines import Document, workflow
 from tests.support.scopes import distributed, each, parallel, task
 from tests.support.world import World

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased, Released, Updated
-from dcf.core.model import RunStatus, Status
-from dcf.simulation import simulate
-from dcf.store.connection import Connections
+from dcf.core.documents.answers import Leased, Released, Updated
+from dcf.core.documents.model import RunStatus, Status
+from dcf.store.connection.connections import Connections
 from dcf.values.refusal import Refusal
+from dcf.workflows.simulation import simulate
 from tests.conformance.comparison import agrees
 from tests.conformance.recordings import cases
 from tests.support import ahead

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from dcf.core.answers import Leased, Updated
-from dcf.core.model import RunStatus, Status
-from dcf.store.connection import Connections
+from dcf.core.documents.answers import Leased, Updated
+from dcf.core.documents.model import RunStatus, Status
+from dcf.store.connection.connections import Connections
 from tests.support import ahead
 from tests.support.ahead import Ahead
 from tests.support.counting import CountingPool

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from dcf.asl.pausing import AT_ONCE
-from dcf.core.answers import Owed, Updated
-from dcf.core.model import RunStatus, Status
-from dcf.store.connection import Connections
+from dcf.core.documents.answers import Owed, Updated
+from dcf.core.documents.model import RunStatus, Status
+from dcf.store.connection.connections import Connections
 from tests.support import ahead
 from tests.support.counting import CountingPool
 from tests.support.machines import Document, workflow

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from dcf.core.answers import Leased, Released
-from dcf.core.model import RunStatus, Status
+from dcf.core.documents.answers import Leased, Released
+from dcf.core.documents.model import RunStatus, Status
 from dcf.values.refusal import Refusal
 from tests.support import ahead
 from tests.support.crew import Crew

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from dcf.core.answers import Leased, Updated
-from dcf.core.model import RunStatus, Status
+from dcf.core.documents.answers import Leased, Updated
+from dcf.core.documents.model import RunStatus, Status
 from tests.support import ahead
 from tests.support.crew import Crew
 from tests.support.machines import Document, workflow

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased, NothingReady, Owed
-from dcf.core.attention import NEVER
-from dcf.core.model import RunStatus, Status
+from dcf.core.documents.answers import Leased, NothingReady, Owed
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.leasing.attention import NEVER
 from dcf.errors import UnknownState
 from dcf.values.refusal import Refusal
 from tests.support import ahead

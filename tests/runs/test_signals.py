@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from dcf.core.findings import Cause
-from dcf.core.model import RunStatus, Status
-from dcf.core.operations import RunAnswer
-from dcf.core.signals import MOST_KEPT, Signals, read_signals
-from dcf.core.updates import Update
+from dcf.core.completing.updates import Update
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.documents.operations import RunAnswer
 from dcf.errors import InvalidArgument, UnknownRun
+from dcf.features.diagnosis.model import Cause
+from dcf.features.external.model import MOST_KEPT, Signals, read_signals
+from dcf.features.external.operations import SignalSending
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.signals import SignalSending
-from dcf.store.runs import RunStore
+from dcf.store.transaction.runs import RunStore
 from dcf.values.json_text import load
 from dcf.values.refusal import Refusal
 from tests.support.ahead import let_pass

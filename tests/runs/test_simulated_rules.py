@@ -8,10 +8,10 @@ import pytest
 
 from dcf import testing
 from dcf.errors import InvalidArgument
-from dcf.simulation import SimulatedSignal, simulate
 from dcf.testing import NEVER, After, Story
 from dcf.values.refusal import Refusal
 from dcf.worker import TaskFailed
+from dcf.workflows.simulation import SimulatedSignal, simulate
 from tests.runs.test_callbacks import DIRECT, HANDED, WORKED, token_of
 from tests.runs.test_children import begin, children, keep, settle, starts
 from tests.runs.test_people import answer, asking

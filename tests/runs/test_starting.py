@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Created
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
-from dcf.core.model import RunStatus
-from dcf.core.quotas import Account, Quotas
-from dcf.core.starting import Start, check_tags, new_id, request_to_start
+from dcf.core.access.quotas import Account, Quotas
+from dcf.core.definitions.model import read_definition
+from dcf.core.documents.answers import Created
+from dcf.core.documents.model import RunStatus
+from dcf.core.lifecycle.creation import Create
+from dcf.core.lifecycle.starting import Start, check_tags, new_id, request_to_start
 from dcf.errors import InvalidArgument, UnknownDefinition
-from dcf.store import keys
-from dcf.store.authors import authored_by
-from dcf.store.connection import Connections
+from dcf.store.access.authors import authored_by
+from dcf.store.connection.connections import Connections
+from dcf.store.keys import table as keys
 from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
 from tests.support.machines import Document, chain, workflow

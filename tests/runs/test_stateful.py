@@ -13,16 +13,16 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from dcf.core.answers import AlreadyCompleted, Created, Leased, Released, Updated
-from dcf.core.journal import EntryKind, entry_id_of
-from dcf.core.journaling import AddEntry, EntryAdded, ResolveIssue
-from dcf.core.model import OPEN, RunStatus, StateDoc, Status
-from dcf.core.operations import RunAnswer
-from dcf.core.repeating import Rerun
-from dcf.core.resolving import Resolve
-from dcf.core.retention import Deleted
-from dcf.store import keys
-from dcf.store.connection import Connections
+from dcf.core.completing.resolving import Resolve
+from dcf.core.documents.answers import AlreadyCompleted, Created, Leased, Released, Updated
+from dcf.core.documents.model import OPEN, RunStatus, StateDoc, Status
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.lifecycle.repeating import Rerun
+from dcf.core.lifecycle.retention import Deleted
+from dcf.features.journal.model import EntryKind, entry_id_of
+from dcf.features.journal.writing import AddEntry, EntryAdded, ResolveIssue
+from dcf.store.connection.connections import Connections
+from dcf.store.keys import table as keys
 from dcf.values.refusal import Refusal
 from tests.support.machines import Document, workflow
 from tests.support.world import World, new_token

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased
-from dcf.store import keys
-from dcf.store.connection import Connections
+from dcf.core.documents.answers import Leased
+from dcf.store.connection.connections import Connections
+from dcf.store.keys import table as keys
 from dcf.values.instants import SECOND, to_text
 from tests.support.ahead import Ahead, deadline, let_pass, look_at, now, passed, timers, until_next
 from tests.support.machines import Document, chain, workflow

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from dcf.core.catalog import RunQuery
-from dcf.core.journaling import ResolveIssue
-from dcf.core.stuck import STUCK_REMINDERS
-from dcf.runs.catalog import RunList
-from dcf.store import keys
-from dcf.store.catalog import Catalog
-from dcf.store.gauges import GaugeReader
+from dcf.core.leasing.stuck import STUCK_REMINDERS
+from dcf.core.listing.runs import RunQuery
+from dcf.features.health.gauges import GaugeReader
+from dcf.features.journal.writing import ResolveIssue
+from dcf.runs.views.lists import RunList
+from dcf.store.keys import table as keys
+from dcf.store.lists.pages import Catalog
 from tests.runs.test_diagnosis import clock_looked
 from tests.support.machines import workflow
 from tests.support.scopes import parallel, retrying, task

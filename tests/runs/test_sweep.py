@@ -5,17 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from dcf.core.access import Scope
-from dcf.core.listings import ListKind
-from dcf.core.retention import RetentionPolicy
+from dcf.core.access.model import Scope
+from dcf.core.lifecycle.retention import RetentionPolicy
+from dcf.core.listing.checks import ListKind
 from dcf.errors import StoreUnsuitable
-from dcf.runs.sweep import Sweep, SweepReport
-from dcf.store import keys
-from dcf.store.access_keys import AccessKeys
-from dcf.store.agents import AgentRecord
-from dcf.store.assignments import AssignmentIndex
-from dcf.store.connection import Command, Connections, Reply, open_pool
-from dcf.store.listings import Listings
+from dcf.runs.clock.sweep import Sweep, SweepReport
+from dcf.store.access.keys import AccessKeys
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.keys import table as keys
+from dcf.store.lists.agents import AgentRecord
+from dcf.store.lists.assignments import AssignmentIndex
+from dcf.store.lists.checks import Listings
 from dcf.workforce.crew.assigning import assign
 from tests.support.alone import world_alone
 from tests.support.counting import CountingPool

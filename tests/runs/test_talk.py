@@ -4,20 +4,20 @@ from typing import Any
 
 import pytest
 
-from dcf.asl.human import Askees
-from dcf.core.decision import Reads
-from dcf.core.findings import Cause
-from dcf.core.human_list import HumanTaskQuery
-from dcf.core.lease import Acquire
-from dcf.core.notes import Note
-from dcf.core.operations import RunAnswer
-from dcf.core.questions import Ask, QuestionAnswer
-from dcf.core.resolving import Resolve
-from dcf.core.talk import MOST_KEPT, MOST_NOTES, MOST_OF_VISIT, NO_TALK, Talk, write_talk
+from dcf.core.completing.resolving import Resolve
+from dcf.core.documents.decision import ReadSet
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.leasing.lease import Acquire
 from dcf.errors import InvalidArgument
-from dcf.runs.sweep import Sweep
-from dcf.store import people_keys
-from dcf.store.listings import Listings
+from dcf.features.diagnosis.model import Cause
+from dcf.features.people import keys as people_keys
+from dcf.features.people.description import Askees
+from dcf.features.people.listing import HumanTaskQuery
+from dcf.features.questions.asking import Ask, QuestionAnswer
+from dcf.features.questions.model import MOST_KEPT, MOST_NOTES, MOST_OF_VISIT, NO_TALK, Questions, write_talk
+from dcf.features.questions.notes import Note
+from dcf.runs.clock.sweep import Sweep
+from dcf.store.lists.checks import Listings
 from dcf.values.json_text import dump
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
@@ -135,7 +135,7 @@ def test_notes_are_bounded_in_length_and_number_and_end_with_the_run(world: Worl
     assert code(note(world, run)) == "run_over"
 
 
-def put_talk(world: World, run: str, talk: Talk) -> None:
+def put_talk(world: World, run: str, talk: Questions) -> None:
     world.ask("JSON.SET", world.store.keys(run).talk, "$", dump(write_talk(talk)))
 
 
@@ -309,9 +309,9 @@ def test_a_run_keeps_only_so_many_questions(world: World) -> None:
     asked(world, run, token, "one", give_back=False)
     (one,) = world.talking.talk(run).questions
     waiting = tuple(replace(one, number=number) for number in range(1, MOST_KEPT + 1))
-    put_talk(world, run, Talk(asked=MOST_KEPT, questions=waiting))
+    put_talk(world, run, Questions(asked=MOST_KEPT, questions=waiting))
     assert code(ask(world, run, token, "two", give_back=False)) == "too_many"
-    put_talk(world, run, Talk(asked=MOST_KEPT, questions=(*waiting[:-1], replace(waiting[-1], answer="so"))))
+    put_talk(world, run, Questions(asked=MOST_KEPT, questions=(*waiting[:-1], replace(waiting[-1], answer="so"))))
     assert asked(world, run, token, "three", give_back=False) == f"q{MOST_KEPT + 1}"
     kept = [found.number for found in world.talking.talk(run).questions]
     assert (len(kept), MOST_KEPT in kept) == (MOST_KEPT, False)
@@ -354,7 +354,7 @@ def test_the_clock_looks_when_the_time_of_a_question_has_passed_also_after_a_ren
     (question,) = world.talking.talk(run).questions
     if not gave_back:
         world.renew(run, "A", token)
-    assert world.store.read(run, Reads(timers=("A",))).timers["A"] == question.until
+    assert world.store.read(run, ReadSet(timers=("A",))).timers["A"] == question.until
 
 
 def pass_time(world: World, run: str) -> None:

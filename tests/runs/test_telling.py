@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from dcf.cli.notes import note
-from dcf.core.attention import MOST_REMINDERS
-from dcf.core.model import RunStatus
+from dcf.cli.reading.notes import note
+from dcf.core.documents.model import RunStatus
+from dcf.core.leasing.attention import MOST_REMINDERS
 from dcf.ports import Delivery
-from dcf.runs.notifications import STALLED_S
+from dcf.runs.notifying.notifications import STALLED_S
 from dcf.runs.retrying import RunRetrying
-from dcf.store.told import NEVER_TOLD, PLANNER, Announcement, FailedAnnouncement, Told
+from dcf.store.events.notified import NEVER_TOLD, PLANNER, Announcement, FailedAnnouncement, Told
 from tests.support.elsewhere import AWAY, BUSY, GONE, Elsewhere, owing
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, parallel, task

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased, Released, Updated
-from dcf.core.lease import Acquire
-from dcf.core.model import Status
-from dcf.core.updates import Update
+from dcf.core.completing.updates import Update
+from dcf.core.documents.answers import Leased, Released, Updated
+from dcf.core.documents.model import Status
+from dcf.core.leasing.lease import Acquire
 from dcf.errors import DcfError
 from dcf.runs.control_plane import ControlPlane
-from dcf.store.runs import RunStore
+from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain, fan
 from tests.support.tables import rows

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased, Updated
-from dcf.core.journal import EntryKind
-from dcf.core.journal_query import JournalQuery
-from dcf.core.journaling import AddEntry
-from dcf.core.model import Meta, Status
-from dcf.core.operations import RunAnswer
-from dcf.core.usage import Budget, UsageReport, money, read_budget, read_report, sums_shown
+from dcf.core.documents.answers import Leased, Updated
+from dcf.core.documents.model import Meta, Status
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.documents.usage import Budget, UsageReport, money, read_budget, read_report, sums_shown
 from dcf.errors import InvalidArgument
-from dcf.runs.usage import MOST_DAYS, days_between
-from dcf.store.keys import RunKeys
-from dcf.store.usage import UsageBooks
-from dcf.store.usage_scripts import MODELS, OTHER_MODELS, OWED
+from dcf.features.journal.model import EntryKind
+from dcf.features.journal.query import JournalQuery
+from dcf.features.journal.writing import AddEntry
+from dcf.features.usage.operations import MOST_DAYS, days_between
+from dcf.features.usage.scripts import MODELS, OTHER_MODELS, OWED
+from dcf.features.usage.storage import UsageBooks
+from dcf.store.keys.table import RunKeys
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain, workflow
 from tests.support.scopes import parallel, task

@@ -1,6 +1,6 @@
 """Where a run stands, as command line, tools and assignments are told: who may take what, and since when."""
 
-from dcf.runs.standing import StateView
+from dcf.runs.views.status import StateView
 from dcf.values.instants import from_text
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, parallel, task

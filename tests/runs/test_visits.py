@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dcf.core.model import RunStatus
+from dcf.core.documents.model import RunStatus
 from tests.support import ahead
 from tests.support.machines import Document, workflow
 from tests.support.scopes import task, when

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from dcf.core.catalog import FOR_ANYBODY
-from dcf.core.lease import Acquire
-from dcf.core.work_list import LONGEST_PAGE, WorkQuery, WorkStatus, read_work_place
+from dcf.core.leasing.lease import Acquire
+from dcf.core.listing.runs import FOR_ANYBODY
 from dcf.errors import InvalidArgument
-from dcf.runs import work_finding
-from dcf.runs.work_finding import FoundWork
-from dcf.store import keys, work_search
-from dcf.store.handed import Asker
+from dcf.features.work import operations as work_finding
+from dcf.features.work import search_storage as work_search
+from dcf.features.work.grant_storage import Asker
+from dcf.features.work.listing import LONGEST_PAGE, WorkQuery, WorkStatus, read_work_place
+from dcf.features.work.operations import FoundWork
+from dcf.store.keys import table as keys
 from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
 from tests.support.machines import chain, workflow

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased, NothingReady
-from dcf.core.gating import content_sha256
-from dcf.core.lease import Acquire, Release
-from dcf.core.verdicts import Judge, Ruling
-from dcf.core.work_limits import LimitKind, WorkLimit
-from dcf.core.work_list import WorkQuery, WorkStatus
-from dcf.runs.work_finding import FoundWork
-from dcf.store.work_limits import BOOKS, LIMITS
+from dcf.core.documents.answers import Leased, NothingReady
+from dcf.core.leasing.lease import Acquire, Release
+from dcf.features.gates.judges import Judge
+from dcf.features.gates.submitting import content_sha256
+from dcf.features.gates.verdicts import Ruling
+from dcf.features.work.limit_storage import BOOKS, LIMITS
+from dcf.features.work.limits import LimitKind, WorkLimit
+from dcf.features.work.listing import WorkQuery, WorkStatus
+from dcf.features.work.operations import FoundWork
 from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
 from tests.support.machines import chain, workflow

@@ -3,16 +3,16 @@
 import uuid
 from typing import Any
 
-from dcf.core.answers import Created, Leased
-from dcf.core.areas import overlap
-from dcf.core.growing import Added, AddUnits
-from dcf.core.grown import grown_definition
-from dcf.core.lease import Acquire
-from dcf.core.opening import OpenRequest
-from dcf.core.units import NewUnit, Unit
-from dcf.core.work_list import WorkQuery, WorkStatus
-from dcf.runs.growing import Growing
-from dcf.runs.work_finding import FoundWork
+from dcf.core.documents.answers import Created, Leased
+from dcf.core.leasing.lease import Acquire
+from dcf.features.growing.adding import Added, AddUnits
+from dcf.features.growing.definition import grown_definition
+from dcf.features.growing.model import NewUnit, Unit
+from dcf.features.growing.opening import OpenRequest
+from dcf.features.growing.operations import Growing
+from dcf.features.work.areas import overlap
+from dcf.features.work.listing import WorkQuery, WorkStatus
+from dcf.features.work.operations import FoundWork
 from dcf.values.records import replace
 from tests.support.counting import CountingPool
 from tests.support.machines import chain, workflow

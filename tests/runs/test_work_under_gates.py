@@ -2,8 +2,8 @@
 
 import uuid
 
-from dcf.core.usage import UsageReport
-from dcf.core.work_list import WorkQuery, WorkStatus
+from dcf.core.documents.usage import UsageReport
+from dcf.features.work.listing import WorkQuery, WorkStatus
 from dcf.values.refusal import Refusal
 from tests.runs.test_gates import REVIEW, begun, judge, submit
 from tests.support.world import World

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.errors import UnknownKey
-from dcf.store.access_keys import AccessKeys
-from dcf.store.connection import Connections, open_pool
-from dcf.store.keys import access_key
+from dcf.store.access.keys import AccessKeys
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.keys.table import access_key
 from tests.support.counting import CountingPool
 from tests.support.redis_contents import everything_in, value_of
 from tests.support.servers import redis_server

@@ -2,10 +2,10 @@
 
 import secrets
 
-from dcf.store import keys
-from dcf.store.agents import AgentRecord, AgentRecords
-from dcf.store.assignments import AssignmentIndex
-from dcf.store.connection import Connections
+from dcf.store.connection.connections import Connections
+from dcf.store.keys import table as keys
+from dcf.store.lists.agents import AgentRecord, AgentRecords
+from dcf.store.lists.assignments import AssignmentIndex
 from dcf.workforce.crew.assigning import assign
 from tests.support.counting import CountingPool
 from tests.support.machines import chain

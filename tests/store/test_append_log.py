@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from dcf.store import embedded
-from dcf.store.append_log import drop_torn_transaction
+from dcf.store.embedded import server as embedded
+from dcf.store.embedded.append_log import drop_torn_transaction
 from tests.support.servers import redis_server
 from tests.support.waiting import wait_until
 
@@ -88,7 +88,7 @@ def test_a_value_that_looks_like_a_transaction_is_none(tmp_path: Path) -> None:
 def test_a_transaction_that_is_longer_than_what_is_read_at_once_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.append_log._PIECE", 16)
+    monkeypatch.setattr("dcf.store.embedded.append_log._PIECE", 16)
     on(tmp_path, count("before"))
     on(tmp_path, count(*(f"name-{number}" for number in range(50))))
     whole = log_of(tmp_path).read_bytes()

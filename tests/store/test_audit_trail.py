@@ -6,10 +6,10 @@ from contextlib import nullcontext
 import pytest
 
 from dcf.errors import Conflict
-from dcf.store import keys
-from dcf.store.audit_trail import AuditFilter, AuditTrail
-from dcf.store.authors import authored_by
-from dcf.store.connection import Connections
+from dcf.store.access.audit_trail import AuditFilter, AuditTrail
+from dcf.store.access.authors import authored_by
+from dcf.store.connection.connections import Connections
+from dcf.store.keys import table as keys
 from tests.support.counting import CountingPool
 
 
@@ -80,7 +80,7 @@ def test_no_key_pushes_out_what_others_did(
     trail: AuditTrail, connections: Connections, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
     """One key wrote 100,000 entries, and nothing that anybody had done was left."""
-    monkeypatch.setattr("dcf.store.audit_trail.KEPT", 10)
+    monkeypatch.setattr("dcf.store.access.audit_trail.KEPT", 10)
     other = f"key:{secrets.token_hex(6)}"
     made(trail, other, 1, "delete_agent")
     made(trail, "local", 1, "keys create")
@@ -96,8 +96,8 @@ def test_no_key_pushes_out_what_others_did(
 def test_refused_calls_and_failed_log_ins_have_shares_of_their_own(
     trail: AuditTrail, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
-    monkeypatch.setattr("dcf.store.audit_trail._KEPT_OF_REFUSALS", 5)
-    monkeypatch.setattr("dcf.store.audit_trail._KEPT_OF_LOGINS", 5)
+    monkeypatch.setattr("dcf.store.access.audit_trail._KEPT_OF_REFUSALS", 5)
+    monkeypatch.setattr("dcf.store.access.audit_trail._KEPT_OF_LOGINS", 5)
     made(trail, key, 1)
     for number in range(20):
         trail.note_refusal(key, "finalize_workflow", {"why": str(number)})
@@ -120,7 +120,7 @@ def test_an_export_goes_on_where_the_last_one_ended_and_misses_no_outcome(trail:
 
 
 def test_an_export_is_not_bounded_by_its_pages(trail: AuditTrail, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
-    monkeypatch.setattr("dcf.store.audit_trail._PAGE", 7)
+    monkeypatch.setattr("dcf.store.access.audit_trail._PAGE", 7)
     made(trail, key, 25)
     assert [entry.about["n"] for entry in trail.each(None, AuditFilter(by=key)) if entry.of is None] == [
         str(number) for number in range(25)

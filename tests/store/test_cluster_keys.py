@@ -6,15 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.store import keys, project_keys, schedule_keys, text_keys, webhook_keys
-from dcf.store.artifact_keys import arriving, artifact_quota
-from dcf.store.cluster_keys import barrier_beside, cluster_key, key_places, on_cluster, plain_key, slot_of
-from dcf.store.companion_keys import barrier, edit, register
-from dcf.store.guards import Unchanged, guarded
-from dcf.store.key_kinds import KEY_KINDS
-from dcf.store.key_parts import AGENT_SHARDS, KeyText
-from dcf.store.keys import RunKeys
-from dcf.store.people_keys import asked_in
+from dcf.features.artifacts.keys import arriving
+from dcf.features.people.keys import asked_in
+from dcf.features.projects import keys as project_keys
+from dcf.features.schedules import keys as schedule_keys
+from dcf.features.webhooks import keys as webhook_keys
+from dcf.store.cluster.keys import barrier_beside, cluster_key, key_places, on_cluster, plain_key, slot_of
+from dcf.store.keys import table as keys
+from dcf.store.keys.companions import barrier, edit, register
+from dcf.store.keys.kinds import KEY_KINDS
+from dcf.store.keys.parts import AGENT_SHARDS, KeyText
+from dcf.store.keys.table import RunKeys
+from dcf.store.text_index import keys as text_keys
+from dcf.store.transaction.guards import Unchanged, guarded
 from tests.support.tables import rows
 
 IDS = st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
@@ -41,7 +45,7 @@ def keys_of_agent(agent: str) -> list[str]:
 
 def keys_of_owner(owner: str) -> list[str]:
     return [
-        *(keys.access_key(owner), keys.rate(owner), keys.quota(owner), artifact_quota(owner), arriving(owner)),
+        *(keys.access_key(owner), keys.rate(owner), keys.quota(owner), keys.quota(owner, "artifacts"), arriving(owner)),
         *(keys.quota(owner, "docs"), keys.quota(owner, "sizes"), keys.quota(owner, "runs"), keys.quota(owner, "live")),
         *(keys.quota(owner, "inbox"), keys.quota(owner, "receipts"), keys.quota(owner, "part")),
         keys.quota_parts(owner, "r1"),

@@ -10,13 +10,13 @@ import pytest
 import redis
 import redis.asyncio
 
-from dcf.application import open_application
+from dcf.application.application import open_application
 from dcf.errors import DcfError, InvalidArgument, StoreUnavailable, StoreUnsuitable, UnknownState
-from dcf.settings import Settings
-from dcf.store import embedded
-from dcf.store.connection import Connections, open_async_client, open_pool
-from dcf.store.inspection import inspect_server
-from dcf.store.vitals import VitalSigns
+from dcf.features.health.storage import VitalSigns
+from dcf.settings.process import Settings
+from dcf.store.connection.connections import Connections, open_async_client, open_pool
+from dcf.store.connection.inspection import inspect_server
+from dcf.store.embedded import server as embedded
 from dcf.values.json_text import dump
 from tests.support.machines import chain
 from tests.support.proxy import Fault, Proxy

@@ -1,6 +1,6 @@
 """Turns to write to an agent, and what it was sent, as several processes share them."""
 
-from dcf.store.deliveries import SharedDeliveries
+from dcf.store.events.deliveries import SharedDeliveries
 from tests.support.waiting import wait_until
 from tests.support.world import World
 

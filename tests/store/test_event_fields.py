@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dcf.core.decision import Event
-from dcf.store.event_fields import MOST_TOGETHER, read_events, write_events
+from dcf.core.documents.decision import Event
+from dcf.store.transaction.event_fields import MOST_TOGETHER, read_events, write_events
 from dcf.values.json_text import dump
 from tests.support.tables import rows
 

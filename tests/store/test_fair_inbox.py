@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from dcf.adapters.mailbox import Mailbox
 from dcf.ports import Undelivered
-from dcf.store import keys
-from dcf.store.connection import Connections, open_pool
-from dcf.store.inbox import VISIBILITY_S, Inbox, Message, Posted
-from dcf.store.inbox_waits import InboxReader
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.events.inbox import VISIBILITY_S, Inbox, Message, Posted
+from dcf.store.events.inbox_waits import InboxReader
+from dcf.store.keys import table as keys
 from tests.support.inboxes import reading
 from tests.support.proxy import Fault, Proxy
 from tests.support.restricted import RestrictedRedis
@@ -192,7 +192,7 @@ def test_a_repetition_of_an_event_that_was_acknowledged_is_not_put_in(inbox: Inb
 def test_one_creator_has_only_so_many_unread_events_and_others_still_have_room(
     real: World, inbox: Inbox, take: Taking, agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.inbox.MOST_UNREAD", 5)
+    monkeypatch.setattr("dcf.store.events.inbox.MOST_UNREAD", 5)
     posted = [put(inbox, agent, f"run-{number}", number, "key:aaaaaaaaaaaa") for number in range(8)]
     assert [one.outcome for one in posted] == ["put"] * 5 + ["full"] * 3
     assert put(inbox, agent, "genuine", 1, "key:bbbbbbbbbbbb").outcome == "put"
@@ -212,7 +212,7 @@ def test_one_creator_has_only_so_many_unread_events_and_others_still_have_room(
 def test_an_event_for_a_full_inbox_is_offered_again_later(
     inbox: Inbox, real: World, agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.inbox.MOST_UNREAD", 1)
+    monkeypatch.setattr("dcf.store.events.inbox.MOST_UNREAD", 1)
     mailbox = Mailbox(inbox, real.records)
     events = [
         {"workflow_id": f"run-{number}", "provenance": {"from": "dcf", "run_by": "key:aaaaaaaaaaaa"}}

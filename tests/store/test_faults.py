@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 import redis
 
-from dcf.core.decision import Decision, Reads, Snapshot
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot
 from dcf.errors import StoreUnavailable, StoreUnsuitable, UnknownOutcome
-from dcf.store.attempts import commit
-from dcf.store.connection import Connections, open_pool
-from dcf.store.faults import PassingError, reply_error
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.connection.faults import PassingError, reply_error
+from dcf.store.transaction.attempts import commit
 from tests.support.counting import CountingPool
 from tests.support.inboxes import is_followed, reading
 from tests.support.machines import chain
@@ -265,7 +265,7 @@ def refuse(_: Snapshot) -> Decision[str]:
 def test_a_refused_login_is_not_tried_again(tmp_path: Path, login: str) -> None:
     with redis_server(tmp_path, "--requirepass", "right") as port, redis.Redis(port=port, password="right") as admin:
         world = on(f"redis://{login}127.0.0.1:{port}", deadline_s=1)
-        for call in (world.index.live, partial(world.store.transact, "run", Reads(), refuse)):
+        for call in (world.index.live, partial(world.store.transact, "run", ReadSet(), refuse)):
             before = admin.info("stats")["total_connections_received"]
             with pytest.raises(StoreUnavailable, match="refused the user name or password"):
                 call()

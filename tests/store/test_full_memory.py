@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 from dcf import metrics
-from dcf.core.answers import Finalized
-from dcf.core.finalization import Finalize
-from dcf.core.lease import Acquire
-from dcf.core.quotas import Account, Quotas
-from dcf.core.retention import RetentionPolicy
+from dcf.core.access.quotas import Account, Quotas
+from dcf.core.documents.answers import Finalized
+from dcf.core.leasing.lease import Acquire
+from dcf.core.lifecycle.finalization import Finalize
+from dcf.core.lifecycle.retention import RetentionPolicy
 from dcf.errors import StoreUnavailable
-from dcf.store import keys
-from dcf.store.audit_trail import AuditTrail
-from dcf.store.authors import authored_by
-from dcf.store.connection import Connections, open_pool
-from dcf.store.keys import RunKeys
-from dcf.store.reserve import with_reserve
+from dcf.store.access.audit_trail import AuditTrail
+from dcf.store.access.authors import authored_by
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.connection.reserve import with_reserve
+from dcf.store.keys import table as keys
+from dcf.store.keys.table import RunKeys
 from tests.support.machines import chain
 from tests.support.restricted import restricted_redis
 from tests.support.tables import rows

@@ -3,29 +3,34 @@
 These tests take the steps on a single server, which does not need them; a cluster's own are in the store's contract.
 """
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from dcf.core.access import LOCAL
-from dcf.core.definition import read_definition
-from dcf.core.quotas import Account, Quotas
-from dcf.core.starting import Reference
-from dcf.store import keys
-from dcf.store.authors import authored_by
-from dcf.store.connection import Command, Connections, Pool
-from dcf.store.counting import CountedDocument, hold, new_mark, owned, settle
-from dcf.store.definitions import KeptDefinitions
-from dcf.store.edits import EditedDocument, EditOutcome, Edits
-from dcf.store.key_parts import encode_state
-from dcf.store.keys import RunKeys
-from dcf.store.looks import LOOK, ask
-from dcf.store.quotas import QuotaUsage
-from dcf.store.usage import UsageBooks
-from dcf.store.usage_scripts import OWED
+from dcf.core.access.model import LOCAL
+from dcf.core.access.quotas import Account, Quotas
+from dcf.core.definitions.model import read_definition
+from dcf.core.lifecycle.starting import Reference
+from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits
+from dcf.features.usage.scripts import OWED
+from dcf.features.usage.storage import UsageBooks
+from dcf.store.access.authors import authored_by
+from dcf.store.access.counting import CountedDocument, hold, new_mark, owned, settle
+from dcf.store.access.quotas import QuotaUsage
+from dcf.store.connection.connections import Connections, Pool
+from dcf.store.keys import table as keys
+from dcf.store.keys.parts import encode_state
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.definitions import KeptDefinitions
+from dcf.store.lists.elsewhere import LOOK, ask
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain
 from tests.support.world import new_token
+
+if TYPE_CHECKING:
+    from dcf.store.connection.commands import Command
 
 OWNER = "0123456789ab"
 

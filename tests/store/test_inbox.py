@@ -6,8 +6,8 @@ import pytest
 
 from dcf.adapters.mailbox import Mailbox
 from dcf.errors import StoreUnsuitable
-from dcf.store import keys
-from dcf.store.inbox import VISIBILITY_S, Inbox, Message
+from dcf.store.events.inbox import VISIBILITY_S, Inbox, Message
+from dcf.store.keys import table as keys
 from tests.support.world import World
 
 
@@ -63,7 +63,7 @@ def test_an_acknowledged_event_is_gone(real: World, inbox: Inbox, agent: str) ->
 def test_an_event_that_was_not_acknowledged_comes_again_before_newer_ones(
     real: World, inbox: Inbox, agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.inbox.VISIBILITY_S", 600)
+    monkeypatch.setattr("dcf.store.events.inbox.VISIBILITY_S", 600)
     inbox.put(agent, "e1", {"n": 1})
     first = next_of(inbox, agent)
     inbox.put(agent, "e2", {"n": 2})

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from dcf.core.attention import REMINDER_DELAY
+from dcf.core.leasing.attention import REMINDER_DELAY
 from dcf.errors import AgentUnknown, StoreUnavailable
-from dcf.store import keys
-from dcf.store.agents import AgentRecord
-from dcf.store.connection import Connections, open_pool
-from dcf.store.inbox import VISIBILITY_S, Inbox, Message
-from dcf.store.inbox_waits import InboxReader, _Waiter
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.events.inbox import VISIBILITY_S, Inbox, Message
+from dcf.store.events.inbox_waits import InboxReader, _Waiter
+from dcf.store.keys import table as keys
+from dcf.store.lists.agents import AgentRecord
 from dcf.values.instants import SECOND
 from tests.support.counting import CountingPool
 from tests.support.inboxes import follower_ids, is_followed, reading
@@ -141,7 +141,7 @@ async def test_a_process_that_waits_gets_what_a_frozen_one_was_handed_before_its
 ) -> None:
     """A frozen agent swallowed the event, and the state was announced again only by its first reminder."""
     assert VISIBILITY_S * SECOND < REMINDER_DELAY
-    monkeypatch.setattr("dcf.store.inbox.VISIBILITY_S", 1)
+    monkeypatch.setattr("dcf.store.events.inbox.VISIBILITY_S", 1)
     inbox.put(agent, "e", {"n": 1})
     handed = inbox.take(agent).message
     assert await received(await waiting(reader, agent)) == handed
@@ -150,7 +150,7 @@ async def test_a_process_that_waits_gets_what_a_frozen_one_was_handed_before_its
 async def test_who_waited_before_another_process_was_handed_an_event_gets_it_when_that_one_is_silent(
     inbox: Inbox, reader: InboxReader, server: RestrictedRedis, agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.inbox.VISIBILITY_S", 1)
+    monkeypatch.setattr("dcf.store.events.inbox.VISIBILITY_S", 1)
     async with reading(server.url) as other:
         tasks = [await waiting(reader, agent), await waiting(other, agent)]
         inbox.put(agent, "e", {"n": 1})
@@ -280,7 +280,7 @@ async def test_who_waits_for_an_agent_that_was_deleted_is_told_so(real: World, r
 async def test_waits_go_on_over_a_new_connection_and_miss_nothing(
     inbox: Inbox, onlooker: Connections, reader: InboxReader, agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.news._SOON_S", 0)
+    monkeypatch.setattr("dcf.store.events.news._SOON_S", 0)
     tasks = [await waiting(reader, name) for name in (agent, agent, f"{agent}-2")]
     await until(lambda: is_followed(onlooker))
     for one in follower_ids(onlooker):
@@ -339,7 +339,7 @@ async def test_a_server_that_stays_silent_ends_the_waits(
     proxy: Proxy, agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_BLOCK_S", "_PATIENCE_S"):
-        monkeypatch.setattr(f"dcf.store.news.{name}", 0.1)
+        monkeypatch.setattr(f"dcf.store.events.news.{name}", 0.1)
     proxy.plan(Fault.STALL, command="XREAD")
     async with reading(proxy.url) as reader, asyncio.timeout(PATIENCE_S):
         with pytest.raises(StoreUnavailable, match=r"did not answer in time\.$"):
@@ -349,7 +349,7 @@ async def test_a_server_that_stays_silent_ends_the_waits(
 async def test_who_follows_so_slowly_that_news_were_dropped_looks_into_every_inbox(
     real: World, proxy: Proxy, agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.news.MOST_NEWS", 3)
+    monkeypatch.setattr("dcf.store.events.news.MOST_NEWS", 3)
 
     def fall_behind() -> None:
         real.inbox.put(agent, "e", {"n": 1})

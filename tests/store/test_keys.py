@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.asl.state_paths import path_of
-from dcf.core.answers import Leased, NothingReady
-from dcf.store.key_kinds import KEY_KINDS
-from dcf.store.key_parts import decode_state, encode_state
-from dcf.store.keys import RunKeys
+from dcf.core.documents.answers import Leased, NothingReady
+from dcf.store.keys.kinds import KEY_KINDS
+from dcf.store.keys.parts import decode_state, encode_state
+from dcf.store.keys.table import RunKeys
 from tests.support.machines import chain
 from tests.support.tables import rows
 from tests.support.world import World
@@ -76,7 +76,7 @@ def test_every_key_of_a_run_is_listed(workflow_id: str, path: str) -> None:
     others = {"of", "every", "workflow_id", "taking"}  # the last is gone by itself
     named = [getattr(run, name) for name in dir(RunKeys) if name not in others and name[0] != "_"]
     made = {key(path) if callable(key) else key for key in named}
-    made |= {run.of(kind) for kind in ("artifacts", "shelf", "uploads", "content")}  # those of `artifact_keys`
+    made |= {run.of(kind) for kind in ("artifacts", "shelf", "uploads", "content")}  # those of `artifacts/keys.py`
     assert len(made) == len(KEY_KINDS) - 1
     assert made == set(run.every([path], [path], [path]))
     assert made < set(run.every([path, "other"], [path], [path]))

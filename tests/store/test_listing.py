@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from dcf.errors import DcfError
-from dcf.runs.sweep import Sweep
-from dcf.store import keys
-from dcf.store.access_keys import AccessKeys
-from dcf.store.agents import AgentRecord, AgentRecords
-from dcf.store.assignments import AssignmentIndex
-from dcf.store.connection import Connections, open_pool
-from dcf.store.listings import Listings
+from dcf.runs.clock.sweep import Sweep
+from dcf.store.access.keys import AccessKeys
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.keys import table as keys
+from dcf.store.lists.agents import AgentRecord, AgentRecords
+from dcf.store.lists.assignments import AssignmentIndex
+from dcf.store.lists.checks import Listings
 from dcf.workforce.crew.assigning import assign
 from tests.support.counting import CountingPool
 from tests.support.machines import chain

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.store.connection import Connections, exchange
-from dcf.store.packets import PacketParser
+from dcf.store.connection.connections import Connections, exchange
+from dcf.store.connection.packets import PacketParser
 
 
 @pytest.fixture

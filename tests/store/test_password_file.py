@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import redis
 
-from dcf.application import open_application
+from dcf.application.application import open_application
 from dcf.cli.opening import run_list
-from dcf.core.catalog import RunQuery
+from dcf.core.listing.runs import RunQuery
 from dcf.errors import InvalidArgument, StoreUnavailable
-from dcf.settings import Settings, read_settings
-from dcf.store.connection import Connections, close_async_client, open_async_client, open_pool
-from dcf.store.faults import connection_error
-from dcf.store.opening import connect
+from dcf.settings.process import Settings, read_settings
+from dcf.store.connection.connections import Connections, close_async_client, open_async_client, open_pool
+from dcf.store.connection.faults import connection_error
+from dcf.store.connection.opening import connect
 from tests.support.inboxes import reading
 from tests.support.machines import chain
 from tests.support.servers import free_port, listens, redis_server, running

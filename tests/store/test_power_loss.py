@@ -6,12 +6,12 @@ from pathlib import Path
 
 import hiredis
 
-from dcf.core.access import Scope
-from dcf.core.listings import ListKind
-from dcf.runs.sweep import Sweep
-from dcf.store.access_keys import AccessKeys
-from dcf.store.agents import AgentRecord
-from dcf.store.listings import Listings
+from dcf.core.access.model import Scope
+from dcf.core.listing.checks import ListKind
+from dcf.runs.clock.sweep import Sweep
+from dcf.store.access.keys import AccessKeys
+from dcf.store.lists.agents import AgentRecord
+from dcf.store.lists.checks import Listings
 from dcf.workforce.crew.assigning import assign
 from tests.support.alone import world_alone
 from tests.support.machines import chain

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased
-from dcf.core.finalization import Finalize
-from dcf.core.model import RunStatus, Status
-from dcf.store import prefetched
-from dcf.store.prefetched import RoundTrips
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.lifecycle.finalization import Finalize
+from dcf.store.transaction import prefetched
+from dcf.store.transaction.prefetched import RoundTrips
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
@@ -27,7 +27,7 @@ OPENING = ["WATCH", "TIME", "JSON.GET", "JSON.MGET"]
 @pytest.fixture(autouse=True)
 def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine may be busy for a while between a decision and its commit."""
-    monkeypatch.setattr("dcf.store.guards._LATENESS", 10 * SECOND)
+    monkeypatch.setattr("dcf.store.transaction.guards._LATENESS", 10 * SECOND)
 
 
 @pytest.fixture

@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from dcf.core.access import Scope
-from dcf.core.quotas import Account, Quotas
+from dcf.core.access.model import Scope
+from dcf.core.access.quotas import Account, Quotas
 from dcf.errors import StoreUnavailable
-from dcf.store import embedded, keys
-from dcf.store.access_keys import AccessKeys
-from dcf.store.authors import authored_by
-from dcf.store.connection import Command, Connections, open_pool
-from dcf.store.edits import EditedDocument, EditOutcome, Edits
-from dcf.store.keys import RunKeys
-from dcf.store.quotas import QuotaUsage, charge, forget_run, receipt_command
+from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits
+from dcf.store.access.authors import authored_by
+from dcf.store.access.keys import AccessKeys
+from dcf.store.access.quotas import QuotaUsage, charge, forget_run, receipt_command
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.embedded import server as embedded
+from dcf.store.keys import table as keys
+from dcf.store.keys.table import RunKeys
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from dcf.core.answers import Created, Leased, Released, Updated
-from dcf.core.lease import Acquire
+from dcf.core.documents.answers import Created, Leased, Released, Updated
+from dcf.core.leasing.lease import Acquire
 from dcf.errors import NotFound, UnknownRun
+from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits, Found
 from dcf.runs.control_plane import ControlPlane
-from dcf.store.connection import Connections, open_pool
-from dcf.store.documents import Documents, Verdict
-from dcf.store.edits import EditedDocument, EditOutcome, Edits, Found
-from dcf.store.index import RunIndex
-from dcf.store.runs import RunStore
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.connection.documents import Documents, Verdict
+from dcf.store.lists.index import RunIndex
+from dcf.store.transaction.runs import RunStore
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
@@ -66,7 +66,7 @@ class Replaced:
 
 @pytest.fixture
 def replaced(short_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Replaced]:
-    monkeypatch.setattr("dcf.store.attempts._WAIT_MS", 100)
+    monkeypatch.setattr("dcf.store.transaction.attempts._WAIT_MS", 100)
     home = short_directory / new_token()[-8:]
     home.mkdir()
     with ExitStack() as stack:
@@ -195,7 +195,7 @@ def test_a_document_outside_runs_is_judged_by_what_the_new_primary_has(replaced:
 def test_a_refusal_costs_a_second_round_trip_only_where_replicas_confirm_it(
     replaced: Replaced, replicas: int, ending: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.attempts._WAIT_MS", PATIENCE_MS)
+    monkeypatch.setattr("dcf.store.transaction.attempts._WAIT_MS", PATIENCE_MS)
     counting = CountingPool(open_pool(replaced.proxy.url))
     connections = Connections(counting)
     plane = ControlPlane(RunStore(connections, wait_replicas=replicas), RunIndex(connections))

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 import redis
 
-from dcf.core.answers import Leased
-from dcf.core.lease import Acquire
+from dcf.core.documents.answers import Leased
+from dcf.core.leasing.lease import Acquire
 from dcf.errors import StoreUnavailable, UnknownOutcome
+from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits, Found
 from dcf.runs.control_plane import ControlPlane
-from dcf.store.connection import Connections, open_pool
-from dcf.store.documents import Documents, Verdict
-from dcf.store.edits import EditedDocument, EditOutcome, Edits, Found
-from dcf.store.faults import PassingError, reply_error
-from dcf.store.inbox import Inbox
-from dcf.store.index import RunIndex
-from dcf.store.runs import RunStore
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.connection.documents import Documents, Verdict
+from dcf.store.connection.faults import PassingError, reply_error
+from dcf.store.events.inbox import Inbox
+from dcf.store.lists.index import RunIndex
+from dcf.store.transaction.runs import RunStore
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain
@@ -73,7 +73,7 @@ def hasty(world: World) -> ControlPlane:
 def test_the_mark_of_a_claim_is_on_no_replica(
     replicated: tuple[World, ControlPlane, Connections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.open_states._MARK_MS", 60_000)
+    monkeypatch.setattr("dcf.store.transaction.open_states._MARK_MS", 60_000)
     world, plane, follower = replicated
     run = world.create(chain("S0"))
 
@@ -100,7 +100,7 @@ def test_a_write_that_no_replica_confirms_is_unknown_and_may_be_repeated(
     replicated: tuple[World, ControlPlane, Connections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, plane, follower = replicated
-    monkeypatch.setattr("dcf.store.attempts._WAIT_MS", 50)
+    monkeypatch.setattr("dcf.store.transaction.attempts._WAIT_MS", 50)
     run = world.create(chain("S0"))
     follower.send(("REPLICAOF", "NO", "ONE"))
 
@@ -119,7 +119,7 @@ def test_a_primary_that_becomes_a_replica_while_a_caller_waits_leaves_the_write_
 ) -> None:
     """Redis ends the WAIT with an error of its own, UNBLOCKED, which says nothing about the write before it."""
     world, _, follower = replicated
-    monkeypatch.setattr("dcf.store.attempts._WAIT_MS", 60_000)
+    monkeypatch.setattr("dcf.store.transaction.attempts._WAIT_MS", 60_000)
     run = world.create(chain("S0"))
     follower.send(("REPLICAOF", "NO", "ONE"))
     (port,) = follower.send(("CONFIG", "GET", "port"))
@@ -162,7 +162,7 @@ def test_a_document_that_no_replica_confirms_is_unknown_and_its_repetition_is_re
     replicated: tuple[World, ControlPlane, Connections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, _, follower = replicated
-    monkeypatch.setattr("dcf.store.attempts._WAIT_MS", 50)
+    monkeypatch.setattr("dcf.store.transaction.attempts._WAIT_MS", 50)
     edits = Edits(world.connections, wait_replicas=1, deadline_s=0.5)
     follower.send(("REPLICAOF", "NO", "ONE"))
 
@@ -188,9 +188,9 @@ def test_an_event_that_no_replica_confirms_is_owed_until_one_does(
 ) -> None:
     """Else a failover takes the event from the inbox, and nothing owes it any more."""
     world, _, follower = replicated
-    monkeypatch.setattr("dcf.store.attempts._WAIT_MS", 50)
-    monkeypatch.setattr("dcf.store.inbox._DEADLINE_S", 0.2)
-    monkeypatch.setattr("dcf.runs.notifications.STALLED_S", 0)
+    monkeypatch.setattr("dcf.store.transaction.attempts._WAIT_MS", 50)
+    monkeypatch.setattr("dcf.store.events.inbox._DEADLINE_S", 0.2)
+    monkeypatch.setattr("dcf.runs.notifying.notifications.STALLED_S", 0)
     waiting = World(connections=world.connections, wait_replicas=1)
     run = owing(world)
     follower.send(("REPLICAOF", "NO", "ONE"))

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Finalized
-from dcf.core.finalization import Finalize
-from dcf.store import reserve
-from dcf.store.cluster_keys import on_cluster, slot_of
-from dcf.store.connection import Command, Reply, is_to_unwatch, unwatch_later
-from dcf.store.guards import Unchanged, guarded
-from dcf.store.keys import RunKeys
+from dcf.core.documents.answers import Finalized
+from dcf.core.lifecycle.finalization import Finalize
+from dcf.store.cluster.keys import on_cluster, slot_of
+from dcf.store.connection import reserve, reserve_scripts
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import is_to_unwatch, unwatch_later
+from dcf.store.keys.table import RunKeys
+from dcf.store.transaction.guards import Unchanged, guarded
 from tests.support.fake_redis import FakePool
 from tests.support.machines import chain
 from tests.support.world import World
@@ -35,7 +36,7 @@ class Sent:
         return [self._reply(command) for command in commands]
 
     def _reply(self, command: Command) -> Reply:
-        if command[:2] != ("EVAL", reserve._DIGESTS):
+        if command[:2] != ("EVAL", reserve_scripts.DIGESTS):
             return b"reply"
         self._asked += 1
         return [b"digest-%d" % self._asked] * int(command[2])
@@ -50,7 +51,7 @@ def test_a_transaction_becomes_one_script_and_is_answered_as_one() -> None:
     replies = sent.packet(("ZADD", "cp:idx:runs", 1, "r1"), ("MULTI",), ("SET", A, "1"), ("DEL", META), ("EXEC",))
     assert replies == [b"reply", b"OK", b"QUEUED", b"QUEUED", b"reply"]
     name, script, *words = sent.commands[-1]
-    assert (name, script) == ("EVAL", reserve.COMMIT)
+    assert (name, script) == ("EVAL", reserve_scripts.COMMIT)
     assert words == [3, META, A, META, 1, b"digest-1", 3, "SET", A, "1", 2, "DEL", META]
     assert [command[0] for command in sent.commands] == ["EVAL", "TIME", "EVAL", "EVAL"]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dcf.core.model import Status
-from dcf.store import embedded
-from dcf.store.connection import Connections, open_pool
-from dcf.store.embedded import EmbeddedServer
+from dcf.core.documents.model import Status
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.embedded import server as embedded
+from dcf.store.embedded.server import EmbeddedServer
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain, numbered_chain
 from tests.support.waiting import wait_until

@@ -3,10 +3,10 @@
 from dataclasses import fields
 from typing import Any
 
-from dcf.core.decision import Changes, Decision, OtherRun, Reads, Seeker, Snapshot
-from dcf.store.keys import RunKeys
-from dcf.store.reading import READS, Reading
-from dcf.store.writing import ANNOUNCES, WRITES, commit_commands
+from dcf.core.documents.decision import Decision, OtherRun, ReadSet, Seeker, Snapshot, WriteSet
+from dcf.store.keys.table import RunKeys
+from dcf.store.transaction.reading import READS, Reading
+from dcf.store.transaction.writing import ANNOUNCES, WRITES, commit_commands
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, task
 from tests.support.tables import rows
@@ -36,7 +36,7 @@ WANTED: dict[str, Any] = {
     "usage": True,
     "whole_meta": True,
     "audit": True,
-    "other": OtherRun(run="s", reads=Reads()),
+    "other": OtherRun(run="s", reads=ReadSet()),
 }
 NOT_ASKED_FOR = {"now", "meta", "meta_document", "void", "page", "taken", "held"}
 """What every snapshot has, or a page of open states brings with it."""
@@ -47,26 +47,28 @@ def names(record: type) -> set[str]:
 
 
 def test_every_row_of_the_changes_has_its_commands() -> None:
-    assert set(WRITES) | set(ANNOUNCES) == names(Changes)
+    assert set(WRITES) | set(ANNOUNCES) == names(WriteSet)
     assert not set(WRITES) & set(ANNOUNCES)
 
 
 def test_every_row_that_is_read_has_its_row_in_the_snapshot() -> None:
     assert set(READS) == names(Snapshot) - NOT_ASKED_FOR
-    assert set(READS) == names(Reads) - {"agents", "open_states", "seeker", "claims", "whole_meta"}
+    assert set(READS) == names(ReadSet) - {"agents", "open_states", "seeker", "claims", "whole_meta"}
 
 
-@rows("row", sorted(names(Reads)))
+@rows("row", sorted(names(ReadSet)))
 def test_every_row_of_the_reads_asks_for_something(row: str) -> None:
     around: dict[str, Any] = {"open_states": (0, 9)} if row in {"claims", "seeker"} else {}
-    assert Reading(RUN, Reads(**around, **{row: WANTED[row]})).commands() != Reading(RUN, Reads(**around)).commands()
+    assert (
+        Reading(RUN, ReadSet(**around, **{row: WANTED[row]})).commands() != Reading(RUN, ReadSet(**around)).commands()
+    )
 
 
 def test_all_documents_are_one_command_to_read_and_one_to_write() -> None:
-    reading = Reading(RUN, Reads(**WANTED))
+    reading = Reading(RUN, ReadSet(**WANTED))
     assert sum(command[0] == "JSON.MGET" for command in reading.commands()) == 1
     written = commit_commands(
-        RUN, Changes(outputs={"A": 1, "B": 2}, results={"C": 3}, opened=["C", "D"], dropped=["E"])
+        RUN, WriteSet(outputs={"A": 1, "B": 2}, results={"C": 3}, opened=["C", "D"], dropped=["E"])
     )
     assert written == [
         ("DEL", RUN.join("C"), RUN.join("D"), RUN.output("E")),
@@ -92,9 +94,9 @@ def test_what_is_asked_together_is_found_as_if_it_were_asked_alone(world: World)
         "whole_meta": True,
         "audit": True,
     }
-    together = world.store.read(run, Reads(**asked))
+    together = world.store.read(run, ReadSet(**asked))
     for row, wanted in asked.items():
-        alone = world.store.read(run, Reads(**{row: wanted}))
+        alone = world.store.read(run, ReadSet(**{row: wanted}))
         told = "meta_document" if row == "whole_meta" else row
         assert getattr(together, told) == getattr(alone, told), row
     assert together.inputs == {path: {"i": 0}, "Each": [7]}
@@ -108,11 +110,11 @@ def test_what_another_run_is_comes_with_what_is_decided_on(world: World) -> None
 
     def decide(snapshot: Snapshot) -> Decision[None]:
         seen.append(snapshot)
-        return Decision(answer=None, changes=Changes(outputs={"A": 1}))
+        return Decision(answer=None, changes=WriteSet(outputs={"A": 1}))
 
     for other in runs[1:]:
-        asked = OtherRun(run=other, reads=Reads(states=("A",), inputs=("A",), whole_meta=True))
-        world.store.transact(runs[0], Reads(states=("B",), other=asked), decide)
+        asked = OtherRun(run=other, reads=ReadSet(states=("A",), inputs=("A",), whole_meta=True))
+        world.store.transact(runs[0], ReadSet(states=("B",), other=asked), decide)
     found = [one.other for one in seen if one.other is not None]
     assert [(set(one.states), one.inputs) for one in found] == [({"A"}, {"A": number}) for number in (1, 2)]
     assert [(one.meta_document or {}).get("input") for one in found] == [1, 2]
@@ -127,6 +129,6 @@ def test_a_page_of_open_states_adds_to_what_was_asked_for_by_name(real: World) -
         seen.append(snapshot)
         return Decision(answer=None)
 
-    real.store.transact(run, Reads(states=("B",), open_states=(0, 9)), look)
+    real.store.transact(run, ReadSet(states=("B",), open_states=(0, 9)), look)
     assert set(seen[0].states) == {"A", "B"}
     assert (seen[0].page, set(seen[0].inputs)) == (1, {"A"})

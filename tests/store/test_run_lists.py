@@ -10,31 +10,31 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dcf.core.access import Scope
-from dcf.core.catalog import Facet, RunPage, RunQuery, read_cursor
-from dcf.core.lease import Acquire
-from dcf.core.model import RunStatus
-from dcf.core.work_list import WorkQuery, WorkStatus, read_work_place
+from dcf.core.access.model import Scope
+from dcf.core.documents.model import RunStatus
+from dcf.core.leasing.lease import Acquire
+from dcf.core.listing.runs import Facet, RunPage, RunQuery, read_cursor
 from dcf.errors import StoreUnavailable
-from dcf.runs.sweep import Sweep
-from dcf.runs.work_finding import FoundWork
-from dcf.store import keys
-from dcf.store.access_keys import AccessKeys
-from dcf.store.agents import AgentRecord
-from dcf.store.assignments import AssignmentIndex
-from dcf.store.catalog import Catalog
-from dcf.store.cluster import SHARDS
-from dcf.store.cluster_keys import cluster_key, slot_of
-from dcf.store.connection import Connections, exchange, open_pool
-from dcf.store.due import DueRuns
-from dcf.store.expiring import EXPIRING
-from dcf.store.gauges import GaugeReader
-from dcf.store.listings import Listings
-from dcf.store.projects import ProjectStore
-from dcf.store.run_lists import every_shard, in_every_shard, in_shard, place_of, plain_list, shard_of
-from dcf.store.vitals import VitalSigns
-from dcf.store.work_list import WorkList
-from dcf.store.writing import due_command
+from dcf.features.health.gauges import GaugeReader
+from dcf.features.health.storage import VitalSigns
+from dcf.features.projects.storage import ProjectStore
+from dcf.features.retention.expiring import EXPIRING
+from dcf.features.work.listing import WorkQuery, WorkStatus, read_work_place
+from dcf.features.work.operations import FoundWork
+from dcf.features.work.storage import WorkList
+from dcf.runs.clock.sweep import Sweep
+from dcf.store.access.keys import AccessKeys
+from dcf.store.cluster.connections import SHARDS
+from dcf.store.cluster.keys import cluster_key, slot_of
+from dcf.store.connection.connections import Connections, exchange, open_pool
+from dcf.store.keys import table as keys
+from dcf.store.lists.agents import AgentRecord
+from dcf.store.lists.assignments import AssignmentIndex
+from dcf.store.lists.checks import Listings
+from dcf.store.lists.due import DueRuns
+from dcf.store.lists.pages import Catalog
+from dcf.store.lists.shards import every_shard, in_every_shard, in_shard, place_of, plain_list, shard_of
+from dcf.store.transaction.writing import due_command
 from tests.conftest import KINDS
 from tests.support.between import PoolBetween, Replied, Sending
 from tests.support.counting import CountingPool
@@ -143,8 +143,8 @@ def test_paging_over_four_shards_gives_the_same_rows_as_over_one(
     own: int,
 ) -> None:
     """Of each place the first `own` values, run and time, are given to no other."""
-    monkeypatch.setattr("dcf.store.catalog._SPARE", 0)  # so that a shard gives no more than it must
-    monkeypatch.setattr("dcf.store.catalog._LOOKED_AT", looked_at)
+    monkeypatch.setattr("dcf.store.lists.pages._SPARE", 0)  # so that a shard gives no more than it must
+    monkeypatch.setattr("dcf.store.lists.pages._LOOKED_AT", looked_at)
     runs = [four.create(document(mine), tags=(mine,)) for _ in range(24)]
     both = [keys.runs_by(Facet.WORKFLOW, mine), keys.runs_by(Facet.TAG, mine)]
     gone = [f"{mine}-{number}" for number in range(12)]
@@ -306,7 +306,7 @@ def test_claims_over_all_shards_take_the_oldest_first_and_each_once(parted: Worl
 def test_a_claim_marks_what_it_is_about_to_take_and_nothing_else(
     parted: World, mine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.work_search._MARK_MS", 60_000)  # so that it is there when the test looks
+    monkeypatch.setattr("dcf.features.work.search_storage._MARK_MS", 60_000)  # so that it is there when the test looks
     runs = [parted.create(document(mine), agents={"A": mine}) for _ in range(5)]
     for run in runs[:2]:
         parted.acquire(run, "A", mine)
@@ -319,8 +319,8 @@ def test_a_claim_marks_what_it_is_about_to_take_and_nothing_else(
 def test_a_search_that_looks_at_many_runs_goes_on_where_it_stopped(
     four: World, mine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.work_search._MOST_READ", 5)
-    monkeypatch.setattr("dcf.store.work_search._LISTED", 2)
+    monkeypatch.setattr("dcf.features.work.search_storage._MOST_READ", 5)
+    monkeypatch.setattr("dcf.features.work.search_storage._LISTED", 2)
     skilled = workflow({"A": {"Type": "Task", "Skills": ["skill://style@1.0.0"], "End": True}})
     for _ in range(11):
         four.create(document(mine), agents={"A": mine})

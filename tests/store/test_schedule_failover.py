@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dcf.core.schedules import Schedule
 from dcf.errors import DcfError
-from dcf.store import schedule_keys
-from dcf.store.connection import Connections, open_pool
+from dcf.features.schedules import keys as schedule_keys
+from dcf.features.schedules.model import Schedule
+from dcf.store.connection.connections import Connections, open_pool
 from dcf.values.instants import SECOND
 from tests.support.machines import chain
 from tests.support.proxy import Fault, Proxy

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dcf.store import keys
-from dcf.store.connection import Connections, Pool
-from dcf.store.server_time import ServerTime
+from dcf.store.connection.connections import Connections, Pool
+from dcf.store.connection.server_time import ServerTime
+from dcf.store.keys import table as keys
 from lab.server_time import SharedTime, TimedPool
 
 

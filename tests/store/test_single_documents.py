@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dcf.errors import StoreUnavailable, StoreUnsuitable
-from dcf.store.connection import Connections, open_pool
-from dcf.store.documents import Documents, Verdict
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.connection.documents import Documents, Verdict
 from tests.support.proxy import Fault, Proxy
 from tests.support.racing import race
 from tests.support.tables import rows

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dcf.core.codec import read_state
-from dcf.core.model import Lease, StateDoc
-from dcf.store import state_texts
-from dcf.store.state_texts import read_text, write_text
+from dcf.core.documents.codec import read_state
+from dcf.core.documents.model import Lease, StateDoc
+from dcf.store.transaction import state_texts
+from dcf.store.transaction.state_texts import read_text, write_text
 from dcf.values.json_text import load
 from tests.support.machines import chain
 from tests.support.world import World

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from dcf.core.text_entries import FacetFilter, SearchPage, TextEntry, TextSearch
-from dcf.core.text_query import read_query
-from dcf.core.text_tokens import read_words
+from dcf.core.text.entries import FacetFilter, SearchPage, TextEntry, TextSearch
+from dcf.core.text.query import read_query
+from dcf.core.text.tokens import read_words
 from dcf.errors import InvalidArgument
-from dcf.store import text_index
-from dcf.store.connection import Connections, open_pool
-from dcf.store.text_index import Differs, Full, Stored, TextIndex
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.text_index import index as text_index
+from dcf.store.text_index.index import Differs, Full, Stored, TextIndex
 from dcf.values.records import replace
 from tests.support.counting import CountingPool
 from tests.support.restricted import RestrictedRedis
@@ -83,7 +83,7 @@ def test_an_entry_is_found_by_each_of_its_words_and_by_all_together(index: TextI
         ("call snake_case()", "snake_case"),
         ("call camelCase()", "camel"),
         ("call camelCase()", "CAMELCASE"),
-        ("see dcf/store/text_index.py:12", "text_index.py"),
+        ("see dcf/store/text_index/index.py:12", "text_index.py"),
         ("die Straße", "STRASSE"),
         ("数据库很慢", "数据"),
         ('a said "hello world" twice', '"hello world"'),

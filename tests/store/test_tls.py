@@ -6,9 +6,15 @@ from pathlib import Path
 import pytest
 
 from dcf.errors import InvalidArgument, StoreUnavailable
-from dcf.store.connection import CONNECTION_ERRORS, Connections, close_async_client, open_async_client, open_pool
-from dcf.store.faults import connection_error
-from dcf.store.opening import connect
+from dcf.store.connection.connections import (
+    CONNECTION_ERRORS,
+    Connections,
+    close_async_client,
+    open_async_client,
+    open_pool,
+)
+from dcf.store.connection.faults import connection_error
+from dcf.store.connection.opening import connect
 from tests.support.authority import Authority, new_authority, tls_in_front, tls_url
 from tests.support.inboxes import reading
 from tests.support.machines import chain

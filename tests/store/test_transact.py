@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.core.answers import Leased
-from dcf.core.lease import Acquire
-from dcf.core.model import Status
-from dcf.core.updates import Update
+from dcf.core.completing.updates import Update
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.model import Status
+from dcf.core.leasing.lease import Acquire
 from dcf.errors import Conflict, StoreUnavailable, UnknownOutcome
 from dcf.runs.control_plane import ControlPlane
-from dcf.store.connection import Connections, exchange, open_pool
-from dcf.store.index import RunIndex
-from dcf.store.runs import RunStore
+from dcf.store.connection.connections import Connections, exchange, open_pool
+from dcf.store.lists.index import RunIndex
+from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
 from tests.support.machines import chain, numbered_chain

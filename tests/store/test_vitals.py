@@ -6,7 +6,7 @@ from typing import Any
 import redis
 from redis.exceptions import AskError, MovedError, TryAgainError
 
-from dcf.store.vitals import refusal_of, rejected_write
+from dcf.features.health.storage import refusal_of, rejected_write
 from tests.support.tables import rows
 
 MOVES = [AskError("1 127.0.0.1:7001"), MovedError("1 127.0.0.1:7001"), TryAgainError("Multiple keys request")]

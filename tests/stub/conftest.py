@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from mcp.client import Client
 
-from dcf.settings import Settings
+from dcf.settings.process import Settings
 from dcf.stub.config_file import ConfigFile
 from dcf.stub.server import build_app
 from dcf.stub.service import Service

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dcf.core.attention import NEVER
-from dcf.store.key_parts import decode_state
+from dcf.core.leasing.attention import NEVER
+from dcf.store.keys.parts import decode_state
 from dcf.values.instants import SECOND, from_text
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dcf.store.connection import Connections, open_pool
+from dcf.store.connection.connections import Connections, open_pool
 from tests.support.servers import redis_server
 from tests.support.world import World
 

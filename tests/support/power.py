@@ -5,7 +5,7 @@ from typing import Any
 
 import redis
 
-from dcf.store.connection import Connections, Pool
+from dcf.store.connection.connections import Connections, Pool
 from tests.support.between import PoolBetween, Replied, Sending
 
 

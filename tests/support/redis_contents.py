@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dcf.store.connection import Command, Connections
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections
 
 _READ: Final[Mapping[bytes, Callable[[bytes], Command]]] = {
     b"ReJSON-RL": lambda key: ("JSON.GET", key),

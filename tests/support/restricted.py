@@ -12,7 +12,7 @@ from typing import Final
 
 import redis
 
-from dcf.store import keys
+from dcf.store.keys import table as keys
 from tests.support.paths import ROOT
 from tests.support.servers import JSON_MODULE, free_port, listens, running
 from tests.support.waiting import wait_until

@@ -1,12 +1,13 @@
-"""Finds the tests of a file of dcf: `pytest --of=dcf/core/gating.py`, or `pytest --changed` for all changed files.
+"""Finds the tests of a file of dcf: `pytest --of=FILE`, or `pytest --changed` for all changed files.
 
-The tests of `dcf/core/gating.py` are the files with `gating` in their name, and those that import the module.
-With `--of` and `--changed`, pytest looks through both tiers.
+The tests of `dcf/store/events/inbox.py` are the files with `inbox` in their name, and those that import the module.
+Those of a file of a capability are all in its folder below `tests/features`, and those that import the module. With
+`--of` and `--changed`, pytest looks through both tiers.
 """
 
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -63,9 +64,16 @@ def find_tests(files: Iterable[Path]) -> set[Path]:
     chosen = files & set(tests)
     for module in files:
         if module.suffix == ".py" and module.is_relative_to(ROOT / "dcf"):
-            stem, imports = f"_{module.stem}_", _imports(module)
-            chosen |= {path for path, text in tests.items() if stem in f"{path.stem}_" or imports.search(text)}
+            is_near, imports = _near(module.relative_to(ROOT / "dcf")), _imports(module)
+            chosen |= {path for path, text in tests.items() if is_near(path) or imports.search(text)}
     return chosen
+
+
+def _near(module: Path) -> Callable[[Path], bool]:
+    """Return what tells whether a test file is about a module by its place or name."""
+    if module.parts[0] == "features":
+        return lambda path: path.parent == ROOT / "tests" / module.parent
+    return lambda path: f"_{module.stem}_" in f"{path.stem}_"
 
 
 def _imports(module: Path) -> re.Pattern[str]:

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from dcf.store import connection as sending
-from dcf.store.cluster_keys import cluster_key, on_cluster, plain_key
-from dcf.store.connection import Command, Connection, Reply
+from dcf.store.cluster.keys import cluster_key, on_cluster, plain_key
+from dcf.store.connection import connections as sending
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connection
 
 _SHARDS: Final = 16
 _OF_TESTS: Final = frozenset(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
-from dcf.core.answers import NothingReady
-from dcf.store import attempts
+from dcf.core.documents.answers import NothingReady
+from dcf.store.transaction import attempts
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:

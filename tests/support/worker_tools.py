@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dcf.errors import DcfError
-from dcf.witness import Witness
 from dcf.worker import TaskFunction, Worker
+from dcf.worker.observer import Witness
 
 RUN = "run-1"
 Answer = dict[str, Any]

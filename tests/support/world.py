@@ -8,72 +8,74 @@ from typing import Any
 
 from dcf.adapters.mailbox import Mailbox
 from dcf.adapters.platforms import Platforms
-from dcf.core.access import LOCAL
-from dcf.core.answers import Created, Finalized, Leased, NothingReady, Released, Updated
-from dcf.core.catalog import Facet
-from dcf.core.codec import read_state
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
-from dcf.core.finalization import Finalize
-from dcf.core.lease import Acquire, Release, Renew
-from dcf.core.model import RunStatus, StateDoc, Status
-from dcf.core.retention import KEEP_ALL, RetentionPolicy
-from dcf.core.schedules import Schedule, ScheduleWish, tag_of
-from dcf.core.updates import Update
+from dcf.core.access.model import LOCAL
+from dcf.core.completing.updates import Update
+from dcf.core.definitions.model import read_definition
+from dcf.core.documents.answers import Created, Finalized, Leased, NothingReady, Released, Updated
+from dcf.core.documents.codec import read_state
+from dcf.core.documents.model import RunStatus, StateDoc, Status
+from dcf.core.leasing.lease import Acquire, Release, Renew
+from dcf.core.lifecycle.creation import Create
+from dcf.core.lifecycle.finalization import Finalize
+from dcf.core.lifecycle.retention import KEEP_ALL, RetentionPolicy
+from dcf.core.listing.runs import Facet
 from dcf.errors import DcfError
+from dcf.features.children.operations import Children
+from dcf.features.diagnosis.operations import Diagnosis
+from dcf.features.diagnosis.storage import RunSignsReader
+from dcf.features.external.callback_operations import Callbacks
+from dcf.features.external.operations import SignalSending
+from dcf.features.gates.operations import Gates
+from dcf.features.gates.storage import GateLists
+from dcf.features.journal.operations import Journal
+from dcf.features.journal.storage import JournalReader
+from dcf.features.people.operations import People
+from dcf.features.people.storage import HumanTasks
+from dcf.features.questions.operations import Talking
+from dcf.features.retention.operations import Retention
+from dcf.features.retention.storage import Deletion
+from dcf.features.schedules.model import Schedule, ScheduleWish, tag_of
+from dcf.features.schedules.operations import ScheduleMade, Schedules
+from dcf.features.schedules.storage import ScheduleStore
+from dcf.features.search.storage import RunTexts
+from dcf.features.usage.storage import UsageBooks
+from dcf.features.work.area_storage import AreaBook
+from dcf.features.work.grant_storage import HandedOut
+from dcf.features.work.limit_operations import WorkLimiting
+from dcf.features.work.limit_storage import WorkLimits
+from dcf.features.work.operations import WorkFinding
+from dcf.features.work.storage import WorkList
 from dcf.ports import Deliverer
-from dcf.runs.callbacks import Callbacks
-from dcf.runs.catalog import RunList
-from dcf.runs.children import Children
-from dcf.runs.clock import RunClock
+from dcf.runs.clock.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.deliveries import DeliveryThreads
-from dcf.runs.diagnosis import Diagnosis
-from dcf.runs.gates import Gates
-from dcf.runs.histories import Histories
-from dcf.runs.journal import Journal
-from dcf.runs.lanes import Lanes
 from dcf.runs.lifecycle import Lifecycle
-from dcf.runs.notifications import Notifications
+from dcf.runs.notifying.deliveries import DeliveryThreads
+from dcf.runs.notifying.notifications import Notifications
+from dcf.runs.notifying.queues import Lanes
 from dcf.runs.outside import Outside
-from dcf.runs.people import People
-from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
-from dcf.runs.schedules import ScheduleMade, Schedules
-from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
-from dcf.runs.talk import Talking
-from dcf.runs.views import RunViews
-from dcf.runs.work_finding import WorkFinding
-from dcf.runs.work_limits import WorkLimiting
-from dcf.store import key_parts, keys
-from dcf.store.access_keys import AccessKeys
-from dcf.store.agents import AgentRecords
-from dcf.store.areas import AreaBook
-from dcf.store.catalog import Catalog
-from dcf.store.connection import Connections, Reply
-from dcf.store.definitions import KeptDefinitions
-from dcf.store.deletion import Deletion
-from dcf.store.documents import Documents
-from dcf.store.due import DueRuns
-from dcf.store.gate_lists import GateLists
-from dcf.store.handed import HandedOut
-from dcf.store.history import Happening, History
-from dcf.store.human_tasks import HumanTasks
-from dcf.store.inbox import Inbox
-from dcf.store.index import RunIndex
-from dcf.store.journal import JournalReader
-from dcf.store.outbox import Outbox
-from dcf.store.run_lists import in_every_shard, newest, newest_commands, place_of
-from dcf.store.run_signs import RunSignsReader
-from dcf.store.run_texts import RunTexts
-from dcf.store.runs import RunStore
-from dcf.store.schedules import ScheduleStore
-from dcf.store.server_time import ServerTime
-from dcf.store.told import ToldRecords
-from dcf.store.usage import UsageBooks
-from dcf.store.work_limits import WorkLimits
-from dcf.store.work_list import WorkList
+from dcf.runs.views.histories import Histories
+from dcf.runs.views.lists import RunList
+from dcf.runs.views.reading import RunViews
+from dcf.store.access.keys import AccessKeys
+from dcf.store.connection.commands import Reply
+from dcf.store.connection.connections import Connections
+from dcf.store.connection.documents import Documents
+from dcf.store.connection.server_time import ServerTime
+from dcf.store.events.history import Happening, History
+from dcf.store.events.inbox import Inbox
+from dcf.store.events.notified import ToldRecords
+from dcf.store.events.outbox import Outbox
+from dcf.store.keys import parts as key_parts
+from dcf.store.keys import table as keys
+from dcf.store.lists.agents import AgentRecords
+from dcf.store.lists.definitions import KeptDefinitions
+from dcf.store.lists.due import DueRuns
+from dcf.store.lists.index import RunIndex
+from dcf.store.lists.pages import Catalog
+from dcf.store.lists.shards import in_every_shard, newest, newest_commands, place_of
+from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support.ahead import Ahead
 from tests.support.machines import Document

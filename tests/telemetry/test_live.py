@@ -9,13 +9,13 @@ from opentelemetry import trace
 
 from dcf.hosting.own_tools import WithOwnTools
 from dcf.hosting.protocol import ToolResult
-from dcf.task_calls import TaskCall, Work
-from dcf.task_context import TaskContext
-from dcf.task_functions import TaskFunction, plan_of
 from dcf.telemetry import surroundings, tracing
 from dcf.telemetry.ids import span_id_of, trace_id_of, traceparent
 from dcf.telemetry.live import OtelSpans
 from dcf.telemetry.tracing import Tracing
+from dcf.worker.calls import TaskCall, Work
+from dcf.worker.context import TaskContext
+from dcf.worker.functions import TaskFunction, plan_of
 
 sdk = pytest.importorskip("opentelemetry.sdk.trace", reason="needs the extra otel")
 memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from dcf.features.health.routes import RUNS
 from dcf.metrics import SECONDS, Meters, MetricValues
 from dcf.telemetry.otlp_metrics import collector_of, sending
-from dcf.tools.metrics_route import RUNS
 from tests.support.collector import Collector, collecting
 from tests.support.tables import rows
 from tests.support.waiting import wait_until

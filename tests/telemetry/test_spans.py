@@ -1,7 +1,7 @@
 """Spans out of a run's history: what is a span, what it is below, what it links to, and how it ended."""
 
-from dcf.core.model import Status
-from dcf.core.usage import UsageReport
+from dcf.core.documents.model import Status
+from dcf.core.documents.usage import UsageReport
 from dcf.telemetry.ids import root_span_id_of, span_id_of, traceparent
 from dcf.telemetry.spans import RunSpan, SpanOutcome, spans_of
 from dcf.values.instants import from_text

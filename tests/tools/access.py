@@ -3,13 +3,13 @@
 import json
 from typing import Any
 
-from dcf.application import Application
-from dcf.core.access import Caller, Scope
-from dcf.settings import Settings
-from dcf.tools import envelope
-from dcf.tools.examples import smallest_call
-from dcf.tools.limits import Meter, meter_of
-from dcf.tools.registry import TOOLS
+from dcf.application.application import Application
+from dcf.core.access.model import Caller, Scope
+from dcf.settings.process import Settings
+from dcf.verbs import envelope
+from dcf.verbs.examples import smallest_call
+from dcf.verbs.limits import Meter, meter_of
+from dcf.verbs.registry import TOOLS
 from tests.tools.calls import Answer, check
 
 EVERYTHING = tuple(Scope)

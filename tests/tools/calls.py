@@ -13,10 +13,10 @@ import uvicorn
 from mcp.client import Client
 from starlette.applications import Starlette
 
-from dcf.tools import profiles  # noqa: F401 - importing it registers all tools
-from dcf.tools.registry import TOOLS
-from dcf.tools.schemas import answer_of, listed_of
+from dcf.tools.mcp import selection as profiles  # noqa: F401 - importing it registers all tools
 from dcf.values.json_text import dump
+from dcf.verbs.registry import TOOLS
+from dcf.verbs.schemas import answer_of, listed_of
 from tests.support.paths import ROOT
 
 Json = Any

@@ -7,9 +7,9 @@ import pytest
 import redis
 from mcp.client import Client
 
-from dcf.application import Application, open_application
-from dcf.settings import Settings
-from dcf.tools.server import build_server
+from dcf.application.application import Application, open_application
+from dcf.settings.process import Settings
+from dcf.tools.mcp.server import build_server
 from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.tools.calls import Tools
 
@@ -40,7 +40,7 @@ def _no_clock() -> Iterator[None]:
         return
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dcf.tools.server.keep_pulse", stand_still)
+        patch.setattr("dcf.tools.mcp.server.keep_pulse", stand_still)
         yield
 
 

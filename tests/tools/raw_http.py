@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from starlette.applications import Starlette
 
-from dcf.settings import Settings
-from dcf.tools.http_connections import LimitedProtocol
-from dcf.tools.http_server import HttpServer
+from dcf.settings.process import Settings
+from dcf.tools.http.connections import LimitedProtocol
+from dcf.tools.http.server import HttpServer
 
 PATIENCE_S = 60.0
 """Seconds after which a socket gives up. Nothing here takes so long."""

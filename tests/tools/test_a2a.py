@@ -7,10 +7,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.definition import read_definition
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.core.definitions.model import read_definition
+from dcf.tools.mcp.server import build_http_app
 from tests.support.tables import rows
 from tests.tools.calls import serving
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.tools.registry import TOOLS
+from dcf.application.application import Application
+from dcf.verbs.registry import TOOLS
 from tests.support.skill_manifests import manifest, tool
 from tests.support.tables import rows
 from tests.tools.access import EVERYTHING, ask, key_of, smallest

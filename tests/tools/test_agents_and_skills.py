@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from mcp.client import Client
 
-from dcf.application import Application, open_application
-from dcf.core.dismissals import count
+from dcf.application.application import Application, open_application
+from dcf.core.lifecycle.dismissals import count
 from dcf.errors import PlatformUnavailable, StoreUnavailable
-from dcf.settings import Settings
-from dcf.tools.server import build_server
+from dcf.settings.process import Settings
+from dcf.tools.mcp.server import build_server
 from dcf.workforce.crew import closing
 from dcf.workforce.crew.workers import Workers
 from tests.support.skill_manifests import REGISTRY, manifest, source, tool

@@ -8,8 +8,8 @@ import pytest
 import redis
 from mcp.client import Client
 
-from dcf.application import Application
-from dcf.tools.server import build_server
+from dcf.application.application import Application
+from dcf.tools.mcp.server import build_server
 from tests.support.restricted import RestrictedRedis
 from tests.support.tables import rows
 from tests.tools.calls import ONE_TASK, TWO_TASKS, Tools, lease_on, new_run

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from dcf.adapters.blobs import open_blob_store
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.artifacts import ArtifactKind, ArtifactStands
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
 from dcf.errors import InvalidArgument, StoreUnavailable
+from dcf.features.artifacts.model import ArtifactKind, ArtifactStands
+from dcf.features.artifacts.operations import PartGiven
+from dcf.features.artifacts.storage import blob_name
 from dcf.ports import BlobStore
-from dcf.runs.artifacts import PartGiven
-from dcf.store.artifacts import blob_name
 from tests.tools.access import ask, key_of
 from tests.tools.calls import ONE_TASK
 

@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 from mcp.client import Client
 
-from dcf.application import Application
-from dcf.core.access import Caller, Scope
-from dcf.core.artifacts import MOST_PARTS, UPLOAD_LIFE_S, ArtifactKind, ArtifactStands
-from dcf.core.quotas import Account, Quotas
-from dcf.runs.artifacts import PartGiven
-from dcf.store.artifact_keys import BLOBS, UPLOADS, artifact_quota
-from dcf.tools.server import build_server
+from dcf.application.application import Application
+from dcf.core.access.model import Caller, Scope
+from dcf.core.access.quotas import Account, Quotas
+from dcf.features.artifacts.keys import BLOBS, UPLOADS
+from dcf.features.artifacts.model import MOST_PARTS, UPLOAD_LIFE_S, ArtifactKind, ArtifactStands
+from dcf.features.artifacts.operations import PartGiven
+from dcf.store.keys import table as keys
+from dcf.tools.mcp.server import build_server
 from dcf.values.refusal import Refusal
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of
@@ -252,7 +253,7 @@ async def test_an_upload_may_not_become_longer_than_an_artifact(shelved: Tools, 
 async def test_a_run_has_a_thousand_artifacts_at_most(
     shelved: Tools, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.core.artifacts.MOST_ARTIFACTS", 3)
+    monkeypatch.setattr("dcf.features.artifacts.model.MOST_ARTIFACTS", 3)
     for number in range(3):
         await shelved.ok("put_artifact", workflow_id=run, name=f"f{number}", content="x")
     await shelved.refused("too_many", "put_artifact", workflow_id=run, name="f3", content="x")
@@ -550,7 +551,7 @@ async def test_a_key_holds_no_more_bytes_of_artifacts_than_its_quota(
     assert (await put("a")).code == "ok"
     assert (await put("a")).code == "ok", "the same again costs nothing"
     assert (await put("b")).code == "quota_exceeded"
-    held = artifact_quota(account.key_id)
+    held = keys.quota(account.key_id, "artifacts")
     assert raw_redis.hget(held, "") == b"5000"
     await shelved.ok("cancel_run", workflow_id=run)
     await shelved.ok("delete_run", workflow_id=run)

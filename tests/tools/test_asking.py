@@ -8,8 +8,8 @@ from mcp.client import Client
 from mcp.client.session import ClientRequestContext
 from mcp_types import ElicitRequestParams, ElicitResult
 
-from dcf.application import Application
-from dcf.tools.server import build_http_app, build_server
+from dcf.application.application import Application
+from dcf.tools.mcp.server import build_http_app, build_server
 from tests.support.tables import rows
 from tests.tools.calls import Tools, new_run, serving
 from tests.tools.test_people_tools import GIVEN, asked

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dcf.application import Application
-from dcf.store.audit_trail import AuditEntry
-from dcf.tools.registry import TOOLS, ToolSpec
+from dcf.application.application import Application
+from dcf.store.access.audit_trail import AuditEntry
+from dcf.verbs.registry import TOOLS, ToolSpec
 from tests.support.tables import rows
 from tests.tools.access import PLANNER, ask, key_of
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 Replica = Callable[..., Application]
 IN_HISTORY = {"planning", "execution", "notification", "people", "growing", "artifacts", "journal", "gates"}
 """Toolsets whose changes are events of a run (`test_authors.py`)."""
-ON_RUNS = {"dcf.tools.lifecycle", "dcf.tools.starting", "dcf.tools.usage"}
+ON_RUNS = {"dcf.tools.verbs.lifecycle", "dcf.tools.verbs.starting", "dcf.features.usage.verbs"}
 """Modules of tools of the toolset "operations" whose changes are events of a run."""
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from mcp.client import Client
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.stub.config_file import ConfigFile
-from dcf.tools.registry import TOOLS
-from dcf.tools.server import build_server
+from dcf.tools.mcp.server import build_server
+from dcf.verbs.registry import TOOLS
 from tests.support.paths import ROOT
 from tests.support.tables import rows
 from tests.tools.calls import Tools

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.tools.callers import current_caller
-from dcf.tools.registry import TOOLS, Arguments, tool
-from dcf.tools.registry import Answer as ToolAnswer
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.verbs.callers import current_caller
+from dcf.verbs.registry import TOOLS, Arguments, tool
+from dcf.verbs.registry import Answer as ToolAnswer
 from tests.support.tables import rows
 from tests.tools.access import PLANNER, WORKER, ask, key_of, smallest
 from tests.tools.calls import ONE_TASK, TWO_TASKS

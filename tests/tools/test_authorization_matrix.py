@@ -12,10 +12,10 @@ from typing import Any, Self
 import pytest
 import redis
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.quotas import Account, Quotas
-from dcf.tools.registry import TOOLS
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.core.access.quotas import Account, Quotas
+from dcf.verbs.registry import TOOLS
 from tests.support.skill_manifests import manifest
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of, smallest

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 from mcp.client import Client
 
-from dcf.application import Application
-from dcf.tools.server import build_server
+from dcf.application.application import Application
+from dcf.tools.mcp.server import build_server
 from tests.support.waiting import wait_until
 from tests.tools.access import PLANNER, WORKER, ask, key_of
 from tests.tools.calls import TWO_TASKS, Tools, new_run

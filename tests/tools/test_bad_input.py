@@ -13,15 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp.client import Client
 
-from dcf.application import Application, open_application
-from dcf.core.access import local_caller
-from dcf.settings import Settings
-from dcf.store.keys import AUDIT_TRAIL, PROBE
-from dcf.tools import envelope
-from dcf.tools.limits import meter_of
-from dcf.tools.registry import ID_PATTERN, TOOLS
-from dcf.tools.server import build_server
+from dcf.application.application import Application, open_application
+from dcf.core.access.model import local_caller
+from dcf.settings.process import Settings
+from dcf.store.keys.table import AUDIT_TRAIL, PROBE
+from dcf.tools.mcp.server import build_server
 from dcf.values import json_text
+from dcf.verbs import envelope
+from dcf.verbs.limits import meter_of
+from dcf.verbs.registry import ID_PATTERN, TOOLS
 from tests.support.redis_contents import GONE_S, Kept, changed
 from tests.support.tables import rows
 from tests.tools.access import smallest

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.settings import Settings
-from dcf.tools.http_bodies import FREE, BodyBudget, LimitedBodies, body_budget
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.settings.process import Settings
+from dcf.tools.http.bodies import BodyBudget, LimitedBodies, body_budget
+from dcf.tools.mcp.server import build_http_app
+from dcf.verbs.endpoints import FREE
 from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.tools.raw_http import Served, get, head, post, served, status

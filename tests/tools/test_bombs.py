@@ -10,9 +10,9 @@ import anyio
 import httpx2
 import pytest
 
-from dcf.application import Application
-from dcf.tools.registry import TOOLS
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application
+from dcf.tools.mcp.server import build_http_app
+from dcf.verbs.registry import TOOLS
 from tests.support.tables import rows
 from tests.tools.access import EVERYTHING, ask, key_of, smallest
 from tests.tools.calls import serving

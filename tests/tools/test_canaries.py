@@ -18,9 +18,9 @@ import redis
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from dcf.core.access import Caller, Scope
-from dcf.store.audit_trail import AuditFilter
-from dcf.tools.registry import TOOLS
+from dcf.core.access.model import Caller, Scope
+from dcf.store.access.audit_trail import AuditFilter
+from dcf.verbs.registry import TOOLS
 from tests.support.tables import rows
 from tests.tools.access import ask, smallest
 from tests.tools.calls import Tools

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.catalogue_definitions import MOST_VERSIONS
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.features.catalogue.model import MOST_VERSIONS
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import ONE_TASK, Answer, Tools

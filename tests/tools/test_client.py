@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.errors import ServerUnreachable, ToolCallFailed
-from dcf.tools.client import ToolClient, connect
-from dcf.tools.server import build_http_app
+from dcf.tools.calling.client import ToolClient, connect
+from dcf.tools.mcp.server import build_http_app
 from tests.support.tables import rows
 from tests.tools.calls import ONE_TASK, serving
 
@@ -118,7 +118,7 @@ class _Pauses(list[float]):
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> _Pauses:
     found = _Pauses()
-    monkeypatch.setattr("dcf.tools.repeating.time", SimpleNamespace(monotonic=found.monotonic))
+    monkeypatch.setattr("dcf.tools.calling.repeating.time", SimpleNamespace(monotonic=found.monotonic))
     return found
 
 

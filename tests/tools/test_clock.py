@@ -9,7 +9,7 @@ import anyio.from_thread
 import pytest
 
 from dcf.errors import StoreUnavailable
-from dcf.tools.pulse import keep_pulse
+from dcf.tools.mcp.pulse import keep_pulse
 
 pytestmark = pytest.mark.anyio
 

@@ -11,11 +11,11 @@ from functools import partial
 import pytest
 import redis
 
-from dcf.application import Application
-from dcf.settings import Settings
-from dcf.tools.http_connections import SPARE, ConnectionLimit, Use
-from dcf.tools.http_server import connection_limit
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application
+from dcf.settings.process import Settings
+from dcf.tools.http.connections import SPARE, ConnectionLimit, Use
+from dcf.tools.http.server import connection_limit
+from dcf.tools.mcp.server import build_http_app
 from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.tools.raw_http import Served, body, get, head, post, rest, served, status
@@ -298,19 +298,19 @@ def test_a_connection_whose_request_is_not_read_yet_is_not_closed_for_another() 
 
 
 def test_a_server_has_a_thousand_connections_and_half_of_them_for_one_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dcf.tools.http_server.files_for", lambda needed: needed)
+    monkeypatch.setattr("dcf.tools.http.server.files_for", lambda needed: needed)
     limit = connection_limit(Settings())
     assert (limit.total, limit.per_peer) == (1000, 500)
 
 
 def test_a_server_that_may_open_few_files_has_fewer_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dcf.tools.http_server.files_for", lambda _: 256)
+    monkeypatch.setattr("dcf.tools.http.server.files_for", lambda _: 256)
     limit = connection_limit(Settings())
     assert (limit.total, limit.per_peer) == (80, 40)
 
 
 def test_ten_thousand_connections_take_little_more_than_ten_thousand_files(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr("dcf.tools.http_server.files_for", lambda needed: asked.append(needed) or needed)  # type: ignore[func-returns-value]
+    monkeypatch.setattr("dcf.tools.http.server.files_for", lambda needed: asked.append(needed) or needed)  # type: ignore[func-returns-value]
     assert connection_limit(Settings(max_connections=10_000, max_connections_per_peer=10_000)).total == 10_000
     assert asked[0] < 10_000 + 1000

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.core.agent_context import MOST_BYTES
-from dcf.core.catalog import FOR_ANYBODY, Facet
-from dcf.store import keys
+from dcf.core.listing.runs import FOR_ANYBODY, Facet
+from dcf.features.agent_context.rules import MOST_BYTES
+from dcf.store.keys import table as keys
 from tests.tools.calls import Tools, new_run
 
 pytestmark = pytest.mark.anyio

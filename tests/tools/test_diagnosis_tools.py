@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from mcp.client import Client
 
-from dcf.application import Application
-from dcf.core.export import LONGEST_CONTENT
-from dcf.tools.server import build_server
+from dcf.application.application import Application
+from dcf.features.export.form import LONGEST_CONTENT
+from dcf.tools.mcp.server import build_server
 from tests.support.machines import workflow
 from tests.support.scopes import each, parallel, task
 from tests.support.tables import rows

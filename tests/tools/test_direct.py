@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.errors import ToolCallFailed
-from dcf.tools.client import connect
-from dcf.tools.direct import ControlPlaneHere, DirectTools, control_plane_here
-from dcf.tools.server import build_http_app
+from dcf.tools.calling.client import connect
+from dcf.tools.calling.direct import ControlPlaneHere, DirectTools, control_plane_here
+from dcf.tools.mcp.server import build_http_app
 from tests.support.waiting import wait_until
 from tests.tools.calls import ONE_TASK, TWO_TASKS, serving
 
@@ -23,7 +23,7 @@ def _no_clock_here(monkeypatch: pytest.MonkeyPatch) -> None:
     async def stand_still(_: Application) -> None:
         return
 
-    monkeypatch.setattr("dcf.tools.direct.keep_pulse", stand_still)
+    monkeypatch.setattr("dcf.tools.calling.direct.keep_pulse", stand_still)
 
 
 @pytest.fixture

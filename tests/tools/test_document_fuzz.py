@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp.client import Client
 
-from dcf.application import Application
-from dcf.tools.registry import TOOLS
-from dcf.tools.server import build_server
+from dcf.application.application import Application
+from dcf.tools.mcp.server import build_server
 from dcf.values import json_text
+from dcf.verbs.registry import TOOLS
 from tests.tools.calls import TWO_TASKS, Tools, new_run
 
 pytestmark = pytest.mark.anyio

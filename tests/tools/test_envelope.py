@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from mcp.client import Client
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.model import RunStatus
-from dcf.core.refusals import run_over
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.refusals import run_over
 from dcf.errors import PlatformUnavailable
-from dcf.tools.registry import TOOLS, Answer, Arguments, refused, tool
-from dcf.tools.server import build_server
+from dcf.tools.mcp.server import build_server
+from dcf.verbs.registry import TOOLS, Answer, Arguments, refused, tool
 from dcf.workforce.steps import Step
 from tests.tools.calls import Tools
 
@@ -40,7 +40,7 @@ def broken(request: pytest.FixtureRequest) -> Iterator[str]:
     function = broken_async_tool if request.param == "raises while awaited" else broken_tool
     tool(toolset="planning", scope=Scope.READ, arguments=_Nothing, answer=Answer)(function)
     yield function.__name__
-    del TOOLS[function.__name__]
+    del TOOLS._specs[function.__name__]
 
 
 async def test_a_defect_is_an_internal_error_that_tells_nothing(
@@ -71,7 +71,7 @@ async def test_a_platform_that_is_down_is_said_to_be_and_when_to_try_again(appli
         async with Client(build_server(application)) as client:
             answer = await (await Tools.of(client)).refused("platform_unavailable", "down_tool")
     finally:
-        del TOOLS["down_tool"]
+        del TOOLS._specs["down_tool"]
     assert answer["retry_after_s"] == 7
     assert answer.broken
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from mcp.client import Client
 
-from dcf.application import Application
-from dcf.tools.server import build_server
+from dcf.application.application import Application
+from dcf.tools.mcp.server import build_server
 from tests.support.tables import rows
 from tests.tools.calls import Tools
 

@@ -6,9 +6,9 @@ import anyio
 import pytest
 import redis
 
-from dcf.application import Application
-from dcf.core.access import Caller
-from dcf.tools.notification import MAX_PAYLOAD
+from dcf.application.application import Application
+from dcf.core.access.model import Caller
+from dcf.tools.verbs.notification import MAX_PAYLOAD
 from tests.support.tables import rows
 from tests.tools.access import PLANNER, ask, key_of
 from tests.tools.calls import ONE_TASK, TWO_TASKS, Answer, Tools, new_run
@@ -91,7 +91,7 @@ async def test_a_payload_beyond_four_kibibytes_is_refused_and_nobody_is_told(
 async def test_an_inbox_without_room_is_said_and_the_event_stays_owed(
     alone: Application, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.inbox.MOST_UNREAD", 1)
+    monkeypatch.setattr("dcf.store.events.inbox.MOST_UNREAD", 1)
     agent = f"agent-{run_id}"
     for number in range(2):
         await _create(alone, FLOODER, f"{run_id}-{number}", agent)

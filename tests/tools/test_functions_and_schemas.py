@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.tools.client import ToolClient, connect
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application
+from dcf.tools.calling.client import ToolClient, connect
+from dcf.tools.mcp.server import build_http_app
 from dcf.worker import TaskContext, TaskFunction, Worker
 from tests.support.tables import rows
 from tests.support.waiting import wait_until

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.gates import Judged
-from dcf.core.verdicts import Judge, Ruling
-from dcf.task_context import TaskContext
-from dcf.tools.direct import DirectTools, control_plane_here
+from dcf.application.application import Application
+from dcf.features.gates.judges import Judge
+from dcf.features.gates.model import Judged
+from dcf.features.gates.verdicts import Ruling
+from dcf.tools.calling.direct import DirectTools, control_plane_here
 from dcf.worker import Worker
+from dcf.worker.context import TaskContext
 from tests.support.waiting import wait_until
 
 CRITERION = "Every claim has a source."

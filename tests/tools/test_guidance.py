@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.tools.guidance import AFTER
-from dcf.tools.registry import TOOLS
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.verbs.answers.guidance import AFTER
+from dcf.verbs.registry import TOOLS
 from tests.support.scopes import each, task
 from tests.support.tables import rows
 from tests.tools.access import PLANNER, WORKER, ask, key_of

@@ -10,10 +10,10 @@ import pytest
 from mcp.client import Client
 from pydantic import SecretStr
 
-from dcf.application import Application, open_application
-from dcf.settings import Settings
-from dcf.store import embedded
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application, open_application
+from dcf.settings.process import Settings
+from dcf.store.embedded import server as embedded
+from dcf.tools.mcp.server import build_http_app
 from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.tools.calls import Tools, lease_on, new_run, serving

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.journal_query import LONGEST_PAGE
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.features.journal.query import LONGEST_PAGE
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import TWO_TASKS, Answer, Tools, new_run

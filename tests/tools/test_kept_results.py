@@ -15,12 +15,12 @@ from typing import cast
 import pytest
 import redis
 
-from dcf.application import Application, open_application
+from dcf.application.application import Application, open_application
 from dcf.errors import ToolCallFailed
-from dcf.settings import Settings
-from dcf.store.runs import RunStore
-from dcf.tools.client import ToolClient, connect
-from dcf.tools.server import build_http_app
+from dcf.settings.process import Settings
+from dcf.store.transaction.runs import RunStore
+from dcf.tools.calling.client import ToolClient, connect
+from dcf.tools.mcp.server import build_http_app
 from dcf.worker import Worker
 from tests.support.servers import free_port, redis_server
 from tests.support.waiting import wait_until
@@ -57,7 +57,7 @@ Trouble = Callable[[Site], Callable[[], object]]
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """A call is given up after the first failure."""
-    monkeypatch.setattr("dcf.runs.composition.RunStore", partial(RunStore, deadline_s=0.1))
+    monkeypatch.setattr("dcf.application.runs.RunStore", partial(RunStore, deadline_s=0.1))
     with ExitStack() as stack:
         port = stack.enter_context(redis_server(tmp_path))
         client = stack.enter_context(redis.Redis(port=port, protocol=2, decode_responses=True))

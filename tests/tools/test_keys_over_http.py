@@ -14,15 +14,15 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from pydantic import SecretStr
 
-from dcf.application import Application, open_application
-from dcf.core.access import Scope
+from dcf.application.application import Application, open_application
+from dcf.core.access.model import Scope
 from dcf.errors import Forbidden, Unauthorized
-from dcf.settings import Settings
-from dcf.store import embedded
-from dcf.store.access_keys import AccessKeys
-from dcf.store.connection import Connections, open_pool
-from dcf.tools.client import connect
-from dcf.tools.server import build_http_app
+from dcf.settings.process import Settings
+from dcf.store.access.keys import AccessKeys
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.embedded import server as embedded
+from dcf.tools.calling.client import connect
+from dcf.tools.mcp.server import build_http_app
 from tests.support.redis_contents import everything_in
 from tests.support.restricted import RestrictedRedis
 from tests.support.tables import rows

@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from dcf.cli.app import app
-from dcf.language import EXAMPLES, describe, example
-from dcf.simulation import simulate
-from dcf.tools.registry import TOOLS
+from dcf.verbs.registry import TOOLS
+from dcf.workflows.language import EXAMPLES, describe, example
+from dcf.workflows.simulation import simulate
 from tests.support.paths import ROOT
 from tests.support.tables import rows
 from tests.tools.calls import Tools

@@ -8,10 +8,10 @@ import anyio
 import pytest
 from pydantic import Field, model_validator
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.tools.argument_checks import is_large
-from dcf.tools.registry import TOOLS, Answer, Arguments, tool
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.verbs.argument_checks import is_large
+from dcf.verbs.registry import TOOLS, Answer, Arguments, tool
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 
@@ -55,7 +55,7 @@ def gate() -> Iterator[_Gate]:
 
     yield found
     found.opened.set()
-    del TOOLS["gated_tool"]
+    del TOOLS._specs["gated_tool"]
 
 
 async def test_others_are_answered_while_large_arguments_are_checked(gate: _Gate, application: Application) -> None:

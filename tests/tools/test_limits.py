@@ -10,12 +10,12 @@ import httpx2
 import pytest
 from mcp.client import Client
 
-from dcf.application import Application
-from dcf.core.access import Scope, local_caller
-from dcf.core.quotas import Account, Quotas
+from dcf.application.application import Application
+from dcf.core.access.model import Scope, local_caller
+from dcf.core.access.quotas import Account, Quotas
 from dcf.errors import RateLimited
-from dcf.tools.limits import Meter
-from dcf.tools.server import build_http_app, build_server
+from dcf.tools.mcp.server import build_http_app, build_server
+from dcf.verbs.limits import Meter
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import ONE_TASK, Answer, Tools, lease_on, new_run, serving

@@ -9,42 +9,49 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application
-from dcf.asl import brief_syntax, gate_syntax, parsing, pausing, schema_check, schema_syntax
-from dcf.core import (
-    agent_context,
-    artifacts,
-    blockers,
-    catalogue_definitions,
-    journal,
-    journal_query,
-    knowledge,
-    parents,
-    projects,
-    schedules,
-    searching,
-    signals,
-    talk,
-    text_tokens,
-    ticks,
-    units,
-    usage,
-    verdicts,
-    work_limits,
-    work_list,
-)
-from dcf.core import gates as core_gates
-from dcf.core.access import Scope
-from dcf.runs import histories
-from dcf.runs import searching as run_searching
-from dcf.runs import usage as run_usage
-from dcf.settings import Settings
-from dcf.store import audit_trail, inbox, keys, run_signs, text_index
-from dcf.store import usage_scripts as usage_books
-from dcf.tools import notification, run_watch
-from dcf.tools.registry import TOOLS
+from dcf.application.application import Application
+from dcf.asl import pausing
+from dcf.asl.json_schema import check as schema_check
+from dcf.asl.json_schema import syntax as schema_syntax
+from dcf.asl.syntax import briefs as brief_syntax
+from dcf.asl.syntax import parsing
+from dcf.core.access.model import Scope
+from dcf.core.documents import parents, usage
+from dcf.core.leasing import blockers
+from dcf.core.text import tokens as text_tokens
+from dcf.features.agent_context import rules as agent_context
+from dcf.features.artifacts import model as artifacts
+from dcf.features.catalogue import model as catalogue_definitions
+from dcf.features.diagnosis import storage as run_signs
+from dcf.features.external import model as signals
+from dcf.features.findings import model as knowledge
+from dcf.features.gates import model as core_gates
+from dcf.features.gates import syntax as gate_syntax
+from dcf.features.gates import verdicts
+from dcf.features.growing import model as units
+from dcf.features.journal import model as journal
+from dcf.features.journal import query as journal_query
+from dcf.features.projects import model as projects
+from dcf.features.questions import model as talk
+from dcf.features.schedules import cron as ticks
+from dcf.features.schedules import model as schedules
+from dcf.features.search import operations as run_searching
+from dcf.features.search import ranking as searching
+from dcf.features.usage import operations as run_usage
+from dcf.features.usage import scripts as usage_books
+from dcf.features.work import limits as work_limits
+from dcf.features.work import listing as work_list
+from dcf.runs.views import histories
+from dcf.settings.process import Settings
+from dcf.store.access import audit_trail
+from dcf.store.events import inbox
+from dcf.store.keys import table as keys
+from dcf.store.text_index import index as text_index
+from dcf.tools.mcp import run_watch
+from dcf.tools.verbs import notification
 from dcf.values import json_text
-from dcf.web import live_streams
+from dcf.verbs.registry import TOOLS
+from dcf.web.live import readers as live_streams
 from tests.runs import (
     test_children,
     test_diagnosis_reads,

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application
-from dcf.core.access import Caller
-from dcf.core.first_terms import FIRST_TERM_S
+from dcf.application.application import Application
+from dcf.core.access.model import Caller
+from dcf.core.leasing.first_terms import FIRST_TERM_S
 from dcf.values.instants import SECOND, from_text
 from tests.support.tables import rows
 from tests.tools.access import PLANNER, ask, key_of

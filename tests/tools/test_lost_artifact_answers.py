@@ -10,19 +10,20 @@ from typing import Any
 import httpx2
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.artifacts import ArtifactKind, ArtifactPut, ArtifactStands
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
-from dcf.core.quotas import Account, Quotas
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.core.access.quotas import Account, Quotas
+from dcf.core.definitions.model import read_definition
+from dcf.core.lifecycle.creation import Create
 from dcf.errors import StoreUnavailable, UnknownOutcome
-from dcf.runs.artifacts import ArtifactRead, PartGiven
-from dcf.store import artifact_quotas
-from dcf.store.artifact_keys import arriving, artifact_quota
-from dcf.store.artifacts import ArtifactStore
-from dcf.store.authors import authored_by
-from dcf.tools.server import build_http_app
+from dcf.features.artifacts import quota_storage as artifact_quotas
+from dcf.features.artifacts.keys import arriving
+from dcf.features.artifacts.model import ArtifactKind, ArtifactPut, ArtifactStands
+from dcf.features.artifacts.operations import ArtifactRead, PartGiven
+from dcf.features.artifacts.storage import ArtifactStore
+from dcf.store.access.authors import authored_by
+from dcf.store.keys import table as keys
+from dcf.tools.mcp.server import build_http_app
 from dcf.values.refusal import Refusal
 from tests.support.proxy import Fault, Proxy
 from tests.support.restricted import RestrictedRedis
@@ -123,7 +124,7 @@ def test_put_with_a_fault_in_any_packet_stores_and_counts_its_bytes_once(
         assert all(isinstance(answer, ArtifactStands) for answer in answers), (before, answers)
         assert_is_whole(shelf, run, home, pieces)
         put(shelf, account, parts_of(run, [b"x"], "next"))
-        quota = raw_redis.hgetall(artifact_quota(account.key_id))
+        quota = raw_redis.hgetall(keys.quota(account.key_id, "artifacts"))
         assert int(quota[b""]) == sum(map(len, pieces)) + 1, before
         assert sum(map(int, quota.values())) == 2 * int(quota[b""]), before
         if not way.is_spent:
@@ -203,7 +204,7 @@ def test_the_sweep_gives_back_the_bytes_of_a_put_whose_process_died(
         patch.setattr(ArtifactStore, "reserve", reserved)
         with pytest.raises(Died):
             shelf.artifacts.put(last)
-    held = artifact_quota(account.key_id)
+    held = keys.quota(account.key_id, "artifacts")
     assert int(raw_redis.hget(held, "")) == len(b"kept") + len(last.data)
     shelf.sweep.look(repair=True)
     assert int(raw_redis.hget(held, "")) == len(b"kept") + len(last.data), "the put may still go on"

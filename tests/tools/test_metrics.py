@@ -13,17 +13,17 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from dcf import metrics
-from dcf.application import Application, open_application
-from dcf.core.access import Scope
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
-from dcf.core.lease import Acquire, Release
-from dcf.core.model import Status
-from dcf.core.updates import Update
-from dcf.settings import Settings
-from dcf.store import embedded
-from dcf.tools import metrics_route
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application, open_application
+from dcf.core.access.model import Scope
+from dcf.core.completing.updates import Update
+from dcf.core.definitions.model import read_definition
+from dcf.core.documents.model import Status
+from dcf.core.leasing.lease import Acquire, Release
+from dcf.core.lifecycle.creation import Create
+from dcf.features.health import routes as metrics_route
+from dcf.settings.process import Settings
+from dcf.store.embedded import server as embedded
+from dcf.tools.mcp.server import build_http_app
 from tests.support.paths import ROOT
 from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.tools.calls import ONE_TASK, serving
@@ -202,7 +202,7 @@ def lonely(replica: Callable[..., Application], lonely_redis: RestrictedRedis) -
 
 
 def test_open_states_are_leased_late_or_free(lonely: Application, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dcf.store.open_state_counts.GOOD_FOR_S", 0.0)
+    monkeypatch.setattr("dcf.store.lists.counts.GOOD_FOR_S", 0.0)
     metrics.count()
     with serving(build_http_app(lonely)) as url:
         before = _scraped(lonely, url)
@@ -226,7 +226,7 @@ def test_open_states_are_leased_late_or_free(lonely: Application, monkeypatch: p
 def test_a_state_that_waits_for_a_verdict_is_leased_however_long_that_takes(
     lonely: Application, lonely_redis: RestrictedRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.open_state_counts.GOOD_FOR_S", 0.0)
+    monkeypatch.setattr("dcf.store.lists.counts.GOOD_FOR_S", 0.0)
     metrics.count()
     gate = {"name": "review", "kind": "review", "criteria": ["It is short."]}
     task = {"Type": "Task", "Gates": [gate], "End": True}

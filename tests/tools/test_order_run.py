@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from mcp.client import Client
 
-from dcf.application import Application
-from dcf.tools.server import build_http_app, build_server
+from dcf.application.application import Application
+from dcf.tools.mcp.server import build_http_app, build_server
 from tests.tools.calls import STEPS, Tools, new_run, run_orders, serving
 
 pytestmark = pytest.mark.anyio

@@ -11,9 +11,9 @@ import pytest
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from dcf.application import Application
-from dcf.core.access import Caller, Scope
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application
+from dcf.core.access.model import Caller, Scope
+from dcf.tools.mcp.server import build_http_app
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import Answer, Tools, new_run, serving

@@ -7,8 +7,8 @@ import httpx2
 import pytest
 from mcp.client import Client
 
-from dcf.application import Application
-from dcf.tools.server import build_http_app, build_server
+from dcf.application.application import Application
+from dcf.tools.mcp.server import build_http_app, build_server
 from tests.support.tables import rows
 from tests.tools.calls import Tools, new_run, serving
 
@@ -24,7 +24,7 @@ HEADERS = {
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dcf.tools.progress.EVERY_S", 0.05)
+    monkeypatch.setattr("dcf.verbs.progress.EVERY_S", 0.05)
 
 
 @pytest.fixture(scope="module")

@@ -6,14 +6,14 @@ from contextlib import closing
 import pytest
 import redis
 
-from dcf.application import Application
-from dcf.core.projects import ProjectPut, ProjectWish
-from dcf.core.quotas import Account, Quotas
-from dcf.store import keys
-from dcf.store.authors import authored_by
-from dcf.store.connection import Connections, open_pool
-from dcf.store.edits import EditedDocument, EditOutcome, Edits
-from dcf.store.project_keys import project
+from dcf.application.application import Application
+from dcf.core.access.quotas import Account, Quotas
+from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits
+from dcf.features.projects.keys import project
+from dcf.features.projects.model import ProjectPut, ProjectWish
+from dcf.store.access.authors import authored_by
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.keys import table as keys
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 

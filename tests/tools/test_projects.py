@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.projects import (
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.features.projects.keys import PROJECTS, project, projects_at, projects_of
+from dcf.features.projects.model import (
     MOST_BYTES,
     MOST_OF_ONE,
     MOST_PATHS,
@@ -19,7 +20,6 @@ from dcf.core.projects import (
     ProjectWish,
     put,
 )
-from dcf.store.project_keys import PROJECTS, project, projects_at, projects_of
 from dcf.values.refusal import Refusal
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of

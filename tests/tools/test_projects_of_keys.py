@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application
-from dcf.core.access import Caller, Scope
-from dcf.tools.registry import TOOLS
+from dcf.application.application import Application
+from dcf.core.access.model import Caller, Scope
+from dcf.verbs.registry import TOOLS
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import ONE_TASK, Answer
@@ -208,7 +208,7 @@ async def test_a_bound_key_is_told_only_the_work_of_its_project(
     alone: Application, two_projects: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What one key may not see is handed out again, here soon."""
-    monkeypatch.setattr("dcf.store.inbox.VISIBILITY_S", 0.2)
+    monkeypatch.setattr("dcf.store.events.inbox.VISIBILITY_S", 0.2)
     agent = f"shared-{secrets.token_hex(4)}"
     for project, run in two_projects.items():
         assigned = {"workflow_id": run, "state": "A", "assign_json": [agent]}

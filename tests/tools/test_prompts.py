@@ -9,17 +9,17 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
 
-from dcf import prompt_texts
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.language import describe
-from dcf.settings import Settings
-from dcf.tools.completions import Completions
-from dcf.tools.limits import meter_of
-from dcf.tools.prompts import PROMPTS
-from dcf.tools.reading import ToolReading
-from dcf.tools.registry import TOOLS
-from dcf.tools.server import build_server
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.settings.process import Settings
+from dcf.tools import prompt_texts
+from dcf.tools.mcp.completions import Completions
+from dcf.tools.mcp.prompts import PROMPTS
+from dcf.tools.mcp.reading import ToolReading
+from dcf.tools.mcp.server import build_server
+from dcf.verbs.limits import meter_of
+from dcf.verbs.registry import TOOLS
+from dcf.workflows.language import describe
 from tests.support.tables import rows
 from tests.tools.access import key_of
 from tests.tools.calls import TWO_TASKS, Tools, new_run

@@ -12,15 +12,15 @@ import httpx2
 import pytest
 import redis
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.listings import ListKind
-from dcf.core.quotas import Account, Amount, Quotas
-from dcf.store import keys
-from dcf.store.keys import keys_of
-from dcf.store.looks import ask
-from dcf.store.quotas import refusal_in, reservation
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.core.access.quotas import Account, Amount, Quotas
+from dcf.core.listing.checks import ListKind
+from dcf.store.access.quotas import refusal_in, reservation
+from dcf.store.keys import table as keys
+from dcf.store.keys.table import keys_of
+from dcf.store.lists.elsewhere import ask
+from dcf.tools.mcp.server import build_http_app
 from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.tools.access import PLANNER, WORKER

@@ -15,16 +15,17 @@ import pytest
 import redis
 from mcp.client import Client
 
-from dcf.application import Application, open_application
-from dcf.core.access import Scope
-from dcf.core.health_findings import Topic
-from dcf.runs.health import HealthReport
-from dcf.settings import Settings
-from dcf.store import embedded, keys
-from dcf.store.connection import Connections, open_pool
-from dcf.tools.profiles import PROFILES
-from dcf.tools.readiness import Readiness
-from dcf.tools.server import build_http_app, build_server
+from dcf.application.application import Application, open_application
+from dcf.core.access.model import Scope
+from dcf.features.health.findings import Topic
+from dcf.features.health.operations import HealthReport
+from dcf.features.health.readiness import Readiness
+from dcf.settings.process import Settings
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.embedded import server as embedded
+from dcf.store.keys import table as keys
+from dcf.tools.mcp.selection import PROFILES
+from dcf.tools.mcp.server import build_http_app, build_server
 from tests.support.servers import free_port
 from tests.support.waiting import wait_until
 from tests.support.world import World

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.store.audit_trail import AuditFilter
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.store.access.audit_trail import AuditFilter
 from dcf.values.records import replace
 from tests.tools.access import ask, key_of
 from tests.tools.calls import ONE_TASK

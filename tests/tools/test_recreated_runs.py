@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application
-from dcf.core.catalog import RunQuery
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
-from dcf.store.keys import RunKeys
+from dcf.application.application import Application
+from dcf.core.definitions.model import read_definition
+from dcf.core.lifecycle.creation import Create
+from dcf.core.listing.runs import RunQuery
+from dcf.store.keys.table import RunKeys
 from tests.tools.calls import Tools
 
 pytestmark = pytest.mark.anyio

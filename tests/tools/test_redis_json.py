@@ -8,9 +8,9 @@ import pytest
 import redis
 from mcp.client import Client
 
-from dcf.application import Application
-from dcf.store.keys import AUDIT_TRAIL, PROBE
-from dcf.tools.server import build_server
+from dcf.application.application import Application
+from dcf.store.keys.table import AUDIT_TRAIL, PROBE
+from dcf.tools.mcp.server import build_server
 from tests.support.redis_contents import GONE_S, Kept, changed
 from tests.support.restricted import RestrictedRedis
 from tests.support.tables import rows

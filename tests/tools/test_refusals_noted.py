@@ -8,13 +8,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.application.application import Application
+from dcf.core.access.model import Caller, Scope
 from dcf.errors import Forbidden, StoreUnavailable
-from dcf.store.audit_trail import AuditEntry, AuditFilter
-from dcf.store.connection import Connections, open_pool
-from dcf.store.refusal_notes import Pace, RefusalNotes
-from dcf.tools.server import build_http_app
+from dcf.store.access.audit_trail import AuditEntry, AuditFilter
+from dcf.store.access.refusal_notes import Pace, RefusalNotes
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.tools.mcp.server import build_http_app
 from tests.support.redis_contents import everything_in
 from tests.support.restricted import RestrictedRedis
 from tests.tools.access import WORKER, ask, key_of

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
 from dcf.webhooks import verify
 from tests.support.receivers import Receiver, receiver
 from tests.support.tables import rows

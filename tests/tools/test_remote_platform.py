@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application, open_application
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
-from dcf.runs.notifications import STALLED_S
-from dcf.settings import Settings
-from dcf.store.keys import RunKeys
+from dcf.application.application import Application, open_application
+from dcf.core.definitions.model import read_definition
+from dcf.core.lifecycle.creation import Create
+from dcf.runs.notifying.notifications import STALLED_S
+from dcf.settings.process import Settings
+from dcf.store.keys.table import RunKeys
 from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.support.servers import free_port
 from tests.tools.calls import ONE_TASK

@@ -11,18 +11,18 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
-from dcf.application import Application
-from dcf.core.access import NOBODY, Caller, Scope
-from dcf.core.quotas import Account, Quotas
-from dcf.language import describe
-from dcf.settings import Settings
-from dcf.store.audit_trail import AuditFilter
-from dcf.tools.limits import meter_of
-from dcf.tools.middleware import REFUSED
-from dcf.tools.reading import ToolReading
-from dcf.tools.resource_reads import skill_reads
-from dcf.tools.resources import LANGUAGE, RUNS, Resources
-from dcf.tools.server import build_server
+from dcf.application.application import Application
+from dcf.core.access.model import NOBODY, Caller, Scope
+from dcf.core.access.quotas import Account, Quotas
+from dcf.settings.process import Settings
+from dcf.store.access.audit_trail import AuditFilter
+from dcf.tools.mcp.middleware import REFUSED
+from dcf.tools.mcp.reading import ToolReading
+from dcf.tools.mcp.resource_reads import skill_reads
+from dcf.tools.mcp.resources import LANGUAGE, RUNS, Resources
+from dcf.tools.mcp.server import build_server
+from dcf.verbs.limits import meter_of
+from dcf.workflows.language import describe
 from tests.support.tables import rows
 from tests.tools.access import key_of
 from tests.tools.calls import ONE_TASK, TWO_TASKS, Tools, lease_on, new_run

@@ -12,11 +12,11 @@ import redis
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.store.access_keys import AccessKeys
-from dcf.tools import key_watch
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.store.access.keys import AccessKeys
+from dcf.tools.mcp.server import build_http_app
+from dcf.verbs import key_watch
 from tests.support.waiting import wait_until
 from tests.tools.access import PLANNER, WORKER
 from tests.tools.calls import Answer, Tools, new_run, serving

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application, open_application
-from dcf.core import codec
-from dcf.core.model import RunStatus
-from dcf.store.history import Happening
+from dcf.application.application import Application, open_application
+from dcf.core.documents import codec
+from dcf.core.documents.model import RunStatus
+from dcf.store.events.history import Happening
 from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.tools.calls import TWO_TASKS, Answer, Tools, lease_on, new_run

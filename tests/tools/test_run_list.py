@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
 from tests.support.tables import rows
 from tests.tools.access import PLANNER, ask, key_of
 from tests.tools.calls import ONE_TASK, Tools

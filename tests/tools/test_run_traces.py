@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.finalization import Finalize
-from dcf.core.model import Status
-from dcf.core.updates import Update
+from dcf.application.application import Application
+from dcf.core.completing.updates import Update
+from dcf.core.documents.model import Status
+from dcf.core.lifecycle.finalization import Finalize
 from dcf.runs.retrying import RunRetrying
 from dcf.telemetry import tracing
 from dcf.telemetry.ids import root_span_id_of
@@ -106,10 +106,10 @@ def test_a_run_that_was_retried_is_sent_again_at_its_next_end(servers: list[Appl
 def test_a_collector_that_takes_nothing_is_given_up_and_keeps_no_run(
     servers: list[Application], collector: Collector, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.trace_marks._AGAIN_MS", 1)
+    monkeypatch.setattr("dcf.features.traces.storage._AGAIN_MS", 1)
     collector.says = 400
     run = ended(servers[0])
-    with caplog.at_level(logging.WARNING, "dcf.runs.traces"):
+    with caplog.at_level(logging.WARNING, "dcf.features.traces.operations"):
         wait_until(look(servers, run))
     assert "dcf trace export" in caplog.text
     assert roots(collector, run) == []

@@ -11,12 +11,12 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
 
-from dcf.application import Application
-from dcf.core.access import Caller, Scope
-from dcf.store.history import History
-from dcf.tools.middleware import REFUSED
-from dcf.tools.run_watch import MOST_OF_CALLER, MOST_OF_ONE, RunListeners, RunWatch
-from dcf.tools.server import build_server
+from dcf.application.application import Application
+from dcf.core.access.model import Caller, Scope
+from dcf.store.events.history import History
+from dcf.tools.mcp.middleware import REFUSED
+from dcf.tools.mcp.run_watch import MOST_OF_CALLER, MOST_OF_ONE, RunListeners, RunWatch
+from dcf.tools.mcp.server import build_server
 from tests.support.tables import rows
 from tests.tools.access import key_of
 from tests.tools.calls import Tools, lease_on, new_run
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dcf.tools.run_watch.EVERY_S", 0.02)
+    monkeypatch.setattr("dcf.tools.mcp.run_watch.EVERY_S", 0.02)
 
 
 def listened(uris: list[str]) -> Any:

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application
-from dcf.core.access import Caller, Scope
-from dcf.core.schedules import MOST_OF_ONE, MOST_SCHEDULES
-from dcf.store import schedule_keys
+from dcf.application.application import Application
+from dcf.core.access.model import Caller, Scope
+from dcf.features.schedules import keys as schedule_keys
+from dcf.features.schedules.model import MOST_OF_ONE, MOST_SCHEDULES
 from dcf.values.instants import SECOND
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of

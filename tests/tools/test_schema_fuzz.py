@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from dcf.application import Application, open_application
-from dcf.core.access import Caller, Scope
-from dcf.settings import Settings
-from dcf.tools.registry import TOOLS
-from dcf.tools.schemas import parameters_of
+from dcf.application.application import Application, open_application
+from dcf.core.access.model import Caller, Scope
+from dcf.settings.process import Settings
+from dcf.verbs.registry import TOOLS
+from dcf.verbs.schemas import parameters_of
 from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.tools.access import ask
 from tests.tools.calls import ONE_TASK

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.searching import MOST_HITS
-from dcf.runs import searching
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.features.search import operations as searching
+from dcf.features.search.ranking import MOST_HITS
 from tests.tools.access import ask, key_of
 from tests.tools.calls import TWO_TASKS, Tools, new_run
 

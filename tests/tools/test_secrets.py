@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from tests.tools.calls import STEPS, Answer, Tools, new_run, run_orders
 
 pytestmark = pytest.mark.anyio

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dcf import settings
 from dcf.errors import InvalidArgument
-from dcf.settings import read_settings
+from dcf.settings import process as settings
+from dcf.settings.process import read_settings
 from tests.support.paths import ROOT
 from tests.support.tables import rows
 

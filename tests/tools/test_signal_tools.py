@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.core.catalog import RunQuery
-from dcf.core.definition import read_definition
-from dcf.core.model import RunStatus
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.core.definitions.model import read_definition
+from dcf.core.documents.model import RunStatus
+from dcf.core.listing.runs import RunQuery
 from tests.support.machines import Document, chain, workflow
 from tests.support.waiting import wait_until
 from tests.tools.access import PLANNER, WORKER, ask, key_of

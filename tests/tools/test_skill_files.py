@@ -10,17 +10,17 @@ import pytest
 import yaml
 from mcp.client import Client
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.settings import Settings
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.settings.process import Settings
 from dcf.skills.folders import SkillFolder, SkillFolders, folder_of
 from dcf.skills.library import Library
 from dcf.skills.manifest import DataNeed, read_manifest
-from dcf.tools.limits import meter_of
-from dcf.tools.reading import ToolReading
-from dcf.tools.resource_reads import skill_reads
-from dcf.tools.resources import Resources
-from dcf.tools.server import build_server
+from dcf.tools.mcp.reading import ToolReading
+from dcf.tools.mcp.resource_reads import skill_reads
+from dcf.tools.mcp.resources import Resources
+from dcf.tools.mcp.server import build_server
+from dcf.verbs.limits import meter_of
 from tests.support.skill_manifests import manifest
 from tests.support.tables import rows
 from tests.tools.access import key_of

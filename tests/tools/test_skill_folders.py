@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from mcp.client import Client
 
-from dcf.application import Application, open_application
+from dcf.application.application import Application, open_application
 from dcf.authoring.generation import generate, manifest_outputs, stub_output
 from dcf.authoring.output import write_all
-from dcf.settings import Settings
+from dcf.settings.process import Settings
 from dcf.stub.config_file import ConfigFile
 from dcf.stub.server import build_app
 from dcf.stub.service import Service
-from dcf.tools.server import build_server
+from dcf.tools.mcp.server import build_server
 from tests.stub.conftest import Time
 from tests.tools.calls import Tools, serving
 

@@ -12,16 +12,17 @@ from typing import Any
 import pytest
 from mcp.client import Client
 
-from dcf.application import Application
-from dcf.core.access import Scope, local_caller
+from dcf.application.application import Application
+from dcf.core.access.model import Scope, local_caller
 from dcf.errors import InvalidArgument
-from dcf.tools.authentication import the_local_user
-from dcf.tools.examples import smallest_call
-from dcf.tools.listing import ToolList
-from dcf.tools.profiles import AUTO, PROFILES, listed_for, select_tools
-from dcf.tools.reference import markdown_of
-from dcf.tools.registry import TOOLS, Answer, ToolSpec
-from dcf.tools.server import build_server
+from dcf.tools.mcp.listing import ToolList
+from dcf.tools.mcp.reference import markdown_of
+from dcf.tools.mcp.selection import PROFILES, select_tools
+from dcf.tools.mcp.server import build_server
+from dcf.verbs.authentication import the_local_user
+from dcf.verbs.examples import smallest_call
+from dcf.verbs.profiles import AUTO, listed_for
+from dcf.verbs.registry import TOOLS, Answer, ToolSpec
 from tests.support.paths import ROOT
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dcf.core.task_log import MOST_LINES
+from dcf.features.task_log.rules import MOST_LINES
 from tests.tools.calls import ONE_TASK, Tools, lease_on, new_run
 
 pytestmark = pytest.mark.anyio

@@ -11,9 +11,9 @@ from typing import Any, Self
 import pytest
 import redis
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.tools.registry import TOOLS
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.verbs.registry import TOOLS
 from tests.tools.access import ask, key_of, smallest
 from tests.tools.calls import ONE_TASK, Answer
 from tests.tools.test_projects_of_keys import OURS, THEIRS, bound

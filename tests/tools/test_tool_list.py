@@ -8,15 +8,15 @@ import jsonschema
 import pytest
 from mcp.client import Client
 
-from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
 from dcf.errors import InvalidArgument
-from dcf.tools.examples import smallest_call
-from dcf.tools.profiles import select_tools
-from dcf.tools.registry import TOOLS, Toolset
-from dcf.tools.schemas import parameters_of
-from dcf.tools.server import build_server
-from dcf.tools.unlisted import KEYWORD
+from dcf.tools.mcp.selection import select_tools
+from dcf.tools.mcp.server import build_server
+from dcf.verbs.examples import smallest_call
+from dcf.verbs.registry import TOOLS, Toolset
+from dcf.verbs.schemas import parameters_of
+from dcf.verbs.unlisted import KEYWORD
 from tests.support.tables import rows
 
 pytestmark = pytest.mark.anyio
@@ -253,7 +253,7 @@ async def test_the_order_is_always_the_same_and_follows_the_toolsets(replica: Ca
 
 
 def test_the_order_does_not_depend_on_which_module_was_imported_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dcf.tools.profiles.TOOLS", dict(reversed(TOOLS.items())))
+    monkeypatch.setattr("dcf.tools.mcp.selection.TOOLS", dict(reversed([*TOOLS.items()])))
     assert select_tools((), read_only=False) == SERVED
 
 

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from opentelemetry import trace
 
-from dcf.adapters.webhook.bodies import headers_of
-from dcf.application import Application
+from dcf.application.application import Application
+from dcf.features.webhooks.bodies import headers_of
 from dcf.ports import Post
 from dcf.telemetry import surroundings, tracing
 from dcf.telemetry.ids import root_span_id_of, span_id_of, trace_id_of, traceparent
 from dcf.telemetry.live import OtelSpans
 from dcf.telemetry.tracing import Tracing
-from dcf.tools.direct import DirectTools, control_plane_here
-from dcf.tools.messages import ToolRequest
+from dcf.tools.calling.direct import DirectTools, control_plane_here
+from dcf.tools.mcp.messages import ToolRequest
 from tests.support.tables import rows
 
 COLLECTOR = "http://127.0.0.1:9/v1/traces"

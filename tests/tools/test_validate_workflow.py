@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.errors import InvalidArgument
-from dcf.settings import Settings
-from dcf.tools.examples import smallest_call
-from dcf.tools.registry import TOOLS
-from dcf.tools.validation import ValidateWorkflow, WorkflowValidated, validate_workflow
+from dcf.settings.process import Settings
+from dcf.tools.verbs.validation import ValidateWorkflow, WorkflowValidated, validate_workflow
+from dcf.verbs.examples import smallest_call
+from dcf.verbs.registry import TOOLS
 from tests.support.tables import rows
 
 GOOD = {

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.tools.http_values import ValueCount
+from dcf.tools.http.values import ValueCount
 from tests.support.tables import rows
 
 DOCUMENTS = st.recursive(

@@ -4,8 +4,8 @@ import anyio
 import pytest
 import redis
 
-from dcf.core.attention import REMINDER_DELAY
-from dcf.store.inbox import VISIBILITY_S
+from dcf.core.leasing.attention import REMINDER_DELAY
+from dcf.store.events.inbox import VISIBILITY_S
 from tests.support.tables import rows
 from tests.tools.calls import Answer, Tools, new_run
 

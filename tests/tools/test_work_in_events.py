@@ -9,16 +9,16 @@ import pytest
 import redis
 from mcp.client import Client
 
-from dcf.application import Application
-from dcf.core import lease
-from dcf.core.answers import Leased
-from dcf.core.model import Status
-from dcf.store.inbox import VISIBILITY_S
-from dcf.tools import awaiting
-from dcf.tools.awaiting import AwaitWorkflowEvent, await_workflow_event
-from dcf.tools.server import build_server
-from dcf.tools.work import work_shown
+from dcf.application.application import Application
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.model import Status
+from dcf.core.leasing import lease
+from dcf.store.events.inbox import VISIBILITY_S
+from dcf.tools.mcp.server import build_server
+from dcf.tools.verbs import awaiting
+from dcf.tools.verbs.awaiting import AwaitWorkflowEvent, await_workflow_event
 from dcf.values.records import replace
+from dcf.verbs.answers.work import work_shown
 from tests.tools.calls import ONE_TASK, TWO_TASKS, Answer, Tools, new_run
 
 pytestmark = pytest.mark.anyio

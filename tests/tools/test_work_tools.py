@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from mcp.client import Client
 
-from dcf.application import Application, open_application
-from dcf.settings import Settings
-from dcf.tools.server import build_server
-from dcf.tools.work import steps_of
+from dcf.application.application import Application, open_application
+from dcf.settings.process import Settings
+from dcf.tools.mcp.server import build_server
+from dcf.verbs.answers.work import steps_of
 from tests.support.tables import rows
 from tests.tools.calls import Tools
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dcf.tools.registry import TOOLS
+from dcf.verbs.registry import TOOLS
 from tests.support.scopes import machine, parallel, task
 from tests.tools.calls import ONE_TASK, Tools, lease_on, new_run
 

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 import pytest
 
-from dcf.application import Application, open_application
-from dcf.core.access import Scope
-from dcf.settings import Settings
-from dcf.store.connection import Connections, open_pool
-from dcf.tools.examples import smallest_call
-from dcf.tools.registry import TOOLS
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application, open_application
+from dcf.core.access.model import Scope
+from dcf.settings.process import Settings
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.tools.mcp.server import build_http_app
+from dcf.verbs.examples import smallest_call
+from dcf.verbs.registry import TOOLS
 from tests.support.paths import ROOT
 from tests.support.redis_contents import everything_in
 from tests.support.servers import redis_server

@@ -3,26 +3,42 @@
 import ast
 import inspect
 import re
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
 from dcf import errors
-from dcf.core import refusals
+from dcf.core.documents import refusals
+from dcf.features import installed
+from dcf.verbs.registry import Tools
 from tests.support.tables import rows
 
 PACKAGE = Path(errors.__file__).parent
 FILES = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in PACKAGE.rglob("*.py")}
 MODULES = {name.removesuffix(".__init__"): path for name, path in FILES.items()}
 
-PURE = ("dcf.core", "dcf.asl", "dcf.values")
+PURE_PACKAGES = ("dcf.core", "dcf.asl", "dcf.values")
+IMPURE_FILES = re.compile(
+    r"(.*_)?(keys|storage|operations|verbs)|scripts|moving|expiring|gauges|unit_cache|write_watch"
+    r"|correcting|events|registration|routes|elicitation|readiness|arguments|references"
+    r"|bodies|deliverer|posting|messages|records|skills|stuck_causes|capability|__init__"
+)
+"""The names of the files of a capability that may do more than decide. All others are pure."""
 CONFINED = "dcf.confined"
-CONFINING = ("dcf.asl.confinement",)
+CONFINING = ("dcf.asl.expressions.confinement",)
 """Calls of pure functions in child processes, and who makes them: the language, for what could exhaust this process."""
 MAX_BODY = 50
 MAX_FILE = 400
+MAX_IN_FOLDER = 20
+MAX_AT_TOP = 10
+MAX_DEPTH = 4
+MOST_EXCEPTIONS = 91
+"""Imports of capabilities by the engine. This number only gets smaller."""
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -57,6 +73,30 @@ def is_in(name: str, *places: str) -> bool:
     return any(name == place or name.startswith(f"{place}.") for place in places)
 
 
+def is_pure(name: str) -> bool:
+    """Whether a module, or something that is imported from it, must be pure: by its package, or its file's name."""
+    parts = name.split(".")
+    in_feature = len(parts) > 3 and parts[:2] == ["dcf", "features"]
+    return is_in(name, *PURE_PACKAGES) or (in_feature and IMPURE_FILES.fullmatch(parts[3]) is None)
+
+
+PURE = [name for name in MODULES if is_pure(name)]
+CAPABILITIES = sorted(path.name for path in (PACKAGE / "features").iterdir() if (path / "__init__.py").exists())
+
+
+@cache
+def imported_modules(name: str) -> frozenset[str]:
+    """The modules of dcf that a module imports, for type checkers too."""
+    named = {found if found in MODULES else found.rpartition(".")[0] for found in imports(name)}
+    return frozenset((named & set(MODULES)) - {name})
+
+
+def contracts() -> dict[str, dict[str, Any]]:
+    """The contracts of import-linter by name."""
+    read = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text("utf-8"))
+    return {one["name"]: one for one in read["tool"]["importlinter"]["contracts"]}
+
+
 def importers(library: str) -> set[str]:
     return {name for name in MODULES if any(is_in(found, library) for found in imports(name))}
 
@@ -85,21 +125,21 @@ def error_classes() -> dict[str, type[errors.DcfError]]:
 
 
 def test_the_sources_are_found() -> None:
-    assert {"dcf", "dcf.core.lease", "dcf.asl.engine", "dcf.errors"} <= set(MODULES)
+    assert {"dcf", "dcf.core.leasing.lease", "dcf.asl.engine", "dcf.errors"} <= set(MODULES)
 
 
 # Layers
 
 
-@rows("name", [name for name in MODULES if is_in(name, *PURE)])
-def test_the_pure_core_imports_nothing_of_dcf_but_itself(name: str) -> None:
+@rows("name", PURE)
+def test_what_is_pure_imports_nothing_of_dcf_but_what_is_pure(name: str) -> None:
     own = {found for found in imports(name) if is_in(found, "dcf")}
-    allowed = (*PURE, "dcf.errors", CONFINED) if name in CONFINING else (*PURE, "dcf.errors")
-    assert all(is_in(found, *allowed) for found in own)
+    allowed = ("dcf.errors", CONFINED) if name in CONFINING else ("dcf.errors",)
+    assert not {found for found in own if not is_pure(found) and not is_in(found, *allowed)}
 
 
-@rows("name", [name for name in MODULES if is_in(name, *PURE)])
-def test_the_pure_core_has_no_clock_no_chance_and_no_input_or_output(name: str) -> None:
+@rows("name", PURE)
+def test_what_is_pure_has_no_clock_no_chance_and_no_input_or_output(name: str) -> None:
     impure = ("time", "random", "secrets", "os", "sys", "io", "pathlib", "socket", "threading", "asyncio", "logging")
     assert not [found for found in imports(name) if is_in(found, *impure)]
     calls = {ast.unparse(node.func) for node in nodes(name) if isinstance(node, ast.Call)}
@@ -107,7 +147,7 @@ def test_the_pure_core_has_no_clock_no_chance_and_no_input_or_output(name: str) 
 
 
 def test_every_expression_is_limited_by_steps_and_a_plain_one_by_no_clock() -> None:
-    calls = [node for node in nodes("dcf.asl.jsonata") if isinstance(node, ast.Call)]
+    calls = [node for node in nodes("dcf.asl.jsonata.expressions") if isinstance(node, ast.Call)]
     evaluated = [{word.arg for word in call.keywords} for call in calls if ast.unparse(call.func) == "evaluate"]
     assert evaluated
     assert all("max_steps" in words for words in evaluated)
@@ -118,21 +158,26 @@ def test_errors_import_nothing_of_dcf() -> None:
     assert not [found for found in imports("dcf.errors") if is_in(found, "dcf")]
 
 
+KNOW_MCP = (r"verbs\.(authentication|endpoints|progress)", r"features\.\w+\.(routes|elicitation)")
+"""What is about HTTP, or about a client that is asked something during a call."""
+
+
 @rows(
     ("library", "places"),
     [
-        ("redis", ("dcf.store.",)),
-        ("mcp", ("dcf.tools.", "dcf.stub.server", "dcf.hosting.tool_servers", "dcf.local.")),
-        ("yaml", ("dcf.authoring.yaml_text",)),
-        ("letta_client", ("dcf.adapters.letta",)),
-        ("opentelemetry", ("dcf.telemetry.",)),
+        ("redis", (r"store\.", r"features\.\w+\.(storage|scripts)")),
+        ("mcp", (r"tools\.", r"stub\.server", r"hosting\.tool_servers", r"local\.", *KNOW_MCP)),
+        ("yaml", (r"authoring\.yaml_text",)),
+        ("letta_client", (r"adapters\.letta",)),
+        ("opentelemetry", (r"telemetry\.",)),
     ],
 )
 def test_a_library_has_one_door(library: str, places: tuple[str, ...]) -> None:
-    assert not {name for name in importers(library) if not name.startswith(places)}
+    doors = re.compile("|".join(rf"dcf\.{place}" for place in places))
+    assert not {name for name in importers(library) if doors.match(name) is None}
 
 
-@rows("lower", ["dcf.store", "dcf.adapters", "dcf.files", "dcf.runs", *PURE])
+@rows("lower", ["dcf.store", "dcf.adapters", "dcf.files", "dcf.runs", *PURE_PACKAGES])
 def test_nobody_imports_the_surfaces_from_below(lower: str) -> None:
     below = [name for name in MODULES if is_in(name, lower)]
     assert not {name for name in below if any(is_in(found, "dcf.tools", "dcf.cli") for found in imports(name))}
@@ -144,7 +189,7 @@ def test_the_store_knows_neither_the_verbs_nor_the_adapters() -> None:
     assert not {name for name in store if any(is_in(found, *upper) for found in imports(name))}
 
 
-@rows("upper", ["dcf.cli", "dcf.tools", "dcf.workforce", "dcf.application"])
+@rows("upper", ["dcf.cli", "dcf.tools", "dcf.verbs", "dcf.workforce", "dcf.application"])
 def test_nobody_above_the_verbs_reaches_through_them_to_the_store(upper: str) -> None:
     """Where a run stands is read by `runs.views`; who needs the store for something else is given it."""
     inner = {"store", "_store", "index", "_index"}
@@ -180,10 +225,57 @@ def test_modules_are_named_for_what_they_hold() -> None:
     assert not [name for name in MODULES if empty.search(name.rpartition(".")[2])]
 
 
-def test_no_two_classes_have_the_same_name() -> None:
-    bodies = [node for name in MODULES for node in tree_of(name).body]
-    names = [node.name.lstrip("_") for node in bodies if isinstance(node, ast.ClassDef)]
-    assert not {name for name in names if names.count(name) > 1}
+def test_no_two_classes_of_a_folder_have_the_same_name() -> None:
+    named: dict[str, list[str]] = {}
+    for name, path in FILES.items():
+        own = [
+            node.name.lstrip("_") for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.ClassDef)
+        ]
+        named.setdefault(name.rpartition(".")[0], []).extend(own)
+    assert not {(folder, name) for folder, names in named.items() for name in names if names.count(name) > 1}
+
+
+# The tree
+
+
+def test_no_two_modules_import_each_other() -> None:
+    """Neither directly nor through others. `dcf` names its public classes for type checkers, and imports none."""
+    waiting = {name: {found for found in imported_modules(name) if found != "dcf"} for name in MODULES if name != "dcf"}
+    while ready := {name for name, needed in waiting.items() if needed.isdisjoint(waiting)}:
+        waiting = {name: needed for name, needed in waiting.items() if name not in ready}
+    assert sorted(waiting) == []
+
+
+def test_a_folder_can_be_looked_over() -> None:
+    folders = [PACKAGE, *(path for path in PACKAGE.rglob("*") if path.is_dir() and path.name != "__pycache__")]
+    sizes = {str(folder): sum(path.is_file() for path in folder.iterdir()) for folder in folders}
+    assert not {folder: size for folder, size in sizes.items() if size > MAX_IN_FOLDER}
+
+
+def test_few_modules_are_at_the_top_and_none_is_deep() -> None:
+    assert len(list(PACKAGE.glob("*.py"))) <= MAX_AT_TOP
+    paths = [path.relative_to(PACKAGE.parent) for path in PACKAGE.rglob("*") if "__pycache__" not in path.parts]
+    assert not [path for path in paths if len(path.parts) > MAX_DEPTH]
+
+
+def test_every_capability_is_installed_and_has_its_layers() -> None:
+    layers = contracts()["Within a capability: verbs, operations, storage, keys"]["containers"]
+    assert sorted(installed.CAPABILITIES) == CAPABILITIES
+    assert sorted(layers) == [f"dcf.features.{name}" for name in CAPABILITIES]
+
+
+def test_the_engine_gets_no_new_import_of_a_capability() -> None:
+    assert len(contracts()["The engine knows no capability"]["ignore_imports"]) <= MOST_EXCEPTIONS
+
+
+def test_tools_cannot_be_asked_for_before_their_list_is_complete() -> None:
+    tools = Tools()
+    with pytest.raises(RuntimeError, match="not complete"):
+        len(tools)
+    with pytest.raises(RuntimeError, match=r"define no tools.*dcf\.features\.gates\.verbs"):
+        tools.complete(["dcf.features.gates.verbs"])
+    tools.complete([])
+    assert list(tools) == []
 
 
 # Documentation
@@ -221,7 +313,7 @@ def test_every_error_is_drawn_in_the_tree_below_its_parent() -> None:
 
 def test_every_refusal_is_listed_with_its_code() -> None:
     made: dict[str, set[str]] = {}
-    for function in tree_of("dcf.core.refusals").body:
+    for function in tree_of("dcf.core.documents.refusals").body:
         for node in ast.walk(function):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in {"Refusal", "StateRefusal", "AlreadyCompleted"}:
                 assert isinstance(function, ast.FunctionDef)
@@ -234,26 +326,11 @@ def test_every_refusal_is_listed_with_its_code() -> None:
     assert listed == made
 
 
-def test_refusals_of_the_core_are_made_in_one_place() -> None:
-    makers = {name for name in MODULES if is_in(name, "dcf.core") and "Refusal(" in ast.unparse(tree_of(name))}
-    places = {
-        "answers",
-        "run_edits",
-        "refusals",
-        "artifact_refusals",
-        "gate_refusals",
-        "halt_refusals",
-        "human_refusals",
-        "journal_refusals",
-        "knowledge_refusals",
-        "outside_refusals",
-        "project_refusals",
-        "schedule_refusals",
-        "talk_refusals",
-        "unit_refusals",
-        "work_refusals",
-    }
-    assert makers <= {f"dcf.core.{name}" for name in places}
+def test_refusals_of_what_is_pure_are_made_in_one_place() -> None:
+    """In `refusals` and `*_refusals`; `answers` defines what they are, and `documents` has rules of its own."""
+    deciding = {name for name in PURE if not is_in(name, "dcf.values", "dcf.features.documents.rules")}
+    makers = {name for name in deciding if "Refusal(" in ast.unparse(tree_of(name))}
+    assert not {name for name in makers if re.fullmatch(r"(.*_)?refusals|answers", name.rpartition(".")[2]) is None}
 
 
 def test_no_property_test_asserts_how_long_an_example_takes() -> None:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dcf import task_calls
-from dcf.core import task_log
 from dcf.errors import ServerUnreachable
-from dcf.task_context import TaskCancelled, TaskContext
-from dcf.task_loop import TaskLoop
+from dcf.features.task_log import rules as task_log
 from dcf.worker import TaskFunction, Worker
+from dcf.worker import calls as task_calls
+from dcf.worker.context import TaskCancelled, TaskContext
+from dcf.worker.loop import TaskLoop
 from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.support.worker_tools import RUN, Answer, FakeTools, Inbox, event, message, report, worker

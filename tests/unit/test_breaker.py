@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dcf.ports import Delivery, Undelivered
-from dcf.runs.breaker import Breaker, GuardedDeliverer
+from dcf.runs.notifying.breaker import Breaker, GuardedDeliverer
 
 AWAY = Delivery(failure=Undelivered.PLATFORM_UNAVAILABLE, error="It does not answer.")
 SENT = Delivery(message_id="m")

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.store.cluster_stages import in_transaction, owners, stages
-from dcf.store.connection import Command
+from dcf.store.cluster.stages import in_transaction, owners, stages
+from dcf.store.connection.commands import Command
 
 TIME: Command = ("TIME",)
 READ: Command = ("GET", "k")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from dcf import testing
-from dcf.core import task_log
-from dcf.task_context import idempotency_key_of
+from dcf.features.task_log import rules as task_log
 from dcf.worker import FUNCTIONS
+from dcf.worker.context import idempotency_key_of
 from tests.support.paths import ROOT
 
 PAGE = (ROOT / "docs" / "functions.md").read_text("utf-8")

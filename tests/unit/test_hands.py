@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from dcf.errors import ServerUnreachable
-from dcf.hands import Hands
 from dcf.worker import TaskFunction, Worker
+from dcf.worker.concurrency import Hands
 from tests.support.waiting import wait_until
 from tests.support.worker_tools import RUN, Answer, FakeTools, claimed
 

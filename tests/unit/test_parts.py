@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, RLock
 
-from dcf.parts import part
+from dcf.application.lazy_parts import part
 
 
 class Whole:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.cli.positions import locate
-from dcf.validation.pointers import pointer
+from dcf.workflows.validation.pointers import pointer
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=6),

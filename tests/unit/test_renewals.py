@@ -5,9 +5,9 @@ import threading
 import pytest
 
 from dcf.errors import StoreUnavailable
-from dcf.renewals import Renewals
-from dcf.task_calls import Work
 from dcf.values.records import replace
+from dcf.worker.calls import Work
+from dcf.worker.renewals import Renewals
 from tests.support.waiting import wait_until
 
 LONG = 60.0

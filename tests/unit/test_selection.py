@@ -12,8 +12,8 @@ def chosen(*files: str) -> set[str]:
 @rows(
     "file, test",
     [
-        ("dcf/core/gating.py", "test_gates.py"),  # imports the module
-        ("dcf/store/text_index.py", "test_text_index.py"),  # has its name
+        ("dcf/features/gates/submitting.py", "test_gates.py"),  # imports the module
+        ("dcf/store/text_index/index.py", "test_text_index.py"),  # has its name
         ("tests/unit/test_selection.py", "test_selection.py"),  # is a test itself
     ],
 )

@@ -4,12 +4,12 @@ import pytest
 
 from benchmarks.cluster_costs import AGENTS, DUE, LISTS, RUN, family_of
 from benchmarks.shards import Parts, load
-from dcf.store import keys
-from dcf.store.cluster import SHARDS
-from dcf.store.cluster_keys import cluster_key, slot_of
-from dcf.store.key_parts import AGENT_SHARDS
-from dcf.store.keys import RunKeys
-from dcf.store.run_lists import place_of
+from dcf.store.cluster.connections import SHARDS
+from dcf.store.cluster.keys import cluster_key, slot_of
+from dcf.store.keys import table as keys
+from dcf.store.keys.parts import AGENT_SHARDS
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.shards import place_of
 from tests.support.tables import rows
 
 

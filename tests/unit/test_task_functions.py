@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dcf.errors import InvalidArgument
-from dcf.task_context import TaskContext
-from dcf.task_functions import plan_of
 from dcf.worker import FUNCTIONS, Worker, task
+from dcf.worker.context import TaskContext
+from dcf.worker.functions import plan_of
 from tests.support.tables import rows
 from tests.support.worker_tools import FakeTools, report
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dcf.task_loop import TaskLoop
+from dcf.worker.loop import TaskLoop
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

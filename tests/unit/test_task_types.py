@@ -10,8 +10,8 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 from dcf.errors import InvalidArgument
-from dcf.task_functions import plan_of
 from dcf.worker import TaskFunction, Worker
+from dcf.worker.functions import plan_of
 from tests.support.worker_tools import FakeTools, event, worker
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from dcf.errors import DcfError, ServerUnreachable, ToolCallFailed
-from dcf.task_context import TaskContext, idempotency_key_of
-from dcf.task_results import Result
 from dcf.worker import FUNCTIONS, Work, Worker, task
+from dcf.worker.context import TaskContext, idempotency_key_of
+from dcf.worker.results import Result
 from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.support.worker_tools import RUN, TIMEOUT, Answer, FakeTools, Inbox, claimed, event, message, serve, worker

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dcf.errors import DcfError, ServerUnreachable, ToolCallFailed
-from dcf.task_results import Result
 from dcf.worker import Work, Worker
+from dcf.worker.results import Result
 from tests.support.tables import rows
 from tests.support.worker_tools import RUN, TIMEOUT, Answer, FakeTools, Inbox, claimed, event, message, serve, worker
 

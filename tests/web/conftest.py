@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from starlette.applications import Starlette
 
-from dcf.application import Application, open_application
-from dcf.settings import Settings
-from dcf.store.connection import Connections, open_pool
-from dcf.web.live import LivePages
+from dcf.application.application import Application, open_application
+from dcf.settings.process import Settings
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.web.live.streams import LivePages
 from dcf.web.site import build_site
 from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.support.world import World

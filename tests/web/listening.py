@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from dcf.application import Application
+from dcf.application.application import Application
 from tests.support.waiting import wait_until
 from tests.web.worked_runs import Run
 

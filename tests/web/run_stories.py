@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
-from dcf.core.gates import Judged
-from dcf.core.gating import content_sha256
-from dcf.core.journal import EntryKind
-from dcf.core.journaling import AddEntry
-from dcf.core.questions import Ask
-from dcf.core.usage import read_report
-from dcf.core.verdicts import Judge, Ruling
+from dcf.core.documents.usage import read_report
+from dcf.features.gates.judges import Judge
+from dcf.features.gates.model import Judged
+from dcf.features.gates.submitting import content_sha256
+from dcf.features.gates.verdicts import Ruling
+from dcf.features.journal.model import EntryKind
+from dcf.features.journal.writing import AddEntry
+from dcf.features.questions.asking import Ask
 from tests.runs.test_children import begin, keep, only_child, starts
 from tests.support.machines import Document, chain, numbered_chain, workflow
 from tests.support.scopes import each, parallel, retrying, task

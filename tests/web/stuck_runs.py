@@ -7,14 +7,15 @@ them.
 from collections.abc import Callable
 from functools import partial
 
-from dcf.core.decision import Reads
-from dcf.core.evaluating import Mark
-from dcf.core.holding import hold
-from dcf.core.human_list import HumanTaskQuery
-from dcf.core.journal import EntryKind
-from dcf.core.journaling import AddEntry
-from dcf.store import key_parts, keys
-from dcf.store.agents import AgentRecord
+from dcf.core.completing.evaluation_marks import Mark
+from dcf.core.documents.decision import ReadSet
+from dcf.core.lifecycle.holding import hold
+from dcf.features.journal.model import EntryKind
+from dcf.features.journal.writing import AddEntry
+from dcf.features.people.listing import HumanTaskQuery
+from dcf.store.keys import parts as key_parts
+from dcf.store.keys import table as keys
+from dcf.store.lists.agents import AgentRecord
 from dcf.values.instants import SECOND, from_text, to_text
 from tests.runs.test_callbacks import asks
 from tests.runs.test_signals import waits
@@ -133,7 +134,7 @@ def blocked(world: World) -> str:
 def killed_process(world: World) -> str:
     run = not_taken(world)
     deaths = [Mark(mark_id=name, state="A", process=f"host:{name}", since=0) for name in ("1", "2")]
-    world.store.transact(run, Reads(), partial(hold, state="A", deaths=deaths))
+    world.store.transact(run, ReadSet(), partial(hold, state="A", deaths=deaths))
     return run
 
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Caller, Scope
-from dcf.core.answers import Leased
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
-from dcf.core.event_query import EventQuery
-from dcf.core.lease import Acquire
-from dcf.tools.registry import TOOLS
+from dcf.application.application import Application
+from dcf.core.access.model import Caller, Scope
+from dcf.core.definitions.model import read_definition
+from dcf.core.documents.answers import Leased
+from dcf.core.leasing.lease import Acquire
+from dcf.core.lifecycle.creation import Create
+from dcf.core.listing.events import EventQuery
+from dcf.verbs.registry import TOOLS
 from dcf.web.action_table import ACTIONS
 from dcf.web.site import build_site
 from dcf.web.templating import html

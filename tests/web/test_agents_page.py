@@ -9,18 +9,18 @@ from urllib.parse import unquote
 
 import pytest
 
-from dcf.application import Application, open_application
-from dcf.core.access import Caller, Scope
-from dcf.core.lease import Acquire
-from dcf.core.model import StateDoc, Status
-from dcf.core.updates import Update
-from dcf.settings import Settings
-from dcf.store.activity import ActivityRecords
-from dcf.store.agents import AgentRecord
-from dcf.store.connection import Connections, open_pool
+from dcf.application.application import Application, open_application
+from dcf.core.access.model import Caller, Scope
+from dcf.core.completing.updates import Update
+from dcf.core.documents.model import StateDoc, Status
+from dcf.core.leasing.lease import Acquire
+from dcf.settings.process import Settings
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.events.activity import ActivityRecords
+from dcf.store.lists.agents import AgentRecord
 from dcf.values.json_text import dump
 from dcf.values.refusal import Refusal
-from dcf.web.agents_page import agents_page
+from dcf.web.pages.agents import agents_page
 from dcf.web.visit import ToolRefused, Visit
 from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.web.browsing import HOSTILE, text_of

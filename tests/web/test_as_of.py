@@ -5,7 +5,7 @@ from html import unescape
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.values.instants import from_text
 from dcf.web.moments import this_moment
 from dcf.web.site import build_site

@@ -7,10 +7,10 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
-from dcf.application import Application, open_application
-from dcf.core.access import Scope, local_caller
-from dcf.settings import Settings
-from dcf.tools.registry import TOOLS
+from dcf.application.application import Application, open_application
+from dcf.core.access.model import Scope, local_caller
+from dcf.settings.process import Settings
+from dcf.verbs.registry import TOOLS
 from dcf.web.action_table import ACTIONS, Given
 from dcf.web.admission import Admission
 from dcf.web.guard import Guard

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from dcf.drawing import PAGE_STYLE
+from dcf.workflows.drawing import PAGE_STYLE
 from tests.support.paths import ROOT
 from tests.support.tables import rows
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.asl.state_paths import join
-from dcf.core.artifacts import ArtifactKind
-from dcf.runs.artifacts import PartGiven
+from dcf.features.artifacts.model import ArtifactKind
+from dcf.features.artifacts.operations import PartGiven
 from dcf.values.refusal import Refusal
 from dcf.web.site import build_site
 from tests.support.machines import workflow

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.asl.schema_check import misfits
+from dcf.asl.json_schema.check import misfits
 from dcf.web.form_fields import MOST_FIELDS, FormField, form_of, read_form
 from tests.support.tables import rows
 

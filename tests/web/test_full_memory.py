@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dcf.application import open_application
-from dcf.settings import Settings
+from dcf.application.application import open_application
+from dcf.settings.process import Settings
 from dcf.web.site import build_site
 from tests.support.restricted import restricted_redis
 from tests.web.test_actions import OPERATOR, asked, create

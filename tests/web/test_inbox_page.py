@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.application.application import Application
+from dcf.core.access.model import Caller, Scope
 from dcf.errors import InvalidArgument
-from dcf.tools.authentication import the_local_user
-from dcf.web.inbox_page import check_answer, inbox_page
+from dcf.verbs.authentication import the_local_user
+from dcf.web.pages.inbox import check_answer, inbox_page
 from dcf.web.site import build_site
 from dcf.web.visit import ToolRefused, Visit
 from tests.web.browsing import HOST, HOSTILE, Browser, check_harmless, text_of

@@ -10,11 +10,11 @@ import anyio.lowlevel
 import pytest
 from starlette.applications import Starlette
 
-from dcf.application import Application
-from dcf.store.history import place
+from dcf.application.application import Application
+from dcf.store.events.history import place
 from dcf.values.json_text import dump
-from dcf.web.live import LivePages
-from dcf.web.live_streams import Stream
+from dcf.web.live.readers import Stream
+from dcf.web.live.streams import LivePages
 from tests.support.tables import rows
 from tests.tools.calls import TWO_TASKS
 from tests.web.listening import PATIENCE_S, Listener, in_thread, info, is_read, listening, steps, steps_after

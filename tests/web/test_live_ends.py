@@ -14,12 +14,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount
 
-from dcf.application import Application, open_application
-from dcf.core.access import local_caller
-from dcf.settings import Settings
-from dcf.web import live as live_module
-from dcf.web.live import LivePages, live_routes
-from dcf.web.live_streams import MOST_WAITING, Stream, Streams, message
+from dcf.application.application import Application, open_application
+from dcf.core.access.model import local_caller
+from dcf.settings.process import Settings
+from dcf.web.live import streams as live_module
+from dcf.web.live.readers import MOST_WAITING, Stream, Streams, message
+from dcf.web.live.streams import LivePages, live_routes
 from dcf.web.site import build_site
 from dcf.web.visit import Visit
 from tests.support.servers import redis_server

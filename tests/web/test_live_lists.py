@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from starlette.applications import Starlette
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.web.shared_pages import SharedPages
 from tests.support.tables import rows
 from tests.web.listening import Listener, in_thread, listening, steps

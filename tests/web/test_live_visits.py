@@ -6,9 +6,9 @@ import anyio
 import pytest
 from starlette.applications import Starlette
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.web import live as live_module
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.web.live import streams as live_module
 from dcf.web.site import build_site
 from tests.support.tables import rows
 from tests.tools.calls import TWO_TASKS

@@ -11,11 +11,11 @@ import pytest
 import redis
 from starlette.requests import Request
 
-from dcf.application import Application, open_application
-from dcf.core.access import Scope
-from dcf.settings import Settings
-from dcf.store.audit_trail import AuditFilter
-from dcf.store.connection import Connections, open_pool
+from dcf.application.application import Application, open_application
+from dcf.core.access.model import Scope
+from dcf.settings.process import Settings
+from dcf.store.access.audit_trail import AuditFilter
+from dcf.store.connection.connections import Connections, open_pool
 from dcf.web.forms import own_path
 from dcf.web.sessions import Sessions
 from dcf.web.site import build_site

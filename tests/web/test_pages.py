@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application, open_application
-from dcf.core.answers import Leased
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
-from dcf.core.lease import Acquire
-from dcf.settings import Settings
-from dcf.store import embedded
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application, open_application
+from dcf.core.definitions.model import read_definition
+from dcf.core.documents.answers import Leased
+from dcf.core.leasing.lease import Acquire
+from dcf.core.lifecycle.creation import Create
+from dcf.settings.process import Settings
+from dcf.store.embedded import server as embedded
+from dcf.tools.mcp.server import build_http_app
 from dcf.web.site import build_site, pages
 from tests.support.tables import rows
 from tests.tools.calls import TWO_TASKS

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import local_caller
+from dcf.application.application import Application
+from dcf.core.access.model import local_caller
 from dcf.web.site import build_site
 from dcf.web.visit import Visit
 from tests.support.growing import Server

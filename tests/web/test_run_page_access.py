@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.application.application import Application
+from dcf.core.access.model import Caller, Scope
 from dcf.errors import Forbidden, UnknownRun
 from dcf.web.downloads import artifact_file, history_file, value_file
-from dcf.web.run_page import run_page
+from dcf.web.run.page import run_page
 from dcf.web.visit import ToolRefused, Visit
 from tests.support.tables import rows
 from tests.support.world import World

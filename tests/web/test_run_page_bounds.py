@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import httpx2
 import pytest
 
-from dcf.application import Application, open_application
-from dcf.settings import Settings
-from dcf.store.connection import Connections
+from dcf.application.application import Application, open_application
+from dcf.settings.process import Settings
+from dcf.store.connection.connections import Connections
 from dcf.web.site import build_site
 from tests.support.counting import CountingPool
 from tests.support.restricted import RestrictedRedis

@@ -4,11 +4,11 @@ from urllib.parse import urlencode
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from dcf.asl.state_paths import join
-from dcf.core.journal import EntryKind
-from dcf.core.journaling import AddEntry, EntryAdded
-from dcf.core.questions import Ask
+from dcf.features.journal.model import EntryKind
+from dcf.features.journal.writing import AddEntry, EntryAdded
+from dcf.features.questions.asking import Ask
 from dcf.web.site import build_site
 from tests.support.machines import workflow
 from tests.support.scopes import each, parallel, task

@@ -1,10 +1,10 @@
 """The words of a run's page: durations, names of states inside others, and what a screen reader says of a state."""
 
 from dcf.asl.state_paths import join
-from dcf.core.model import Lease, StateDoc, Status
-from dcf.runs.standing import StateView
+from dcf.core.documents.model import Lease, StateDoc, Status
+from dcf.runs.views.status import StateView
 from dcf.values.instants import SECOND
-from dcf.web.run_words import holding, label, span, spoken, took
+from dcf.web.run.words import holding, label, span, spoken, took
 from tests.support.tables import rows
 
 NOW = 1_800_000_000 * SECOND

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Scope
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
 from dcf.web.site import build_site
 from tests.web.test_inbox_page import SCHEMA, asking, judged
 from tests.web.test_workflows_page import INPUT, kept

@@ -10,13 +10,13 @@ from urllib.parse import parse_qsl
 import pytest
 
 from dcf import metrics
-from dcf.application import Application, open_application
-from dcf.core.access import Caller, Scope
+from dcf.application.application import Application, open_application
+from dcf.core.access.model import Caller, Scope
 from dcf.errors import InvalidArgument
-from dcf.settings import VARIABLES, Settings
-from dcf.web.settings_shown import settings_shown
+from dcf.settings.process import VARIABLES, Settings
+from dcf.web.pages.settings_shown import settings_shown
+from dcf.web.pages.system import TABS, system_page
 from dcf.web.site import build_site
-from dcf.web.system_page import TABS, system_page
 from dcf.web.visit import ToolRefused, Visit
 from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.support.tables import rows

@@ -14,13 +14,13 @@ from typing import Any, Final
 
 import pytest
 
-from dcf.application import Application, open_application
-from dcf.core.findings import Cause, Remedy
-from dcf.settings import Settings
-from dcf.store import keys
-from dcf.store.connection import Connections, open_pool
+from dcf.application.application import Application, open_application
+from dcf.features.diagnosis.model import Cause, Remedy
+from dcf.settings.process import Settings
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.keys import table as keys
 from dcf.web.action_table import ACTIONS
-from dcf.web.helping import button_of, place_of
+from dcf.web.run.remedies import button_of, place_of
 from dcf.web.site import build_site
 from tests.cli.test_remedies import ALL
 from tests.store.test_faults import TROUBLES, server_for

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from dcf.application import Application, open_application
-from dcf.core.access import Caller, Scope
-from dcf.settings import Settings
-from dcf.store import keys
+from dcf.application.application import Application, open_application
+from dcf.core.access.model import Caller, Scope
+from dcf.settings.process import Settings
+from dcf.store.keys import table as keys
+from dcf.web.pages.why import why_page
 from dcf.web.site import build_site
 from dcf.web.visit import ToolRefused, Visit
-from dcf.web.why_page import why_page
 from tests.cli.test_catalog import stuck_run
 from tests.support.ahead import now
 from tests.support.machines import chain, workflow

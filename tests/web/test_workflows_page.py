@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.application.application import Application
+from dcf.core.access.model import Caller, Scope
 from dcf.errors import InvalidArgument
+from dcf.web.pages.workflows import check_start, workflow_page, workflows_page
 from dcf.web.site import build_site
 from dcf.web.source_lines import MOST_LINES, lines_of, lines_of_text, marked, worth_showing
 from dcf.web.visit import ToolRefused, Visit
-from dcf.web.workflows_page import check_start, workflow_page, workflows_page
 from tests.web.browsing import HOSTILE, Browser, check_harmless, text_of
 
 pytestmark = pytest.mark.anyio

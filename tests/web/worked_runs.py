@@ -4,10 +4,10 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from dcf.application import Application
-from dcf.core.access import local_caller
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
+from dcf.application.application import Application
+from dcf.core.access.model import local_caller
+from dcf.core.definitions.model import read_definition
+from dcf.core.lifecycle.creation import Create
 from dcf.web.visit import Visit
 
 

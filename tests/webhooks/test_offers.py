@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from starlette.responses import Response
 
-from dcf.adapters.webhook.deliverer import WebhookDeliverer
-from dcf.adapters.webhook.posting import Poster
-from dcf.core.corrections import Correct
-from dcf.core.model import RunStatus
-from dcf.core.operations import RunAnswer
-from dcf.core.usage import UsageReport
-from dcf.core.work_tokens import work_token
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import RunAnswer
+from dcf.core.documents.usage import UsageReport
+from dcf.features.external.callback_operations import Callbacks
+from dcf.features.questions.corrections import Correct
+from dcf.features.webhooks.deliverer import WebhookDeliverer
+from dcf.features.webhooks.operations import Offers
+from dcf.features.webhooks.posting import Poster
+from dcf.features.webhooks.storage import Webhook, Webhooks
+from dcf.features.webhooks.tokens import work_token
 from dcf.ports import Undelivered
-from dcf.runs.callbacks import Callbacks
-from dcf.runs.offers import Offers
-from dcf.store.connection import Connections, Pool
-from dcf.store.webhooks import Webhook, Webhooks
+from dcf.store.connection.connections import Connections, Pool
 from dcf.values.refusal import Refusal
 from dcf.webhooks import WebhookEvent, WebhookRefused
 from lab.server_time import SharedTime, TimedPool

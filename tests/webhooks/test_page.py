@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import dcf
-from dcf.application import Application, open_application
-from dcf.core.access import Scope
-from dcf.settings import Settings
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application, open_application
+from dcf.core.access.model import Scope
+from dcf.settings.process import Settings
+from dcf.tools.mcp.server import build_http_app
 from tests.support.paths import ROOT
 from tests.support.restricted import RestrictedRedis
 from tests.support.servers import free_port

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from dcf.adapters.webhook import posting
-from dcf.adapters.webhook.posting import Poster
 from dcf.errors import Forbidden, InvalidArgument, PlatformUnavailable
+from dcf.features.webhooks import posting
+from dcf.features.webhooks.posting import Poster
 from tests.support.receivers import Receiver, receiver
 from tests.support.tables import rows
 

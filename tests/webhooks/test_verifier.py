@@ -2,8 +2,8 @@
 
 import pytest
 
-from dcf.adapters.webhook.bodies import body_of, headers_of
 from dcf.errors import WebhookRefused
+from dcf.features.webhooks.bodies import body_of, headers_of
 from dcf.values.webhook_signatures import secret_text
 from dcf.webhooks import verify
 from tests.support.tables import rows

@@ -15,13 +15,13 @@ from benchmarks import workloads
 from benchmarks.peers.programs.parts import ENDED, LONGEST_S, Notes, Options, Order, drive, read_options, say
 from benchmarks.peers.programs.shapes import TAIL, WIDTH
 from benchmarks.peers.redis_cluster import is_cluster
-from dcf.application import Application, open_application
+from dcf.application.application import Application, open_application
 from dcf.asl.state_paths import name_of
-from dcf.core.answers import Leased, NothingReady
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
-from dcf.core.model import RunStatus
-from dcf.settings import Settings
+from dcf.core.definitions.model import read_definition
+from dcf.core.documents.answers import Leased, NothingReady
+from dcf.core.documents.model import RunStatus
+from dcf.core.lifecycle.creation import Create
+from dcf.settings.process import Settings
 from dcf.values.refusal import Refusal
 
 _PAUSES_S = (0.001, 0.002, 0.004, 0.008)

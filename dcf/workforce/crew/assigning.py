@@ -5,10 +5,10 @@ from dataclasses import field
 from functools import partial
 from typing import Final
 
-from dcf.core.catalog import reassigned
-from dcf.core.decision import Changes, Decision, Event, Reads, Snapshot
-from dcf.core.model import RunStatus
-from dcf.store.runs import RunStore
+from dcf.core.documents.decision import Decision, Event, ReadSet, Snapshot, WriteSet
+from dcf.core.documents.model import RunStatus
+from dcf.core.listing.runs import reassigned
+from dcf.store.transaction.runs import RunStore
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
@@ -36,7 +36,7 @@ def assign(
     The index of runs by agent is written first, even if the run does not exist yet.
     """
     decide = partial(_decide, agents=agents, replaceable=frozenset(replaceable))
-    return store.transact(workflow_id, Reads(whole_meta=True), decide)
+    return store.transact(workflow_id, ReadSet(whole_meta=True), decide)
 
 
 def _decide(
@@ -48,7 +48,7 @@ def _decide(
         tuple(dict.fromkeys(agent for wanted in agents.values() for agent in wanted)),
     )
     if meta is None or document is None:
-        return Decision(answer=Assigned(run=None), changes=Changes(assigned=noted))
+        return Decision(answer=Assigned(run=None), changes=WriteSet(assigned=noted))
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=Assigned(run=meta.status))
     current = document.get("agents")
@@ -64,8 +64,8 @@ def _decide(
             fresh[state] = wanted[0] if len(wanted) == 1 else list(wanted)
     answer = Assigned(run=meta.status, fresh=tuple(fresh), kept=tuple(kept))
     if not fresh:
-        return Decision(answer=answer, changes=Changes(assigned=noted))
+        return Decision(answer=answer, changes=WriteSet(assigned=noted))
     told = {"agents": fresh} if len(fresh) <= _TOLD else {"count": len(fresh)}
     event = Event(type="AgentsAssigned", data=told)
-    changes = Changes(meta=reassigned(document, {**current, **fresh}), events=[event], assigned=noted)
+    changes = WriteSet(meta=reassigned(document, {**current, **fresh}), events=[event], assigned=noted)
     return Decision(answer=answer, changes=changes)

@@ -1,19 +1,19 @@
 """Closes a run together with the agents that were made for it. The run is closed even if its agents cannot be deleted.
 
-It decides nothing: `core/finalization.py` closes the run, `workers.py` deletes the agents, `core/dismissals.py` counts
-them in the run's audit record.
+It decides nothing: `core/lifecycle/finalization.py` closes the run, `workers.py` deletes the agents,
+`core/lifecycle/dismissals.py` counts them in the run's audit record.
 """
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dcf.core.decision import Reads
-from dcf.core.dismissals import Dismissed, count, is_counted, read_dismissed
-from dcf.core.finalization import Finalize
+from dcf.core.documents.decision import ReadSet
+from dcf.core.lifecycle.dismissals import Dismissed, count, is_counted, read_dismissed
+from dcf.core.lifecycle.finalization import Finalize
 from dcf.errors import DcfError
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.views import RunViews
-from dcf.store.reserve import with_reserve
+from dcf.runs.views.reading import RunViews
+from dcf.store.connection.reserve import with_reserve
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 from dcf.workforce.crew.workers import Workers
@@ -76,7 +76,7 @@ class Closing:
         self, workflow_id: str, dismissed: "Sequence[Dismissed]", error: str | None = None
     ) -> "Mapping[str, Json]":
         decide = partial(count, dismissed=dismissed, error=error)
-        counted = with_reserve(partial(self._plane.transactions.on_run, workflow_id, Reads(audit=True), decide))
+        counted = with_reserve(partial(self._plane.transactions.on_run, workflow_id, ReadSet(audit=True), decide))
         return counted.answer
 
     def _dismissed(self, workflow_id: str, *, preserve_planner: bool, again: bool) -> tuple[Dismissed, ...]:

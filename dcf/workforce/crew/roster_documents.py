@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from dcf.store import keys
-from dcf.store.documents import Documents, Verdict
+from dcf.store.connection.documents import Documents, Verdict
+from dcf.store.keys import table as keys
 from dcf.values.json_text import Json
 from dcf.workforce.crew.roster import LIFE_S, Roster, read_roster, write_roster
 

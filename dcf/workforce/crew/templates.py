@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from dcf.asl.parsing import parse_machine
-from dcf.core.forms import as_workflow, asl_of
+from dcf.asl.syntax.parsing import parse_machine
+from dcf.core.definitions.forms import as_workflow, asl_of
 from dcf.errors import InvalidArgument, InvalidDefinition
-from dcf.validation.files import ImportReader, Unreadable
-from dcf.validation.references import is_worked, tasks_of
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.text_pieces import clip
+from dcf.workflows.validation.files import ImportReader, Unreadable
+from dcf.workflows.validation.references import is_worked, tasks_of
 from dcf.workforce.crew.descriptions import Description
 
 DEFAULT_TEMPLATE: Final = "worker"

@@ -6,12 +6,12 @@ from dataclasses import field
 from functools import partial
 
 from dcf.adapters.platforms import Platforms
-from dcf.core.dismissals import Dismissed
-from dcf.core.model import RunStatus
+from dcf.core.documents.model import RunStatus
+from dcf.core.lifecycle.dismissals import Dismissed
 from dcf.errors import AgentUnknown, DcfError, InvalidArgument, PlatformUnavailable
 from dcf.ports import AgentFound
-from dcf.store.assignments import AssignmentIndex
-from dcf.store.runs import RunStore
+from dcf.store.lists.assignments import AssignmentIndex
+from dcf.store.transaction.runs import RunStore
 from dcf.values.records import record
 from dcf.values.text_pieces import clip
 from dcf.workforce.crew import roster as decisions

@@ -11,11 +11,11 @@ from enum import StrEnum
 from typing import Final
 
 from dcf.errors import Conflict
-from dcf.validation.manifests import SCHEME
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.text_pieces import clip
+from dcf.workflows.validation.manifests import SCHEME
 
 HOLD: Final = 180 * SECOND
 """Microseconds for which a skill being loaded or unloaded is reserved for the caller that began it."""

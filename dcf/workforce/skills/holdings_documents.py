@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TypeVar
 
-from dcf.store import keys
-from dcf.store.documents import Documents, Verdict
+from dcf.store.connection.documents import Documents, Verdict
+from dcf.store.keys import table as keys
 from dcf.values.json_text import Json
 from dcf.workforce.skills.holdings import HeldTool, Holding, Holdings, SkillPhase
 

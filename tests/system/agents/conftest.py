@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application, open_application
-from dcf.core.access import Scope
-from dcf.settings import Settings
+from dcf.application.application import Application, open_application
+from dcf.core.access.model import Scope
+from dcf.settings.process import Settings
 from tests.system.agents.seat import Seat, seated
 from tests.system.processes.site import Server, Site, opened
 

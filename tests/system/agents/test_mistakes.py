@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from tests.system.agents.policies import read_the_page
 from tests.system.agents.seat import Seat
 

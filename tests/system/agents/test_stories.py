@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from tests.system.agents.policies import Failure, Worker, read_the_page
 from tests.system.agents.seat import Seat
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from dcf.application import open_application
-from dcf.settings import Settings
-from dcf.tools.server import build_http_app
+from dcf.application.application import open_application
+from dcf.settings.process import Settings
+from dcf.tools.mcp.server import build_http_app
 from dcf.web.site import pages
 from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.system.browser.browser import Tab, opened_browser, opened_tab

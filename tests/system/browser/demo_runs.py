@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any, Final
 from urllib.parse import quote
 
-from dcf.application import Application
-from dcf.tools.authentication import the_local_user
+from dcf.application.application import Application
+from dcf.verbs.authentication import the_local_user
 from dcf.web.visit import Visit
 from tests.support.waiting import wait_until
 from tests.tools.calls import ORDER, ORDER_WORKFLOW, STEPS

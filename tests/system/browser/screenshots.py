@@ -18,9 +18,9 @@ from typing import Final
 
 from playwright.sync_api import Browser, Page, expect
 
-from dcf.application import open_application
-from dcf.settings import Settings
-from dcf.tools.server import build_http_app
+from dcf.application.application import open_application
+from dcf.settings.process import Settings
+from dcf.tools.mcp.server import build_http_app
 from dcf.web.site import pages
 from tests.support.restricted import restricted_redis
 from tests.system.browser.browser import THEMES, Theme, opened_browser

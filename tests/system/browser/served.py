@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Self
 
-from dcf.application import Application
+from dcf.application.application import Application
 from tests.support.servers import free_port, listens_http
 from tests.support.waiting import wait_until
 

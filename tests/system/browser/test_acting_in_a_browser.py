@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from dcf.application import open_application
-from dcf.settings import Settings
+from dcf.application.application import open_application
+from dcf.settings.process import Settings
 from dcf.web.site import build_site
 from tests.support.tables import rows
 from tests.system.browser.conftest import DemoSite, Tabs

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from dcf.application import open_application
-from dcf.core.access import Scope
-from dcf.settings import Settings
-from dcf.store.keys import RunKeys
+from dcf.application.application import open_application
+from dcf.core.access.model import Scope
+from dcf.settings.process import Settings
+from dcf.store.keys.table import RunKeys
 from dcf.web.site import build_site
 from tests.support.paths import ROOT
 from tests.support.restricted import restricted_redis

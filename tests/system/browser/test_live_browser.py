@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import APIResponse, Browser, Page, Route, expect, sync_playwright
 
-from dcf.application import Application
+from dcf.application.application import Application
 from tests.system.browser.relay import Relay
 from tests.system.browser.served import ServedPage
 from tests.tools.calls import TWO_TASKS

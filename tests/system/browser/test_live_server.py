@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 import httpx2
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.system.browser.served import ServedPage

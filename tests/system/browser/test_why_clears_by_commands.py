@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.support.world import World

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dcf.core.access import Scope
+from dcf.core.access.model import Scope
 from tests.system.clients.node import HERE, Programs, installed
 from tests.system.processes.site import Server, Site, finish, first_line, opened
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from dcf.tools.profiles import select_tools
+from dcf.tools.mcp.selection import select_tools
 from tests.system.clients.node import Programs
 from tests.system.processes.site import LONG, Server
 

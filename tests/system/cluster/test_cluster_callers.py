@@ -7,22 +7,22 @@ from typing import Any
 import pytest
 from redis.cluster import ClusterNode
 
-from dcf.core.health_findings import Topic
-from dcf.core.vitals import Expected
 from dcf.errors import InvalidArgument, StoreUnavailable, StoreUnsuitable
-from dcf.runs.health import Health
-from dcf.store.attempts import Overtaken, commit, watch_if
-from dcf.store.cluster import ClusterConnections
-from dcf.store.cluster_keys import cluster_key, slot_of
-from dcf.store.cluster_url import open_cluster
-from dcf.store.connection import Connections, exchange
-from dcf.store.faults import PassingError
-from dcf.store.guards import Unchanged
-from dcf.store.inspection import inspect_server
-from dcf.store.keys import RunKeys
-from dcf.store.opening import connect
-from dcf.store.run_signs import RunSignsReader
-from dcf.store.vitals import VitalSigns
+from dcf.features.diagnosis.storage import RunSignsReader
+from dcf.features.health.facts import Expected
+from dcf.features.health.findings import Topic
+from dcf.features.health.operations import Health
+from dcf.features.health.storage import VitalSigns
+from dcf.store.cluster.connections import ClusterConnections
+from dcf.store.cluster.keys import cluster_key, slot_of
+from dcf.store.cluster.url import open_cluster
+from dcf.store.connection.connections import Connections, exchange
+from dcf.store.connection.faults import PassingError
+from dcf.store.connection.inspection import inspect_server
+from dcf.store.connection.opening import connect
+from dcf.store.keys.table import RunKeys
+from dcf.store.transaction.attempts import Overtaken, commit, watch_if
+from dcf.store.transaction.guards import Unchanged
 from tests.support.cluster import Cluster
 from tests.support.servers import free_port, redis_server
 from tests.support.waiting import wait_until

@@ -7,19 +7,19 @@ from contextlib import contextmanager
 import pytest
 from redis.exceptions import ExecAbortError
 
-from dcf.core.answers import Leased
-from dcf.core.decision import Reads
-from dcf.core.lease import Acquire
+from dcf.core.documents.answers import Leased
+from dcf.core.documents.decision import ReadSet
+from dcf.core.leasing.lease import Acquire
 from dcf.errors import StoreUnavailable
 from dcf.runs.control_plane import ControlPlane
-from dcf.store.attempts import Overtaken, commit
-from dcf.store.cluster_keys import cluster_key, slot_of
-from dcf.store.connection import Connections, exchange
-from dcf.store.faults import PassingError
-from dcf.store.index import RunIndex
-from dcf.store.key_parts import KeyText
-from dcf.store.keys import RunKeys
-from dcf.store.runs import RunStore
+from dcf.store.cluster.keys import cluster_key, slot_of
+from dcf.store.connection.connections import Connections, exchange
+from dcf.store.connection.faults import PassingError
+from dcf.store.keys.parts import KeyText
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.index import RunIndex
+from dcf.store.transaction.attempts import Overtaken, commit
+from dcf.store.transaction.runs import RunStore
 from tests.support.cluster import Cluster
 from tests.support.machines import chain, workflow
 from tests.support.world import World
@@ -52,9 +52,9 @@ def world(cluster_connections: Connections) -> World:
 def test_its_documents_are_all_found(cluster: Cluster, world: World, cluster_connections: Connections) -> None:
     run = world.create(chain("a", "b"))
     store = RunStore(cluster_connections)
-    whole = store.read(run, Reads(states=("a", "b"), whole_meta=True))
+    whole = store.read(run, ReadSet(states=("a", "b"), whole_meta=True))
     with half_moved(cluster, RunKeys(run).state("a")):
-        half = store.read(run, Reads(states=("a", "b"), whole_meta=True))
+        half = store.read(run, ReadSet(states=("a", "b"), whole_meta=True))
     assert (half.meta, half.states) == (whole.meta, whole.states)
 
 

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 import pytest
 
 from dcf.errors import StoreUnavailable
-from dcf.store import keys
-from dcf.store.cluster import SHARDS, ClusterConnections
-from dcf.store.connection import Connections
-from dcf.store.inbox import Inbox, Message, Taken
-from dcf.store.inbox_waits import InboxReader
-from dcf.store.key_parts import AGENT_SHARDS
+from dcf.store.cluster.connections import SHARDS, ClusterConnections
+from dcf.store.connection.connections import Connections
+from dcf.store.events.inbox import Inbox, Message, Taken
+from dcf.store.events.inbox_waits import InboxReader
+from dcf.store.keys import table as keys
+from dcf.store.keys.parts import AGENT_SHARDS
 from tests.support.cluster import Cluster, Node
 from tests.support.inboxes import listener_ids, reading
 from tests.support.waiting import until, wait_until
@@ -126,7 +126,7 @@ async def test_nor_is_one_that_comes_while_its_agent_looks_and_another_of_its_pa
 async def test_waits_go_on_over_a_new_connection_and_miss_nothing(
     cluster: Cluster, inbox: Inbox, reader: InboxReader, agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.cluster_news._SOON_S", 0)
+    monkeypatch.setattr("dcf.store.cluster.news._SOON_S", 0)
     names = [agent, of_the_part_of(agent)]
     tasks = [waiting(reader, name) for name in names]
     await until(lambda: listeners(cluster.nodes))
@@ -141,7 +141,7 @@ async def test_waits_go_on_over_a_new_connection_and_miss_nothing(
 async def test_waits_end_when_no_node_serves_their_part(
     cluster: Cluster, reader: InboxReader, agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.cluster_news._MOST_IN_VAIN", 2)
+    monkeypatch.setattr("dcf.store.cluster.news._MOST_IN_VAIN", 2)
     replica = cluster.replica_of(cluster.primaries()[0])
     elsewhere = f"{replica.address}:{replica.port}"
     monkeypatch.setattr(ClusterConnections, "nodes_of", lambda _, names: {elsewhere: set(names)})
@@ -153,7 +153,7 @@ async def test_what_a_replica_tells_is_not_relied_on(
     cluster: Cluster, reader: InboxReader, agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It takes subscriptions, and so does a primary that was replaced."""
-    monkeypatch.setattr("dcf.store.cluster_news._SILENT_S", LONG_S)
+    monkeypatch.setattr("dcf.store.cluster.news._SILENT_S", LONG_S)
     asked, nodes_of = list[str](), ClusterConnections.nodes_of
 
     def nodes_as_they_were(connections: ClusterConnections, names: Iterable[str]) -> Mapping[str, set[str]]:

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from dcf.errors import StoreUnavailable
-from dcf.store import attempts
-from dcf.store import cluster as waiting
-from dcf.store.cluster_keys import cluster_key, slot_of
-from dcf.store.connection import Connection, Connections, exchange
-from dcf.store.deletion import Deletion
-from dcf.store.faults import PassingError
-from dcf.store.keys import RunKeys, assigned
-from dcf.store.opening import connect
+from dcf.features.retention.storage import Deletion
+from dcf.store.cluster import connections as waiting
+from dcf.store.cluster.keys import cluster_key, slot_of
+from dcf.store.connection.connections import Connection, Connections, exchange
+from dcf.store.connection.faults import PassingError
+from dcf.store.connection.opening import connect
+from dcf.store.keys.table import RunKeys, assigned
+from dcf.store.transaction import attempts
 from dcf.values.json_text import dump
 from tests.runs.test_children import begin, keep, only_child, starts
 from tests.support.ahead import Ahead, let_pass

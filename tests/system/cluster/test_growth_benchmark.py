@@ -2,8 +2,8 @@
 
 from benchmarks.growth import measure, open_site, sizes, table
 from benchmarks.growth_cases import CASES
-from dcf.core.catalog import RunQuery
-from dcf.core.model import RunStatus
+from dcf.core.documents.model import RunStatus
+from dcf.core.listing.runs import RunQuery
 from tests.support.tables import rows
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from redis.crc import key_slot
 
-from dcf.core.vitals import Expected
 from dcf.errors import DcfError, StoreUnavailable, UnknownRun
-from dcf.runs.health import Health
-from dcf.store import keys
-from dcf.store.cluster_url import open_cluster
-from dcf.store.keys import RunKeys
-from dcf.store.opening import connect
-from dcf.store.vitals import VitalSigns
+from dcf.features.health.facts import Expected
+from dcf.features.health.operations import Health
+from dcf.features.health.storage import VitalSigns
+from dcf.store.cluster.url import open_cluster
+from dcf.store.connection.opening import connect
+from dcf.store.keys import table as keys
+from dcf.store.keys.table import RunKeys
 from tests.support.cluster import Cluster, Node, redis_cluster
 from tests.support.machines import chain
 from tests.support.waiting import wait_until

@@ -4,12 +4,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from dcf.store import keys
-from dcf.store.cluster import SHARDS
-from dcf.store.connection import Pool
-from dcf.store.opening import connect
-from dcf.store.run_lists import in_every_shard
-from dcf.store.server_time import ServerTime
+from dcf.store.cluster.connections import SHARDS
+from dcf.store.connection.connections import Pool
+from dcf.store.connection.opening import connect
+from dcf.store.connection.server_time import ServerTime
+from dcf.store.keys import table as keys
+from dcf.store.lists.shards import in_every_shard
 from lab.server_time import SharedTime, TimedPool
 from tests.support.cluster import Cluster
 

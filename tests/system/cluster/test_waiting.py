@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from dcf.errors import StoreUnavailable
-from dcf.store import keys
-from dcf.store.cluster import SHARDS
-from dcf.store.cluster_keys import cluster_key, slot_of
-from dcf.store.inbox import Inbox, Message
-from dcf.store.inbox_waits import InboxReader
-from dcf.store.opening import connect
+from dcf.store.cluster.connections import SHARDS
+from dcf.store.cluster.keys import cluster_key, slot_of
+from dcf.store.connection.opening import connect
+from dcf.store.events.inbox import Inbox, Message
+from dcf.store.events.inbox_waits import InboxReader
+from dcf.store.keys import table as keys
 from tests.support.cluster import Cluster, Node, redis_cluster
 from tests.support.inboxes import listener_ids, reading
 from tests.support.waiting import until, wait_until
@@ -79,7 +79,7 @@ async def put(inbox: Inbox, agent: str, number: int) -> None:
 async def test_who_waits_is_woken_also_after_the_slot_moved_to_another_node(
     cluster: Cluster, inbox: Inbox, reader: InboxReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.cluster_news._SILENT_S", LONG_S)  # the node says so itself
+    monkeypatch.setattr("dcf.store.cluster.news._SILENT_S", LONG_S)  # the node says so itself
     source, target, _ = cluster.primaries()
     (agent,) = agents_of(cluster, [source])
     task = await asleep(cluster, reader, agent)
@@ -111,7 +111,7 @@ async def test_who_waits_at_a_primary_that_is_frozen_and_replaced_is_woken_by_it
     cluster: Cluster, inbox: Inbox, reader: InboxReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_SILENT_S", "_PATIENCE_S"):
-        monkeypatch.setattr(f"dcf.store.cluster_news.{name}", 1.0)
+        monkeypatch.setattr(f"dcf.store.cluster.news.{name}", 1.0)
     frozen, *_ = cluster.primaries()
     replica = cluster.replica_of(frozen)
     (agent,) = agents_of(cluster, [frozen])
@@ -135,8 +135,8 @@ async def test_a_primary_that_is_cut_off_from_the_others_is_not_listened_to(
     cluster: Cluster, inbox: Inbox, reader: InboxReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It answers, and takes subscriptions; what comes is put in at the replica that has its place."""
-    monkeypatch.setattr("dcf.store.cluster_news._SILENT_S", 0.2)
-    monkeypatch.setattr("dcf.store.cluster_news._SOON_S", LONG_S)
+    monkeypatch.setattr("dcf.store.cluster.news._SILENT_S", 0.2)
+    monkeypatch.setattr("dcf.store.cluster.news._SOON_S", LONG_S)
     cut_off, *_ = cluster.primaries()
     task = await asleep(cluster, reader, *agents_of(cluster, [cut_off]))
     others = [node.process.pid for node in cluster.nodes if node is not cut_off and node.process is not None]

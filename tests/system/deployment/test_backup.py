@@ -16,13 +16,13 @@ import pytest
 import redis
 from redis.crc import key_slot
 
-from dcf.core.answers import Leased
-from dcf.core.catalog import RunQuery
-from dcf.runs.sweep import Sweep
-from dcf.store.catalog import Catalog
-from dcf.store.cluster_url import open_cluster
-from dcf.store.connection import Connections, open_pool
-from dcf.store.listings import Listings
+from dcf.core.documents.answers import Leased
+from dcf.core.listing.runs import RunQuery
+from dcf.runs.clock.sweep import Sweep
+from dcf.store.cluster.url import open_cluster
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.lists.checks import Listings
+from dcf.store.lists.pages import Catalog
 from dcf.values.refusal import Refusal
 from tests.support.ahead import Ahead, let_pass
 from tests.support.cluster import Cluster, Node, onlooker_of, redis_cluster

@@ -15,7 +15,7 @@ from tests.support.paths import ROOT
 
 WHERE = """
 from dcf.data import find_directory, find_file
-from dcf.settings import Settings
+from dcf.settings.process import Settings
 found = Settings()
 print(find_directory(found.agents_dir), find_directory(found.workflows_dir), find_file(found.stub_config))
 """

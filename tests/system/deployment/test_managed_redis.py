@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application, open_application
-from dcf.cli.health import examine, print_report
-from dcf.core.catalog import RunQuery
-from dcf.core.health_findings import Level, Topic
+from dcf.application.application import Application, open_application
+from dcf.cli.reading.doctor import examine, print_report
+from dcf.core.listing.runs import RunQuery
 from dcf.errors import StoreUnsuitable
-from dcf.settings import Settings
-from dcf.store.connection import Connections, open_pool
+from dcf.features.health.findings import Level, Topic
+from dcf.settings.process import Settings
+from dcf.store.connection.connections import Connections, open_pool
 from dcf.web.site import build_site
 from tests.support.cluster import Cluster
 from tests.support.inboxes import reading
@@ -264,7 +264,9 @@ def test_when_wait_is_refused_later_health_says_why_no_change_is_answered(site: 
 def test_replicas_that_confirm_are_enough_where_info_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.store.vitals._CONFIRM_MS", 4000)  # the replica's machine may be busy for a while
+    monkeypatch.setattr(
+        "dcf.features.health.storage._CONFIRM_MS", 4000
+    )  # the replica's machine may be busy for a while
     with ExitStack() as stack:
         user = ("--user", "it", "on", "nopass", "~*", "&*", "+@all", "-info")
         primary = stack.enter_context(redis_server(tmp_path, *user))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dcf.application import Application
+from dcf.application.application import Application
 from tests.system.deployment.promtool import promtool
 from tests.tools.conftest import application, own_redis, replica
 from tests.tools.test_metrics import a_scrape

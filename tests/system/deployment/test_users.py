@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dcf.store.connection import Connections, open_pool
+from dcf.store.connection.connections import Connections, open_pool
 from lab.redis_servers import LabRedis, Users
 from tests.support.machines import chain
 from tests.support.world import World

@@ -8,10 +8,10 @@ import httpx2
 import pytest
 from pydantic import SecretStr
 
-from dcf.application import Application, open_application
-from dcf.core.access import Scope
-from dcf.tools.registry import TOOLS
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application, open_application
+from dcf.core.access.model import Scope
+from dcf.tools.mcp.server import build_http_app
+from dcf.verbs.registry import TOOLS
 from tests.support.restricted import RestrictedRedis
 from tests.tools.calls import serving
 from tests.tools.test_schema_fuzz import check_answers, drawn, fuzzed, fuzzed_redis, seed, strange_keys

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dcf.store.connection import Connections
+from dcf.store.connection.connections import Connections
 from tests.runs.test_stateful import check_agents
 
 

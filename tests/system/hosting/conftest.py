@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import dcf
-from dcf.application import open_application
+from dcf.application.application import open_application
 from dcf.client import Client
 from dcf.hosting.agents_file import read_agents_file
 from dcf.hosting.host import AgentHost, HostOptions
-from dcf.settings import Settings
-from dcf.tools.direct import DirectTools, control_plane_here
+from dcf.settings.process import Settings
+from dcf.tools.calling.direct import DirectTools, control_plane_here
 from tests.support.restricted import RestrictedRedis, restricted_redis
 
 LEASE_S = 2

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dcf.tools.client import connect
+from dcf.tools.calling.client import connect
 from tests.support.waiting import wait_until
 from tests.system.hosting.environments import CASES, WANTED, WHY_NOT
 from tests.system.hosting.model_server import model_server

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dcf.tools.client import ToolClient
+from dcf.tools.calling.client import ToolClient
 from tests.support.waiting import wait_until
 from tests.system.hosting.model_server import Heard, ModelServer, Said
 from tests.system.hosting.order_mind import order_mind

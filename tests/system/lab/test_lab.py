@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 import redis
 
-from dcf.core import refusals
+from dcf.core.documents import refusals
 from lab import worker
 from lab.deployments import Deployment, Host
 from lab.kind import Kind

@@ -19,7 +19,7 @@ from letta_client import Letta
 from dcf.adapters.letta import LettaOptions, LettaPlatform
 from dcf.errors import ToolCallFailed
 from dcf.ports import AgentWish
-from dcf.tools.client import ToolClient, connect
+from dcf.tools.calling.client import ToolClient, connect
 from tests.letta.templates import AGENTS
 from tests.support.servers import free_port
 from tests.support.waiting import wait_until

@@ -11,8 +11,8 @@ from letta_client import Letta
 
 from dcf.adapters.letta import LettaOptions, LettaPlatform, LocalDeliveries
 from dcf.ports import Delivery, Undelivered
-from dcf.store.connection import Connections, open_pool
-from dcf.store.deliveries import SharedDeliveries
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.events.deliveries import SharedDeliveries
 from tests.support.restricted import RestrictedRedis
 from tests.support.tables import rows
 from tests.support.waiting import wait_until

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from letta_client import Letta
 
-from dcf.application import Application, open_application
-from dcf.core.creation import Create
-from dcf.core.definition import read_definition
-from dcf.settings import Settings
+from dcf.application.application import Application, open_application
+from dcf.core.definitions.model import read_definition
+from dcf.core.lifecycle.creation import Create
+from dcf.settings.process import Settings
 from dcf.workforce.crew.templates import read_staffing
 from dcf.workforce.crew.workers import CrewWish
 from tests.support.machines import workflow

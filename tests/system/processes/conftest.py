@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dcf.tools.client import ToolClient, connect
+from dcf.tools.calling.client import ToolClient, connect
 from tests.system.processes.site import Server, Site, opened
 
 

@@ -5,7 +5,7 @@ import signal
 import sys
 from typing import Any
 
-from dcf.tools.client import ToolClient, connect
+from dcf.tools.calling.client import ToolClient, connect
 from dcf.worker import FUNCTIONS, Worker
 from tests.system.processes import hooked_order
 

@@ -8,11 +8,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from dcf.asl.jsonata import Query
-from dcf.asl.jsonata_evaluation import Valueless
+from dcf.asl.jsonata.evaluation import Valueless
+from dcf.asl.jsonata.expressions import Query
 from dcf.asl.surroundings import Chance, Surroundings
 from dcf.cli.app import main
-from dcf.core import evaluating
+from dcf.core.completing import evaluation_marks as evaluating
 from dcf.values.instants import SECOND
 from tests.support.waiting import wait_until
 

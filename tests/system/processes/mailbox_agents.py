@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from dcf.errors import ToolCallFailed
-from dcf.tools.client import ToolClient, connect
+from dcf.tools.calling.client import ToolClient, connect
 from tests.support.paths import ROOT
 from tests.system.letta.minds import LEASE_S, WORK, is_ok
 from tests.system.letta.model import Call, Conversation, Reply, Result

@@ -4,7 +4,7 @@ import json
 import secrets
 from typing import Any
 
-from dcf.tools.client import ToolClient
+from dcf.tools.calling.client import ToolClient
 from tests.support.waiting import wait_until
 from tests.system.processes.site import LONG, ORDER, STATES, WORKFLOW
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from dcf.application import open_application
-from dcf.settings import Settings
-from dcf.store import embedded
+from dcf.application.application import open_application
+from dcf.settings.process import Settings
+from dcf.store.embedded import server as embedded
 from tests.support.paths import ROOT
 from tests.support.waiting import wait_until
 

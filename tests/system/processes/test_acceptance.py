@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from dcf.errors import ToolCallFailed
-from dcf.tools.client import ToolClient, connect
+from dcf.tools.calling.client import ToolClient, connect
 from tests.support.paths import ROOT
 from tests.support.waiting import wait_until
 from tests.system.letta.minds import is_ok

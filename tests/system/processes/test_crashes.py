@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from dcf.tools.client import ToolClient, connect
+from dcf.tools.calling.client import ToolClient, connect
 from tests.support.servers import free_port
 from tests.support.waiting import wait_until
 from tests.system.processes.runs import begin, one_agent_each, read, state_of, wait_succeeded

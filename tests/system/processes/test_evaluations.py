@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dcf.tools.client import ToolClient, connect
+from dcf.tools.calling.client import ToolClient, connect
 from tests.support.waiting import wait_until
 from tests.system.processes.site import LONG, Server, Site, finish, first_line
 

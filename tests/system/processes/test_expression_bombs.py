@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.expressions import BOMBS, meet, workflow
 from benchmarks.waiting import serving
-from dcf.application import open_application
-from dcf.settings import Settings
+from dcf.application.application import open_application
+from dcf.settings.process import Settings
 
 pytestmark = pytest.mark.processes
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased, Updated
-from dcf.core.model import Lease
+from dcf.core.documents.answers import Leased, Updated
+from dcf.core.documents.model import Lease
 from dcf.errors import StoreUnavailable, UnknownOutcome
-from dcf.store import attempts
-from dcf.store.connection import Connections, open_pool
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.transaction import attempts
 from dcf.values.refusal import Refusal
 from lab.evidence import Story, read_documents, read_happenings, read_left, read_meta
 from lab.expectation import Expected

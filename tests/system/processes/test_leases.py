@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dcf.tools.client import ToolClient, connect
+from dcf.tools.calling.client import ToolClient, connect
 from dcf.worker import Worker
 from tests.support.waiting import wait_until
 from tests.system.processes.runs import begin, read, state_of, wait_succeeded
@@ -27,7 +27,7 @@ def test_a_slow_function_keeps_its_lease(
 
     It is renewed so often that only a machine which stands still for almost the whole lease loses it.
     """
-    monkeypatch.setattr("dcf.worker._RENEWALS_PER_LEASE", 12)
+    monkeypatch.setattr("dcf.worker.worker._RENEWALS_PER_LEASE", 12)
     go, stop = threading.Event(), threading.Event()
 
     def slowly(given: Any) -> Any:

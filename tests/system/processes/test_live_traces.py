@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dcf.telemetry.ids import root_span_id_of, trace_id_of
-from dcf.tools.client import connect
+from dcf.tools.calling.client import connect
 from tests.support.collector import Collector, collecting
 from tests.support.waiting import wait_until
 from tests.system.processes.runs import begin, one_agent_each, wait_succeeded

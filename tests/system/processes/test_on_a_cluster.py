@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from redis.crc import key_slot
 
-from dcf.store.history import Happening
-from dcf.store.opening import connect
-from dcf.store.waiting_clients import WaitingClients
+from dcf.store.connection.opening import connect
+from dcf.store.connection.waiting_clients import WaitingClients
+from dcf.store.events.history import Happening
 from tests.support.cluster import Cluster, redis_cluster
 from tests.support.machines import chain
 from tests.support.waiting import wait_until

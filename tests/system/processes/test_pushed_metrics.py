@@ -6,8 +6,8 @@ import httpx2
 import pytest
 
 from dcf import metrics
-from dcf.tools import metrics_route
-from dcf.tools.client import connect
+from dcf.features.health import routes as metrics_route
+from dcf.tools.calling.client import connect
 from tests.support.collector import Collector, collecting
 from tests.support.waiting import wait_until
 from tests.system.processes.site import LONG, Site

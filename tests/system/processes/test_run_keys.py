@@ -9,9 +9,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from dcf.application import open_application
-from dcf.core.access import Scope
-from dcf.settings import Settings
+from dcf.application.application import open_application
+from dcf.core.access.model import Scope
+from dcf.settings.process import Settings
 from tests.support.waiting import wait_until
 from tests.system.processes.site import HOOKED, LONG, Process, Site, descendants_in, finish, result_of
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dcf.core.schedules import CatchUp, Overlap, Schedule
-from dcf.store import keys, schedule_keys
-from dcf.store.connection import Connections, open_pool
+from dcf.features.schedules import keys as schedule_keys
+from dcf.features.schedules.model import CatchUp, Overlap, Schedule
+from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.keys import table as keys
 from dcf.values.instants import SECOND
 from tests.support.machines import chain
 from tests.support.proxy import Proxy

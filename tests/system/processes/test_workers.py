@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dcf.tools.client import ToolClient
+from dcf.tools.calling.client import ToolClient
 from tests.support.waiting import wait_until
 from tests.system.processes.site import LONG, Process, Server, Site, finish, first_line
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dcf.application import Application
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application
+from dcf.tools.mcp.server import build_http_app
 from tests.support.servers import free_port
 from tests.system.hosting.environments import A2A, WANTED, WHY_NOT
 from tests.tools.calls import serving

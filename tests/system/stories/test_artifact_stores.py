@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from dcf.adapters.blobs import open_blob_store
-from dcf.application import Application
-from dcf.core.artifacts import ArtifactStands
+from dcf.application.application import Application
 from dcf.errors import StoreUnavailable
+from dcf.features.artifacts.model import ArtifactStands
 from tests.support.paths import ROOT
 from tests.tools.calls import ONE_TASK
 from tests.tools.test_artifact_stores import (
@@ -95,8 +95,8 @@ DYING = """
 import json, os, signal, sys
 from pathlib import Path
 from dcf.adapters.blobs import directory
-from dcf.application import open_application
-from dcf.settings import Settings
+from dcf.application.application import open_application
+from dcf.settings.process import Settings
 from tests.tools.test_artifact_stores import given
 
 def put(url, home, run, moment, of):

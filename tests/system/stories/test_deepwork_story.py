@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from mcp.client import Client
 
-from dcf.application import open_application
-from dcf.settings import Settings
-from dcf.tools.server import build_server
+from dcf.application.application import open_application
+from dcf.settings.process import Settings
+from dcf.tools.mcp.server import build_server
 from tests.profiles.test_deepwork import JOB
 from tests.system.local.conftest import Agent, Repository, agent_at
 from tests.system.processes.site import Server, Site, finish

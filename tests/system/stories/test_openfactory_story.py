@@ -10,9 +10,9 @@ import pytest
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from dcf.application import open_application
-from dcf.core.access import Scope
-from dcf.settings import Settings
+from dcf.application.application import open_application
+from dcf.core.access.model import Scope
+from dcf.settings.process import Settings
 from tests.profiles.clients import ProfileClient
 from tests.system.processes.site import Server, Site, finish
 from tests.system.stories.stories import kill, place

@@ -7,7 +7,7 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from dcf.application import Application
+from dcf.application.application import Application
 from tests.support.paths import ROOT
 from tests.tools.calls import STEPS, Tools, run_orders
 from tests.tools.test_order_run import json_arguments_arrive

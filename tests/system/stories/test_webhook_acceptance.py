@@ -12,11 +12,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dcf.application import Application, open_application
-from dcf.core.access import Scope
-from dcf.settings import Settings
-from dcf.tools.client import connect
-from dcf.tools.server import build_http_app
+from dcf.application.application import Application, open_application
+from dcf.core.access.model import Scope
+from dcf.settings.process import Settings
+from dcf.tools.calling.client import connect
+from dcf.tools.mcp.server import build_http_app
 from dcf.webhooks import WebhookEvent, verify
 from tests.support.restricted import RestrictedRedis
 from tests.support.servers import free_port

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dcf.core.finalization import Finalize
+from dcf.core.lifecycle.finalization import Finalize
 from tests.cli.conftest import Dcf, Seed
 from tests.support.world import World
 
@@ -48,7 +48,7 @@ def test_the_clock_goes_on_until_it_is_stopped(seed: Seed, world: World, environ
         clock.terminate()
         _, said = clock.communicate(timeout=120)
     # The tests of other files took their runs off the lists, which the sweep of a clock that starts puts right.
-    words = [line for line in said.splitlines() if "dcf.runs.sweep" not in line]
+    words = [line for line in said.splitlines() if "dcf.runs.clock.sweep" not in line]
     assert (clock.returncode, words) == (143, [])
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from dcf.core.model import RunStatus
+from dcf.core.documents.model import RunStatus
 from tests.cli.conftest import Seed
 from tests.support.restricted import RestrictedRedis
 from tests.support.terminal import on_a_terminal

@@ -25,7 +25,7 @@ import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv.pop(1))
 from dcf.cli.app import main
-from dcf.runs.retention import Retention
+from dcf.features.retention.operations import Retention
 delete = Retention.delete
 go = Path(sys.argv.pop(1))
 def slowly(*given):

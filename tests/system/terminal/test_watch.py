@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from dcf.core.lease import Acquire
-from dcf.core.model import Status
-from dcf.core.updates import Update
+from dcf.core.completing.updates import Update
+from dcf.core.documents.model import Status
+from dcf.core.leasing.lease import Acquire
 from tests.cli.conftest import Dcf, Seed
 from tests.support.tables import rows
 from tests.support.terminal import on_a_terminal, on_a_terminal_of

@@ -14,10 +14,10 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from dcf.cli.views import print_wrapped
-from dcf.core.lease import Acquire
-from dcf.core.model import Status
-from dcf.core.updates import Update
+from dcf.cli.reading.views import print_wrapped
+from dcf.core.completing.updates import Update
+from dcf.core.documents.model import Status
+from dcf.core.leasing.lease import Acquire
 from tests.cli.conftest import Dcf, Seed
 from tests.support.paths import ROOT
 from tests.support.terminal import on_a_terminal_of
@@ -52,7 +52,7 @@ from dcf.cli.app import main
 
 for row in command_table.rows():
     import_module(f"dcf.cli.{row.module}")
-import dcf.application
+import dcf.application.application
 for command in json.loads(sys.argv[1]):
     if (child := os.fork()) == 0:
         sys.argv = ["dcf", *command]

@@ -4,10 +4,10 @@ from typing import Any, Final
 
 from jlens import Expression
 
-from dcf.asl.aws_expressions import aws_expression
-from dcf.asl.parsing import parse_machine
-from dcf.language import describe
-from dcf.simulation import simulate
+from dcf.asl.jsonata.aws_expressions import aws_expression
+from dcf.asl.syntax.parsing import parse_machine
+from dcf.workflows.language import describe
+from dcf.workflows.simulation import simulate
 from tests.support.tables import rows
 
 FAILS: Final = "the state fails"

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from dcf.asl.operators import OPERATORS
-from dcf.asl.parsing import parse_machine
-from dcf.asl.states import Choice
+from dcf.asl.expressions.operators import OPERATORS
+from dcf.asl.expressions.timestamps import instant
+from dcf.asl.expressions.wildcards import parse_pattern
+from dcf.asl.machine import Choice
 from dcf.asl.surroundings import Surroundings
-from dcf.asl.timestamps import instant
-from dcf.asl.wildcards import parse_pattern
+from dcf.asl.syntax.parsing import parse_machine
 from dcf.errors import StateError
-from dcf.simulation import simulate
+from dcf.workflows.simulation import simulate
 from tests.support.tables import rows
 
 

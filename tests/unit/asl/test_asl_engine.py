@@ -8,10 +8,10 @@ import pytest
 
 from dcf.asl import engine
 from dcf.asl.machine import Machine
-from dcf.asl.parsing import parse_machine
 from dcf.asl.pausing import AT_ONCE, MAX_EVENTS
 from dcf.asl.steps import Advance, Broke, Ended, Entered, Entry, Failed, OpenTask, Passed, Paused, Succeeded
 from dcf.asl.surroundings import Clock
+from dcf.asl.syntax.parsing import parse_machine
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import MAX_BYTES
 from tests.support.tables import rows

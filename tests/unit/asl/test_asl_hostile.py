@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dcf.asl.jsonata import compile_expression
-from dcf.asl.parsing import parse_machine
+from dcf.asl.jsonata.expressions import compile_expression
+from dcf.asl.syntax.parsing import parse_machine
 from dcf.errors import InvalidDefinition
-from dcf.simulation import simulate
+from dcf.workflows.simulation import simulate
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-9, 9) | st.text("ab$.{%}'\\é", max_size=4),

@@ -8,12 +8,12 @@ from typing import Any
 from dcf.asl import engine
 from dcf.asl.entering import STAND_IN, surroundings
 from dcf.asl.limits import MAX_VARIABLES_BYTES
-from dcf.asl.parsing import parse_machine
 from dcf.asl.places import resolve
 from dcf.asl.steps import Entry, OpenTask
 from dcf.asl.surroundings import Clock, Context, RunContext, Spending
-from dcf.simulation import simulate
+from dcf.asl.syntax.parsing import parse_machine
 from dcf.values.json_text import MAX_BYTES, MAX_DEPTH
+from dcf.workflows.simulation import simulate
 from tests.support.tables import rows
 
 CLOCK = Clock(now="2026-01-01T00:00:00.000Z", micros=1_767_225_600_000_000, seed="s")

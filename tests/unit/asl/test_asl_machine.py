@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dcf.asl.machine import Machine
-from dcf.asl.parsing import parse_machine
+from dcf.asl.syntax.parsing import parse_machine
 
 
 def _machine(states: dict[str, Any], start_at: str) -> Machine:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dcf.asl.parsing import parse_machine
+from dcf.asl.syntax.parsing import parse_machine
 from tests.support.tables import rows
 
 PROCESSOR = {

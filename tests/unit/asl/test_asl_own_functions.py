@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dcf.asl.parsing import parse_machine
-from dcf.simulation import simulate
+from dcf.asl.syntax.parsing import parse_machine
+from dcf.workflows.simulation import simulate
 from tests.support.tables import rows
 
 
@@ -73,7 +73,7 @@ def test_a_range_is_a_sequence(expression: str, output: Any) -> None:
 def test_an_expression_goes_so_far_and_no_further(
     expression: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.asl.jsonata.MAX_STEPS", 50_000)
+    monkeypatch.setattr("dcf.asl.jsonata.expressions.MAX_STEPS", 50_000)
     answer = simulate(_machine(expression), {})
     assert answer["error"] == "States.QueryEvaluationError"
     assert re.search(reason, answer["cause"])

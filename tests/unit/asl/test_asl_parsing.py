@@ -5,9 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.asl.machine import Machine, warnings_of
-from dcf.asl.parsing import MAX_STATES, parse_machine
-from dcf.asl.states import Task
+from dcf.asl.machine import Machine, Task, warnings_of
+from dcf.asl.syntax.parsing import MAX_STATES, parse_machine
 from tests.support.tables import rows
 
 END = {"Type": "Succeed"}

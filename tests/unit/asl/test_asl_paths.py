@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.asl.paths import MISSING, ROOT, parse_path
+from dcf.asl.expressions.paths import MISSING, ROOT, parse_path
 from dcf.asl.surroundings import NOWHERE, Surroundings
 from dcf.errors import StateError
 from tests.support.tables import rows

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from dcf.simulation import simulate
 from dcf.values.json_text import dump, parse
+from dcf.workflows.simulation import simulate
 from tests.support.tables import rows
 
 UNWRITABLE = {

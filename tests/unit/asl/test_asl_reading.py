@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from dcf.asl.item_sources import bring
-from dcf.asl.reading import records, taken
+from dcf.asl.items.reading import records, taken
+from dcf.asl.items.sources import bring
 from dcf.asl.steps import Entry, NeedItems
 from dcf.errors import StateError
-from dcf.simulation import GivenFiles
+from dcf.workflows.simulation import GivenFiles
 from tests.support.tables import rows
 
 ENTRY = Entry(raw={}, variables={}, entered_at="2026-01-01T00:00:00.000Z")
@@ -95,7 +95,7 @@ def test_what_is_wrong_with_a_file_is_said_in_words(config: Any, text: str, word
 def test_short_rows_under_a_long_header_are_refused_before_they_fill_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dcf.asl.reading.MAX_CELLS", 1000)
+    monkeypatch.setattr("dcf.asl.items.reading.MAX_CELLS", 1000)
     header = ",".join(f"c{number}" for number in range(250))
     assert "cells" in cause("\n".join((header, *"12345")), FIRST_ROW)
     assert len(read("\n".join((header, *"1234")), FIRST_ROW)) == len("1234")
@@ -104,7 +104,7 @@ def test_short_rows_under_a_long_header_are_refused_before_they_fill_the_memory(
 def test_more_items_than_a_map_can_have_are_refused_unless_max_items_is_less(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dcf.asl.reading.MAX_ITEMS", 100)
+    monkeypatch.setattr("dcf.asl.items.reading.MAX_ITEMS", 100)
     text = "1\n" * 101
     assert "more than 100 items" in cause(text, {"InputType": "JSONL"})
     assert "more than 100 items" in cause(text, {"InputType": "JSONL", "MaxItems": 10**9})

@@ -7,7 +7,6 @@ import pytest
 
 from dcf.asl import engine
 from dcf.asl.machine import Machine
-from dcf.asl.parsing import parse_machine
 from dcf.asl.pausing import AT_ONCE
 from dcf.asl.places import ancestors, resolve
 from dcf.asl.state_paths import join, open_scope, split, split_scope, within
@@ -33,6 +32,7 @@ from dcf.asl.steps import (
     next_item,
 )
 from dcf.asl.surroundings import Clock
+from dcf.asl.syntax.parsing import parse_machine
 from dcf.errors import InvalidArgument
 from tests.support.tables import rows
 

@@ -7,7 +7,7 @@ import pytest
 
 from dcf.asl.pausing import AT_ONCE
 from dcf.errors import InvalidArgument, InvalidDefinition
-from dcf.simulation import simulate
+from dcf.workflows.simulation import simulate
 from tests.support.tables import rows
 
 END = {"Type": "Succeed"}

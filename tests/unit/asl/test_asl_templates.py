@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from dcf.asl.expressions.templates import Template, TemplateProblem, compile_template
 from dcf.asl.surroundings import NOWHERE, Surroundings
-from dcf.asl.templates import Template, TemplateProblem, compile_template
 from dcf.errors import StateError
 from tests.support.tables import rows
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from dcf.asl.gate_syntax import MOST_CRITERIA, MOST_GATES, gates_given, read_gates
-from dcf.core.definition import read_definition
+from dcf.core.definitions.model import read_definition
 from dcf.errors import InvalidArgument, InvalidDefinition
+from dcf.features.gates.syntax import MOST_CRITERIA, MOST_GATES, gates_given, read_gates
 from tests.support.tables import rows
 
 SCHEMA = {"name": "shape", "kind": "schema", "schema": {"type": "object"}}

@@ -7,10 +7,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from dcf.asl import schema_check
-from dcf.asl.schema_check import MAX_MISFITS, misfits
-from dcf.asl.schema_syntax import doubts_of, flaws_of
-from dcf.asl.schema_values import text_of
+from dcf.asl.json_schema import check as schema_check
+from dcf.asl.json_schema.check import MAX_MISFITS, misfits
+from dcf.asl.json_schema.syntax import doubts_of, flaws_of
+from dcf.asl.json_schema.values import text_of
 from dcf.values.json_text import Json, byte_length
 from tests.support.tables import rows
 

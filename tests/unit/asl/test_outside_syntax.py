@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dcf.core.definition import read_definition
+from dcf.core.definitions.model import read_definition
 from dcf.errors import InvalidDefinition
 from tests.support.machines import workflow
 from tests.support.tables import rows

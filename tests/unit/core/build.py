@@ -5,14 +5,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from dcf.asl.steps import Entry
-from dcf.core import attention, claim, creation, finalization, kickoff, lease, progress
-from dcf.core.answers import Created, Finalized, Leased, NothingReady, Owed, Released, Updated
-from dcf.core.codec import read_meta, read_state, write_state
-from dcf.core.context import context_of
-from dcf.core.decision import Changes, Decision, Event, More, Notice, Snapshot
-from dcf.core.definition import Definition, read_definition
-from dcf.core.model import Lease, Meta, Receipt, RunReceipt, RunStatus, StateDoc, Status
-from dcf.core.updates import Update
+from dcf.core.completing import progress
+from dcf.core.completing.updates import Update
+from dcf.core.definitions.context import context_of
+from dcf.core.definitions.model import Definition, read_definition
+from dcf.core.documents.answers import Created, Finalized, Leased, NothingReady, Owed, Released, Updated
+from dcf.core.documents.codec import read_meta, read_state, write_state
+from dcf.core.documents.decision import Decision, Event, More, Notice, Snapshot, WriteSet
+from dcf.core.documents.model import Lease, Meta, Receipt, RunReceipt, RunStatus, StateDoc, Status
+from dcf.core.leasing import attention, claim, lease
+from dcf.core.lifecycle import creation, finalization, kickoff
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump, load
 from dcf.values.refusal import Refusal
@@ -96,7 +98,7 @@ class MemoryRun:
     timers: dict[str, int] = field(default_factory=dict)
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
     run_receipts: dict[str, RunReceipt] = field(default_factory=dict)
-    last_changes: Changes | None = None
+    last_changes: WriteSet | None = None
 
     @property
     def status(self) -> str:

@@ -2,8 +2,18 @@
 
 import pytest
 
-from dcf.core import access
-from dcf.core.access import ApiKey, Scope, admit, digest_of, key_id_of, key_text, local_caller, read_key, write_key
+from dcf.core.access import model as access
+from dcf.core.access.model import (
+    ApiKey,
+    Scope,
+    admit,
+    digest_of,
+    key_id_of,
+    key_text,
+    local_caller,
+    read_key,
+    write_key,
+)
 from tests.support.tables import rows
 
 SECRET = "QaLFT_vUBC9vrgjENc6oCSrxr6u5ElK3nPam8O1t5LY"
@@ -63,7 +73,7 @@ def test_every_attempt_compares_digests_in_constant_time(
         compared.append((first, second))
         return False
 
-    monkeypatch.setattr("dcf.core.access.compare_digest", compare)
+    monkeypatch.setattr("dcf.core.access.model.compare_digest", compare)
     assert admit(TEXT, record, 200) is None
     assert [first for first, _ in compared] == [digest_of(TEXT)]
 

@@ -1,11 +1,11 @@
 """What the clock finds when it looks at an open state."""
 
-from dcf.core.answers import Owed
-from dcf.core.attention import MOST_REMINDERS, REMINDER_DELAY, hasten, look
-from dcf.core.codec import read_state
-from dcf.core.decision import Changes, Snapshot
-from dcf.core.model import RunStatus, StateDoc, Status
-from dcf.core.stuck import is_stuck
+from dcf.core.documents.answers import Owed
+from dcf.core.documents.codec import read_state
+from dcf.core.documents.decision import Snapshot, WriteSet
+from dcf.core.documents.model import RunStatus, StateDoc, Status
+from dcf.core.leasing.attention import MOST_REMINDERS, REMINDER_DELAY, hasten, look
+from dcf.core.leasing.stuck import is_stuck
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump
 from tests.support.tables import rows
@@ -27,19 +27,19 @@ EXPIRY = NOW + TTL * SECOND
 def test_what_is_closed_or_gone_needs_no_more_attention(found: Snapshot) -> None:
     decision = look(found, "A")
     assert decision.answer == Owed(fired="closed")
-    assert decision.changes == Changes(timers={"A": None})
+    assert decision.changes == WriteSet(timers={"A": None})
 
 
 def test_a_held_state_is_looked_at_again_when_its_lease_ends() -> None:
     decision = look(snapshot(held()), "A")
     assert decision.answer == Owed(fired="held")
-    assert decision.changes == Changes(timers={"A": EXPIRY})
+    assert decision.changes == WriteSet(timers={"A": EXPIRY})
 
 
 def test_a_state_that_is_not_due_is_looked_at_again_when_it_is() -> None:
     decision = look(snapshot(StateDoc(not_before=NOW + 5)), "A")
     assert decision.answer == Owed(fired="not_due")
-    assert decision.changes == Changes(timers={"A": NOW + 5})
+    assert decision.changes == WriteSet(timers={"A": NOW + 5})
 
 
 def test_used_up_attempts_are_told_and_left_to_who_can_fail_the_state() -> None:
@@ -58,7 +58,7 @@ def test_a_ready_state_that_nobody_took_is_announced_again() -> None:
 
 
 def test_a_state_is_announced_at_once_when_its_agent_is_there_and_its_run_was_started() -> None:
-    assert hasten(snapshot(StateDoc()), "A").changes == Changes(timers={"A": NOW})
+    assert hasten(snapshot(StateDoc()), "A").changes == WriteSet(timers={"A": NOW})
     unstarted = meta(planner_agent_id="boss", is_started=False)
     assert hasten(snapshot(StateDoc(), about=unstarted), "A").changes is None, "starting the run announces it"
     assert hasten(snapshot(held()), "A").changes is None

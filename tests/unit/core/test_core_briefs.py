@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from dcf.asl.machine import warnings_of
-from dcf.asl.parsing import parse_machine
-from dcf.core.briefs import NOTHING, Brief, brief_of
-from dcf.core.definition import Definition, read_definition
+from dcf.asl.syntax.parsing import parse_machine
+from dcf.core.definitions.briefs import NOTHING, Brief, brief_of
+from dcf.core.definitions.model import Definition, read_definition
 from dcf.errors import InvalidDefinition, Problem
 from dcf.values.json_text import Json
 from tests.support.tables import rows

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from dcf.core.blockers import read_blockers
-from dcf.core.catalog import Cursor, Facet, RunQuery, RunRow, facets_of, read_cursor, read_row
-from dcf.core.decision import Changes
-from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
-from dcf.core.retention import RetentionPolicy
-from dcf.core.stuck import NO_PROGRESS_FOR, STUCK_REMINDERS, is_stuck, stuck_mark
+from dcf.core.documents.decision import WriteSet
+from dcf.core.documents.model import Lease, Meta, RunStatus, StateDoc, Status
+from dcf.core.leasing.blockers import read_blockers
+from dcf.core.leasing.stuck import NO_PROGRESS_FOR, STUCK_REMINDERS, is_stuck, stuck_mark
+from dcf.core.lifecycle.retention import RetentionPolicy
+from dcf.core.listing.runs import Cursor, Facet, RunQuery, RunRow, facets_of, read_cursor, read_row
 from dcf.values.instants import SECOND
 from dcf.values.records import replace
 from tests.support.tables import rows
@@ -120,21 +120,21 @@ HOUR = NO_PROGRESS_FOR
 def test_stuck_mark_follows_the_states_of_a_run(
     before: StateDoc, after: StateDoc, meta: dict[str, Any], mark: bool | None
 ) -> None:
-    assert stuck_mark(RUNNING, {"A": before}, Changes(states={"A": after}, meta=meta)) is mark
+    assert stuck_mark(RUNNING, {"A": before}, WriteSet(states={"A": after}, meta=meta)) is mark
 
 
 def test_starting_a_run_unmarks_it() -> None:
-    assert stuck_mark(RUNNING, {}, Changes(meta={"started_at": "now"})) is False
+    assert stuck_mark(RUNNING, {}, WriteSet(meta={"started_at": "now"})) is False
 
 
 def test_blocked_run_stays_marked_as_stuck_and_paused_run_does_not() -> None:
     blocked = replace(RUNNING, blocked_by=read_blockers([BLOCKED]))
-    assert stuck_mark(blocked, {"A": WAITING}, Changes(states={"A": StateDoc(status=Status.SUCCEEDED)})) is None
-    assert stuck_mark(blocked, {"A": StateDoc()}, Changes(meta={"blocked_by": None})) is False
-    assert stuck_mark(blocked, {"A": WAITING}, Changes(meta={"blocked_by": None})) is True
+    assert stuck_mark(blocked, {"A": WAITING}, WriteSet(states={"A": StateDoc(status=Status.SUCCEEDED)})) is None
+    assert stuck_mark(blocked, {"A": StateDoc()}, WriteSet(meta={"blocked_by": None})) is False
+    assert stuck_mark(blocked, {"A": WAITING}, WriteSet(meta={"blocked_by": None})) is True
     paused = replace(RUNNING, is_paused=True)
-    assert stuck_mark(paused, {}, Changes(states={"A": WAITING})) is None
-    assert stuck_mark(paused, {"A": WAITING}, Changes(meta={"paused_at": None})) is True
+    assert stuck_mark(paused, {}, WriteSet(states={"A": WAITING})) is None
+    assert stuck_mark(paused, {"A": WAITING}, WriteSet(meta={"paused_at": None})) is True
     assert (is_stuck(blocked, []), is_stuck(replace(blocked, is_paused=True), [WAITING])) == (True, False)
 
 

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from dcf.core.answers import NothingReady
-from dcf.core.claim import MaybeExpired, claim, tokens_of
-from dcf.core.decision import Decision, Snapshot
-from dcf.core.lease import Acquire
-from dcf.core.model import Meta, StateDoc
+from dcf.core.documents.answers import NothingReady
+from dcf.core.documents.decision import Decision, Snapshot
+from dcf.core.documents.model import Meta, StateDoc
+from dcf.core.leasing.claim import MaybeExpired, claim, tokens_of
+from dcf.core.leasing.lease import Acquire
 from dcf.values.instants import SECOND
 from tests.unit.core.build import NOW, TTL, code, held, leased, meta, run
 

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.asl.human import Askees
-from dcf.core.asking import Asking
-from dcf.core.codec import (
+from dcf.core.completing.progress import update
+from dcf.core.completing.updates import Update
+from dcf.core.documents.codec import (
     read_assignment,
     read_meta,
     read_state,
@@ -19,10 +19,10 @@ from dcf.core.codec import (
     write_receipt,
     write_state,
 )
-from dcf.core.inspection import HIDDEN_TOKEN, holder_state, is_ready, public_state
-from dcf.core.model import Lease, Operation, Receipt, RunStatus, ScopeBounds, StateDoc, Status
-from dcf.core.progress import update
-from dcf.core.updates import Update
+from dcf.core.documents.model import Lease, Operation, Receipt, RunStatus, ScopeBounds, StateDoc, Status
+from dcf.core.lifecycle.inspection import HIDDEN_TOKEN, holder_state, is_ready, public_state
+from dcf.features.people.description import Askees
+from dcf.features.people.model import Asking
 from dcf.values.instants import SECOND, from_text, seconds, to_text
 from dcf.values.json_text import dump, load
 from tests.support.tables import rows

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Created, Owed
-from dcf.core.definition import read_definition
-from dcf.core.model import Status
+from dcf.core.definitions.model import read_definition
+from dcf.core.documents.answers import Created, Owed
+from dcf.core.documents.model import Status
 from dcf.errors import InvalidDefinition
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal

@@ -1,6 +1,6 @@
 """Counts of ended branches: what further branches add, and which failure stays told."""
 
-from dcf.core.decision import Tally
+from dcf.core.documents.decision import Tally
 from tests.support.tables import rows
 
 BROKEN = Tally(done=1, failed=1, error="Broken", cause="why")

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from dcf.core.decision import Changes, Packed, Snapshot
-from dcf.core.finalization import CLOSED_BY_FINALIZE, pack
-from dcf.core.model import RunStatus, StateDoc, Status
+from dcf.core.documents.decision import Packed, Snapshot, WriteSet
+from dcf.core.documents.model import RunStatus, StateDoc, Status
+from dcf.core.lifecycle.finalization import CLOSED_BY_FINALIZE, pack
 from dcf.values.instants import SECOND
 from tests.support.tables import rows
 from tests.unit.core.build import LOOP, MemoryRun, code, run
@@ -176,7 +176,7 @@ def whole(made: MemoryRun) -> Snapshot:
 def test_the_workflow_of_an_ended_run_is_packed_once_and_that_of_an_open_one_never() -> None:
     made = failed()
     first = pack(whole(made), made.definition)
-    assert first.changes == Changes(packed=Packed(definition=made.definition.document, deps=made.definition.deps))
+    assert first.changes == WriteSet(packed=Packed(definition=made.definition.document, deps=made.definition.deps))
     assert made.meta_document is not None
     packed = replace(made.snapshot(), meta_document={**made.meta_document, "deps": "{}"})
     assert pack(packed, made.definition).changes is None

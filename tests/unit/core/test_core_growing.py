@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from dcf.core import unit_checks
-from dcf.core.decision import Snapshot
-from dcf.core.growing import AddUnits, add_units
-from dcf.core.grown import grown_definition
-from dcf.core.growth import NO_GROWTH, Growth
-from dcf.core.model import Meta, RunStatus, StateDoc
-from dcf.core.operations import RunRequest
-from dcf.core.unit_syntax import read_units
-from dcf.core.units import MOST_AT_ONCE, MOST_FOLLOWERS, MOST_UNITS, NewUnit, Unit, Units
+from dcf.core.documents.decision import Snapshot
+from dcf.core.documents.model import Meta, RunStatus, StateDoc
+from dcf.core.documents.operations import RunRequest
 from dcf.errors import InvalidArgument, InvalidDefinition
+from dcf.features.growing import checks as unit_checks
+from dcf.features.growing.adding import AddUnits, add_units
+from dcf.features.growing.counts import NO_GROWTH, Growth
+from dcf.features.growing.definition import grown_definition
+from dcf.features.growing.model import MOST_AT_ONCE, MOST_FOLLOWERS, MOST_UNITS, NewUnit, Unit, Units
+from dcf.features.growing.syntax import read_units
 from dcf.values.refusal import Refusal
 
 

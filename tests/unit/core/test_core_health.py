@@ -3,10 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from dcf.core.health import judge
-from dcf.core.health_findings import HealthFinding, Level, Topic, worst
-from dcf.core.server_health import SETUP
-from dcf.core.vitals import (
+from dcf.core.listing.sweep_results import SweepResult
+from dcf.features.health.facts import (
     ClockFacts,
     Durability,
     Expected,
@@ -15,9 +13,11 @@ from dcf.core.vitals import (
     ScheduleFacts,
     ServerVitals,
     Sighting,
-    SweepResult,
     Vitals,
 )
+from dcf.features.health.findings import HealthFinding, Level, Topic, worst
+from dcf.features.health.judging import judge
+from dcf.features.health.server import SETUP
 from dcf.values.instants import SECOND
 from tests.support.tables import rows
 

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from dcf.core.answers import Leased, Released
-from dcf.core.decision import More
-from dcf.core.lease import Acquire, Release, Renew, acquire, release, renew
-from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
+from dcf.core.documents.answers import Leased, Released
+from dcf.core.documents.decision import More
+from dcf.core.documents.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
+from dcf.core.leasing.lease import Acquire, Release, Renew, acquire, release, renew
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal

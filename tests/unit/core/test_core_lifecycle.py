@@ -3,12 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
-from dcf.core import attention, healing, lifecycle
-from dcf.core.attention import PAUSED_DELAY, REMINDER_DELAY
-from dcf.core.decision import Decision
-from dcf.core.lease import Acquire, acquire
-from dcf.core.model import Lease, RunStatus, StateDoc, Status
-from dcf.core.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.documents.decision import Decision
+from dcf.core.documents.model import Lease, RunStatus, StateDoc, Status
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.leasing import attention, healing
+from dcf.core.leasing.attention import PAUSED_DELAY, REMINDER_DELAY
+from dcf.core.leasing.lease import Acquire, acquire
+from dcf.core.lifecycle import halting as lifecycle
 from dcf.values.instants import SECOND, to_text
 from dcf.values.refusal import Refusal
 from tests.support.tables import rows

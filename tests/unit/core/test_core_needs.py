@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from dcf.core import needs
-from dcf.core.model import Status
-from dcf.core.updates import Update
+from dcf.core.completing.updates import Update
+from dcf.core.definitions import needs
+from dcf.core.documents.model import Status
 from tests.support.scopes import END, each, parallel, retrying, task, when
 from tests.support.tables import rows
 from tests.unit.core.build import definition

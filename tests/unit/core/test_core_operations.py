@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from dcf.core.decision import Changes, Decision, More
-from dcf.core.operations import (
+from dcf.core.documents.decision import Decision, More, WriteSet
+from dcf.core.documents.operations import (
     LONGEST_REASON,
     RunAnswer,
     RunDecision,
@@ -23,11 +23,15 @@ PAUSE = RunRequest(verb="pause_run", request_id="r1", reason="lunch")
 
 
 def paused() -> RunDecision:
-    return Decision(answer=RunAnswer(answer={"paused": True}, at=build.NOW), changes=Changes(meta={"paused_at": "now"}))
+    return Decision(
+        answer=RunAnswer(answer={"paused": True}, at=build.NOW), changes=WriteSet(meta={"paused_at": "now"})
+    )
 
 
 def resumed() -> RunDecision:
-    return Decision(answer=RunAnswer(answer={"paused": False}, at=build.NOW), changes=Changes(meta={"paused_at": None}))
+    return Decision(
+        answer=RunAnswer(answer={"paused": False}, at=build.NOW), changes=WriteSet(meta={"paused_at": None})
+    )
 
 
 def test_a_repeated_request_changes_nothing_and_gets_the_first_answer() -> None:

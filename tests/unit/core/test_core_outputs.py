@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from dcf.core.definition import Definition, read_definition
-from dcf.core.model import StateDoc
-from dcf.core.outputs import output_refusal, unlisted
+from dcf.core.definitions.model import Definition, read_definition
+from dcf.core.definitions.outputs import output_refusal, unlisted
+from dcf.core.documents.model import StateDoc
 from dcf.values.json_text import Json
 
 SCHEMA: dict[str, Any] = {"type": "object", "required": ["total"]}

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import AlreadyCompleted, Leased
-from dcf.core.codec import read_state, show_state
-from dcf.core.decision import More
-from dcf.core.lease import Release, Renew
-from dcf.core.model import Operation, RunStatus, StateDoc, Status
-from dcf.core.progress import update
-from dcf.core.updates import Update
+from dcf.core.completing.progress import update
+from dcf.core.completing.updates import Update
+from dcf.core.documents.answers import AlreadyCompleted, Leased
+from dcf.core.documents.codec import read_state, show_state
+from dcf.core.documents.decision import More
+from dcf.core.documents.model import Operation, RunStatus, StateDoc, Status
+from dcf.core.leasing.lease import Release, Renew
 from dcf.values.digest import fingerprint, next_token
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump

@@ -10,10 +10,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from dcf.core.answers import AlreadyCompleted, Leased, Released, Updated
-from dcf.core.lease import Acquire, Release, Renew
-from dcf.core.model import StateDoc, Status
-from dcf.core.updates import Update
+from dcf.core.completing.updates import Update
+from dcf.core.documents.answers import AlreadyCompleted, Leased, Released, Updated
+from dcf.core.documents.model import StateDoc, Status
+from dcf.core.leasing.lease import Acquire, Release, Renew
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from tests.unit.core.build import LOOP, MemoryRun, code, run

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from dcf.asl.steps import Entry, OpenScope, Tolerance, next_item
-from dcf.core.answers import Created, Linked
-from dcf.core.codec import read_state, write_state
-from dcf.core.model import Lease, RunStatus, ScopeBounds, StateDoc, Status
-from dcf.core.operations import RunRequest
-from dcf.core.reopening import BranchPlace, Plan, plan
-from dcf.core.repeating import Rerun, link, repeated
-from dcf.core.retrying import Halt, retry, unless_lost, unless_retryable
-from dcf.core.starting import Start, read_reference, request_to_start, start
+from dcf.core.documents.answers import Created, Linked
+from dcf.core.documents.codec import read_state, write_state
+from dcf.core.documents.model import Lease, RunStatus, ScopeBounds, StateDoc, Status
+from dcf.core.documents.operations import RunRequest
+from dcf.core.lifecycle.reopening import BranchPlace, Plan, plan
+from dcf.core.lifecycle.repeating import Rerun, link, repeated
+from dcf.core.lifecycle.retrying import Halt, retry, unless_lost, unless_retryable
+from dcf.core.lifecycle.starting import Start, read_reference, request_to_start, start
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import dump, load
 from dcf.values.refusal import Refusal

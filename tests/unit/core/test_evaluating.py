@@ -1,6 +1,6 @@
 """Whether a process may make a risky evaluation, by the marks that others left."""
 
-from dcf.core.evaluating import LONGEST_EVALUATION, Leave, Mark, may_evaluate
+from dcf.core.completing.evaluation_marks import LONGEST_EVALUATION, Leave, Mark, may_evaluate
 from tests.support.tables import rows
 
 NOW = 1_000 * LONGEST_EVALUATION

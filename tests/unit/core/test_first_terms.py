@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from dcf.core.claim import claim
-from dcf.core.decision import Decision, Snapshot
-from dcf.core.first_terms import FIRST_TERM_S, first_term_of
-from dcf.core.lease import Acquire, Renew, acquire, renew
-from dcf.core.model import Lease, StateDoc, Status
-from dcf.core.task_log import LogEvent, log_event
-from dcf.core.updates import Update
+from dcf.core.completing.updates import Update
+from dcf.core.documents.decision import Decision, Snapshot
+from dcf.core.documents.model import Lease, StateDoc, Status
+from dcf.core.leasing.claim import claim
+from dcf.core.leasing.first_terms import FIRST_TERM_S, first_term_of
+from dcf.core.leasing.lease import Acquire, Renew, acquire, renew
+from dcf.features.task_log.rules import LogEvent, log_event
 from dcf.values.instants import SECOND
 from dcf.values.records import replace
 from tests.support.tables import rows

@@ -6,10 +6,30 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.core.schedule_documents import read_schedule, write_schedule
-from dcf.core.schedules import MOST_RECORDS, CatchUp, Intent, Overlap, Schedule, ScheduleWish, is_same, new_schedule
-from dcf.core.scheduling import START_S, Begun, NotBegun, PutOff, look, looked_at, paused, resumed, settle, triggered
-from dcf.core.ticks import MOST_TICKS
+from dcf.features.schedules.cron import MOST_TICKS
+from dcf.features.schedules.documents import read_schedule, write_schedule
+from dcf.features.schedules.model import (
+    MOST_RECORDS,
+    CatchUp,
+    Intent,
+    Overlap,
+    Schedule,
+    ScheduleWish,
+    is_same,
+    new_schedule,
+)
+from dcf.features.schedules.ticking import (
+    START_S,
+    Begun,
+    NotBegun,
+    PutOff,
+    look,
+    looked_at,
+    paused,
+    resumed,
+    settle,
+    triggered,
+)
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump, load
 from dcf.values.refusal import Refusal

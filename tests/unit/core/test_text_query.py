@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.core.text_query import EVERYTHING, LONGEST_QUERY, MOST_TERMS, TextQuery, read_query
-from dcf.core.text_tokens import LONGEST_WORD, MOST_WORDS, read_words, words_in
+from dcf.core.text.query import EVERYTHING, LONGEST_QUERY, MOST_TERMS, TextQuery, read_query
+from dcf.core.text.tokens import LONGEST_WORD, MOST_WORDS, read_words, words_in
 from tests.support.tables import rows
 
 

@@ -1,8 +1,8 @@
 """Pictures of runs that grow: several beginnings, groups, and a run without units."""
 
-from dcf.cli.graphs import Format, render
-from dcf.core.grown import grown_definition
-from dcf.core.units import Unit, Units
+from dcf.cli.reading.graphs import Format, render
+from dcf.features.growing.definition import grown_definition
+from dcf.features.growing.model import Unit, Units
 from tests.support.tables import rows
 
 UNITS = [

@@ -5,11 +5,11 @@ import re
 from html import unescape
 from xml.etree import ElementTree as ET
 
-from dcf.core.definition import read_definition
-from dcf.drawing.links import Links, following
-from dcf.drawing.scene import Graph, nodes_in, part_of, scene_of
-from dcf.drawing.statuses import Standing
-from dcf.drawing.svg import draw_graph, draw_svg
+from dcf.core.definitions.model import read_definition
+from dcf.workflows.drawing.links import Links, following
+from dcf.workflows.drawing.scene import Graph, nodes_in, part_of, scene_of
+from dcf.workflows.drawing.statuses import Standing
+from dcf.workflows.drawing.svg import draw_graph, draw_svg
 from tests.support.machines import Document, fan, loop, numbered_chain, workflow
 from tests.support.scopes import each, parallel, task
 from tests.support.tables import rows

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dcf.asl.machine import Machine
-from dcf.asl.parsing import parse_machine
-from dcf.drawing import PAGE_STYLE, STYLE, Share, draw_mermaid, draw_svg, draw_text
-from dcf.drawing.layout import NOTE_SIZE, Box, Label, Panel, Rect, kind_text, lay_out, picture_size
-from dcf.drawing.scene import MAX_STATES, scene_of
-from dcf.drawing.statuses import Standing
-from dcf.drawing.words import width_of
+from dcf.asl.syntax.parsing import parse_machine
 from dcf.errors import InvalidArgument
+from dcf.workflows.drawing import PAGE_STYLE, STYLE, Share, draw_mermaid, draw_svg, draw_text
+from dcf.workflows.drawing.layout import NOTE_SIZE, Box, Label, Panel, Rect, kind_text, lay_out, picture_size
+from dcf.workflows.drawing.scene import MAX_STATES, scene_of
+from dcf.workflows.drawing.statuses import Standing
+from dcf.workflows.drawing.words import width_of
 from tests.support.tables import rows
 
 Json = Any
@@ -218,7 +218,7 @@ def test_an_svg_is_dark_where_the_page_is_and_may_leave_its_style_to_the_page() 
 
 @rows("name", HOSTILE)
 def test_hostile_names_are_only_text(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dcf.asl.parsing.hidden_in", lambda _: None)  # a picture relies on nobody else's check
+    monkeypatch.setattr("dcf.asl.syntax.parsing.hidden_in", lambda _: None)  # a picture relies on nobody else's check
     rule = {"Variable": "$.a", "StringEquals": name, "Next": name}
     states = {
         "First": {"Type": "Choice", "Choices": [rule]},

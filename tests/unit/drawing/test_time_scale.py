@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.drawing.time_scale import WIDTH, idle_spans, scale
+from dcf.workflows.drawing.time_scale import WIDTH, idle_spans, scale
 
 SPANS = st.lists(
     st.tuples(st.integers(0, 10**9), st.integers(0, 10**9)).map(lambda span: (min(span), max(span))), max_size=20

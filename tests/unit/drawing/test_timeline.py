@@ -1,10 +1,10 @@
 """The timeline of a run, folded from made-up histories, and the trace made of it."""
 
-from dcf.asl.parsing import parse_machine
-from dcf.drawing.timeline import Timeline, kind_in, timeline
-from dcf.drawing.trace import chrome_trace
+from dcf.asl.syntax.parsing import parse_machine
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
+from dcf.workflows.drawing.timeline import Timeline, kind_in, timeline
+from dcf.workflows.drawing.trace import chrome_trace
 from tests.support.tables import rows
 
 BEGAN = 1_795_000_000 * SECOND

@@ -1,6 +1,6 @@
 """What is shown of many open states inside Parallel and Map."""
 
-from dcf.runs.insides import pick, tree
+from dcf.runs.views.inner_states import pick, tree
 
 WIDE = [f"Each/{index}/Score" for index in reversed(range(40))]
 

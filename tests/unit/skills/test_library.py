@@ -8,7 +8,7 @@ import pytest
 from dcf.errors import InvalidArgument, InvalidDefinition, SkillUnknown
 from dcf.skills.library import Library, imported_manifests
 from dcf.skills.listing import list_catalog, list_directory
-from dcf.validation import validate_document
+from dcf.workflows.validation import validate_document
 from tests.support.skill_manifests import manifest
 from tests.support.tables import rows
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.errors import InvalidArgument
-from dcf.validation import Validation, validate, validate_document
-from dcf.validation.schema import check_schema
+from dcf.workflows.validation import Validation, validate, validate_document
+from dcf.workflows.validation.schema import check_schema
 from tests.support.tables import rows
 
 Json = Any

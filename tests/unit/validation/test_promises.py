@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from dcf.validation.document import validate_machine
 from dcf.values.json_text import Json
+from dcf.workflows.validation.document import validate_machine
 from tests.support.tables import rows
 
 ORDER: dict[str, Any] = {

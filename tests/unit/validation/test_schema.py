@@ -5,8 +5,9 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from dcf.validation.form import _PLACES, _validator
-from dcf.validation.schema import SCHEMA_NAME, read_schema
+from dcf.workflows.validation.form import _PLACES, _validator
+from dcf.workflows.validation.schema import SCHEMA_NAME
+from dcf.workflows.validation.schema_files import read_schema
 
 VALUES: list[Any] = [None, True, 0, 1.0, 1.5, "", "Task", "Pass", "1.0.0", "JSONata", [], [""], [1], {}, {"id": ""}]
 NAMES = [

@@ -59,7 +59,7 @@ def test_a_secret_of_a_known_shape_is_taken_out_and_counted(kind: str) -> None:
         "sk-learn and sketch-based-indexes-of-text",
         "ghp_short xoxb- AKIA eyJ.eyJ.x",
         "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
-        "dcf/store/text_index_scripts.py:123",
+        "dcf/store/text_index/scripts.py:123",
         "see https://example.org:8080/a@b and lease-holders",
     ],
 )

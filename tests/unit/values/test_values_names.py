@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.core.definition import read_definition
+from dcf.core.definitions.model import read_definition
 from dcf.errors import InvalidArgument, InvalidDefinition
-from dcf.validation.document import validate
 from dcf.values.identifiers import check_name, check_state
 from dcf.values.names import escaped, hidden_in
+from dcf.workflows.validation.document import validate
 from tests.support.tables import rows
 
 HIDDEN = {

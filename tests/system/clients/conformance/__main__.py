@@ -12,13 +12,13 @@ from mcp.server import MCPServer
 from mcp.server.context import CallNext, ServerRequestContext
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from dcf.application import Application, open_application
-from dcf.settings import read_settings
-from dcf.tools.authentication import the_local_user
-from dcf.tools.listing import ToolList
-from dcf.tools.middleware import UnknownTools
-from dcf.tools.registry import TOOLS
-from dcf.tools.server import build_server, over_http
+from dcf.application.application import Application, open_application
+from dcf.settings.process import read_settings
+from dcf.tools.mcp.listing import ToolList
+from dcf.tools.mcp.middleware import UnknownTools
+from dcf.tools.mcp.server import build_server, over_http
+from dcf.verbs.authentication import the_local_user
+from dcf.verbs.registry import TOOLS
 from tests.system.clients.conformance import registered
 from tests.system.clients.conformance.content import add_content
 from tests.system.clients.conformance.questions import add_questions

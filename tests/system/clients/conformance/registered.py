@@ -4,9 +4,9 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, create_model
 
-from dcf.application import Application
-from dcf.core.access import Scope
-from dcf.tools.registry import Answer, Arguments, tool
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from dcf.verbs.registry import Answer, Arguments, tool
 
 _KEYWORDS: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",

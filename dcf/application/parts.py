@@ -1,0 +1,153 @@
+"""How parts of an application are put together from the settings and from other parts. Decides nothing."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from dcf.adapters.mailbox import Mailbox
+from dcf.adapters.platforms import Platforms
+from dcf.application.platforms import PlatformParts, default_kind
+from dcf.application.runs import PartsOfRuns
+from dcf.core.listing.sweep_results import Trouble
+from dcf.features.artifacts.operations import Artifacts
+from dcf.features.diagnosis.operations import Diagnosis, KindsOf
+from dcf.features.diagnosis.storage import RunSignsReader
+from dcf.features.documents.operations import JsonDocuments
+from dcf.features.documents.storage import Edits
+from dcf.features.export.operations import Exports
+from dcf.features.export.records import ExportedRecords
+from dcf.features.health.facts import Expected
+from dcf.features.health.operations import Health
+from dcf.features.health.storage import VitalSigns
+from dcf.features.journal.operations import Journal
+from dcf.features.traces.operations import RunTraces, open_traces
+from dcf.features.usage.operations import Usages
+from dcf.features.webhooks.operations import Offers
+from dcf.features.webhooks.storage import Webhooks
+from dcf.ports import Deliverer, Platform
+from dcf.runs.clock.clock import RunClock
+from dcf.runs.clock.upkeep import open_upkeep
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.notifying.activity import Activity
+from dcf.runs.notifying.breaker import Breaker, GuardedDeliverer
+from dcf.runs.notifying.deliveries import DeliveryThreads
+from dcf.runs.notifying.notifications import Notifications
+from dcf.runs.notifying.queues import Lanes
+from dcf.runs.views.histories import Histories
+from dcf.settings.process import Settings
+from dcf.store.access.keys import AccessKeys
+from dcf.store.access.sessions import WebSessions
+from dcf.store.connection.connections import Connections
+from dcf.store.connection.server_time import ServerTime
+from dcf.store.events.inbox import Inbox
+from dcf.store.lists.agents import AgentRecords
+
+
+def web_sessions_of(settings: Settings, connections: Connections, keys: AccessKeys) -> WebSessions:
+    """Return the log-ins at the web page."""
+    return WebSessions(connections, keys, life_s=settings.web_session_s, idle_s=settings.web_idle_s)
+
+
+def platform_parts(settings: Settings, connections: Connections, plane: ControlPlane, inbox: Inbox) -> PlatformParts:
+    """Return what platforms of agents are made of."""
+    webhooks, records = Webhooks(connections), AgentRecords(connections)
+    return PlatformParts(
+        settings=settings,
+        connections=connections,
+        records=records,
+        mailbox=Mailbox(inbox, records),
+        webhooks=webhooks,
+        offers=Offers(plane, webhooks.get),
+    )
+
+
+def _notifications(parts: PartsOfRuns, platforms: Platforms, people: Deliverer) -> tuple[Notifications, Lanes]:
+    lanes, told, together = Lanes(platforms.remote_kinds_of), parts.told, platforms.deliver_all
+    to_run = parts.children.handle
+    found = Notifications(parts.plane, parts.outbox, told, platforms, together, people, to_run=to_run, lanes=lanes)
+    parts.retention.before_deletion(found.take_leave)
+    return found, lanes
+
+
+def clock_of(
+    parts: PartsOfRuns,
+    deliveries: DeliveryThreads,
+    activity: Activity,
+    connections: Connections,
+    traces: RunTraces | None,
+) -> RunClock:
+    """Return the clock of this process."""
+    time, lists = ServerTime(connections), (parts.run_index, parts.due, parts.outbox)
+    upkeep = open_upkeep(connections, parts.plane.limits)
+    return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, parts.schedules, upkeep, traces)
+
+
+def json_documents(settings: Settings, connections: Connections, plane: ControlPlane) -> JsonDocuments:
+    """Return the documents that tools may change by hand."""
+    edits = Edits(connections, wait_replicas=settings.wait_replicas, keep_s=settings.json_life_s)
+    return JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes)
+
+
+def diagnosis_of(
+    settings: Settings,
+    parts: PartsOfRuns,
+    connections: Connections,
+    kinds_of: KindsOf,
+    note: Callable[[Trouble | None], None],
+) -> Diagnosis:
+    """Return what explains runs; it calls `note` with what it learns about writes."""
+    return Diagnosis(parts.plane, RunSignsReader(connections, note), settings.pulse_interval_s, kinds_of)
+
+
+@contextmanager
+def open_exports(
+    parts: PartsOfRuns, connections: Connections, diagnosis: Diagnosis, records: tuple[Usages, Journal, Artifacts]
+) -> Iterator[tuple[Exports, RunTraces | None]]:
+    """Yield what explains and exports runs, and what sends their traces by itself, if anybody wants them."""
+    usages, journal, artifacts = records
+    exports = Exports(
+        plane=parts.plane,
+        store=parts.run_store,
+        views=parts.views,
+        histories=Histories(parts.plane, parts.history),
+        diagnosis=diagnosis,
+        records=ExportedRecords(usages=usages, journal=journal, artifacts=artifacts),
+    )
+    with open_traces(exports, connections) as traces:
+        yield exports, traces
+
+
+def guarded(here: Sequence[Platform], parts: PlatformParts) -> tuple[Platforms, dict[str, Breaker]]:
+    """Put a circuit breaker before each remote platform, so that deliveries wait for none that does not answer."""
+    breakers = {one.kind: Breaker() for one in here if one.deliverer.is_remote and one.has_one_server}
+    guarded = [one if (breaker := breakers.get(one.kind)) is None else _behind(breaker, one) for one in here]
+    return Platforms(guarded, parts.records, default_kind(parts.settings)), breakers
+
+
+def _behind(breaker: Breaker, platform: Platform) -> Platform:
+    return replace(platform, deliverer=GuardedDeliverer(platform.deliverer, breaker))
+
+
+def health_of(settings: Settings, connections: Connections, *, remote: tuple[str, ...]) -> Health:
+    """Return the health report, which knows how things should be."""
+    expected = Expected(
+        fsync=settings.appendfsync if settings.redis_url is None else None,
+        wait_replicas=settings.wait_replicas,
+        pulse_interval_s=settings.pulse_interval_s,
+        platforms=remote,
+    )
+    return Health(VitalSigns(connections, wait_replicas=settings.wait_replicas), expected)
+
+
+@contextmanager
+def open_deliveries(
+    parts: PartsOfRuns, platforms: Platforms, mailbox: Mailbox
+) -> Iterator[tuple[Notifications, DeliveryThreads]]:
+    """Return threads that deliver what runs owe: at once after a commit of this process, and when the clock says so."""
+    notifications, lanes = _notifications(parts, platforms, mailbox)
+    deliveries = DeliveryThreads(notifications.deliver_all, further=lanes)
+    parts.plane.hand_over_to(deliveries.hand_over, notifications.tell_at_once)
+    try:
+        yield notifications, deliveries
+    finally:
+        deliveries.close()

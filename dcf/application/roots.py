@@ -1,0 +1,299 @@
+"""The parts of an application from which others are made: what reads and writes runs, agents and where they live.
+
+Each part is made, and its module imported, when it is first requested: most processes use a few of them.
+"""
+
+from contextlib import ExitStack
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from dcf.application.lazy_parts import part
+from dcf.settings.process import Settings
+from dcf.store.connection.connections import Connections
+from dcf.store.connection.inspection import inspect_server
+from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dcf.adapters.platforms import Platforms
+    from dcf.application.platforms import PlatformParts
+    from dcf.application.runs import PartsOfRuns
+    from dcf.application.teams import PartsOfTeams
+    from dcf.core.definitions.model import Definition
+    from dcf.core.documents.decision import Notice, Snapshot
+    from dcf.core.listing.sweep_results import Trouble
+    from dcf.features.artifacts.operations import Artifacts
+    from dcf.features.catalogue.operations import DefinitionCatalogue
+    from dcf.features.export.operations import Exports
+    from dcf.features.findings.operations import Knowledge
+    from dcf.features.gates.operations import Gates
+    from dcf.features.health.write_watch import WriteWatch
+    from dcf.features.journal.operations import Journal
+    from dcf.features.projects.operations import Projects
+    from dcf.features.retention.operations import Retention
+    from dcf.features.schedules.operations import Schedules
+    from dcf.features.traces.operations import RunTraces
+    from dcf.features.usage.operations import Usages
+    from dcf.features.work.operations import WorkFinding
+    from dcf.runs.clock.clock import RunClock
+    from dcf.runs.control_plane import ControlPlane
+    from dcf.runs.notifying.activity import Activity
+    from dcf.runs.notifying.breaker import Breaker
+    from dcf.runs.notifying.deliveries import DeliveryThreads
+    from dcf.runs.notifying.notifications import Notifications
+    from dcf.runs.starting import Starting
+    from dcf.runs.views.reading import RunViews
+    from dcf.skills.library import Library
+    from dcf.store.access.keys import AccessKeys
+    from dcf.store.events.history import History
+    from dcf.store.events.inbox import Inbox
+    from dcf.workforce.assignment import Desk
+    from dcf.workforce.composition import Workforce
+    from dcf.workforce.crew.workers import Workers
+    from dcf.workforce.skills.equipment import Equipment
+
+
+class ApplicationRoots:
+    """The parts from which other parts are made (`Application`)."""
+
+    def __init__(self, settings: Settings, url: str, connections: Connections, resources: ExitStack) -> None:
+        """Look whether dcf can run on this Redis. `resources` closes the parts that need it."""
+        self.making = RLock()
+        self.settings = settings
+        self.server = inspect_server(connections, settings.wait_replicas)
+        self._url = url
+        self._connections = connections
+        self._resources = resources
+
+    @part
+    def _runs(self) -> "PartsOfRuns":
+        """What reads and writes runs; what it calls after a commit is made at the first one."""
+        from dcf.application.runs import parts_of_runs
+
+        parts = parts_of_runs(self.settings, self._connections)
+        parts.plane.hand_over_to(self._hand_over, self._tell_at_once)
+        parts.definitions.after_keeping(self._list_kept)
+        return parts
+
+    def _hand_over(self, workflow_id: str) -> object:
+        return self._deliveries[1].hand_over(workflow_id)
+
+    def _tell_at_once(self, workflow_id: str, notices: "Sequence[Notice]", snapshot: "Snapshot", writer: str) -> None:
+        self.notifications.tell_at_once(workflow_id, notices, snapshot, writer)
+
+    def _list_kept(self, definition: "Definition", project: str | None) -> None:
+        self.catalogue.list_kept(definition, project)
+
+    def _skills_of(self, definition: "Definition", path: str) -> list[Json]:
+        from dcf.workforce.offered_skills import OfferedSkills
+
+        return OfferedSkills(self.desk, self.equipment)(definition, path)
+
+    def _kinds_of(self, agents: "Sequence[str]") -> "Mapping[str, str]":
+        return self.platforms.kinds_of(agents)
+
+    @property
+    def control_plane(self) -> "ControlPlane":
+        """The operations on states."""
+        return self._runs.plane
+
+    @property
+    def runs(self) -> "RunViews":
+        """The status of runs."""
+        return self._runs.views
+
+    @property
+    def starting(self) -> "Starting":
+        """Begins runs."""
+        return self._runs.starting
+
+    @property
+    def schedules(self) -> "Schedules":
+        """Begins runs by the time."""
+        return self._runs.schedules
+
+    @property
+    def keys(self) -> "AccessKeys":
+        """The API keys."""
+        return self._runs.keys
+
+    @property
+    def history(self) -> "History":
+        """The history of each run, as it is stored."""
+        return self._runs.history
+
+    @part
+    def retention(self) -> "Retention":
+        """Keeps and deletes runs that have ended."""
+        _ = self.notifications, self.artifacts  # both are called when a run is deleted
+        return self._runs.retention
+
+    @part
+    def _platform_parts(self) -> "PlatformParts":
+        """What platforms are made from."""
+        from dcf.application.parts import platform_parts
+
+        parts = platform_parts(self.settings, self._connections, self.control_plane, self.inbox)
+        parts.offers.skills_by(self._skills_of)
+        return parts
+
+    @part
+    def _guarded(self) -> "tuple[Platforms, dict[str, Breaker]]":
+        """The platforms, and the circuit breakers of the remote ones."""
+        from dcf.application.parts import guarded
+        from dcf.application.platforms import open_platforms
+
+        opened = self._resources.enter_context(open_platforms(self._platform_parts))
+        return guarded(opened, self._platform_parts)
+
+    @property
+    def platforms(self) -> "Platforms":
+        """Where agents live."""
+        return self._guarded[0]
+
+    @part
+    def _crew(self) -> "Workforce":
+        """What makes agents and tells them what to do."""
+        from dcf.workforce.composition import workforce
+
+        parts = self._runs
+        return workforce(self.settings, self.platforms, self._connections, parts.plane, parts.views, parts.run_store)
+
+    @property
+    def workers(self) -> "Workers":
+        """Creates and deletes the agents of runs."""
+        return self._crew.workers
+
+    @property
+    def equipment(self) -> "Equipment":
+        """Gives agents skills."""
+        return self._crew.equipment
+
+    @property
+    def desk(self) -> "Desk":
+        """Tells agents what to do."""
+        return self._crew.desk
+
+    @property
+    def library(self) -> "Library":
+        """The skills."""
+        return self._crew.library
+
+    @part
+    def _teams(self) -> "PartsOfTeams":
+        """What agents work together with."""
+        from dcf.application.teams import parts_of_teams
+
+        return parts_of_teams(self.settings, self._connections, self._runs, self.library)
+
+    @property
+    def gates(self) -> "Gates":
+        """The verdicts on outputs."""
+        return self._teams["gates"]
+
+    @property
+    def journal(self) -> "Journal":
+        """What agents and people write about runs."""
+        return self._teams["journal"]
+
+    @property
+    def projects(self) -> "Projects":
+        """What runs belong to."""
+        return self._teams["projects"]
+
+    @property
+    def knowledge(self) -> "Knowledge":
+        """What outlives runs."""
+        return self._teams["knowledge"]
+
+    @property
+    def catalogue(self) -> "DefinitionCatalogue":
+        """What agents work by."""
+        return self._teams["catalogue"]
+
+    @part
+    def artifacts(self) -> "Artifacts":
+        """The files of runs."""
+        from dcf.application.artifacts import artifacts_of
+
+        return artifacts_of(self.settings, self._connections, self._runs)
+
+    @part
+    def writes(self) -> "WriteWatch":
+        """Whether Redis takes writes just now."""
+        from dcf.features.health.storage import rejected_write
+        from dcf.features.health.write_watch import WriteWatch
+
+        return WriteWatch(lambda: rejected_write(self._connections))
+
+    @part
+    def _exports(self) -> "tuple[Exports, RunTraces | None]":
+        """What explains and exports runs, and what sends their traces."""
+        from dcf.application.parts import diagnosis_of, open_exports
+
+        runs, connections = self._runs, self._connections
+        diagnosis = diagnosis_of(self.settings, runs, connections, self._kinds_of, self._note_writes)
+        records = (self.usages, self.journal, self.artifacts)
+        return self._resources.enter_context(open_exports(runs, connections, diagnosis, records))
+
+    def _note_writes(self, trouble: "Trouble | None") -> None:
+        self.writes.note(trouble)  # the watch is made at the first diagnosis
+
+    @property
+    def exports(self) -> "Exports":
+        """Explains and exports runs."""
+        return self._exports[0]
+
+    @property
+    def traces(self) -> "RunTraces | None":
+        """Sends the traces of ended runs; None if nobody wants them."""
+        return self._exports[1]
+
+    @part
+    def _deliveries(self) -> "tuple[Notifications, DeliveryThreads]":
+        """What runs owe to agents, and the threads that deliver it."""
+        from dcf.application.parts import open_deliveries
+
+        mailbox = self._platform_parts.mailbox
+        return self._resources.enter_context(open_deliveries(self._runs, self.platforms, mailbox))
+
+    @property
+    def notifications(self) -> "Notifications":
+        """What runs owe to agents."""
+        return self._deliveries[0]
+
+    @part
+    def clock(self) -> "RunClock":
+        """Does what is due."""
+        from dcf.application.parts import clock_of
+
+        _ = self.retention  # with what it calls when a run is deleted
+        return clock_of(self._runs, self._deliveries[1], self.activity, self._connections, self.traces)
+
+    @part
+    def inbox(self) -> "Inbox":
+        """The inboxes of agents."""
+        from dcf.store.events.inbox import Inbox
+
+        return Inbox(self._connections, wait_replicas=self.settings.wait_replicas)
+
+    @part
+    def work(self) -> "WorkFinding":
+        """Finds work across runs."""
+        from dcf.features.work.operations import open_work
+
+        return open_work(self.control_plane, self._connections)
+
+    @property
+    def usages(self) -> "Usages":
+        """What work used up."""
+        return self.work.usages
+
+    @part
+    def activity(self) -> "Activity":
+        """Notes who calls."""
+        from dcf.runs.notifying.activity import Activity
+        from dcf.store.events.activity import ActivityRecords
+
+        return Activity(ActivityRecords(self._connections), self._guarded[1])

@@ -1,0 +1,259 @@
+"""The commands `dcf keys`: create, list, show and revoke API keys for the HTTP transport.
+
+They write to Redis directly, not through a server: a user who can reach Redis is trusted already.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Annotated, Final
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from dcf.cli import opening
+from dcf.cli.arguments import JsonFlag
+from dcf.cli.authorship import recorded
+from dcf.cli.reading.views import console, say
+from dcf.cli.text import clean, json_text
+from dcf.core.access.model import MEANINGS, ApiKey, Scope
+from dcf.core.access.quotas import BOUNDS, Amount, read_quota, with_own
+from dcf.errors import InvalidArgument, StoreUnavailable, UnknownKey
+from dcf.values.identifiers import check_id, check_name
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json
+from dcf.values.profile_names import SYSTEM_PROFILES
+from dcf.values.spans import read_span
+
+_LONGEST_LABEL: Final = 100
+_LIFE: Final = "90d"
+_NEVER: Final = "never"
+
+keys = typer.Typer(
+    name="keys",
+    no_args_is_help=True,
+    help="Make, list, show and revoke API keys, which agents elsewhere call `dcf serve --transport http` with.\n\n"
+    + "\n\n".join(f"{scope.value}: {meaning}" for scope, meaning in MEANINGS.items()),
+)
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the commands to an application, and those on agents that sign or are signed for by other keys."""
+    app.add_typer(keys)
+
+
+@keys.command()
+def create(
+    scope: Annotated[
+        list[Scope] | None, typer.Option(help="What the key grants besides read; may be repeated.")
+    ] = None,
+    agent_id: Annotated[str | None, typer.Option(help="The only agent that the key may act as.")] = None,
+    any_agent: Annotated[bool, typer.Option("--any-agent", help="Let the key act as any agent.")] = False,
+    group: Annotated[
+        list[str] | None, typer.Option(help="Group of people that --agent-id belongs to; may be repeated.")
+    ] = None,
+    project: Annotated[str | None, typer.Option(help="The only project whose runs the key may see and change.")] = None,
+    expires: Annotated[str, typer.Option(help="Life of the key, as 90d, 12h or 30m, or never.")] = _LIFE,
+    quota: Annotated[
+        list[str] | None,
+        typer.Option(help=f"A quota of its own, NAME=VALUE; may be repeated. Names: {', '.join(BOUNDS)}."),
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(help=f"Serve the tools of this system in place of dcf's: {', '.join(SYSTEM_PROFILES)}."),
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="What the key is for, in a few words.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Make a key and print it, this once: only its digest is stored.
+
+    It acts as one agent, --agent-id, unless --any-agent is given. A worker needs read and work, a planner read, work
+    and plan, a person who approves read and answer; without --scope a key may only read.
+
+    Examples:  dcf keys create --scope work --agent-id pricing-1 --expires 90d
+    dcf keys create --scope answer --agent-id alice --group finance
+    """
+    _check_binding(agent_id, any_agent=any_agent)
+    project = None if project is None else check_id(project, "--project")
+    groups, system = _groups(group or [], agent_id), _profile(profile)
+    scopes = tuple(one for one in Scope if one is Scope.READ or one in (scope or ()))
+    quotas = dict(map(read_quota, quota or ()))
+    life_s = None if expires == _NEVER else _seconds(expires)
+    about = {"scopes": ",".join(scopes), **_bound(agent_id=agent_id, project=project)}
+    with opening.application() as found, recorded(found, "keys create", about) as recording:
+        made = found.keys.create(
+            scopes,
+            agent_id=agent_id,
+            label=_label(label),
+            life_s=life_s,
+            quotas=quotas,
+            groups=groups,
+            project=project,
+            profile=system,
+        )
+        recording.about["key_id"] = made.record.key_id
+    if as_json:
+        typer.echo(json_text({"key": made.text, **_row(made.record, made.record.created_at)}, indent=2))
+        return
+    typer.echo(made.text)
+    who = " of ".join(filter(None, (agent_id or "any agent", ", ".join(groups))))
+    who = who if project is None else f"{who}, in project {project} only"
+    life = "for ever" if life_s is None else f"for {expires}"
+    say(f"key {made.record.key_id} may {', '.join(scopes)} as {who}, {life}; it is shown only now.")
+    say(f"its quotas are {_own(quotas) or 'those of the servers'}")
+    say("callers set DCF_API_KEY to it")
+
+
+@keys.command()
+def show(
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id (see `dcf keys list`).")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Show one key: what it may do, its quotas, and how much of them is used."""
+    _check_key_id(key_id)
+    with opening.application() as found:
+        records, now = found.keys.all()
+        record = next((one for one in records if one.key_id == key_id), None)
+        if record is None:
+            raise UnknownKey(key_id)
+        used, quotas = asdict(found.usage.of(key_id)), asdict(with_own(found.settings.quotas, record.quotas))
+    row = _row(record, now) | {"quotas": {name: {"limit": quotas[name], "used": used.get(name)} for name in quotas}}
+    if as_json:
+        typer.echo(json_text(row, indent=2))
+        return
+    console().print(_table([row]))
+    console().print(_quota_table(row["quotas"], record.quotas))
+
+
+@keys.command("list")
+def list_keys(as_json: JsonFlag = False) -> None:
+    """List the keys, oldest first, without the keys themselves."""
+    with opening.application() as found:
+        records, now = found.keys.all()
+    rows = [_row(record, now) for record in records]
+    if as_json:
+        typer.echo(json_text(rows, indent=2))
+        return
+    out = console()
+    if not rows:
+        out.print(Text("No keys yet. Make one:  dcf keys create --scope work --agent-id NAME"), soft_wrap=True)
+        return
+    out.print(_table(rows))
+
+
+@keys.command()
+def revoke(
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id (see `dcf keys list`).")],
+    as_json: JsonFlag = False,
+) -> None:
+    """End a key for good, at every server at once."""
+    _check_key_id(key_id)
+    with opening.application() as found:
+        record = found.keys.revoke(key_id)
+        try:
+            with recorded(found, "keys revoke", {"key_id": key_id}):
+                pass
+        except StoreUnavailable as error:  # a key can be revoked even when Redis is full
+            say(f"the audit trail does not tell of it: {error.message}")
+    if as_json:
+        typer.echo(json_text(_row(record, record.created_at), indent=2))
+        return
+    typer.echo(f"key {record.key_id} is revoked")
+
+
+def _check_key_id(text: str) -> None:
+    if not re.fullmatch(r"[0-9a-f]{12}", text, re.ASCII):
+        raise InvalidArgument("ID is not the id of a key.", "List the ids with `dcf keys list`; never pass the key.")
+
+
+def _check_binding(agent_id: str | None, *, any_agent: bool) -> None:
+    if agent_id is not None:
+        check_id(agent_id, "--agent-id")
+    if (agent_id is None) is not any_agent:
+        raise InvalidArgument(
+            "A key acts as one agent or as any: give either --agent-id or --any-agent.",
+            "Bind a key to its agent where you can: dcf keys create --scope work --agent-id pricing-1",
+        )
+
+
+def _bound(**named: str | None) -> dict[str, str]:
+    """Return what the key is bound to, by name."""
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def _groups(named: list[str], agent_id: str | None) -> tuple[str, ...]:
+    if named and agent_id is None:
+        raise InvalidArgument(
+            "A group goes with --agent-id: a key that acts as any agent names the group with each answer.",
+            "Leave --group out, or bind the key to a person.",
+        )
+    return tuple(dict.fromkeys(check_id(one, "--group") for one in named))
+
+
+def _profile(name: str | None) -> str | None:
+    if name in {None, *SYSTEM_PROFILES}:
+        return name
+    raise InvalidArgument("--profile is no system's.", f"Use one of {', '.join(SYSTEM_PROFILES)}, or leave it out.")
+
+
+def _seconds(span: str) -> int:
+    life = read_span(span)
+    if life is None:
+        raise InvalidArgument(
+            "--expires is no length of time.", "Write it as 90d, 12h, 30m or 45s, at most ten years, or never."
+        )
+    return life
+
+
+def _label(text: str | None) -> str | None:
+    return None if text is None else check_name(text, "--label", _LONGEST_LABEL)
+
+
+def _row(record: ApiKey, now: int) -> dict[str, Json]:
+    return {
+        "key_id": record.key_id,
+        "standing": record.standing(now),
+        "scopes": [scope.value for scope in record.scopes],
+        "agent_id": record.agent_id,
+        "groups": list(record.groups),
+        "profile": record.profile,
+        "project": record.project,
+        "label": record.label,
+        "created_at": to_text(record.created_at),
+        "expires_at": None if record.expires_at is None else to_text(record.expires_at),
+        "revoked_at": None if record.revoked_at is None else to_text(record.revoked_at),
+        "own_quotas": dict(record.quotas),
+    }
+
+
+def _table(rows: list[dict[str, Json]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("key", "standing", "scopes", "agent", "expires", "own quotas", "label"):
+        table.add_column(name, no_wrap=name in {"key", "standing"}, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, _cells(row)))
+    return table
+
+
+def _cells(row: Mapping[str, Json]) -> tuple[str, ...]:
+    scopes, expires = ",".join(row["scopes"]), clean(row["expires_at"] or "never", 20)[:19].replace("T", " ")
+    where = [] if row["project"] is None else [f"in {row['project']}"]
+    who = ", ".join([row["agent_id"] or "any", *(f"of {group}" for group in row["groups"]), *where])
+    own = _own(row["own_quotas"])
+    return row["key_id"], row["standing"], scopes, who, expires, own, clean(row["label"] or "")
+
+
+def _own(quotas: Mapping[str, Amount]) -> str:
+    return " ".join(f"{name}={amount}" for name, amount in quotas.items())
+
+
+def _quota_table(quotas: Mapping[str, Mapping[str, Json]], own: Mapping[str, Amount]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("quota", "limit", "used", "set by", "meaning"):
+        table.add_column(name, no_wrap=name != "meaning", overflow="fold")
+    for name, row in quotas.items():
+        used = "" if row["used"] is None else str(row["used"])
+        by = "the key" if name in own else "the server's settings"
+        table.add_row(*map(Text, (name, str(row["limit"]), used, by, BOUNDS[name].meaning)))
+    return table

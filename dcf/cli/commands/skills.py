@@ -1,0 +1,221 @@
+"""The commands `dcf skills`: generate manifests and stub configuration from sources, check and list them.
+
+The generators are imported only where they are needed: their libraries take a tenth of a second to import.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from dcf.cli import exit_codes, opening
+from dcf.cli.arguments import JsonFlag
+from dcf.cli.reading.views import console, print_wrapped
+from dcf.cli.text import clean, json_text
+from dcf.data import find_directory
+from dcf.errors import InvalidArgument
+from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from dcf.authoring.generation import Generation
+    from dcf.authoring.output import Output
+    from dcf.settings.process import Settings
+
+_LONGEST: Final = 1000
+
+_Source = Annotated[
+    Path | None, typer.Argument(metavar="[SOURCE]", help="Directory of sources; default DCF_SKILLS_SRC_DIR.")
+]
+
+skills = typer.Typer(
+    name="skills",
+    no_args_is_help=True,
+    help="""Write and look at skills.
+
+    Sources are CSV tables (skills.csv, skill_tool_refs.csv, mcp_tools.csv, mcp_cases.csv), YAML files
+    (*.skill.yaml, tools/*.tools.yaml) and Agent Skills folders (SKILL.md, with dcf.yaml beside it).""",
+)
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the commands to an application."""
+    app.add_typer(skills)
+
+
+@skills.command()
+def generate(
+    source: _Source = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write below this directory: manifests/, catalogs/, stub/. Default: where the settings say."),
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit code 1 if files would change.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Generate manifests, their catalogue and the stub's configuration. With any problem nothing is written.
+
+    Exit codes: 0 written (or current), 1 problems in the sources (or --check found a difference), 2 cannot be written.
+
+    --json prints {ok, problems, warnings, manifests, tool_count, case_count, written_files, removed_files,
+    changed_files}.
+    """
+    from dcf.authoring.generation import stale_manifests
+    from dcf.authoring.output import write_all
+
+    settings = _places(opening.settings(), out)
+    found = _generation(source or settings.skills_src_dir)
+    outputs = _outputs(found, settings) if found.ok else []
+    stale = stale_manifests(outputs, settings.manifests_dir, settings.skills_catalog) if found.ok else []
+    changed = [*(str(one.path) for one in outputs if not one.is_current), *map(str, stale)]
+    if found.ok and not check:
+        write_all(outputs, stale)
+    written = [str(one.path) for one in outputs] if not check else []
+    files: dict[str, Json] = {"written_files": written, "removed_files": [] if check else [str(one) for one in stale]}
+    good = found.ok and not (check and changed)
+    if as_json:
+        typer.echo(json_text(_summary(found) | files | {"ok": good, "changed_files": changed}, indent=2))
+    else:
+        _print_generation(
+            found, f"{len(written)} files written" if not check else "nothing written", changed if check else []
+        )
+    raise typer.Exit(0 if good else exit_codes.NO)
+
+
+@skills.command()
+def validate(
+    path: Annotated[
+        Path | None, typer.Argument(help="Directory of sources, or one manifest (JSON); default DCF_SKILLS_SRC_DIR.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Check sources, or one manifest, without writing anything. Each problem is one line with its place.
+
+    Exit codes: 0 valid, 1 problems.  --json prints {ok, problems, warnings, …}.
+    """
+    chosen = path or opening.settings().skills_src_dir
+    if chosen.is_file():
+        summary = _judged(chosen)
+        if as_json:
+            typer.echo(json_text(summary, indent=2))
+        else:
+            _print_judgement(chosen, summary)
+        raise typer.Exit(0 if summary["ok"] else exit_codes.NO)
+    found = _generation(chosen)
+    if as_json:
+        typer.echo(json_text(_summary(found), indent=2))
+    else:
+        _print_generation(found, "valid", [])
+    raise typer.Exit(0 if found.ok else exit_codes.NO)
+
+
+@skills.command("list")
+def list_skills(as_json: JsonFlag = False) -> None:
+    """List the generated manifests that planners can choose from (DCF_MANIFESTS_DIR)."""
+    from dcf.skills.library import Library
+    from dcf.skills.listing import list_directory
+
+    found = list_directory(Library(directory=find_directory(opening.settings().manifests_dir)), None, None)
+    if as_json:
+        typer.echo(json_text(found.items, indent=2))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("skill", "description", "tools", "problems"):
+        table.add_column(name, overflow="ellipsis", no_wrap=name != "description")
+    for item in found.items:
+        cells = (
+            item["manifestId"] or item["path"],
+            item["description"] or "",
+            ", ".join(str(one) for one in item["toolNames"]),
+            "; ".join(item["errors"]),
+        )
+        table.add_row(*(Text(clean(cell)) for cell in cells))
+    console().print(table)
+
+
+def _places(settings: "Settings", out: Path | None) -> "Settings":
+    if out is None:
+        return settings
+    places = {
+        "manifests_dir": out / "manifests",
+        "skills_catalog": out / "catalogs" / "skills_catalog.json",
+        "stub_config": out / "stub" / "stub_config.json",
+    }
+    return settings.model_copy(update=places)
+
+
+def _generation(source: Path) -> "Generation":
+    from dcf.authoring.generation import generate as generate_from
+
+    if not source.is_dir():
+        raise InvalidArgument(f"There is no directory {source}.", "Check the path, or set DCF_SKILLS_SRC_DIR.")
+    return generate_from(source)
+
+
+def _outputs(found: "Generation", settings: "Settings") -> "list[Output]":
+    from dcf.authoring.generation import manifest_outputs, stub_output
+
+    outputs = manifest_outputs(found, settings.manifests_dir, settings.skills_catalog)
+    return [*outputs, stub_output(found, settings.stub_config)]
+
+
+def _summary(found: "Generation") -> dict[str, Json]:
+    tools = list(found.config.tools)
+    return {
+        "ok": found.ok,
+        "problems": [one.as_json() for one in found.problems],
+        "warnings": list(found.warnings),
+        "manifests": [one.record.manifest_id for one in found.manifests],
+        "tool_count": len(tools),
+        "case_count": sum(len(one.cases) for one in tools),
+    }
+
+
+def _judged(path: Path) -> dict[str, Json]:
+    from dcf.skills.manifest import MAX_MANIFEST, judge
+
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_MANIFEST + 1).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise InvalidArgument(f"{path} cannot be read as UTF-8 text.", "Check the file.") from None
+    judgement = judge(text)
+    problems = [one.as_json() for one in judgement.problems]
+    return {"ok": judgement.ok, "problems": problems, "warnings": list(judgement.warnings)}
+
+
+def _print_judgement(path: Path, summary: dict[str, Json]) -> None:
+    out = console()
+    for one in summary["problems"]:
+        told = f"{path}: {one['path'] or '/'}: {one['code']}: {one['message']} {one['hint']}"
+        print_wrapped(out, Text(clean(told, _LONGEST)), indent=4)
+    _print_warnings(summary["warnings"])
+    good = summary["ok"]
+    words = "is valid" if good else "is not valid"
+    print_wrapped(
+        out, Text(f"{'✔' if good else '✘'} {clean(path)} {words}", style="green" if good else "red"), indent=4
+    )
+
+
+def _print_generation(found: "Generation", done: str, changed: list[str]) -> None:
+    out = console()
+    for one in found.problems:
+        print_wrapped(out, Text(clean(one, _LONGEST)), indent=4)
+    _print_warnings(found.warnings)
+    if not found.ok:
+        count = "1 problem" if len(found.problems) == 1 else f"{len(found.problems)} problems"
+        out.print(Text(f"✘ {count}; nothing was written", style="red"))
+        return
+    for name in changed:
+        print_wrapped(out, Text(f"would change: {clean(name, _LONGEST)}"), indent=4)
+    tools = list(found.config.tools)
+    cases = sum(len(one.cases) for one in tools)
+    counts = f"{len(found.manifests)} skills, {len(tools)} tools, {cases} cases"
+    good = not changed
+    out.print(Text(f"{'✔' if good else '✘'} {counts}; {done}", style="green" if good else "red"))
+
+
+def _print_warnings(warnings: "tuple[str, ...] | list[str]") -> None:
+    for warning in warnings:
+        print_wrapped(console(), Text(f"warning: {clean(warning, _LONGEST)}", style="yellow"), indent=4)

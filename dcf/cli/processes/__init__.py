@@ -1,0 +1,1 @@
+"""Commands that start processes which stay, and what these have in common."""

@@ -1,0 +1,128 @@
+"""The command `dcf host`: runs the agents of an agents file until it is told to end."""
+
+import queue
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dcf.cli import opening
+from dcf.cli.arguments import LoadedFd
+from dcf.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from dcf.hosting.agents_file import AgentsFile
+    from dcf.hosting.host import AgentHost
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command()(host)
+
+
+def host(
+    agents: Annotated[Path, typer.Argument(metavar="FILE", help="TOML file that says which agents run, and by what.")],
+    server: Annotated[str | None, typer.Option(help="URL of the MCP server; default DCF_SERVER_URL.")] = None,
+    direct: Annotated[
+        bool, typer.Option("--direct", help="Call no server: the control plane is in this process.")
+    ] = False,
+    lease_ttl: Annotated[
+        int, typer.Option(help="Lease length in seconds; it is renewed by itself.", min=1, max=3600)
+    ] = 30,
+    grace: Annotated[
+        float, typer.Option(help="Seconds that states in hand get to finish once it is told to end.", min=0, max=3600)
+    ] = 20,
+    check: Annotated[bool, typer.Option("--check", help="Only read the file and import the handlers.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print {agents}, then a line for what happens to each state.")
+    ] = False,
+    leash: Annotated[bool, typer.Option(hidden=True, help="End when standard input ends: for `dcf run`.")] = False,
+    loaded_fd: LoadedFd = None,
+) -> None:
+    """Run agents that have no server of their own: Python handlers, Claude Code, or an SDK with its model.
+
+    The host reads their inboxes, keeps their leases, gives each turn its work and tools, and writes what came of it. A
+    turn that breaks is tried again; if the host is killed, its work is done again by whoever hosts the agents next.
+
+    FILE:  [agents.pricing-1] recipe = "openai-agents", model = "..."  or  handler = "file.py:function"
+
+    Ctrl-C and SIGTERM let turns finish (--grace); a second one ends it at once. docs/agents.md has every field.
+    """
+    if direct and server is not None:
+        raise InvalidArgument("With --direct no server is called.", "Leave out --direct or --server.")
+    from dcf.hosting.agents_file import read_agents_file
+
+    if leash:
+        from dcf.cli.child_processes import hold_leash
+
+        hold_leash()
+        grace = 0  # nobody waits for what is unfinished
+    file = read_agents_file(agents)
+    names = [agent.profile.name for agent in file.agents]
+    _say(f"hosts {', '.join(names)}")
+    options = (lease_ttl, grace, loaded_fd)
+    _host(file, server, *options, direct=direct, check=check, as_json=as_json)
+
+
+def _host(
+    file: "AgentsFile",
+    server: str | None,
+    lease_ttl: int,
+    grace: float,
+    loaded_fd: int | None,
+    *,
+    direct: bool,
+    check: bool,
+    as_json: bool,
+) -> None:
+    from dcf.cli.child_processes import say_loaded
+    from dcf.cli.processes.worker import tools_for
+    from dcf.cli.running.work_report import WorkReport
+    from dcf.cli.text import json_text
+    from dcf.hosting.host import AgentHost, HostOptions
+
+    settings = opening.settings()
+    with tools_for(settings, server, direct=direct) as tools:
+        reports: dict[str, WorkReport] = {}
+
+        def report(name: str) -> WorkReport:
+            reports[name] = WorkReport(name, as_json=as_json)
+            return reports[name]
+
+        found = AgentHost(tools, file, HostOptions(lease_ttl_s=lease_ttl), report)
+        try:
+            found.begin()
+            say_loaded(loaded_fd)
+            if as_json:
+                typer.echo(json_text({"agents": sorted(reports)}))
+                sys.stdout.flush()
+            if check:
+                return
+            told = _serve_until_told(found)
+            for one in reports.values():
+                one.stopping(told.name, grace)
+            for name, given_back in found.drain(grace).items():
+                reports[name].stopped(given_back)
+        finally:
+            found.close()
+    sys.exit(128 + told)
+
+
+def _serve_until_told(found: "AgentHost") -> signal.Signals:
+    """Serve until a signal comes; raise what ends an agent before that."""
+    from dcf.cli.termination import tell_first
+
+    ends: queue.SimpleQueue[signal.Signals | BaseException] = queue.SimpleQueue()
+    tell_first(ends.put)
+    found.serve(ends.put)
+    end = ends.get()
+    if isinstance(end, BaseException):
+        raise end
+    return end
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"dcf: {text}\n")
+    sys.stderr.flush()

@@ -1,0 +1,69 @@
+"""/metrics on a port of its own, where `dcf serve` is told one: then the network too decides who may reach it.
+
+It is behind the same checks of Host, Origin and API key as beside /mcp, and not there any more.
+"""
+
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import anyio
+from starlette.applications import Starlette
+
+from dcf.features.health.routes import PATH
+from dcf.settings.process import Settings
+from dcf.tools.http.server import HttpServer
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricsApart:
+    """What is served beside the main application, if anything is, and what a program is told of it."""
+
+    told: Mapping[str, str]
+    beside: HttpServer | None = None
+    listener: socket.socket | None = None
+
+    async def serve(self, main: HttpServer, listener: socket.socket) -> None:
+        """Serve the main application, and what is beside it until the main one has ended."""
+        if self.beside is None or self.listener is None:
+            await main.serve([listener])
+            return
+        stopped: SystemExit | KeyboardInterrupt | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.beside.serve, [self.listener])
+            try:
+                await main.serve([listener])
+            except (SystemExit, KeyboardInterrupt) as stop:  # uvicorn passes on the signal that it got
+                stopped = stop
+            self.beside.should_exit = True
+        if stopped is not None:
+            raise stopped
+
+
+@contextmanager
+def metrics_apart(
+    app: Starlette, settings: Settings, listen: Callable[[Settings], socket.socket]
+) -> Iterator[MetricsApart]:
+    """Move /metrics from an application to its port, if one is set and the application has it; else do nothing."""
+    routes = [route for route in app.router.routes if getattr(route, "path", None) == PATH]
+    if settings.metrics_port is None or not routes:
+        yield MetricsApart(told={})
+        return
+    app.router.routes[:] = [route for route in app.router.routes if route not in routes]
+    alone = Starlette(routes=routes, middleware=app.user_middleware)
+    with listen(settings.model_copy(update={"mcp_port": settings.metrics_port})) as listener:
+        host, port = listener.getsockname()[:2]
+        url = f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
+        sys.stderr.write(f"dcf: Metrics on {url}\n")
+        yield MetricsApart(told={"metrics": url}, beside=_Beside(alone, settings, log_config=None), listener=listener)
+
+
+class _Beside(HttpServer):
+    """A server that hears of no signal: another one does, and tells it to end."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield

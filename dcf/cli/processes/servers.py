@@ -1,0 +1,209 @@
+"""The commands `dcf serve`, `dcf worker` and `dcf pulse`: processes that stay until they are told to end.
+
+What they work with is imported when they run: their help needs none of it.
+"""
+
+import logging
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dcf.cli import opening
+from dcf.cli.arguments import AllowActions, JsonFlag, LoadedFd
+from dcf.cli.processes.models import make_models_at_first_use
+from dcf.cli.text import json_text
+from dcf.errors import DcfError, InvalidArgument
+from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from dcf.application.application import Application
+
+_LAST_DELIVERIES_S = 60.0
+"""How long `dcf pulse --once` waits for deliveries to an agent platform."""
+
+Leash = Annotated[bool, typer.Option(hidden=True, help="End when standard input ends: for `dcf run`.")]
+
+log = logging.getLogger(__name__)
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the commands to an application."""
+    for command in (serve, worker, pulse):
+        app.command()(command)
+
+
+def serve(
+    transport: Annotated[str, typer.Option(help="stdio or http (Streamable HTTP, stateless).")] = "stdio",
+    host: Annotated[str | None, typer.Option(help="Address to bind (http); default DCF_MCP_HOST or 127.0.0.1.")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port to bind (http), 0 for a free one; default 8337.", min=0, max=65535)
+    ] = None,
+    toolsets: Annotated[str | None, typer.Option(help="Serve only these: planning,execution,... (all).")] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="List one caller's tools, or another system's: worker, midex, ... (by the key).")
+    ] = None,
+    auth: Annotated[str | None, typer.Option(help="keys, or off for loopback without API keys (http).")] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print {url} on standard output when ready (http).")] = False,
+    web: Annotated[bool, typer.Option("--web", help="The web page as well, at /ui (http).")] = False,
+    allow_actions: AllowActions = False,
+    metrics: Annotated[bool, typer.Option("--metrics", help="Serve /metrics for Prometheus (http).")] = False,
+    metrics_port: Annotated[int | None, typer.Option(help="Port of /metrics alone (http).", min=0, max=65535)] = None,
+    fd: Annotated[int | None, typer.Option(hidden=True, help="Listening socket to inherit.")] = None,
+    leash: Leash = False,
+) -> None:
+    """Serve the MCP tools. Any number of servers may run on one Redis, behind any balancer.
+
+    http: the endpoint is /mcp; /healthz and /readyz tell how it is.  dcf serve --transport http --port 8337
+
+    stdio: for clients that start the server themselves; standard output then belongs to the protocol.
+    """
+    if transport not in {"stdio", "http"}:
+        raise InvalidArgument(f"There is no transport '{transport[:20]}'.", "Use --transport stdio or http.")
+    if as_json and transport == "stdio":
+        raise InvalidArgument("With stdio, standard output belongs to the protocol.", "Leave out --json.")
+    if web and transport == "stdio":
+        raise InvalidArgument("The web page needs HTTP.", "Add --transport http, or start `dcf web` beside it.")
+    if allow_actions and not web:
+        raise InvalidArgument("--allow-actions is about the web page.", "Add --web, or leave it out.")
+    if (metrics or metrics_port is not None) and transport == "stdio":
+        raise InvalidArgument("/metrics is served over HTTP.", "Use --transport http.")
+    make_models_at_first_use()
+    settings = opening.server_settings(host, port, toolsets, profile, auth, read_only=read_only)
+    if metrics_port is not None:
+        settings = settings.model_copy(update={"metrics_port": metrics_port})
+    if leash:
+        from dcf.cli.child_processes import hold_leash
+
+        hold_leash()
+    from dcf.cli.processes import serve as serving
+
+    announce = _print_line if as_json else (lambda _: None)
+    serving.serve(transport, settings, fd, announce, web=web, may_act=allow_actions, with_metrics=metrics)
+
+
+def worker(
+    source: Annotated[
+        str, typer.Argument(metavar="FUNCTIONS", help="Python file or module that registers task functions.")
+    ],
+    agent_id: Annotated[str, typer.Option(help="The agent id whose events this worker handles.")],
+    server: Annotated[str | None, typer.Option(help="URL of the MCP server; default DCF_SERVER_URL.")] = None,
+    state: Annotated[
+        list[str] | None, typer.Option(help="Serve only this state; may be repeated. Default: all registered.")
+    ] = None,
+    lease_ttl: Annotated[
+        int, typer.Option(help="Lease length in seconds; it is renewed by itself.", min=1, max=3600)
+    ] = 30,
+    concurrency: Annotated[
+        int,
+        typer.Option(
+            help="States that it works on at the same time: async ones on one event loop, others on threads.",
+            min=1,
+            max=1000,
+        ),
+    ] = 1,
+    direct: Annotated[
+        bool, typer.Option("--direct", help="Call no server: the control plane is in this process.")
+    ] = False,
+    grace: Annotated[
+        float, typer.Option(help="Seconds that states in hand get to finish once it is told to end.", min=0, max=3600)
+    ] = 20,
+    check: Annotated[bool, typer.Option("--check", help="Only import the functions and tell which.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print {agent_id, states}, then a line for what happens to each state.")
+    ] = False,
+    leash: Leash = False,
+    loaded_fd: LoadedFd = None,
+) -> None:
+    """Serve Python functions for states: waits for events of one agent id, leases, works, writes, notifies.
+
+    It calls the tools of an MCP server, or with --direct those of its own process, on the Redis that the settings name.
+
+    Register functions with a decorator:  from dcf.worker import task;  @task("StateName") def work(given): ...
+
+    A function gets the state's input and returns its output, JSON values both; raise TaskFailed(error, cause) to fail
+    the state. It may be killed at any moment, and any number of copies may run: what was not completed is done again.
+    Ctrl-C and SIGTERM let it finish what it has in hand (--grace); a second one ends it at once.
+
+    --json prints lines {event, workflow_id, state}: taken, done, failed, lost; at the end stopping and stopped with
+    counts. They must be read, or it stops when the pipe is full.
+
+    Example:  dcf worker workflows/order_processing.py --agent-id pricing-1 --state CalculatePricing
+    """
+    from dcf.cli.child_processes import hold_leash, say_loaded
+    from dcf.cli.processes import functions
+    from dcf.values.identifiers import check_id
+
+    check_id(agent_id, "--agent-id")
+    if direct and server is not None:
+        raise InvalidArgument("With --direct no server is called.", "Leave out --direct or --server.")
+    if leash:
+        if not direct:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing needs cleaning up
+        hold_leash()
+    found = functions.load_functions(source, state or ())
+    say_loaded(loaded_fd)
+    if as_json:
+        _print_line({"agent_id": agent_id, "states": sorted(found)})
+    if check:
+        from dcf.cli.reading import views
+
+        views.say(f"{source} has functions for {', '.join(sorted(found))}")
+        return
+    from dcf.cli.processes import worker as working
+
+    options = working.WorkerOptions(
+        server_url=server,
+        direct=direct,
+        lease_ttl_s=lease_ttl,
+        concurrency=concurrency,
+        grace_s=grace,
+        as_json=as_json,
+        leashed=leash,
+    )
+    working.work(found, agent_id, opening.settings(), options)
+
+
+def pulse(
+    once: Annotated[bool, typer.Option("--once", help="One look at every live run, then exit.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Be the clock: fires due timers and delivers owed notifications. Any number may run; servers do it as well.
+
+    With --json one object {done} for each look that found something to do, or for the one look of --once.
+    """
+    with opening.application() as found:
+        if once:
+            done = found.clock.pulse()
+            _print_done(done + found.clock.finish(_LAST_DELIVERIES_S), as_json=as_json)
+            return
+        while True:
+            done = _look(found)
+            if done:
+                _print_done(done, as_json=as_json)
+            time.sleep(found.settings.pulse_interval_s)
+
+
+def _look(found: "Application") -> int:
+    """Look once at every live run, and do one step of the sweep; log and return when Redis is unreachable."""
+    try:
+        return found.clock.pulse() + found.sweep.step()
+    except DcfError as error:
+        log.warning("pulse: %s: %s", error.code, error.message)
+        return 0
+
+
+def _print_line(document: Json) -> None:
+    """Print one JSON object on one line and flush it, for a program that reads it."""
+    sys.stdout.write(json_text(document) + "\n")
+    sys.stdout.flush()
+
+
+def _print_done(done: int, *, as_json: bool) -> None:
+    if as_json:
+        _print_line({"done": done})
+    else:
+        typer.echo("1 thing was due" if done == 1 else f"{done} things were due")

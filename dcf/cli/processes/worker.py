@@ -1,0 +1,94 @@
+"""Runs a worker process: Python functions that serve one agent id, over MCP or beside a control plane of their own.
+
+Told to end, it takes no more work, lets what runs finish for a while, and gives back the rest.
+"""
+
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
+
+from dcf.cli.processes.garbage import collect_when_loaded
+from dcf.cli.termination import tell_first
+from dcf.values.records import record
+from dcf.worker import TaskFunction, ToolCaller, Worker
+
+if TYPE_CHECKING:
+    from dcf.settings.process import Settings
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """How a worker process works. One that is `leashed` by `dcf run` reports to nobody and ends at once."""
+
+    server_url: str | None
+    direct: bool
+    lease_ttl_s: int
+    concurrency: int
+    grace_s: float
+    as_json: bool
+    leashed: bool
+
+
+def work(functions: Mapping[str, TaskFunction], agent_id: str, settings: "Settings", options: WorkerOptions) -> None:
+    """Serve the functions until told to stop."""
+    sys.stderr.write(f"dcf: worker {agent_id} serves {', '.join(sorted(functions))}\n")
+    sys.stderr.flush()
+    ttl_s, concurrency = options.lease_ttl_s, options.concurrency
+    with tools_for(settings, options.server_url, direct=options.direct) as tools:
+        collect_when_loaded()
+        if options.leashed:
+            Worker(tools, agent_id, functions, lease_ttl_s=ttl_s, concurrency=concurrency).serve()
+            return
+        from dcf.cli.running.work_report import WorkReport
+
+        report = WorkReport(agent_id, as_json=options.as_json)
+        worker = Worker(tools, agent_id, functions, lease_ttl_s=ttl_s, concurrency=concurrency, witness=report)
+        told = _serve_until_told(worker)
+        report.stopping(told.name, options.grace_s)
+        report.stopped(worker.drain(options.grace_s))
+    sys.exit(128 + told)
+
+
+def tools_for(settings: "Settings", server_url: str | None, *, direct: bool) -> AbstractContextManager[ToolCaller]:
+    """Return the tools of a server, or of this process."""
+    return _here(settings) if direct else _at_server(settings, server_url)
+
+
+def _serve_until_told(worker: Worker) -> signal.Signals:
+    """Serve on a thread until a signal comes; raise what ends the worker before that, such as SystemExit."""
+    ends: queue.SimpleQueue[signal.Signals | BaseException] = queue.SimpleQueue()
+
+    def serve() -> None:
+        try:
+            worker.serve()
+        except BaseException as error:  # noqa: BLE001 - raised in the main thread; also SystemExit of a function
+            ends.put(error)
+
+    tell_first(ends.put)
+    threading.Thread(target=serve, name="dcf-worker", daemon=True).start()
+    end = ends.get()
+    if isinstance(end, BaseException):
+        raise end
+    return end
+
+
+@contextmanager
+def _at_server(settings: "Settings", server_url: str | None) -> Iterator[ToolCaller]:
+    from dcf.tools.calling.client import connect
+
+    key = None if settings.api_key is None else settings.api_key.get_secret_value()
+    with connect(server_url or settings.server_url, api_key=key) as tools:
+        yield tools
+
+
+@contextmanager
+def _here(settings: "Settings") -> Iterator[ToolCaller]:
+    from dcf.application.application import open_application
+    from dcf.tools.calling.direct import DirectTools, control_plane_here
+
+    with open_application(settings) as application, control_plane_here(application) as here:
+        yield DirectTools(here)

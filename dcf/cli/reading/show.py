@@ -1,0 +1,87 @@
+"""The commands `dcf show` and `dcf doctor`: where a run stands, and how dcf itself is."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dcf.cli import opening
+from dcf.cli.arguments import JsonFlag, OptionalRun
+from dcf.cli.patience import patience
+from dcf.cli.text import json_text
+from dcf.values.json_text import Json
+
+_MOST_FOR_PROGRAMS = 2_000
+"""Limit on the open states inside Parallel and Map that `dcf show --json` prints."""
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the commands to an application."""
+    app.command()(show)
+    app.command()(doctor)
+
+
+def show(
+    workflow_id: OptionalRun = None,
+    as_json: JsonFlag = False,
+    file: Annotated[Path | None, typer.Option(help="A run that was exported to this file (dcf export).")] = None,
+) -> None:
+    """Show where a run stands: its states, who holds what until when, output or error.
+
+    What is open inside Parallel and Map stands below it, by branch or iteration: 10 of each, with --json up to 2000 in
+    all; "more" counts what is left out.
+    """
+    if (workflow_id is None) == (file is None):
+        raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
+    document = _exported(file) if file is not None else _shown(workflow_id or "", as_json=as_json)
+    if as_json:
+        _print_json(document)
+    else:
+        from dcf.cli.reading import views
+        from dcf.cli.reading import why as diagnosis
+
+        views.print_run(document)
+        diagnosis.print_findings(document["findings"])
+
+
+def _exported(file: Path) -> dict[str, Json]:
+    from dcf.cli.reading import export
+
+    return export.shown(file)
+
+
+def _shown(workflow_id: str, *, as_json: bool) -> dict[str, Json]:
+    """Read what is shown of a run, and why it does not move."""
+    with opening.application() as found, patience("reading the run"):
+        if as_json:
+            view = found.runs.overview(workflow_id, each=_MOST_FOR_PROGRAMS, most=_MOST_FOR_PROGRAMS)
+        else:
+            view = found.runs.overview(workflow_id)
+        return view.as_json() | {"findings": found.diagnosis.explain(workflow_id).as_json()["findings"]}
+
+
+def doctor(
+    repair: Annotated[bool, typer.Option("--repair", help="Mend the lists of runs, agents and API keys.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 for a warning, too.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Check how dcf is: whether Redis takes writes, memory, durability, replicas, clock, agents, platform, lists.
+
+    A row for each check. With --repair runs that no list has are listed again, and entries that name nothing go.
+
+    Exit codes: 0 nothing fails (warnings are told), 4 Redis cannot be reached or calls fail, 1 something else fails,
+    such as the clock; with --strict 1 for a warning as well.
+    """
+    from dcf.cli.reading import doctor as health
+
+    with opening.application() as found, patience("looking at Redis and all lists"):
+        report = health.examine(found, repair=repair)
+    if as_json:
+        _print_json(report)
+    else:
+        health.print_report(report)
+    raise typer.Exit(health.exit_code(report, strict=strict))
+
+
+def _print_json(document: Json) -> None:
+    typer.echo(json_text(document, indent=2))

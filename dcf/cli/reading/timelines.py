@@ -1,0 +1,171 @@
+"""The command `dcf timeline`: when each state of a run was ready, worked on, backing off, lost or waiting."""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from dcf.cli import opening
+from dcf.cli.arguments import JsonFlag, OptionalRun
+from dcf.cli.patience import patience
+from dcf.cli.reading.notes import seconds
+from dcf.cli.reading.views import console, say
+from dcf.cli.text import clean, json_text
+from dcf.errors import InvalidArgument, InvalidDefinition
+from dcf.values.instants import SECOND, from_text
+from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from dcf.asl.machine import Machine
+    from dcf.workflows.drawing.timeline import StateTimes, Timeline
+
+MOST_EVENTS: Final = 50_000
+"""Events of a run that are read for its timeline."""
+
+_BAR: Final = 40
+_CELLS: Final[Mapping[str, tuple[str, str]]] = {
+    "ready": ("░", "yellow"),
+    "working": ("█", "cyan"),
+    "backing_off": ("~", "magenta"),
+    "lost_lease": ("x", "red"),
+    "waiting": ("·", "dim"),
+}
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command("timeline")(show_timeline)
+
+
+def show_timeline(
+    workflow_id: OptionalRun = None,
+    as_json: JsonFlag = False,
+    file: Annotated[Path | None, typer.Option(help="Of a run that was exported to this file (dcf export).")] = None,
+) -> None:
+    """Show when each state of a run was ready, worked on, backing off, had lost its agent, or waited.
+
+    On a terminal bars, a row for each state; piped a line for each segment: state, seconds from the run's beginning,
+    how long, what, and of work the attempt, the agent and how it ended. A `+` marks what still lasts.
+    """
+    if (workflow_id is None) == (file is None):
+        raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
+    found = of_file(file) if file is not None else _of_run(workflow_id or "")
+    if as_json:
+        typer.echo(json_text(found.as_json(), indent=2))
+    elif sys.stdout.isatty():
+        console().print(bars(found))
+    else:
+        for line in lines(found):
+            typer.echo(line)
+
+
+def of_file(file: Path) -> "Timeline":
+    """Return the timeline of an exported run."""
+    from dcf.cli.reading.export_files import read_file
+
+    exported = read_file(file)
+    return made(exported.head, exported.states.items(), exported.events)
+
+
+def made(
+    head: Mapping[str, Json], states: Iterable[tuple[str, Any]], events: Iterable[Mapping[str, Json]]
+) -> "Timeline":
+    """Fold the history of an export; raise InvalidArgument where there is none."""
+    from dcf.workflows.drawing.timeline import kind_in, timeline
+
+    machine = _machine(head.get("definition"))
+    now, kinds, expired = from_text(head.get("exported_at")), dict[str, str | None](), dict[str, int]()
+    for path, state in states:
+        kinds[path] = state.get("kind") if machine is None else kind_in(machine, path)
+        ended = _lease_end(state)
+        if ended is not None and now is not None and ended <= now:
+            expired[path] = ended
+    left = iter(events)
+    found = timeline(islice(left, MOST_EVENTS), kinds, expired)
+    if next(left, None) is not None:
+        say(f"only the first {MOST_EVENTS:,} events of the run were looked at")
+    if found is None:
+        raise InvalidArgument("The run has no history.", "Name a run that has one: `dcf ls`.")
+    return found
+
+
+def _machine(document: Json) -> "Machine | None":
+    """Return the workflow of the run; None for one that cannot be read, in a file that somebody changed."""
+    from dcf.core.definitions.model import read_definition
+
+    try:
+        return read_definition(document).machine
+    except InvalidDefinition:
+        return None
+
+
+def _lease_end(state: Mapping[str, Any]) -> int | None:
+    """Return when the lease ends of a state that is worked on; None where there is none, or while it is judged."""
+    is_worked_on = state.get("status") == "running" and state.get("type") is None
+    lease = state.get("lease") if is_worked_on else None
+    held = isinstance(lease, Mapping) and lease.get("token") is not None
+    return from_text(lease.get("expires_at")) if held and lease is not None else None
+
+
+def _of_run(workflow_id: str) -> "Timeline":
+    with opening.application() as found, patience("reading the run"):
+        head = found.exports.head(workflow_id)  # raises for a run that does not exist
+        events = (one.as_json() for one in found.exports.events(workflow_id))
+        return made(head, found.exports.states(workflow_id), events)
+
+
+def lines(found: "Timeline") -> Iterator[str]:
+    """Yield a line for each segment, its parts divided by tabs."""
+    for row in found.rows:
+        for one in row.segments:
+            length = (found.last if one.end is None else one.end) - one.start
+            lasts = "+" if one.end is None else ""
+            told = (f"attempt {one.attempt}" if one.attempt else "", one.agent or "", one.outcome or "")
+            start, took = (one.start - found.start) / SECOND, f"{length / SECOND:.3f}{lasts}"
+            parts = (clean(row.state), f"{start:.3f}", took, one.phase.value, *map(clean, told))
+            yield "\t".join(parts).rstrip("\t")
+        if not row.segments and row.outcome:
+            yield f"{clean(row.state)}\t\t\t{row.outcome}"
+
+
+def bars(found: "Timeline") -> Table:
+    """Return a table with a bar for each state, and how long it was ready and worked on."""
+    table = Table(box=None, pad_edge=False, header_style="bold", caption=_legend(), caption_justify="left")
+    table.add_column("state", overflow="ellipsis", no_wrap=True)
+    table.add_column("timeline", no_wrap=True, min_width=_BAR)
+    for name in ("ready", "working"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("ended", no_wrap=True)
+    for row in found.rows:
+        ready, working = (_sum(row, name, found) for name in ("ready", "working"))
+        table.add_row(Text(clean(row.state)), _bar(row, found), ready, working, Text(row.outcome or "-"))
+    return table
+
+
+def _bar(row: "StateTimes", found: "Timeline") -> Text:
+    """Draw the segments to scale; work is drawn last, so that short work is seen."""
+    whole = max(1, (found.end or found.last) - found.start)
+    cells = [(" ", "")] * _BAR
+    for one in sorted(row.segments, key=lambda one: one.phase.value == "working"):
+        end = found.last if one.end is None else one.end
+        first = min(_BAR - 1, _BAR * max(0, one.start - found.start) // whole)
+        after = min(_BAR, max(first + 1, -(-_BAR * (end - found.start) // whole)))
+        cells[first:after] = [_CELLS[one.phase.value]] * (after - first)
+    return Text.assemble(*cells)
+
+
+def _sum(row: "StateTimes", phase: str, found: "Timeline") -> str:
+    from dcf.workflows.drawing.timeline import Phase
+
+    took = row.seconds_in(Phase(phase), found.last)
+    return seconds(took) if took else "-"
+
+
+def _legend() -> Text:
+    marks = (((f" {mark} ", style), f"{name.replace('_', ' ')} ") for name, (mark, style) in _CELLS.items())
+    return Text.assemble(*(part for pair in marks for part in pair))

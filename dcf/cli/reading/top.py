@@ -1,0 +1,169 @@
+"""The command `dcf top`: the runs that need somebody, and who works on what, as a live table. It changes nothing.
+
+Each look reads a bounded part, however many runs there are: two pages of the list of runs, why a few of them are stuck,
+and one page of the work that is held.
+"""
+
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from dcf.cli import opening
+from dcf.cli.arguments import JsonFlag
+from dcf.cli.reading.notes import span
+from dcf.cli.reading.views import console, listed_status
+from dcf.cli.text import clean, json_text
+from dcf.errors import PASSING, DcfError, NotFound
+from dcf.values.instants import from_text, seconds, to_text
+from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from dcf.application.application import Application
+    from dcf.core.listing.runs import RunPage
+
+MOST_RUNS: Final = 20
+"""Stuck runs that are shown at most, and as many others that are running."""
+
+MOST_EXPLAINED: Final = 5
+"""Stuck runs of which each look asks why."""
+
+MOST_HELD: Final = 100
+"""Held states that are looked at."""
+
+_AROUND: Final = 6
+"""Lines of the screen that are no rows: headings, column names, and the gap."""
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command()(top)
+
+
+def top(
+    every: Annotated[float, typer.Option(help="Seconds between two looks.", min=0.5, max=3600)] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Look once, also on a terminal.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show the live runs, those that are stuck first, and the agents with what they hold; on a terminal until Ctrl-C.
+
+    Piped, and with --json, it looks once. Of many runs a part is shown; `dcf ls` and `dcf work` have all.
+    """
+    with opening.application() as found:
+        if as_json:
+            typer.echo(json_text(look(found), indent=2))
+            return
+        out = console()
+        if once or not (sys.stdout.isatty() and out.is_interactive):
+            out.print(view(look(found)))
+            return
+        _follow(found, out, every)
+
+
+def look(found: "Application") -> dict[str, Json]:
+    """Read what is shown, as JSON: `runs` with why the first are stuck, `agents` with what each holds, and counts."""
+    from dcf.core.documents.model import RunStatus
+    from dcf.core.listing.runs import RunQuery
+    from dcf.features.work.listing import WorkQuery, WorkStatus
+
+    stuck = found.run_list.list_runs(RunQuery(limit=MOST_RUNS, stuck=True))
+    live = found.run_list.list_runs(RunQuery(limit=MOST_RUNS, status=RunStatus.RUNNING))
+    standings = (WorkStatus.RUNNING, WorkStatus.REVIEW)
+    pages = [found.work.find_work(WorkQuery(limit=MOST_HELD, status=status)) for status in standings]
+    known = {row.workflow_id for row in stuck.rows}
+    runs = [row.as_json() for row in (*stuck.rows, *(row for row in live.rows if row.workflow_id not in known))]
+    for row in runs[: min(MOST_EXPLAINED, len(stuck.rows))]:
+        with suppress(NotFound):  # it was deleted meanwhile
+            row["why"] = found.diagnosis.first_line(str(row["workflow_id"]))
+    return {
+        "at": to_text(live.now),
+        "counts": {**live.counts.as_json(), **_counted("running", live), **_counted("stuck", stuck)},
+        "runs": runs,
+        "agents": _by_agent([item.as_json() for page in pages for item in page.items]),
+        "more_held": any(page.next_place is not None for page in pages),
+    }
+
+
+def _counted(name: str, page: "RunPage") -> dict[str, Json]:
+    """Return how many there are if the page has all: the counts of the index may be behind the runs."""
+    return {} if page.next_cursor is not None else {name: len(page.rows)}
+
+
+def _by_agent(items: list[dict[str, Json]]) -> list[Json]:
+    """Return each agent with what it holds, the one whose lease ends first before the others."""
+    agents: dict[str, list[Json]] = {}
+    for one in sorted(items, key=lambda one: str(one.get("lease_expires_at", "~"))):
+        told = {name: one.get(name) for name in ("workflow_id", "state", "attempt", "since", "lease_expires_at")}
+        agents.setdefault(str(one.get("holder", "")), []).append(told)
+    return [{"agent": agent, "holds": holds} for agent, holds in agents.items() if agent]
+
+
+def view(document: Mapping[str, Json], height: int | None = None) -> RenderableType:
+    """Return the two tables; with the height of a screen only as many rows as fit, of which runs get half or more."""
+    runs, held = document["runs"], [(one["agent"], what) for one in document["agents"] for what in one["holds"]]
+    room = None if height is None else max(2, height - _AROUND)
+    for_held = None if room is None else max(1, min(len(held), room - min(len(runs), (room + 1) // 2)))
+    for_runs = None if room is None or for_held is None else max(1, room - for_held)
+    counts = document["counts"]
+    working = len(document["agents"])
+    agents = f"{working} or more agents" if document["more_held"] else f"{working} agent{'' if working == 1 else 's'}"
+    standing = f"{counts.get('running', 0)} running, {counts.get('stuck', 0)} stuck"
+    left = f"{standing}, {agents} at work  {str(document['at'])[11:19]}Z"
+    return Group(Text(left, style="bold"), _runs(runs[:for_runs]), Text(), _held(held[:for_held], document["at"]))
+
+
+def _runs(rows: list[Mapping[str, Json]]) -> RenderableType:
+    if not rows:
+        return Text("No run is live.", style="dim")
+    table = _table("run", "status", "states", "workflow", "why")
+    for row in rows:
+        done = "" if row["states"] is None else f"{row['states_done']}/{row['states']}"
+        name, why = clean(row["workflow_name"] or ""), clean(row.get("why") or "")
+        table.add_row(Text(clean(row["workflow_id"])), listed_status(row), Text(done), Text(name), Text(why))
+    return table
+
+
+def _held(rows: list[tuple[Json, Mapping[str, Json]]], at: Json) -> RenderableType:
+    if not rows:
+        return Text("No agent holds anything.", style="dim")
+    now = from_text(at) or 0
+    table = _table("agent", "holds", "attempt", "for", "lease")
+    for agent, what in rows:
+        since, until = from_text(what["since"]), from_text(what["lease_expires_at"])
+        took = "" if since is None else span(max(0.0, seconds(now - since)))
+        place = f"{clean(what['workflow_id'])} {clean(what['state'])}"
+        table.add_row(Text(clean(agent)), Text(place), Text(str(what["attempt"])), Text(took), _lease(until, now))
+    return table
+
+
+def _lease(until: int | None, now: int) -> Text:
+    if until is None:
+        return Text("")
+    return Text(f"{span(seconds(until - now))} left") if until > now else Text("expired", style="red")
+
+
+def _table(*names: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in names:
+        table.add_column(name, no_wrap=True, overflow="ellipsis")
+    return table
+
+
+def _follow(found: "Application", out: Console, every: float) -> None:
+    """Draw again and again, also while Redis cannot be reached for a while, until somebody presses Ctrl-C."""
+    with suppress(KeyboardInterrupt), Live(console=out, screen=True, auto_refresh=False) as live:
+        while True:
+            try:
+                live.update(view(look(found), out.height), refresh=True)
+            except DcfError as error:
+                if error.code not in PASSING:
+                    raise
+                live.update(Text(f"dcf: {clean(error.message)}", style="yellow"), refresh=True)
+            time.sleep(every)

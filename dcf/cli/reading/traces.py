@@ -1,0 +1,68 @@
+"""The commands `dcf trace`: a run's history as an OpenTelemetry trace, sent to a collector."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from dcf.cli import opening
+from dcf.cli.arguments import JsonFlag, OptionalRun
+from dcf.cli.text import json_text
+from dcf.values.json_text import Json
+
+_COLLECTOR: Final = "http://127.0.0.1:4318"
+
+trace = typer.Typer(
+    name="trace",
+    no_args_is_help=True,
+    help="Show a run in a tracing tool: the run, its states and every attempt at them as one tree of spans.",
+)
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the commands to an application."""
+    app.add_typer(trace)
+
+
+@trace.command()
+def export(
+    workflow_id: OptionalRun = None,
+    otlp: Annotated[
+        str, typer.Option(help="The collector's URL, for OTLP over HTTP.", envvar="OTEL_EXPORTER_OTLP_ENDPOINT")
+    ] = _COLLECTOR,
+    file: Annotated[Path | None, typer.Option(help="Of a run that was exported to this file (dcf export).")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Send a run's whole trace to an OpenTelemetry collector, made from its history; needs the extra otel.
+
+    Any process comes to the same ids, so it does not matter who exports, and sending again sends the same spans.
+    Of a run that is not over, open spans end with the last event and have the attribute dcf.open.
+    """
+    if (workflow_id is None) == (file is None):
+        raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
+    if file is not None:
+        from dcf.cli.reading.export_files import read_file
+
+        found = read_file(file)
+        _send(str(found.head.get("workflow_id")), found.meta, found.events, otlp, as_json=as_json)
+    elif workflow_id is not None:
+        with opening.application() as opened:
+            meta: Mapping[str, Json] = opened.exports.head(workflow_id)["meta"]
+            events = (one.as_json() for one in opened.exports.events(workflow_id))
+            _send(workflow_id, meta, events, otlp, as_json=as_json)
+
+
+def _send(
+    workflow_id: str, meta: Mapping[str, Json], events: Iterable[Mapping[str, Json]], url: str, *, as_json: bool
+) -> None:
+    from dcf.telemetry.ids import trace_id_of
+    from dcf.telemetry.otlp import send
+    from dcf.telemetry.spans import spans_of
+
+    sent = send(workflow_id, spans_of(workflow_id, str(meta.get("workflow_name") or "workflow"), events), url)
+    trace_id = f"{trace_id_of(workflow_id):032x}"
+    if as_json:
+        typer.echo(json_text({"workflow_id": workflow_id, "trace_id": trace_id, "spans": sent}))
+    else:
+        typer.echo(f"Sent {sent} spans; trace {trace_id}")

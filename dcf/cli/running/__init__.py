@@ -1,0 +1,1 @@
+"""The command `dcf run`, and how it shows what happens."""

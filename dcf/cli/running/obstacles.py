@@ -1,0 +1,36 @@
+"""Tells the user of `dcf run` why it waits: Redis refuses writes, or does not answer. It changes nothing."""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from dcf.features.health.operations import Health
+
+_EVERY_S: Final = 2.0
+"""Seconds between two health reports."""
+
+
+class Obstacle:
+    """What keeps calls from succeeding; said once when it comes, and once when it is gone."""
+
+    def __init__(self, health: "Health", say: Callable[[str], None]) -> None:
+        self._health = health
+        self._say = say
+        self._next = 0.0
+        self._said: tuple[str, ...] = ()
+
+    def tell(self, *, at_once: bool = False) -> None:
+        """Look, if it is time or to be done at once, and say what changed; called wherever the command waits."""
+        if time.monotonic() < self._next and not at_once:
+            return
+        self._next = time.monotonic() + _EVERY_S
+        stopping = [finding for finding in self._health.checked().findings if finding.stops_calls]
+        said = tuple(" ".join(filter(None, (finding.sentence, finding.remedy))) for finding in stopping)
+        if said == self._said:
+            return
+        for sentence in said:
+            self._say(f"waiting: {sentence}")
+        if not said:
+            self._say("going on: Redis takes writes again.")
+        self._said = said

@@ -1,0 +1,189 @@
+"""The command `dcf run`: starts everything that a run needs, and stops it at the end.
+
+What carries a run out is imported when there is a run to carry out: `dcf --help` imports this module too.
+"""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dcf.cli import exit_codes
+from dcf.cli.arguments import JsonFlag
+from dcf.cli.text import json_text
+from dcf.errors import DcfError, InvalidArgument
+from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dcf.cli.processes.job import Job
+    from dcf.cli.running.live_progress import LiveProgress
+    from dcf.core.definitions.model import Definition
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command()(run)
+
+
+def run(
+    workflow: Annotated[Path, typer.Argument(help="Workflow document (JSON); a shipped one is found by its name.")],
+    run_input: Annotated[
+        str | None, typer.Option("--input", help="Run input: a JSON file, JSON itself, or - for standard input.")
+    ] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(help="Python file or module with the task functions; default: the workflow's name with .py."),
+    ] = None,
+    agents: Annotated[
+        Path | None,
+        typer.Option(help="Agents file (TOML): its agents are hosted here and work on the Tasks; see `dcf host`."),
+    ] = None,
+    assign: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="STATE=AGENT: nobody works on this Task here, but an agent elsewhere, or a person with `dcf resolve`."
+        ),
+    ] = None,
+    run_id: Annotated[
+        str | None, typer.Option("--id", help="Id of this run; default: a new one. The same id again continues it.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Give up after this many seconds.", min=1)] = 600,
+    lease_ttl: Annotated[int, typer.Option(help="Lease length of the workers in seconds.", min=1, max=3600)] = 30,
+    copies: Annotated[
+        int | None, typer.Option(help="Worker processes; default 1, with --direct none.", min=1, max=64)
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(
+            help="States that a worker process works on at the same time, on threads; default: one for each Task, at"
+            " most 10.",
+            min=1,
+            max=1000,
+        ),
+    ] = None,
+    direct: Annotated[
+        bool, typer.Option("--direct", help="Start no server: the functions run here, beside the control plane.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Run a workflow here: starts Redis (unless REDIS_URL is set), an MCP server and a worker process for all Tasks.
+
+    With --direct there is no server and no worker process: the control plane and the functions are in this one. With
+    --direct --copies N the functions run in N worker processes, each with a control plane of its own. With --agents
+    models or handlers work on the Tasks, hosted by one process more.
+
+    Progress goes to standard error, the result to standard output. The exit code is 0 only if the run succeeded.
+
+    Example:  dcf run workflows/order_processing.json --input workflows/order_processing/order.json
+
+    --json prints one object: workflow_id, status, output, error, cause, states {name: {status, attempts, started_at,
+    finished_at}} (of Parallel and Map also type, scope and tally). If there is no result, because the run
+    could not begin or its processes failed, status is null, error a code and cause a sentence.
+    """
+    began = time.monotonic()
+    try:
+        files = (workflow, run_input, workers, agents)
+        job = _job(*files, assign or [], run_id, timeout, lease_ttl, copies, concurrency, direct=direct)
+        run_id = job.run_id
+        from dcf.cli.processes.pipeline import execute
+        from dcf.cli.running.live_progress import LiveProgress
+
+        with LiveProgress(quiet=as_json) as show:
+            _announce(job, show)
+            result, logs = execute(job, show, show.say)
+    except DcfError as error:
+        if as_json:
+            typer.echo(json_text(_no_result(run_id, error), indent=2))
+        raise
+    except KeyboardInterrupt as stop:  # printed only here: the live table would overwrite it
+        from dcf.cli.reading import views
+
+        views.say(" ".join(["Interrupted.", *views.notes_of(stop)]))
+        raise
+    if as_json:
+        typer.echo(json_text(result, indent=2))
+    else:
+        from dcf.cli.reading import views
+
+        views.print_result(result, logs, time.monotonic() - began)
+    raise typer.Exit(exit_codes.of_run(result["status"]))
+
+
+def _announce(job: "Job", show: "LiveProgress") -> None:
+    """Name the run before anything is started, and say who does what nobody does here."""
+    if not show.is_live:
+        show.say(f"starting run {job.run_id}")
+    for state, agents in job.elsewhere.items():
+        by_hand = f"`dcf resolve {job.run_id} {state} --output JSON` ends it by hand"
+        show.say(f"{state} is left to {' or '.join(agents)}; {by_hand}.")
+    for name in job.asking:
+        show.say(f"{name} asks people; `dcf inbox {job.run_id}` shows what, and how to answer.")
+
+
+def _job(
+    workflow: Path,
+    run_input: str | None,
+    workers: str | None,
+    agents: Path | None,
+    assign: "Sequence[str]",
+    run_id: str | None,
+    timeout: float,
+    lease_ttl: int,
+    copies: int | None,
+    concurrency: int | None,
+    *,
+    direct: bool,
+) -> "Job":
+    """Read the files and check everything that can be checked before a process is started."""
+    from dcf.cli.documents import read_definition_of, read_given
+    from dcf.cli.processes import functions
+    from dcf.cli.processes.job import MOST_AT_ONCE, Job, new_run_id, read_assignments
+    from dcf.values.identifiers import check_id
+
+    definition = read_definition_of(workflow)
+    elsewhere = read_assignments(assign, definition)
+    hosted = _hosted(agents, definition)
+    source = None if workers is None else functions.check_source(workers)
+    if source is None and definition.skills.keys() - elsewhere.keys() - hosted.keys():
+        _refuse_unhosted(agents, definition.skills.keys() - elsewhere.keys() - hosted.keys())
+        source = functions.default_source(workflow)
+    return Job(
+        definition=definition,
+        run_input={} if run_input is None else read_given(run_input, "--input"),
+        workers=source,
+        run_id=new_run_id(definition) if run_id is None else check_id(run_id, "--id"),
+        timeout_s=timeout,
+        lease_ttl_s=lease_ttl,
+        copies=copies or (0 if direct and agents is None else 1),
+        concurrency=concurrency or min(MOST_AT_ONCE, max(1, len(definition.skills))),
+        direct=direct,
+        elsewhere=elsewhere,
+        agents_file=agents,
+        hosted=hosted,
+    )
+
+
+def _hosted(agents: Path | None, definition: "Definition") -> dict[str, list[str]]:
+    if agents is None:
+        return {}
+    from dcf.cli.processes.job import hosted_tasks
+    from dcf.hosting.agents_file import read_agents_file
+
+    return hosted_tasks(read_agents_file(agents), definition)
+
+
+def _refuse_unhosted(agents: Path | None, names: "Iterable[str]") -> None:
+    if agents is not None:
+        raise InvalidArgument(
+            f"No agent of {agents} works on: {', '.join(sorted(names))}.",
+            "Add them to the `tasks` of an agent, or pass --workers or --assign.",
+        )
+
+
+def _no_result(run_id: str | None, error: DcfError) -> dict[str, Json]:
+    """Return the object that `dcf run --json` prints when there is no result."""
+    document: dict[str, Json] = {"workflow_id": run_id, "status": None, "output": None}
+    return document | {"error": error.code, "cause": error.message, "states": {}}

@@ -1,0 +1,110 @@
+"""Tells what `dcf worker` does: people now and then, on standard error; programs of each state, on standard output.
+
+A reader that goes away keeps nobody from working.
+"""
+
+import sys
+import threading
+from typing import Final, TextIO
+
+from dcf.cli.text import clean, json_text
+from dcf.values.json_text import Json
+from dcf.worker.calls import Work
+from dcf.worker.results import Result
+
+_EVERY_S: Final = 2.0
+"""Least seconds between two lines for people, however much is done."""
+
+
+class WorkReport:
+    """Counts the states of a worker, and tells of them."""
+
+    def __init__(self, agent_id: str, *, as_json: bool) -> None:
+        self._who = f"worker {agent_id}"
+        self._as_json = as_json
+        self._writing = threading.Lock()
+        self._counts = {"taken": 0, "done": 0, "failed": 0, "lost": 0}
+        self._failure = ""
+        self._changed = threading.Event()
+        if not as_json:
+            threading.Thread(target=self._keep_telling, daemon=True).start()
+
+    def taken(self, work: Work) -> None:
+        """Tell that the worker holds a state."""
+        self._note("taken", work, attempt=work.attempt)
+
+    def ended(self, work: Work, result: Result) -> None:
+        """Tell that a result was accepted."""
+        if result["new_status"] == "succeeded":
+            self._note("done", work)
+            return
+        error, cause = result["error_name"], result["error_message"]
+        self._failure = f"; last failure: {clean(f'{work.name}: {error}: {cause}', 300)}"
+        self._note("failed", work, error=error, cause=cause)
+
+    def lost(self, work: Work, why: str) -> None:
+        """Tell that no result of a state was accepted, or that it was given back."""
+        self._note("lost", work, why=why)
+
+    def stopping(self, signal_name: str, grace_s: float) -> None:
+        """Tell that no more states are taken."""
+        held = self._held()
+        if self._as_json:
+            self._print({"event": "stopping", "signal": signal_name, "in_hand": held})
+            return
+        what = "no state is in hand" if not held else f"{_states(held)} in hand may finish for {grace_s:g} s"
+        self._say(f"{signal_name}: takes no more; {what}. A second signal ends it at once.")
+
+    def stopped(self, given_back: list[Work]) -> None:
+        """Tell what became of everything."""
+        names = [work.name for work in given_back]
+        if self._as_json:
+            self._print({"event": "stopped", **self._counts, "given_back": names})
+            return
+        self._say(self._summary())
+        if names:
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""  # noqa: PLR2004 - what fits on a line or two
+            self._say(f"gave back what was not finished, for others to do: {', '.join(names[:5])}{more}")
+
+    def _held(self) -> int:
+        counts = self._counts
+        return counts["taken"] - counts["done"] - counts["failed"] - counts["lost"]
+
+    def _summary(self) -> str:
+        counts = self._counts
+        told = [f"{counts['taken']} taken", f"{counts['done']} done", f"{counts['failed']} failed"]
+        told += [f"{counts['lost']} given back or lost"] if counts["lost"] else []
+        return ", ".join(told) + self._failure
+
+    def _note(self, what: str, work: Work, **more: Json) -> None:
+        with self._writing:
+            self._counts[what] += 1
+        if self._as_json:
+            self._print({"event": what, "workflow_id": work.workflow_id, "state": work.state, **more})
+        else:
+            self._changed.set()
+
+    def _keep_telling(self) -> None:
+        pause = threading.Event()
+        while self._changed.wait():
+            self._changed.clear()
+            self._say(self._summary())
+            pause.wait(_EVERY_S)
+
+    def _say(self, text: str) -> None:
+        self._write(sys.stderr, f"dcf: {self._who}: {text}")
+
+    def _print(self, document: Json) -> None:
+        self._write(sys.stdout, json_text(document))
+
+    def _write(self, stream: TextIO, line: str) -> None:
+        with self._writing:
+            try:
+                stream.write(line + "\n")
+                stream.flush()
+            except OSError:  # the reader went away
+                return
+
+
+def _states(count: int) -> str:
+    return "1 state" if count == 1 else f"{count} states"

@@ -1,0 +1,1 @@
+"""The records that a client's verbs of capabilities return."""

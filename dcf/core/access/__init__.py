@@ -1,0 +1,1 @@
+"""Who calls, with which scopes, in whose account, and what was written by whom. Pure."""

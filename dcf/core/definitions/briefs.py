@@ -1,0 +1,60 @@
+"""What a worker is told about a Task beside its input: instructions, output schema, errors, skills and gates. Pure.
+
+Expressions in instructions are evaluated here, when somebody is shown them, and nowhere else.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from dcf.asl.machine import Task
+from dcf.asl.places import resolve
+from dcf.asl.state_paths import name_of
+from dcf.core.definitions.model import Definition
+from dcf.features.gates.gate import Gate
+from dcf.values.json_paths import MISSING, Missing
+from dcf.values.json_text import Json
+from dcf.values.records import record
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Brief:
+    """What a worker is told; what a Task does not say is None or empty. An `output_schema` may also be true or false.
+
+    `skills` are those of the Task and of its AgentBinding, each once; `gates` what its output must pass.
+    """
+
+    instructions: str | None = None
+    output_schema: Mapping[str, Json] | bool | None = None
+    errors: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    gates: tuple[Gate, ...] = ()
+
+    def as_json(self) -> dict[str, Json]:
+        """Return what is said, without what is not."""
+        told: dict[str, Json] = {} if self.instructions is None else {"instructions": self.instructions}
+        told |= {} if self.output_schema is None else {"output_schema": self.output_schema}
+        told |= {"errors": list(self.errors)} if self.errors else {}
+        told |= {"gates": [gate.as_json() for gate in self.gates]} if self.gates else {}
+        return told | ({"skills": list(self.skills)} if self.skills else {})
+
+
+NOTHING: Final = Brief()
+
+
+def brief_of(definition: Definition, path: str, given: Json | Missing = MISSING) -> Brief:
+    """Return what the worker of this state is told; NOTHING of a state that is no Task or says nothing.
+
+    `given` is the worker's input; while it is not known, expressions in the instructions are shown as written. Raise
+    KeyError for a path that is none.
+    """
+    state = resolve(definition.machine, path).state
+    skills = definition.skills.get(name_of(path), ())
+    gates = definition.gates_of(path) if definition.is_gated else ()
+    written = state.brief if isinstance(state, Task) else None
+    if written is None:
+        return Brief(skills=skills, gates=gates) if skills or gates else NOTHING
+    told = written.instructions
+    text = None if told is None else told.text if isinstance(given, Missing) else told.shown(given)
+    return Brief(
+        instructions=text, output_schema=written.schema, errors=written.errors or (), skills=skills, gates=gates
+    )

@@ -1,0 +1,1 @@
+"""A run from its creation to its end: kickoff, pause, hold, retry, finalization, retention. Pure."""

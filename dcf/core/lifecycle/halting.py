@@ -1,0 +1,112 @@
+"""Cancels, pauses and resumes a run. Pure.
+
+Cancelling changes the run's status only, as every other end of a run does: the status fences all writers at once, and
+the documents of open states are closed by the follow-up work (`finalization.skip_unreached`), or by the clock.
+
+While a run is paused nobody gets a lease. Holders renew, finish and release, what follows is entered, and timeouts,
+retry times and Waits go on (docs/decisions/operating.md).
+"""
+
+from collections.abc import Mapping
+
+from dcf.core.documents.decision import Decision, Event, Notice, Remaining, Snapshot, WriteSet
+from dcf.core.documents.model import Meta, RunStatus
+from dcf.core.documents.notices import NoticeKind, tell_parent
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.refusals import run_over
+from dcf.core.leasing.halting import announce_ready
+from dcf.core.lifecycle.time_limits import NOT_PAUSED, paused, resumed
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json
+from dcf.values.records import replace
+
+RESUMED = "resumed"
+"""Reason of the notices that a resumed run sends."""
+
+
+def cancel(snapshot: Snapshot, request: RunRequest) -> RunDecision:
+    """End the run now. Cancelling a cancelled run changes nothing; one that ended otherwise is not cancelled."""
+    return once(snapshot, request, lambda: _cancel(snapshot, request))
+
+
+def pause(snapshot: Snapshot, request: RunRequest) -> RunDecision:
+    """Let nobody get a lease from now on. Pausing a paused run changes nothing."""
+    return once(snapshot, request, lambda: _pause(snapshot, request))
+
+
+def resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
+    """Let a paused run go on, and announce what can be taken. Resuming a run that is not paused changes nothing."""
+    return once(snapshot, request, lambda: _resume(snapshot, request))
+
+
+def _cancel(snapshot: Snapshot, request: RunRequest) -> RunDecision:
+    meta, now = _meta(snapshot), snapshot.now
+    if meta.status is RunStatus.CANCELLED:
+        return _answer(now, {"run_status": meta.status.value, "hint": _CANCELLED})
+    if meta.status is not RunStatus.RUNNING:
+        return Decision(answer=run_over(meta.status))
+    status = RunStatus.CANCELLED.value
+    patch: dict[str, Json] = {"status": status, "finished_at": to_text(now)}
+    patch |= {} if request.reason is None else {"cause": request.reason}
+    patch |= NOT_PAUSED if meta.is_paused else {}
+    told = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=now, reason=status)
+    return Decision(
+        answer=RunAnswer(answer={"run_status": status, "hint": _CANCELLED}, at=now),
+        changes=WriteSet(
+            meta=patch,
+            events=[Event(type="RunCancelled", data=request.told())],
+            notices=[told, *tell_parent(meta, now)],
+        ),
+        remaining=Remaining(run_over=True),
+    )
+
+
+def _pause(snapshot: Snapshot, request: RunRequest) -> RunDecision:
+    meta, now = _meta(snapshot), snapshot.now
+    if meta.status is not RunStatus.RUNNING:
+        return Decision(answer=run_over(meta.status))
+    since = (snapshot.meta_document or {}).get("paused_at") if meta.is_paused else to_text(now)
+    answer = {"run_status": meta.status.value, "paused_at": since, "hint": _PAUSED}
+    if meta.is_paused:
+        return _answer(now, answer)
+    return Decision(
+        answer=RunAnswer(answer=answer, at=now),
+        changes=WriteSet(
+            meta=paused(snapshot, since, request.reason), events=[Event(type="RunPaused", data=request.told())]
+        ),
+    )
+
+
+def _resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
+    meta, now = _meta(snapshot), snapshot.now
+    if meta.status is not RunStatus.RUNNING:
+        return Decision(answer=run_over(meta.status))
+    if not meta.is_paused:
+        return _answer(now, {"run_status": meta.status.value, "paused_at": None, "announced": 0, "hint": _RESUMED})
+    running = replace(meta, is_paused=False)
+    writes = WriteSet(meta=resumed(snapshot), events=[Event(type="RunResumed", data=request.told())])
+    announced = 0 if running.is_halted else announce_ready(writes, snapshot, running, RESUMED)
+    hint = _STILL_BLOCKED if running.is_halted else _RESUMED
+    answer = {"run_status": meta.status.value, "paused_at": None, "announced": announced, "hint": hint}
+    return Decision(answer=RunAnswer(answer=answer, at=now), changes=writes)
+
+
+def _answer(now: int, answer: Mapping[str, Json]) -> RunDecision:
+    """Return an answer that changes nothing."""
+    return Decision(answer=RunAnswer(answer=answer, at=now))
+
+
+def _meta(snapshot: Snapshot) -> Meta:
+    assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
+    return snapshot.meta
+
+
+_CANCELLED = (
+    "Holders are told to stop and their writes are refused; finalize_workflow writes the audit record and deletes the "
+    "agents made for the run."
+)
+_PAUSED = "Holders may finish; nobody gets a lease until resume_run. Timeouts, retry times and Waits go on."
+_STILL_BLOCKED = (
+    "An issue still blocks the run: nobody gets a lease until resolve_issue; read_journal with open=true shows which."
+)
+_RESUMED = "Agents are told of what they can take; read_workflow_control_plane shows who holds what."

@@ -1,0 +1,236 @@
+"""Lets a run that did not succeed go on where it came to a halt (`retry_run`).
+
+What succeeded is kept. The states that did not are entered again with the input that was recorded, a new epoch, and all
+their attempts and retries. Pure; `reopening` finds out what goes on.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from dcf.asl import engine
+from dcf.core.completing.advancing import take
+from dcf.core.completing.transition import Transition, clock_of
+from dcf.core.definitions.model import Definition
+from dcf.core.definitions.scopes import opened_scope
+from dcf.core.documents import receipts
+from dcf.core.documents.decision import Decision, Event, More, Snapshot, Tally
+from dcf.core.documents.model import Lease, RunStatus, StateDoc, StateInput, Status
+from dcf.core.documents.notices import stop_children
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.refusals import cannot_retry
+from dcf.core.leasing.attention import JOIN_DELAY
+from dcf.core.lifecycle.kickoff import deadline
+from dcf.core.lifecycle.reopening import Plan
+from dcf.core.lifecycle.time_limits import NOT_PAUSED
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json
+from dcf.values.records import record, replace
+from dcf.values.refusal import Refusal
+
+RETRIED: Final = "retried"
+"""Reason of the notices about states that are entered again."""
+
+_MOST_NAMED: Final = 100
+_RERUN: Final = "Repeat it as a new run with rerun, from a state before that one if you like."
+_OPEN_ANOTHER: Final = "In an open run retry_unit and rewind_unit reopen units; open another run with open_run."
+_GOES_ON: Final = "Wait for its end with await_workflow_event; explain_run says what it waits for."
+_NEXT: Final = "Its agents are told by themselves; read_workflow_control_plane shows where it stands."
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Halt:
+    """How a run ended, as it was when the plan was made: another end needs another plan."""
+
+    plan: Plan
+    epoch: int
+    finished_at: Json
+    forgotten: tuple[str, ...] = ()
+
+
+def unless_retryable(document: Mapping[str, Json], status: RunStatus) -> Refusal | None:
+    """Return why a run in this state of affairs cannot go on; None if it may."""
+    if document.get("grown") is True:
+        return cannot_retry("The run grew unit by unit; it is over for good.", _OPEN_ANOTHER)
+    if status is RunStatus.RUNNING:
+        return cannot_retry("The run is running; nothing of it has ended that could go on.", _GOES_ON)
+    if status is RunStatus.SUCCEEDED:
+        return cannot_retry("The run has succeeded.", "Repeat it as a new run with rerun.")
+    if document.get("finalized_at") is not None:
+        return cannot_retry(
+            "The run was finalized: its audit record is written and agents made for it may be deleted.", _RERUN
+        )
+    return None
+
+
+def unless_lost(plan: Plan, definition: Definition) -> Refusal | None:
+    """Return a refusal if a state of the workflow itself cannot be entered again, or nothing came to a halt."""
+    if plan.is_empty:
+        return cannot_retry("Nothing in the run came to a halt that could go on.", _RERUN)
+    if not plan.lost:
+        return None
+    state = definition.machine.states.get(plan.lost[0])
+    why = "it is a Fail state" if state is not None and state.kind() == "Fail" else "its input was not recorded"
+    return cannot_retry(f"State '{plan.lost[0]}' would only fail again: {why}.", _RERUN)
+
+
+def retry(
+    snapshot: Snapshot, halt: Halt, request: RunRequest, definition: Definition, context: Mapping[str, Json]
+) -> RunDecision:
+    """Reopen what the plan names, and set the run running."""
+    return once(snapshot, request, lambda: _retry(snapshot, halt, request, definition, context))
+
+
+def is_outdated(snapshot: Snapshot, halt: Halt, request: RunRequest) -> bool:
+    """Return True if the run could go on, but has gone on or ended again since the plan was made."""
+    document, meta = snapshot.meta_document or {}, snapshot.meta
+    assert meta is not None, "the run exists"
+    if snapshot.run_receipts.get(request.key) is not None or unless_retryable(document, meta.status) is not None:
+        return False
+    return bool(document.get("finished_at") != halt.finished_at)
+
+
+def _retry(
+    snapshot: Snapshot, halt: Halt, request: RunRequest, definition: Definition, context: Mapping[str, Json]
+) -> RunDecision:
+    assert snapshot.meta is not None, "the run exists"
+    document, plan = snapshot.meta_document or {}, halt.plan
+    refusal = unless_retryable(document, snapshot.meta.status) or unless_lost(plan, definition)
+    if refusal is not None:
+        return Decision(answer=refusal)
+    now, epoch = snapshot.now, max(snapshot.now, halt.epoch + 1)
+    reopened = {path: _reopened(snapshot.states[path], epoch, done) for path, done in plan.scopes.items()}
+    seen = replace(snapshot, states={**snapshot.states, **reopened}, tallies={}, void={})
+    step = Transition(
+        now=now,
+        epoch=epoch,
+        meta=replace(snapshot.meta, status=RunStatus.RUNNING, is_started=True),
+        stateful=definition.stateful,
+        revisits=True,
+        visited_before=_before(snapshot, halt),
+        signals=snapshot.signals,
+    )
+    _open_scopes(step, seen, plan, reopened)
+    _wait_again(step, snapshot.states, epoch)
+    _forget(step, snapshot, halt)
+    more = _enter_again(step, seen, plan, definition, context)
+    if more is not None:
+        return Decision(answer=more)
+    found = {**snapshot.states, **snapshot.void}
+    left = {path: found[path] for path in (*plan.states, *halt.forgotten) if path in found}
+    step.writes.notices.extend(stop_children(left))  # of states that nobody closed when the run ended
+    return _decided(step, snapshot, plan, request, definition)
+
+
+def _before(snapshot: Snapshot, halt: Halt) -> dict[str, StateDoc]:
+    """Return of each state that is entered again what stays of its earlier visit."""
+    stored = {**snapshot.states, **snapshot.void}
+    return {
+        path: StateDoc(lease=Lease(epoch=doc.lease.epoch), receipt=doc.receipt, claim=doc.claim, extra=doc.extra)
+        for path, doc in stored.items()
+        if path in halt.plan.states
+    }
+
+
+def _enter_again(
+    step: Transition, seen: Snapshot, plan: Plan, definition: Definition, context: Mapping[str, Json]
+) -> More | None:
+    """Enter the states, and begin branches anew. Return More if an item was not read."""
+    visits = {path: opened_scope(seen, path) for path in plan.scopes}
+    again = {path: replace(entry, retries=(), silent=0) for path, entry in plan.states.items()}
+    fresh = [(branch.owner, branch.index) for branch in plan.fresh]
+    advance = engine.reopen(
+        definition.machine, again, fresh, {**visits, **again}, context, clock_of(step.now, step.epoch, step.signals)
+    )
+    return take(step, seen, "", advance, definition, context)
+
+
+def _open_scopes(step: Transition, seen: Snapshot, plan: Plan, reopened: Mapping[str, StateDoc]) -> None:
+    """Reopen Parallel and Map, whose counts begin with what is done; those around are open before those inside."""
+    for path, doc in reopened.items():
+        step.writes.states[path] = doc
+        step.writes.timers[path] = step.now + JOIN_DELAY
+        step.writes.events.append(Event(type="StateReopened", state=path, data={"epoch": step.epoch}))
+        kept = seen.scopes[path]
+        if kept.entry.retries:
+            entry = replace(kept.entry, retries=())
+            given = StateInput(entry=entry, effective=kept.effective, stateful=step.stateful, revisits=True)
+            step.writes.inputs[path] = given
+        if plan.scopes[path]:
+            step.writes.ended[path] = Tally(done=len(plan.scopes[path]))
+            step.remaining.counting[path] = doc
+
+
+def _reopened(doc: StateDoc, epoch: int, done: frozenset[int]) -> StateDoc:
+    """Return the document of a Parallel or Map that goes on."""
+    assert doc.scope is not None, "only a scope that was opened is reopened"
+    return replace(
+        doc,
+        status=Status.RUNNING,
+        lease=Lease(epoch=epoch),
+        finished_at=None,
+        last_error=None,
+        retries=0,
+        tries_from=doc.attempts,
+        scope_epoch=None if doc.scope_epoch is None else epoch,
+        scope=replace(doc.scope, done=_ranges(done)),
+    )
+
+
+def _wait_again(step: Transition, states: Mapping[str, StateDoc], epoch: int) -> None:
+    """Let the states that control never reached wait for those before them again."""
+    for path, doc in states.items():
+        if doc.status is Status.SKIPPED and not doc.is_ready:
+            step.writes.states[path] = replace(doc, status=Status.PENDING, finished_at=None, lease=Lease(epoch=epoch))
+
+
+def _forget(step: Transition, snapshot: Snapshot, halt: Halt) -> None:
+    """Keep nothing but receipts of branches that begin anew, and no token of those that lost their lease."""
+    stored = {**snapshot.states, **snapshot.void}
+    for path in (*halt.plan.states, *halt.forgotten):
+        if path in stored:
+            step.writes.receipts.update(receipts.lost(path, stored[path], step.now))
+    for path in halt.forgotten:
+        doc = stored.get(path)
+        if doc is None:
+            continue
+        step.writes.forgotten.append(path)
+        step.writes.timers[path] = None
+        step.writes.claims.update({} if doc.claim is None else {doc.claim: None})
+        if doc.receipt is not None:
+            step.writes.receipts[path, doc.receipt.request] = doc.receipt
+
+
+def _decided(
+    step: Transition, snapshot: Snapshot, plan: Plan, request: RunRequest, definition: Definition
+) -> RunDecision:
+    """Add what concerns the run as a whole, and answer."""
+    document, writes = snapshot.meta_document or {}, step.writes
+    retried = int(document.get("retried") or 0) + 1
+    names = [*plan.states, *(branch.scope for branch in plan.fresh)]
+    for path in plan.states:
+        if path in writes.states:  # who waits for whom stays as it was
+            writes.states[path] = replace(writes.states[path], waits_for=snapshot.states[path].waits_for)
+    told = request.told(retried=retried, states=names[:_MOST_NAMED], epoch=step.epoch)
+    writes.events.insert(0, Event(type="RunRetried", data=told))
+    writes.notices[:] = [replace(one, reason=RETRIED) if one.state in step.entered else one for one in writes.notices]
+    writes.opened.extend(path for path in plan.scopes if writes.states[path].is_open_scope)
+    begun = {} if document.get("started_at") else {"started_at": to_text(step.now)}
+    cleared = {name: None for name in ("error", "cause", "output", *NOT_PAUSED) if document.get(name) is not None}
+    patch = {"status": RunStatus.RUNNING.value, "finished_at": None, "retried": retried, **cleared, **begun}
+    meta = patch | deadline(step.now, definition.machine.timeout_s) | writes.meta
+    answer = RunAnswer(
+        answer={"run_status": step.run_status.value, "retried": retried, "states": names[:_MOST_NAMED], "hint": _NEXT},
+        at=step.now,
+    )
+    return replace(step.decision(answer), changes=replace(writes, meta=meta, listed=True))
+
+
+def _ranges(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """Return numbers as ranges, first and last."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return tuple(found)

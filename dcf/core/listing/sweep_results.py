@@ -1,0 +1,46 @@
+"""What a sweep of the lists across runs found, and the trouble that made Redis reject a write. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Self
+
+from dcf.errors import DcfError, StoreUnavailable
+from dcf.values.json_text import Json
+from dcf.values.records import record
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """Why Redis does not do what was asked of it, and what an operator can do: a sentence each."""
+
+    message: str
+    remedy: str
+
+    @classmethod
+    def of(cls, error: DcfError) -> Self:
+        """Return what an error of the store tells an operator."""
+        return cls(message=error.message, remedy=error.remedy if isinstance(error, StoreUnavailable) else error.hint)
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class SweepResult:
+    """What a check of the lists found: entries missing and dangling, by kind of list, and whether they were mended.
+
+    `trouble` is why it could not be made: Redis does not let its user list keys, or a key is of a foreign type.
+    """
+
+    at: int
+    missing: Mapping[str, int]
+    dangling: Mapping[str, int]
+    repaired: bool
+    trouble: Trouble | None = None
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as JSON."""
+        return {
+            "at": self.at,
+            "missing": dict(self.missing),
+            "dangling": dict(self.dangling),
+            "repaired": self.repaired,
+            "trouble": None if self.trouble is None else asdict(self.trouble),
+        }

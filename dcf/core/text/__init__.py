@@ -1,0 +1,1 @@
+"""Words of texts, and the one query language of searches. Pure."""

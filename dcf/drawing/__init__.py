@@ -1,8 +1,0 @@
-"""Draws a state machine as text, Mermaid or SVG, all from the same scene. Pure."""
-
-from dcf.drawing.mermaid import draw_mermaid
-from dcf.drawing.outline import draw_text
-from dcf.drawing.statuses import Share
-from dcf.drawing.svg import PAGE_STYLE, STYLE, draw_svg
-
-__all__ = ["PAGE_STYLE", "STYLE", "Share", "draw_mermaid", "draw_svg", "draw_text"]

@@ -1,0 +1,1 @@
+"""The capabilities: one folder each, from its pure rules to its verbs."""

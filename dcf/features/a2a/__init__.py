@@ -1,0 +1,1 @@
+"""Agents of the Agent2Agent protocol start runs and read them."""

@@ -1,0 +1,1 @@
+"""Says where an agent is, and what is next for it."""

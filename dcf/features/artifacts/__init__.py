@@ -1,0 +1,1 @@
+"""Files that a run keeps: immutable, with their provenance."""

@@ -1,0 +1,329 @@
+"""The operations on artifacts: put, read, list, and clean up what nobody finishes or owns any more.
+
+Short content is kept in Redis with its record, in one transaction. Longer content is written to the artifact store
+first and named by a record afterwards, so that a record always has its bytes; what a process leaves when it dies in
+between is below a name that `cp:idx:blobs` or `cp:idx:uploads` has, and the clock's processes delete it.
+"""
+
+import hashlib
+import logging
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias
+
+from dcf.core.listing.cursors import read_time_and_id
+from dcf.errors import DcfError, StoreUnavailable, UnknownRun
+from dcf.features.artifacts import model as decide
+from dcf.features.artifacts import refusals
+from dcf.features.artifacts.model import (
+    Artifact,
+    ArtifactChange,
+    ArtifactFound,
+    ArtifactKind,
+    ArtifactLimits,
+    ArtifactPart,
+    ArtifactPut,
+    ArtifactStands,
+    Upload,
+    Where,
+)
+from dcf.features.artifacts.storage import ArtifactStore, StaleUpload, blob_name, content_name
+from dcf.ports import BlobStore
+from dcf.runs.control_plane import ControlPlane
+from dcf.values.digest import sha256_of
+from dcf.values.records import record, replace
+from dcf.values.refusal import Refusal
+
+_log = logging.getLogger(__name__)
+
+Decide: TypeAlias = Callable[[ArtifactFound], ArtifactChange]
+
+_CLEAN_EVERY_S = 60.0
+_CLEANED_AT_ONCE = 20
+_LOOKED_AT_ONCE = 200
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class PartGiven:
+    """One call that puts something: bytes, and which part of what they are. `whole` is the SHA-256 of all bytes."""
+
+    workflow_id: str
+    artifact_id: str
+    kind: ArtifactKind
+    data: bytes
+    number: int = 1
+    of: int = 1
+    whole: str | None = None
+    agent_bound: str | None = None
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class ArtifactRead:
+    """Bytes of an artifact from `offset` on."""
+
+    artifact: Artifact
+    offset: int
+    data: bytes
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class ArtifactPage:
+    """A page of a run's artifacts by when they were put; unfinished uploads are on the first."""
+
+    artifacts: Sequence[Artifact]
+    uploads: Sequence[Upload]
+    count: int
+    bytes: int
+    next_cursor: str | None
+
+
+class Artifacts:
+    """The artifacts of runs."""
+
+    def __init__(
+        self, plane: ControlPlane, store: ArtifactStore, blobs: BlobStore | None, limits: ArtifactLimits
+    ) -> None:
+        self._plane = plane
+        self._store = store
+        self._blobs = blobs
+        self.limits = limits
+        self._looked_until = 0
+        self._uploads_until = 0
+        self._clean_at = 0.0
+
+    def put(self, given: PartGiven) -> ArtifactStands | Refusal:
+        """Keep an artifact, or one part of it. The same again is no error and writes nothing. Raise UnknownRun."""
+        state = given.kind.state
+        path = None if state is None else self._plane.place(given.workflow_id, state).path
+        given = _with_state(given, path)
+        sha256 = sha256_of(given.data)
+        if given.of == 1 and given.whole not in (None, sha256):
+            return refusals.sha256_differs(str(given.whole), sha256)
+        is_short = len(given.data) <= self.limits.inline and given.of == 1
+        where = Where.STORE if self.limits.has_store and not is_short else Where.REDIS
+        size, sender = len(given.data), secrets.token_hex(8)
+        part = ArtifactPart(number=given.number, size=size, sha256=sha256, where=where, sender=sender)
+        wish = ArtifactPut(
+            artifact_id=given.artifact_id,
+            kind=given.kind,
+            part=part,
+            of=given.of,
+            whole=given.whole,
+            agent_bound=given.agent_bound,
+        )
+        return self._put_whole(given, wish) if given.of == 1 else self._put_part(given, wish)
+
+    def read(self, workflow_id: str, artifact_id: str, offset: int, length: int | None) -> ArtifactRead | Refusal:
+        """Return bytes of an artifact, checked by the digests of its parts. Raise UnknownRun."""
+        found = self._store.read(workflow_id, artifact_id)
+        if found is None:
+            raise UnknownRun(workflow_id)
+        prefix, artifact = found
+        if artifact is None:
+            return refusals.unknown_artifact(artifact_id)
+        end = artifact.size if length is None else min(artifact.size, offset + length)
+        pieces, begins = list[bytes](), 0
+        for part in artifact.parts:
+            ends = begins + part.size
+            if begins < end and offset < ends:
+                data = self._bytes_of(workflow_id, prefix, artifact.artifact_id, artifact.upload_id, part)
+                if data is None:
+                    return refusals.damaged(artifact_id)
+                pieces.append(data[max(0, offset - begins) : end - begins])
+            begins = ends
+        return ArtifactRead(artifact=artifact, offset=offset, data=b"".join(pieces))
+
+    def page(self, workflow_id: str, cursor: str | None, limit: int) -> ArtifactPage:
+        """Return a page of a run's artifacts. Raise UnknownRun."""
+        found = self._store.page(workflow_id, read_time_and_id(cursor), limit)
+        if found is None:
+            raise UnknownRun(workflow_id)
+        entries, uploads, totals = found
+        last = f"{entries[-1][0]}:{entries[-1][1].artifact_id}" if len(entries) == limit else None
+        return ArtifactPage(
+            artifacts=[one for _, one in entries],
+            uploads=uploads,
+            count=totals["count"],
+            bytes=totals["bytes"],
+            next_cursor=last,
+        )
+
+    def forget_run(self, prefix: str) -> None:
+        """Delete the bytes of a run that is gone; where the store does not answer, the clock does it later."""
+        try:
+            self._delete_orphan(prefix)
+        except StoreUnavailable as error:
+            _log.warning("artifacts of %s: %s", prefix, error.message)
+
+    def step(self) -> None:
+        """Clean up, a little every minute. A store that does not answer is left until the next time."""
+        if time.monotonic() < self._clean_at:
+            return
+        self._clean_at = time.monotonic() + _CLEAN_EVERY_S
+        try:
+            self.clean()
+        except DcfError as error:
+            _log.warning("artifacts: %s: %s", error.code, error.message)
+
+    def clean(self) -> int:
+        """Drop abandoned uploads, and the uploads and bytes of deleted runs; return how many in all.
+
+        A few at a time, for the timer loop; each look continues where the last one ended.
+        """
+        done = 0
+        for stale in self._store.stale_uploads(_CLEANED_AT_ONCE):
+            done += self._drop(stale)
+        forgotten, self._uploads_until = self._store.forget_uploads(self._uploads_until, _LOOKED_AT_ONCE)
+        done += forgotten
+        gone, self._looked_until = self._store.orphans(self._looked_until, _LOOKED_AT_ONCE)
+        for prefix in gone[:_CLEANED_AT_ONCE] if self._blobs is not None else ():
+            self._delete_orphan(prefix)
+            done += 1
+        return done
+
+    def _drop(self, stale: StaleUpload) -> int:
+        """Drop an upload, if nobody goes on with it, and delete its bytes unless an artifact was made of them."""
+        run, name = stale.workflow_id, stale.artifact_id
+        answer = self._store.transact(run, name, partial(decide.drop, upload_id=stale.upload_id))
+        found = None if answer is None else self._store.read(run, name)
+        if found is not None and isinstance(answer, ArtifactStands):
+            prefix, artifact = found
+            goes_on = answer.upload is not None and answer.upload.upload_id == stale.upload_id
+            is_made = artifact is not None and artifact.upload_id == stale.upload_id
+            if not goes_on and not is_made and self._blobs is not None:
+                self._blobs.delete(f"{prefix}/{name}/{stale.upload_id}")
+        self._store.settle_upload(stale)
+        return 0 if isinstance(answer, ArtifactStands) and answer.existed else 1
+
+    def _put_whole(self, given: PartGiven, wish: ArtifactPut) -> ArtifactStands | Refusal:
+        content = (content_name(wish.artifact_id, wish.drawn, wish.part.number), given.data)
+        if wish.part.where is Where.REDIS:
+            return self._counted(given, wish, partial(decide.whole, wish=wish, limits=self.limits), content)
+        seen = self._look(given, wish, partial(decide.whole, wish=wish, limits=self.limits))
+        if isinstance(seen, ArtifactStands | Refusal):
+            return seen
+        name = f"{seen}/{blob_name(wish.artifact_id, wish.drawn, wish.part)}"
+        self._write(seen, name, given.data)
+        answer = self._counted(given, wish, partial(decide.whole, wish=wish, limits=self.limits), None)
+        if isinstance(answer, Refusal) or answer.existed:
+            self._discard(f"{seen}/{wish.artifact_id}/{wish.drawn}")
+        return answer
+
+    def _put_part(self, given: PartGiven, wish: ArtifactPut) -> ArtifactStands | Refusal:
+        begun = self._on(given, wish, partial(decide.begin, wish=wish, limits=self.limits))
+        if isinstance(begun, Refusal) or begun.artifact is not None or begun.upload is None:
+            return begun
+        upload = begun.upload
+        if not begun.existed:
+            added = self._add(given, wish, upload.upload_id)
+            if isinstance(added, Refusal) or added.upload is None:
+                return added
+            upload = added.upload
+        return (
+            self._finish(given, upload) if upload.is_complete else ArtifactStands(upload=upload, existed=begun.existed)
+        )
+
+    def _add(self, given: PartGiven, wish: ArtifactPut, upload_id: str) -> ArtifactStands | Refusal:
+        add = partial(decide.add_part, wish=wish, limits=self.limits, upload_id=upload_id)
+        if wish.part.where is Where.REDIS:
+            name = content_name(wish.artifact_id, upload_id, wish.part.number)
+            return self._counted(given, wish, add, (name, given.data))
+        prefix = self._store.blobs_of_run(given.workflow_id)
+        if prefix is None:
+            raise UnknownRun(given.workflow_id)
+        self._write(prefix, f"{prefix}/{blob_name(wish.artifact_id, upload_id, wish.part)}", given.data)
+        return self._counted(given, wish, add, None)
+
+    def _finish(self, given: PartGiven, upload: Upload) -> ArtifactStands | Refusal:
+        """Work out the digest of the whole, part by part, and make the artifact."""
+        prefix = self._store.blobs_of_run(given.workflow_id) or ""
+        whole = hashlib.sha256()
+        for number in range(1, upload.of + 1):
+            data = self._bytes_of(given.workflow_id, prefix, given.artifact_id, upload.upload_id, upload.parts[number])
+            if data is None:
+                return refusals.damaged(given.artifact_id)
+            whole.update(data)
+        made = partial(decide.finish, upload_id=upload.upload_id, sha256=whole.hexdigest(), expected=given.whole)
+        answer = self._store.transact(given.workflow_id, given.artifact_id, made)
+        if answer is None:
+            raise UnknownRun(given.workflow_id)
+        if isinstance(answer, Refusal) and answer.code == "sha256_differs":
+            self._discard(f"{prefix}/{given.artifact_id}/{upload.upload_id}")
+        return answer
+
+    def _look(self, given: PartGiven, wish: ArtifactPut, made: Decide) -> ArtifactStands | Refusal | str:
+        """Return what would be answered if nothing is to be written; else what the run's bytes are kept under."""
+        prefix = ""
+
+        def dry(found: ArtifactFound) -> ArtifactChange:
+            nonlocal prefix
+            change = made(found)
+            prefix = found.prefix if change.artifact is not None else ""
+            return ArtifactChange(answer=change.answer)
+
+        answer = self._on(given, wish, dry)
+        return prefix or answer
+
+    def _counted(
+        self, given: PartGiven, wish: ArtifactPut, made: Decide, content: tuple[str, bytes] | None
+    ) -> ArtifactStands | Refusal:
+        """Carry out a decision that keeps bytes, counted for the caller's key before."""
+        prefix = self._store.blobs_of_run(given.workflow_id)
+        if prefix is None:
+            raise UnknownRun(given.workflow_id)
+        full = self._store.reserve(prefix, wish)
+        if full is not None:
+            return full
+        answer = self._on(given, wish, made, content)
+        if isinstance(answer, Refusal) or answer.existed:
+            self._store.give_back(prefix, wish)
+        return answer
+
+    def _on(
+        self, given: PartGiven, wish: ArtifactPut, made: Decide, content: tuple[str, bytes] | None = None
+    ) -> ArtifactStands | Refusal:
+        answer = self._store.transact(
+            given.workflow_id, wish.artifact_id, made, state=given.kind.state, content=content
+        )
+        if answer is None:
+            raise UnknownRun(given.workflow_id)
+        return answer
+
+    def _write(self, prefix: str, name: str, data: bytes) -> None:
+        assert self._blobs is not None, "a part is kept there only if there is a store"
+        self._store.mark_blobs(prefix)
+        self._blobs.write(name, data)
+
+    def _discard(self, prefix: str) -> None:
+        """Delete bytes that no record names; where the store does not answer, they go with their run."""
+        try:
+            if self._blobs is not None:
+                self._blobs.delete(prefix)
+        except StoreUnavailable as error:
+            _log.warning("artifacts: %s", error.message)
+
+    def _delete_orphan(self, prefix: str) -> None:
+        if self._blobs is not None and self._store.is_gone(prefix):
+            self._blobs.delete(prefix)
+            self._store.forget_blobs(prefix)
+
+    def _bytes_of(
+        self, workflow_id: str, prefix: str, artifact_id: str, upload_id: str, part: ArtifactPart
+    ) -> bytes | None:
+        """Return the bytes of a part; None if they are not what was put."""
+        if part.where is Where.REDIS:
+            (data,) = self._store.content(workflow_id, [content_name(artifact_id, upload_id, part.number)])
+        elif self._blobs is None:
+            raise StoreUnavailable(
+                "The content is in an artifact store, and this server has none.",
+                "Set DCF_ARTIFACT_STORE as on the server that kept it.",
+            )
+        else:
+            data = self._blobs.read(f"{prefix}/{blob_name(artifact_id, upload_id, part)}")
+        return data if data is not None and sha256_of(data) == part.sha256 else None
+
+
+def _with_state(given: PartGiven, path: str | None) -> PartGiven:
+    return replace(given, kind=replace(given.kind, state=path)) if path != given.kind.state else given

@@ -1,0 +1,325 @@
+"""Artifacts in Redis: their records, what is kept of them in Redis itself, and which bytes are in the artifact store.
+
+One packet has WATCH and the reads, another MULTI, the record, short content, an event and EXEC. Bytes in the artifact
+store are named by run, creation time of the run, artifact and upload, so that no two uploads and no two runs share any:
+what is deleted is nobody else's. `cp:idx:blobs` names a run before the first of its bytes is there, and until the last
+is gone. Decides nothing.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from dcf.core.documents.codec import read_meta, read_state
+from dcf.errors import StoreUnavailable
+from dcf.features.artifacts import quota_storage as artifact_quotas
+from dcf.features.artifacts.documents import read_artifact, read_upload, write_artifact, write_upload
+from dcf.features.artifacts.keys import BLOBS, UPLOADS, upload_entry
+from dcf.features.artifacts.model import (
+    UPLOAD_LIFE_S,
+    Artifact,
+    ArtifactChange,
+    ArtifactFound,
+    ArtifactPart,
+    ArtifactPut,
+    ArtifactStands,
+    Upload,
+)
+from dcf.store.access.authors import current_account
+from dcf.store.access.quotas import charge
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connection, Connections, checked, exchange
+from dcf.store.connection.documents import micros
+from dcf.store.keys.table import RunKeys, keys_of
+from dcf.store.transaction.attempts import Attempts, commit
+from dcf.store.transaction.writing import event_commands
+from dcf.values.instants import SECOND, from_text
+from dcf.values.json_text import Json, dump, load
+from dcf.values.records import record
+from dcf.values.refusal import Refusal
+
+_log = logging.getLogger(__name__)
+
+_TOTALS = ""
+_META = (
+    "$.status",
+    "$.finalized_at",
+    "$.deleted_at",
+    "$.created_at",
+    "$.planner_agent_id",
+    "$.agents",
+    "$.definition_sha256",
+)
+_SETTLED_S = 600
+"""Seconds after the latest write below a name until it is deleted for being of no run: a run may be just being made."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class StaleUpload:
+    """An upload that may be dropped: its run, artifact and id."""
+
+    workflow_id: str
+    artifact_id: str
+    upload_id: str
+
+    @property
+    def member(self) -> str:
+        """Its entry in the index."""
+        return upload_entry(self.workflow_id, self.artifact_id, self.upload_id)
+
+
+class ArtifactStore:
+    """The artifacts of one Redis."""
+
+    def __init__(self, connections: Connections, *, wait_replicas: int = 0) -> None:
+        self._connections = connections
+        self._attempts = Attempts(connections=connections, wait_replicas=wait_replicas)
+
+    def transact(
+        self,
+        workflow_id: str,
+        artifact_id: str,
+        decide: Callable[[ArtifactFound], ArtifactChange],
+        *,
+        state: str | None = None,
+        content: tuple[str, bytes] | None = None,
+    ) -> ArtifactStands | Refusal | None:
+        """Read, decide, commit; retry after a lost race. None: there is no such run.
+
+        `state` is one whose attempt is told. `content` is the name and the bytes of what a decision may have kept.
+        """
+        run = keys_of(workflow_id)
+
+        def once(connection: Connection) -> ArtifactStands | Refusal | None:
+            found = _read(connection, run, artifact_id, state)
+            if found is None:
+                self._attempts.let_go(connection, run.barrier)
+                return None
+            change = self._attempts.result_of(connection, run.barrier, lambda: decide(found))
+            commands = list(_commands(run, artifact_id, found, change, content))
+            if not commands:
+                self._attempts.let_go(connection, run.barrier)
+                return change.answer
+            commit(connection, commands, _announcements(run, found, change))
+            self._attempts.confirm(connection, run.barrier)
+            return change.answer
+
+        return self._attempts.until_done(once)
+
+    def blobs_of_run(self, workflow_id: str) -> str | None:
+        """Return what a run's bytes are kept under; None if there is no such run."""
+        (meta,) = self._connections.send(("JSON.GET", keys_of(workflow_id).meta, "$.created_at"))
+        return None if meta is None else blobs_of(workflow_id, load(meta)[0])
+
+    def read(self, workflow_id: str, artifact_id: str) -> tuple[str, Artifact | None] | None:
+        """Return what a run's bytes are kept under, and an artifact of it; None if there is no such run."""
+        run = keys_of(workflow_id)
+        meta, found = self._connections.send(
+            ("JSON.GET", run.meta, "$.created_at"), ("HGET", run.of("artifacts"), artifact_id)
+        )
+        if meta is None:
+            return None
+        artifact = None if found is None else read_artifact(load(found))
+        return blobs_of(workflow_id, load(meta)[0]), artifact
+
+    def content(self, workflow_id: str, names: Sequence[str]) -> list[bytes | None]:
+        """Return bytes that are kept in Redis, by name."""
+        found: list[bytes | None] = []
+        (found,) = self._connections.send(("HMGET", keys_of(workflow_id).of("content"), *names)) if names else ([],)
+        return found
+
+    def page(
+        self, workflow_id: str, after: tuple[int, str] | None, limit: int
+    ) -> tuple[list[tuple[int, Artifact]], list[Upload], Mapping[str, int]] | None:
+        """Return a page of artifacts by when they were put, uploads on the first page, and totals; None without run."""
+        run, low = keys_of(workflow_id), "-inf" if after is None else str(after[0])
+        wanted: Command = (
+            "ZRANGE",
+            run.of("shelf"),
+            low,
+            "+inf",
+            "BYSCORE",
+            "LIMIT",
+            0,
+            limit + _SAME_TIME,
+            "WITHSCORES",
+        )
+        meta, raw, totals, uploads = self._connections.send(
+            ("EXISTS", run.meta), wanted, ("HGET", run.of("artifacts"), _TOTALS), ("HVALS", run.of("uploads"))
+        )
+        if not meta:
+            return None
+        entries = [(int(float(at)), one.decode()) for one, at in zip(raw[::2], raw[1::2], strict=True)]
+        page = [one for one in entries if after is None or one > after][:limit]
+        asked: tuple[Command, ...] = (("HMGET", run.of("artifacts"), *(name for _, name in page)),) if page else ()
+        (records,) = self._connections.send(*asked) if asked else ([],)
+        shown = [(at, read_artifact(load(one))) for (at, _), one in zip(page, records, strict=True) if one is not None]
+        return shown, [] if after else [read_upload(load(one)) for one in uploads], _totals(totals)
+
+    def mark_blobs(self, prefix: str) -> None:
+        """Note that bytes are about to be written below this name."""
+        (clock,) = self._connections.send(("TIME",))
+        self._connections.send(("ZADD", BLOBS, micros(clock), prefix))
+
+    def forget_blobs(self, prefix: str) -> None:
+        """Note that nothing is below this name any more."""
+        self._connections.send(("ZREM", BLOBS, prefix))
+
+    def orphans(self, after: int, most: int) -> tuple[list[str], int]:
+        """Return names of bytes whose run is gone, among so many entries of the index, and where to look next."""
+        clock, raw = self._connections.send(
+            ("TIME",), ("ZRANGE", BLOBS, f"({after}", "+inf", "BYSCORE", "LIMIT", 0, most, "WITHSCORES")
+        )
+        settled = micros(clock) - _SETTLED_S * SECOND
+        entries = [(one.decode(), int(float(at))) for one, at in zip(raw[::2], raw[1::2], strict=True)]
+        old = [name for name, at in entries if at <= settled]
+        asked: list[Command] = [("JSON.GET", RunKeys(name.partition("/")[0]).meta, "$.created_at") for name in old]
+        replies = self._connections.send(*asked) if asked else []
+        gone = [name for name, reply in zip(old, replies, strict=True) if not _is_of(name, reply)]
+        return gone, entries[-1][1] if len(entries) == most else 0
+
+    def is_gone(self, prefix: str) -> bool:
+        """Return True if the run whose bytes are kept below this name is gone."""
+        (reply,) = self._connections.send(("JSON.GET", RunKeys(prefix.partition("/")[0]).meta, "$.created_at"))
+        return not _is_of(prefix, reply)
+
+    def stale_uploads(self, most: int) -> list[StaleUpload]:
+        """Return uploads that may be due to be dropped."""
+        (clock,) = self._connections.send(("TIME",))
+        (raw,) = self._connections.send(("ZRANGE", UPLOADS, "-inf", micros(clock), "BYSCORE", "LIMIT", 0, most))
+        parts = [one.decode().split("/") for one in raw]
+        return [StaleUpload(workflow_id=run, artifact_id=name, upload_id=one) for run, name, one in parts]
+
+    def forget_uploads(self, after: int, most: int) -> tuple[int, int]:
+        """Take uploads of runs that are gone off the index, out of `most` entries; return how many, and where next."""
+        (raw,) = self._connections.send(
+            ("ZRANGE", UPLOADS, f"({after}", "+inf", "BYSCORE", "LIMIT", 0, most, "WITHSCORES")
+        )
+        entries = [entry.decode() for entry in raw[::2]]
+        looks: list[Command] = [("EXISTS", RunKeys(entry.partition("/")[0]).meta) for entry in entries]
+        runs = self._connections.send(*looks) if looks else []
+        stale = [entry for entry, is_there in zip(entries, runs, strict=True) if not is_there]
+        if stale:
+            self._connections.send(("ZREM", UPLOADS, *stale))
+        return len(stale), int(float(raw[-1])) if len(entries) == most else 0
+
+    def settle_upload(self, stale: StaleUpload) -> None:
+        """Take an upload that is over off the index; one that goes on is looked at again when it is due."""
+        run = keys_of(stale.workflow_id)
+        clock, found = self._connections.send(("TIME",), ("HGET", run.of("uploads"), stale.artifact_id))
+        upload = None if found is None else read_upload(load(found))
+        if upload is None or upload.upload_id != stale.upload_id:
+            self._connections.send(("ZREM", UPLOADS, stale.member))
+        else:
+            due = max(upload.touched_at + UPLOAD_LIFE_S * SECOND, micros(clock) + SECOND)
+            self._connections.send(("ZADD", UPLOADS, due, stale.member))
+
+    def reserve(self, prefix: str, wish: ArtifactPut) -> Refusal | None:
+        """Count the bytes of a put for the caller's key, or refuse them; nothing where there are no quotas."""
+        account = current_account()
+        return None if account is None else artifact_quotas.reserve(self._connections, prefix, wish, account)
+
+    def give_back(self, prefix: str, wish: ArtifactPut) -> None:
+        """Release the bytes of a put that stored no artifact. If that fails, a later put of the key releases them."""
+        account = current_account()
+        if account is None:
+            return
+        try:
+            artifact_quotas.give_back(self._connections, prefix, wish, account)
+        except StoreUnavailable as error:
+            _log.debug("quota: %s", error.message)
+
+
+_SAME_TIME = 50
+"""Entries that may have the very time of a cursor, and are read besides."""
+
+
+def blobs_of(workflow_id: str, created_at: Json) -> str:
+    """Return what the bytes of a run are kept under; another run of the same id has another name."""
+    return f"{workflow_id}/{from_text(created_at) or 0}"
+
+
+def content_name(artifact_id: str, upload_id: str, number: int) -> str:
+    """Return the name of a part, within its run."""
+    return f"{artifact_id}/{upload_id}/{number}"
+
+
+def blob_name(artifact_id: str, upload_id: str, part: ArtifactPart) -> str:
+    """Return the name of a part in the artifact store, within its run.
+
+    It follows from the content too: of two who write the same part at once, none has the other's record with its bytes.
+    """
+    return f"{content_name(artifact_id, upload_id, part.number)}-{part.sha256[:16]}"
+
+
+def _read(connection: Connection, run: RunKeys, artifact_id: str, state: str | None) -> ArtifactFound | None:
+    artifacts, uploads = run.of("artifacts"), run.of("uploads")
+    more: list[Command] = [] if state is None else [("JSON.GET", run.state(state), "$")]
+    opening: list[Command] = [
+        ("WATCH", run.meta, artifacts, uploads),
+        *(("TIME",), ("JSON.GET", run.meta, *_META)),
+        *(("HMGET", artifacts, artifact_id, _TOTALS), ("HGET", uploads, artifact_id)),
+        *more,
+    ]
+    _, clock, meta, (artifact, totals), upload, *states = map(checked, exchange(connection, opening))
+    if meta is None:
+        return None
+    known = {path[2:]: values[0] for path, values in load(meta).items() if values}
+    counted = _totals(totals)
+    return ArtifactFound(
+        now=micros(clock),
+        meta=read_meta(known),
+        is_closed=known.get("finalized_at") is not None or known.get("deleted_at") is not None,
+        artifact=None if artifact is None else read_artifact(load(artifact)),
+        upload=None if upload is None else read_upload(load(upload)),
+        count=counted["count"],
+        bytes=counted["bytes"],
+        attempt=None if not states or states[0] is None else read_state(load(states[0])[0]).attempts,
+        prefix=blobs_of(run.workflow_id, known.get("created_at")),
+    )
+
+
+def _totals(reply: Reply) -> dict[str, int]:
+    found: dict[str, int] = {"count": 0, "bytes": 0} if reply is None else load(reply)
+    return found
+
+
+def _commands(
+    run: RunKeys, artifact_id: str, found: ArtifactFound, change: ArtifactChange, content: tuple[str, bytes] | None
+) -> Iterator[Command]:
+    if change.grows or change.counts:
+        totals = {"count": found.count + change.counts, "bytes": found.bytes + change.grows}
+        yield ("HSET", run.of("artifacts"), _TOTALS, dump(totals))
+    if change.drops is not None:
+        yield ("HDEL", run.of("uploads"), artifact_id)
+        if change.artifact is None or change.artifact.upload_id != change.drops.upload_id:
+            names = [content_name(artifact_id, change.drops.upload_id, number) for number in change.drops.parts]
+            if names:
+                yield ("HDEL", run.of("content"), *names)
+    if change.upload is not None:
+        yield ("HSET", run.of("uploads"), artifact_id, dump(write_upload(change.upload)))
+    if change.is_content and content is not None:
+        yield ("HSET", run.of("content"), *content)
+    if change.artifact is not None:
+        yield ("HSET", run.of("artifacts"), artifact_id, dump(write_artifact(change.artifact)))
+        yield ("ZADD", run.of("shelf"), change.artifact.created_at, artifact_id)
+    if change.event is not None:
+        yield from event_commands(run, [change.event])
+
+
+def _announcements(run: RunKeys, found: ArtifactFound, change: ArtifactChange) -> list[Command]:
+    """Return what is sent before the commit: when the upload is looked at, and the event for the key's account."""
+    account, commands = current_account(), list[Command]()
+    if change.upload is not None:
+        one = change.upload
+        stale = StaleUpload(workflow_id=run.workflow_id, artifact_id=one.artifact_id, upload_id=one.upload_id)
+        commands.append(("ZADD", UPLOADS, found.now + UPLOAD_LIFE_S * SECOND, stale.member))
+    if account is not None and change.event is not None:
+        commands.append(charge(run, [], 1, account))
+    return commands
+
+
+def _is_of(prefix: str, reply: Reply) -> bool:
+    """Return True if this is the creation time of the run whose bytes are kept below the name."""
+    run = prefix.partition("/")[0]
+    values = [] if reply is None else load(reply)
+    return bool(values) and blobs_of(run, values[0]) == prefix

@@ -1,0 +1,1 @@
+"""What agents work by: workflows, jobs, personas and rules in versions."""

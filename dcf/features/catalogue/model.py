@@ -1,0 +1,357 @@
+"""Definitions of the catalogue: what agents work by, under a name, in versions that each have a hash. Pure.
+
+A definition is a workflow, job, persona, rule, contract, template or schema. It is for everybody, for a project, or for
+a session, and then expires. The newest version stands in its entry of a text index; of older ones the entry keeps the
+hashes. `core/listing/runs.py`, the list of runs, is something else.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+from dcf.errors import InvalidArgument, TooLarge
+from dcf.values.digest import content_fingerprint, definition_sha256, fingerprint
+from dcf.values.identifiers import check_name
+from dcf.values.instants import SECOND, from_text, to_text
+from dcf.values.json_text import Json, byte_length
+from dcf.values.records import record, replace
+
+MOST_DEFINITIONS: Final = 10_000
+"""Definitions and kept older versions of one Redis."""
+
+MOST_VERSIONS: Final = 20
+"""Versions of one definition whose content is kept; the oldest goes."""
+
+LONGEST_NAME: Final = 200
+LONGEST_DESCRIPTION: Final = 2000
+LONGEST_VERSION: Final = 64
+MOST_LABELS: Final = 50
+LONGEST_LABEL: Final = 100
+LARGEST_CONTENT: Final = 256 * 1024
+LARGEST_ATTRIBUTES: Final = 32 * 1024
+SESSION_LIFE_S: Final = 24 * 3600
+LONGEST_SESSION_LIFE_S: Final = 7 * 24 * 3600
+
+_SHORT_SHA: Final = 8
+
+
+class DefinitionKind(StrEnum):
+    """What a definition is."""
+
+    WORKFLOW = "workflow"
+    JOB = "job"
+    PERSONA = "persona"
+    RULE = "rule"
+    CONTRACT = "contract"
+    TEMPLATE = "template"
+    SCHEMA = "schema"
+    SKILL = "skill"
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Whom a definition is for: a session, else a project, else everybody."""
+
+    project: str | None = None
+    session: str | None = None
+
+    @property
+    def scope(self) -> str:
+        """The word for it: session, project or global."""
+        return "session" if self.session is not None else "project" if self.project is not None else "global"
+
+    @property
+    def key(self) -> str:
+        """The value of its facet."""
+        if self.session is not None:
+            return f"session {fingerprint(self.session)} of {self.project or 'nobody'}"
+        return "global" if self.project is None else f"project {self.project}"
+
+
+EVERYBODY: Final = Owner()
+"""The owner of what is for everybody."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Version:
+    """One version of a definition. Times are the server's, in microseconds."""
+
+    version: str
+    sha256: str
+    at: int
+    author: str
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class NewDefinition:
+    """Request to keep a definition. Without a `version` the next number is taken.
+
+    `attributes` is what else describes it, such as the phases of a workflow. `source` names the file that it came from.
+    `relabel` has a version that is taken get its hash behind it, in place of a refusal.
+    """
+
+    kind: DefinitionKind
+    name: str
+    content: Json
+    author: str
+    owner: Owner = EVERYBODY
+    version: str | None = None
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    globs: tuple[str, ...] = ()
+    always_apply: bool = False
+    complexity: str | None = None
+    attributes: Mapping[str, Json] | None = None
+    source: str | None = None
+    life_s: int = SESSION_LIFE_S
+    relabel: bool = False
+
+    @property
+    def said(self) -> dict[str, Json]:
+        """What the definition says, whatever its name: the hash is taken over it."""
+        return {
+            "kind": str(self.kind),
+            "content": self.content,
+            "description": self.description,
+            "tags": list(self.tags),
+            "keywords": list(self.keywords),
+            "globs": list(self.globs),
+            "always_apply": self.always_apply,
+            "complexity": self.complexity,
+            "attributes": dict(self.attributes or {}),
+        }
+
+    @property
+    def sha256(self) -> str:
+        """The hash of what it says."""
+        return definition_sha256(self.said)
+
+    @property
+    def entry_id(self) -> str:
+        """The id of its entry, which follows from its kind, name and owner."""
+        return entry_id(self.kind, self.name, self.owner)
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class CataloguedDefinition:
+    """A definition as the catalogue has it: all but its content, which is kept beside it."""
+
+    kind: DefinitionKind
+    name: str
+    owner: Owner
+    description: str
+    tags: tuple[str, ...]
+    keywords: tuple[str, ...]
+    globs: tuple[str, ...]
+    always_apply: bool
+    complexity: str | None
+    attributes: Mapping[str, Json]
+    source: str | None
+    size: int
+    created_at: int
+    until: int | None
+    versions: tuple[Version, ...]
+
+    @property
+    def newest(self) -> Version:
+        """The version that its name stands for."""
+        return self.versions[-1]
+
+    @property
+    def entry_id(self) -> str:
+        """The id of its entry."""
+        return entry_id(self.kind, self.name, self.owner)
+
+    def version(self, wanted: str | None, sha256: str | None) -> Version | None:
+        """Return a version by its label or hash (8 characters of it are enough), the newest without either."""
+        for one in reversed(self.versions):
+            if wanted in {None, one.version} and (sha256 is None or one.sha256.startswith(sha256)):
+                return one
+        return None
+
+
+def entry_id(kind: DefinitionKind, name: str, owner: Owner) -> str:
+    """Return the id of the entry of a definition."""
+    return "d-" + content_fingerprint([str(kind), name, owner.key])
+
+
+def body_id(definition: CataloguedDefinition, sha256: str) -> str:
+    """Return the id of the entry that keeps the content of an older version."""
+    return f"b-{content_fingerprint([definition.entry_id, sha256])}"
+
+
+def check_definition(wish: NewDefinition) -> NewDefinition:
+    """Return the request; raise InvalidArgument or TooLarge for what cannot be kept."""
+    check_name(wish.name, "name", LONGEST_NAME)
+    if wish.version is not None:
+        check_name(wish.version, "version", LONGEST_VERSION)
+    if len(wish.description) > LONGEST_DESCRIPTION:
+        raise InvalidArgument(f"description has more than {LONGEST_DESCRIPTION} characters.", "Shorten it.")
+    for name, labels in (("tags", wish.tags), ("keywords", wish.keywords), ("globs", wish.globs)):
+        if len(labels) > MOST_LABELS or not all(0 < len(one) <= LONGEST_LABEL for one in labels):
+            raise InvalidArgument(
+                f"{name} are not at most {MOST_LABELS} texts of 1 to {LONGEST_LABEL} characters.", "Shorten them."
+            )
+    attributes = dict(wish.attributes or {})
+    sizes = (("content", wish.content, LARGEST_CONTENT), ("attributes", attributes, LARGEST_ATTRIBUTES))
+    for name, value, most in sizes:
+        if byte_length(value) > most:
+            raise TooLarge(f"{name} has more than {most} bytes.", "Keep it as an artifact, and name that here.")
+    return wish
+
+
+def next_definition(wish: NewDefinition, there: CataloguedDefinition | None, now: int) -> CataloguedDefinition:
+    """Return the definition with its new version, or the one that is there if nothing changes."""
+    until = None if wish.owner.session is None else now + wish.life_s * SECOND
+    if there is not None and there.newest.sha256 == wish.sha256 and wish.version in {None, there.newest.version}:
+        return replace(there, until=until, source=wish.source)
+    earlier = () if there is None else there.versions
+    fresh = Version(version=_label(wish, earlier), sha256=wish.sha256, at=now, author=wish.author)
+    return CataloguedDefinition(
+        kind=wish.kind,
+        name=wish.name,
+        owner=wish.owner,
+        description=wish.description,
+        tags=wish.tags,
+        keywords=wish.keywords,
+        globs=wish.globs,
+        always_apply=wish.always_apply,
+        complexity=wish.complexity,
+        attributes=wish.attributes or {},
+        source=wish.source,
+        size=byte_length(wish.content),
+        created_at=now if there is None else there.created_at,
+        until=until,
+        versions=(*earlier, fresh)[-MOST_VERSIONS:],
+    )
+
+
+def taken_version(wish: NewDefinition, there: CataloguedDefinition | None) -> Version | None:
+    """Return the version whose label the request takes for other content; None if it takes none."""
+    if there is None or wish.version is None or wish.relabel:
+        return None
+    same = [one for one in there.versions if one.version == wish.version]
+    return same[-1] if same and same[-1].sha256 != wish.sha256 else None
+
+
+def _label(wish: NewDefinition, earlier: tuple[Version, ...]) -> str:
+    labels = {one.version for one in earlier}
+    if wish.version is not None:
+        return wish.version if wish.version not in labels else f"{wish.version}+{wish.sha256[:_SHORT_SHA]}"
+    numbers = [int(label) for label in labels if label.isascii() and label.isdecimal()]
+    return str(max(numbers, default=0) + 1)
+
+
+def outside_definition(
+    kind: DefinitionKind,
+    name: str,
+    version: Version,
+    source: str,
+    *,
+    description: str = "",
+    tags: tuple[str, ...] = (),
+    size: int = 0,
+    until: int | None = None,
+    owner: Owner = EVERYBODY,
+) -> CataloguedDefinition:
+    """Return what the catalogue shows of something that is kept elsewhere: a workflow that ran, or a skill."""
+    return CataloguedDefinition(
+        kind=kind,
+        name=name,
+        owner=owner,
+        description=description[:LONGEST_DESCRIPTION],
+        tags=tags,
+        keywords=(),
+        globs=(),
+        always_apply=False,
+        complexity=None,
+        attributes={},
+        source=source,
+        size=size,
+        created_at=version.at,
+        until=until,
+        versions=(version,),
+    )
+
+
+def summary_of(found: CataloguedDefinition, score: int | None = None) -> dict[str, Json]:
+    """Return what is told of a definition without its content."""
+    written = write_definition(found)
+    versions = [one["version"] for one in written.pop("versions")]
+    told = {**written, "sha256": found.newest.sha256, "version": found.newest.version, "versions": versions}
+    return told if score is None else {**told, "score": score}
+
+
+def name_of(found: CataloguedDefinition) -> dict[str, Json]:
+    """Return what tells a definition from others."""
+    told = summary_of(found)
+    return {name: told[name] for name in ("kind", "name", "version", "sha256", "scope", "project", "session")}
+
+
+def read_definition_ref(text: str) -> tuple[DefinitionKind, str, str | None]:
+    """Read `kind:name` or `kind:name@version`; raise InvalidArgument for anything else."""
+    kind, colon, named = text.partition(":")
+    name, at, version = named.rpartition("@")
+    if not colon or kind not in frozenset(DefinitionKind) or not named:
+        kinds = ", ".join(DefinitionKind)
+        raise InvalidArgument(
+            "definition_ref names no definition.", f"Write it as kind:name or kind:name@version; kinds are {kinds}."
+        )
+    return DefinitionKind(kind), (name if at else named), (version if at else None)
+
+
+def pin_of(found: CataloguedDefinition, version: Version) -> dict[str, Json]:
+    """Return what a run keeps of the definition that it is carried out by."""
+    return {"kind": str(found.kind), "name": found.name, "version": version.version, "sha256": version.sha256}
+
+
+def write_definition(found: CataloguedDefinition) -> dict[str, Json]:
+    """Write the stored document."""
+    return {
+        "kind": str(found.kind),
+        "name": found.name,
+        "scope": found.owner.scope,
+        "project": found.owner.project,
+        "session": found.owner.session,
+        "description": found.description,
+        "tags": list(found.tags),
+        "keywords": list(found.keywords),
+        "globs": list(found.globs),
+        "always_apply": found.always_apply,
+        "complexity": found.complexity,
+        "attributes": dict(found.attributes),
+        "source": found.source,
+        "size": found.size,
+        "created_at": to_text(found.created_at) if found.created_at else None,
+        "updated_at": to_text(found.newest.at) if found.newest.at else None,
+        "expires_at": None if found.until is None else to_text(found.until),
+        "versions": [
+            {"version": one.version, "sha256": one.sha256, "at": to_text(one.at), "author": one.author}
+            for one in found.versions
+        ],
+    }
+
+
+def read_stored_definition(found: Mapping[str, Json]) -> CataloguedDefinition:
+    """Read what `write_definition` wrote."""
+    return CataloguedDefinition(
+        kind=DefinitionKind(found["kind"]),
+        name=found["name"],
+        owner=Owner(project=found["project"], session=found["session"]),
+        description=found["description"],
+        tags=tuple(found["tags"]),
+        keywords=tuple(found["keywords"]),
+        globs=tuple(found["globs"]),
+        always_apply=found["always_apply"],
+        complexity=found["complexity"],
+        attributes=found["attributes"],
+        source=found["source"],
+        size=found["size"],
+        created_at=from_text(found["created_at"]) or 0,
+        until=from_text(found["expires_at"]),
+        versions=tuple(
+            Version(version=one["version"], sha256=one["sha256"], at=from_text(one["at"]) or 0, author=one["author"])
+            for one in found["versions"]
+        ),
+    )

@@ -1,0 +1,349 @@
+"""The operations on the catalogue of definitions. Names what is read, and what decides.
+
+A definition is an entry of a text index with the content of its newest version. Before a newer one takes its place, its
+content is kept in an entry of its own, so that no version is lost whenever a process dies: at worst the newest is kept
+twice. Workflows that runs were started from (`store/lists/definitions.py`) and skills (`skills/library.py`) are shown
+where they are, and not copied: of the former the index has a reference to find it by.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from dcf.core.definitions.forms import asl_of
+from dcf.core.definitions.model import Definition, read_definition
+from dcf.core.lifecycle.starting import Reference
+from dcf.core.listing.cursors import unknown_cursor
+from dcf.core.text.entries import FacetFilter, TextEntry, TextSearch, combined
+from dcf.core.text.query import read_query
+from dcf.core.text.tokens import Words, read_words, words_in
+from dcf.errors import Conflict, NotInCatalogue
+from dcf.features.catalogue import skills as catalogued_skills
+from dcf.features.catalogue.model import (
+    EVERYBODY,
+    MOST_DEFINITIONS,
+    CataloguedDefinition,
+    DefinitionKind,
+    NewDefinition,
+    Owner,
+    Version,
+    body_id,
+    check_definition,
+    entry_id,
+    next_definition,
+    outside_definition,
+    pin_of,
+    read_definition_ref,
+    read_stored_definition,
+    taken_version,
+    write_definition,
+)
+from dcf.features.catalogue.search import KEPT_OWNER, applies, as_definition_entry, seen_by
+from dcf.features.findings.refusals import catalogue_full, kept_elsewhere, version_exists
+from dcf.skills.library import Library
+from dcf.store.connection.connections import Connections
+from dcf.store.lists.definitions import KEPT_S, KeptDefinitions
+from dcf.store.text_index.index import Full, Stored, TextIndex
+from dcf.values.digest import content_fingerprint
+from dcf.values.instants import SECOND
+from dcf.values.json_text import Json, byte_length, load
+from dcf.values.records import record
+from dcf.values.refusal import Refusal
+
+INDEX: Final = "catalogue"
+KEPT: Final = "kept"
+"""Source of a workflow that runs were started from."""
+
+_NUMBER: Final = re.compile(r"[0-9]{1,6}\Z", re.ASCII)
+_TRIES: Final = 20
+_MOST_RULES: Final = 1000
+"""Rules that are looked at for the files that they are for."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class DefinitionKept:
+    """A definition that is in the catalogue now; `changed`: this call made a version of it."""
+
+    definition: CataloguedDefinition
+    changed: bool
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class DefinitionFound:
+    """A definition in one of its versions, with its content."""
+
+    definition: CataloguedDefinition
+    version: Version
+    content: Json
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class DefinitionQuery:
+    """Request for a page of definitions: all tags, any keyword, every word of the text. Rules also by files.
+
+    `project` and `session` are whose definitions are seen beside those for everybody. `with_kept`: workflows that runs
+    of no project were started from, too; those of the project are seen anyway.
+    """
+
+    limit: int
+    kind: DefinitionKind | None = None
+    text: str | None = None
+    tags: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    complexity: str | None = None
+    file_types: tuple[str, ...] = ()
+    always_apply: bool | None = None
+    project: str | None = None
+    session: str | None = None
+    with_kept: bool = True
+    offset: int = 0
+    cursor: str | None = None
+
+    @property
+    def filters(self) -> tuple[FacetFilter, ...]:
+        """The filters as the text index knows them."""
+        found = list(seen_by(self.project, self.session, self.kind, with_kept=self.with_kept))
+        found += [FacetFilter(facet="tag", values=(tag,)) for tag in self.tags]
+        words = tuple(dict.fromkeys(word for one in self.keywords for word in words_in(one)))
+        if self.keywords:
+            found.append(FacetFilter(facet=None, values=words))
+        if self.complexity is not None:
+            found.append(FacetFilter(facet="complexity", values=(self.complexity,)))
+        if self.always_apply is not None:
+            found.append(FacetFilter(facet="always", values=("yes" if self.always_apply else "no",)))
+        return tuple(found)
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class DefinitionsPage:
+    """A page of definitions with their scores, and how many there are in all: at least, if that is not `exact`."""
+
+    definitions: tuple[tuple[CataloguedDefinition, int], ...]
+    total: int
+    exact: bool
+    next_cursor: str | None
+
+
+class DefinitionCatalogue:
+    """The catalogue of one Redis. `kept` are the workflows that runs were started from, `skills` the skills' files."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        kept: KeptDefinitions,
+        skills: Library,
+        *,
+        wait_replicas: int = 0,
+        most: int = MOST_DEFINITIONS,
+    ) -> None:
+        self._index = TextIndex(connections, INDEX, most=most, expires=True, wait_replicas=wait_replicas)
+        self._kept = kept
+        self._skills = skills
+
+    def put(self, wish: NewDefinition) -> DefinitionKept | Refusal:
+        """Keep a definition. With the content of the newest version it makes no other one."""
+        check_definition(wish)
+        if wish.kind is DefinitionKind.SKILL:
+            return kept_elsewhere()
+        for _ in range(_TRIES):
+            stored, now = self._index.get(wish.entry_id)
+            there = None if stored is None else read_stored_definition(stored.document)
+            taken = taken_version(wish, there)
+            if taken is not None:
+                return version_exists(wish.name, taken.version)
+            made = next_definition(wish, there, now)
+            is_new = there is None or made.versions != there.versions
+            if made == there:
+                return DefinitionKept(definition=made, changed=False)
+            outcome = self._replace(made, wish.content, stored, there if is_new else None)
+            if outcome is None:
+                self._drop_oldest(there, made)
+                return DefinitionKept(definition=made, changed=is_new)
+            if isinstance(outcome, Full):
+                return catalogue_full(outcome.most)
+            if isinstance(outcome, Refusal):
+                return outcome
+        raise Conflict("Others kept changing the same definition; nothing was written.")
+
+    def get(
+        self,
+        kind: DefinitionKind,
+        name: str,
+        *,
+        version: str | None = None,
+        sha256: str | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        with_kept: bool = True,
+    ) -> DefinitionFound:
+        """Return a definition: the session's, else the project's, else that for everybody. Raise NotInCatalogue."""
+        if kind is DefinitionKind.SKILL:
+            there, content = catalogued_skills.read(self._skills, name, version)
+            return DefinitionFound(definition=there, version=there.newest, content=content)
+        owners = [Owner(project=project, session=session), Owner(project=project), EVERYBODY]
+        ids = list(dict.fromkeys(entry_id(kind, name, one) for one in owners))
+        found, now = self._index.get_all(ids)
+        for stored in found:
+            if stored is None:
+                continue
+            there = read_stored_definition(stored.document)
+            wanted = there.version(version, sha256)
+            if wanted is not None and (there.until is None or there.until > now):
+                return self._whole(there, wanted, stored)
+        if kind is DefinitionKind.WORKFLOW:
+            reference = Reference(name=name, version=version) if sha256 is None else Reference(sha256=sha256)
+            for kept_in in dict.fromkeys((*([project] if project else []), *([None] if with_kept else []))):
+                document = self._kept.find(reference, kept_in)
+                if document is not None:
+                    there = _of_workflow(read_definition(document), 0, owner=Owner(project=kept_in))
+                    return DefinitionFound(definition=there, version=there.newest, content=document)
+        raise NotInCatalogue(str(kind), name)
+
+    def pin(self, reference: str | None, project: str | None) -> dict[str, Json] | None:
+        """Return what a run keeps of the definition that a reference names now. Raise NotInCatalogue."""
+        if reference is None:
+            return None
+        kind, name, version = read_definition_ref(reference)
+        found = self.get(kind, name, version=version, project=project)
+        return pin_of(found.definition, found.version)
+
+    def search(self, query: DefinitionQuery) -> DefinitionsPage:
+        """Return a page: the best first, without words the newest. Raise InvalidArgument for a foreign cursor."""
+        if query.kind is DefinitionKind.SKILL:
+            return _paged([*catalogued_skills.search(self._skills, query.text, query.tags, query.keywords)], query)
+        if query.file_types:
+            return self._rules(query)
+        asked = TextSearch(
+            limit=query.limit,
+            query=read_query(query.text),
+            filters=query.filters,
+            offset=query.offset,
+            cursor=query.cursor,
+        )
+        page = self._index.search(asked)
+        found = tuple((read_stored_definition(hit.document), hit.score) for hit in page.hits)
+        return DefinitionsPage(definitions=found, total=page.total, exact=page.exact, next_cursor=page.next_cursor)
+
+    def contents(self, definitions: Iterable[CataloguedDefinition]) -> list[Json]:
+        """Return the contents of the newest versions of definitions; None for one that is gone, or kept elsewhere."""
+        ids = [one.entry_id for one in definitions]
+        found = self._index.get_all(ids)[0] if ids else []
+        return [None if one is None or not one.body else load(one.body) for one in found]
+
+    def delete(self, kind: DefinitionKind, name: str, owner: Owner) -> bool:
+        """Delete a definition with all its versions; return False if it was gone already."""
+        stored, _ = self._index.get(entry_id(kind, name, owner))
+        if stored is None:
+            return False
+        there = read_stored_definition(stored.document)
+        existed = self._index.remove(there.entry_id)
+        for one in there.versions:
+            self._index.remove(body_id(there, one.sha256))
+        return existed
+
+    def list_kept(self, definition: Definition, project: str | None = None) -> None:
+        """Enter the reference to a workflow that was kept; it goes when the workflow does, unless renewed.
+
+        A full catalogue keeps no run from being started: the workflow is then found by its name only.
+        """
+        now = self._index.now()
+        owner = Owner(project=project)
+        found = _of_workflow(definition, now, now + KEPT_S * SECOND, owner)
+        whose = KEPT_OWNER if project is None else owner.key
+        name = definition.name if project is None else f"{definition.name}\n{whose}"
+        texts = [(found.name, 8), (found.description, 2), (" ".join(definition.skills), 1)]
+        entry = TextEntry(
+            entry_id="k-" + content_fingerprint(name),
+            at=now,
+            document=write_definition(found),
+            words=read_words(texts),
+            facets={
+                **combined({"kind": found.kind, "of": whose}),
+                "always": ("no",),
+            },
+            until=found.until,
+        )
+        self._index.put(entry, replaces="any", is_counted=False)
+
+    def _replace(
+        self, made: CataloguedDefinition, content: Json, stored: Stored | None, replaced: CataloguedDefinition | None
+    ) -> object:
+        """Write a definition in place of the one that was read, after the content of the version that it replaces."""
+        if stored is not None and replaced is not None:
+            kept = self._index.put(_body(replaced, stored.body), replaces="any")
+            if kept is not None:
+                return kept
+        revision = 1 if stored is None else stored.revision + 1
+        before = None if stored is None else stored.revision
+        return self._index.put(as_definition_entry(made, content, revision), replaces=before)
+
+    def _drop_oldest(self, before: CataloguedDefinition | None, made: CataloguedDefinition) -> None:
+        """Remove the contents of versions that are not listed any more."""
+        listed = {one.sha256 for one in made.versions}
+        for one in () if before is None else before.versions:
+            if one.sha256 not in listed:
+                self._index.remove(body_id(made, one.sha256))
+
+    def _whole(self, there: CataloguedDefinition, wanted: Version, stored: Stored) -> DefinitionFound:
+        if wanted.sha256 == there.newest.sha256:
+            return DefinitionFound(definition=there, version=wanted, content=load(stored.body))
+        older, _ = self._index.get(body_id(there, wanted.sha256))
+        if older is None:
+            raise NotInCatalogue(str(there.kind), there.name)
+        was = read_stored_definition(older.document)
+        return DefinitionFound(definition=was, version=wanted, content=load(older.body))
+
+    def _rules(self, query: DefinitionQuery) -> DefinitionsPage:
+        """Return the definitions for these files: of the newest of those that the other filters find."""
+        asked = TextSearch(limit=_MOST_RULES, query=read_query(query.text), filters=query.filters)
+        page = self._index.search(asked)
+        found = [(read_stored_definition(hit.document), hit.score) for hit in page.hits]
+        fit = [one for one in found if applies(one[0], query.file_types, query.always_apply)]
+        return replace(_paged(fit, query), exact=page.next_cursor is None)
+
+
+def _paged(found: list[tuple[CataloguedDefinition, int]], query: DefinitionQuery) -> DefinitionsPage:
+    """Return a page of a list that is whole."""
+    begin = query.offset if query.cursor is None else _number(query.cursor)
+    end = begin + query.limit
+    further = str(end) if found[end:] else None
+    return DefinitionsPage(definitions=tuple(found[begin:end]), total=len(found), exact=True, next_cursor=further)
+
+
+def _number(cursor: str) -> int:
+    if not _NUMBER.match(cursor):
+        raise unknown_cursor()
+    return int(cursor)
+
+
+def _body(definition: CataloguedDefinition, body: str) -> TextEntry:
+    """Return the entry that keeps the content of a version which is not the newest any more; no search finds it."""
+    return TextEntry(
+        entry_id=body_id(definition, definition.newest.sha256),
+        at=definition.newest.at,
+        document=write_definition(definition),
+        words=Words(),
+        until=definition.until,
+        body=body,
+    )
+
+
+def _of_workflow(
+    definition: Definition,
+    at: int,
+    until: int | None = None,
+    owner: Owner = EVERYBODY,
+) -> CataloguedDefinition:
+    """Return what the catalogue shows of a workflow that is kept."""
+    comment = asl_of(dict(definition.document)).get("Comment")
+    return outside_definition(
+        DefinitionKind.WORKFLOW,
+        definition.name,
+        Version(version=definition.version or "", sha256=definition.sha256, at=at, author=KEPT),
+        KEPT,
+        description=comment if isinstance(comment, str) else "",
+        size=byte_length(definition.identity),
+        until=until,
+        owner=owner,
+    )

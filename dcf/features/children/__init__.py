@@ -1,0 +1,1 @@
+"""A Task starts a run of another workflow and takes its output."""

@@ -1,0 +1,1 @@
+"""Explains why a run does not move, and what helps."""

@@ -1,0 +1,1 @@
+"""Edits the documents of runs by hand."""

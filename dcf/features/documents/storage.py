@@ -1,0 +1,269 @@
+"""Transactions for manual changes of single documents, each applied exactly once even if the connection breaks.
+
+The same loop as `documents`, with a receipt: a small key written in the same EXEC, by which a repetition finds that the
+change was made. For a document of a run, the documents that the decision reads are watched too, and the change is
+written to the run's history. Any other document is written by one script, which keeps its owner's quotas (`quotas`).
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final, Generic, TypeVar
+
+from dcf.core.access.model import LOCAL
+from dcf.core.documents.decision import Event
+from dcf.core.listing.runs import listed_at
+from dcf.errors import NotFound
+from dcf.store.access.authors import current_account
+from dcf.store.access.counting import CountedDocument, held_document_command, hold, new_mark, owned, settle
+from dcf.store.access.quotas import DocumentWrite, charge, document_command, receipt_command, refusal_in
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connection, Connections, checked, exchange
+from dcf.store.connection.documents import micros
+from dcf.store.keys import companions as companion_keys
+from dcf.store.keys.documents import RunDocument, document_of
+from dcf.store.keys.parts import encode_state
+from dcf.store.lists.shards import shard_of
+from dcf.store.transaction.attempts import Attempts, commit, commit_one
+from dcf.store.transaction.writing import due_command, event_commands, facet_commands
+from dcf.values.json_paths import MISSING
+from dcf.values.json_text import Json, dump, load
+from dcf.values.records import record
+from dcf.values.refusal import Refusal
+
+Answer = TypeVar("Answer")
+
+DOCUMENT_LIFE_S: Final = 30 * 24 * 3600
+"""Seconds for which a document is kept after its last write, unless it was told otherwise."""
+
+_JSON_TYPE: Final = b"ReJSON-RL"
+_NO_KEY: Final = b"none"
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class DocumentContext:
+    """Context of a run's document: the run's meta (None: no run), the state's document, and its timer."""
+
+    meta: Mapping[str, Json] | None = None
+    state: Json = None
+    due: int | None = None
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What was read at a key: the document (MISSING if there is none), and the receipt of this change, if any."""
+
+    now: int
+    document: Json
+    receipt: Json = None
+    around: DocumentContext
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class EditedDocument:
+    """What to write in one transaction: the document (MISSING deletes it), the receipt and, for a run, the event.
+
+    `life_s` is for how long the receipt is kept; `keep_s` is for the document: 0 for ever, None as before.
+    `look_now` makes the clock look at the state at once.
+    """
+
+    document: Json
+    receipt: Json
+    life_s: int
+    keep_s: int | None = None
+    event: Event | None = None
+    look_now: bool = False
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class EditOutcome(Generic[Answer]):
+    """The answer of a decision. Nothing is written if `written` is None."""
+
+    answer: Answer
+    written: EditedDocument | None = None
+
+
+class Edits:
+    """Reads and changes documents by key, for tools."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        *,
+        wait_replicas: int = 0,
+        deadline_s: float = 10.0,
+        keep_s: int = DOCUMENT_LIFE_S,
+    ) -> None:
+        self._connections = connections
+        self._keep_s = keep_s
+        self._attempts = Attempts(connections=connections, deadline_s=deadline_s, wait_replicas=wait_replicas)
+
+    def read(self, key: str) -> Json:
+        """Return the document; MISSING if there is no such key. Raise NotFound if the key has another type."""
+        (kind,) = self._connections.send(("TYPE", key))
+        found = self._connections.send(("JSON.GET", key, "$"))[0] if kind == _JSON_TYPE else None
+        return _document(key, kind, found)
+
+    def transact(self, key: str, request: str, decide: Callable[[Found], EditOutcome[Answer]]) -> Answer | Refusal:
+        """Read, decide, commit; retry after a lost race. Refuse what is beyond the quotas of the caller's key.
+
+        Raise UnknownOutcome if the outcome stays unknown.
+        """
+        subject = _Subject(key=key, receipt=companion_keys.edit(key, request), of=document_of(key))
+        return self._attempts.until_done(lambda connection: self._once(connection, subject, decide))
+
+    def _once(
+        self, connection: Connection, subject: "_Subject", decide: Callable[[Found], EditOutcome[Answer]]
+    ) -> Answer | Refusal:
+        replies = exchange(connection, subject.opening())
+        found = self._attempts.result_of(connection, subject.barrier, partial(subject.found, replies))
+        outcome = self._attempts.result_of(connection, subject.barrier, partial(decide, found))
+        if outcome.written is None:
+            self._attempts.let_go(connection, subject.barrier)
+            return outcome.answer
+        refusal = None
+        if subject.of is None:
+            refusal = self._write(connection, subject, outcome.written)
+        else:
+            commands = subject.commands(outcome.written, found.around)
+            announced = subject.announcements(outcome.written, found, self._connections.shards)
+            commit(connection, commands, [*announced, *_charges(subject, outcome.written)])
+        self._attempts.confirm(connection, subject.barrier)
+        return outcome.answer if refusal is None else refusal
+
+    def _write(self, connection: Connection, subject: "_Subject", written: EditedDocument) -> Refusal | None:
+        write = DocumentWrite(
+            text=None if written.document is MISSING else dump(written.document),
+            life_s=written.keep_s,
+            default_life_s=self._keep_s,
+            receipt=dump(written.receipt),
+            receipt_life_s=written.life_s,
+        )
+        if self._connections.shards > 1:
+            return self._write_held(connection, subject, write)
+        command = document_command(subject.key, subject.receipt, write, current_account())
+        return refusal_in(commit_one(connection, command))
+
+    def _write_held(self, connection: Connection, subject: "_Subject", write: DocumentWrite) -> Refusal | None:
+        """Do the same on a cluster: count the document, write it, and count what became of it."""
+        if write.text is None:
+            self._delete_counted(connection, subject, write)
+            return None
+        account, was, mark = current_account(), owned(self._connections, subject.key), new_mark()
+        owner = LOCAL if account is None else account.key_id
+        size = len(write.text.encode())
+        life_s = write.life_s if write.life_s is not None else write.default_life_s if was is None else was.life_s
+        receipt = (subject.receipt, len(write.receipt.encode()) + len(subject.receipt), write.receipt_life_s)
+        wanted = CountedDocument(key=subject.key, owner=owner, size=size, life_s=life_s, receipt=receipt)
+        refusal = hold(self._connections, wanted, account, mark)
+        if refusal is not None:
+            return refusal
+        checked(commit_one(connection, held_document_command(subject.receipt, write, wanted, mark)))
+        settle(self._connections, subject.key, owner, size, mark)
+        if was is not None and was.owner != owner:
+            settle(self._connections, subject.key, was.owner, None, was.mark)
+        return None
+
+    def _delete_counted(self, connection: Connection, subject: "_Subject", write: DocumentWrite) -> None:
+        """Delete a document on a cluster, and count it no more. A Redis that is full can still do it."""
+        account, was = current_account(), owned(self._connections, subject.key)
+        gone = CountedDocument(key=subject.key, owner=LOCAL, size=0, life_s=0)
+        checked(commit_one(connection, held_document_command(subject.receipt, write, gone, "")))
+        if was is not None:
+            settle(self._connections, subject.key, was.owner, None, was.mark)
+        if account is not None:
+            counted = receipt_command(subject.receipt, write.receipt, write.receipt_life_s, account)
+            self._connections.ask(counted)  # a Redis that is full refuses it
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class _Subject:
+    key: str
+    receipt: str
+    of: RunDocument | None
+
+    @property
+    def barrier(self) -> str:
+        """Return the key of the small write that waits for replicas."""
+        return companion_keys.barrier(self.key) if self.of is None else self.of.run.barrier
+
+    def opening(self) -> list[Command]:
+        """Return the commands that watch and read. The replies always come in this order."""
+        run = self.of.run if self.of is not None else None
+        watched = [self.key, *([run.meta] if run is not None else ()), *self._state_key()]
+        reads: list[Command] = [("TIME",), ("TYPE", self.key), ("JSON.GET", self.key, "$"), ("GET", self.receipt)]
+        if run is not None and self.of is not None:
+            reads += [("JSON.GET", run.meta, "$")]
+            reads += [("JSON.GET", key, "$") for key in self._state_key()]
+            reads += [("ZSCORE", run.timers, encode_state(self.of.state))] if self.of.state is not None else []
+        return [("WATCH", *watched), *reads]
+
+    def _state_key(self) -> list[str]:
+        if self.of is None or self.of.state is None:
+            return []
+        return [self.of.run.state(self.of.state)]
+
+    def found(self, replies: list[Reply]) -> Found:
+        """Parse the replies to `opening`."""
+        clock, kind, document, receipt, *around = replies[1:]
+        checked(clock)
+        return Found(
+            now=micros(clock),
+            document=_document(self.key, checked(kind), document),
+            receipt=None if checked(receipt) is None else load(receipt),
+            around=_surroundings([checked(one) for one in around]),
+        )
+
+    def announcements(self, written: EditedDocument, found: Found, shards: int) -> list[Command]:
+        """Return the commands that make the clock look at the run at once, and list it under what its meta now says."""
+        if self.of is None:
+            return []
+        meta = written.document if self.of.kind == "meta" and isinstance(written.document, dict) else {}
+        created_at = listed_at(meta.get("created_at"), found.now)
+        shard = shard_of(self.of.run.workflow_id, shards)
+        return [*facet_commands(self.of.run, meta, created_at, shard), due_command(self.of.run, 1)]
+
+    def commands(self, written: EditedDocument, around: DocumentContext) -> list[Command]:
+        """Return the commands that write the document, the receipt and the event."""
+        commands: list[Command] = [("JSON.SET", self.key, "$", dump(written.document))]
+        if self.of is not None:
+            commands += [
+                # Decisions on a state's data watch the state's document. Rewriting it makes them read again.
+                ("JSON.SET", key, "$", dump(around.state))
+                for key in self._state_key()
+                if key != self.key and around.state is not None
+            ]
+            if written.event is not None:
+                commands += event_commands(self.of.run, [written.event])
+            if written.look_now and self.of.state is not None:
+                commands.append(("ZADD", self.of.run.timers, "XX", "LT", 1, encode_state(self.of.state)))
+        return [*commands, ("SET", self.receipt, dump(written.receipt), "EX", written.life_s)]
+
+
+def _charges(subject: _Subject, written: EditedDocument) -> list[Command]:
+    """Return what counts an edit of a run's document for the caller's key."""
+    account = current_account()
+    if account is None or subject.of is None:
+        return []
+    counted = receipt_command(subject.receipt, dump(written.receipt), written.life_s, account)
+    return [counted, charge(subject.of.run, [], 1, account)]
+
+
+def _document(key: str, kind: Reply, found: Reply) -> Json:
+    if kind == _NO_KEY:
+        return MISSING
+    if kind != _JSON_TYPE:
+        raise NotFound(f"The key '{key[:200]}' holds no JSON document.", "Name the key of a JSON document.")
+    # The document may have been deleted between the two commands.
+    return MISSING if checked(found) is None else load(found)[0]
+
+
+def _surroundings(replies: list[Reply]) -> DocumentContext:
+    if not replies:
+        return DocumentContext()
+    meta, *more = replies
+    state, due = more or (None, None)
+    return DocumentContext(
+        meta=None if meta is None else load(meta)[0],
+        state=None if state is None else load(state)[0],
+        due=None if due is None else int(float(due)),
+    )

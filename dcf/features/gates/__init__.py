@@ -1,0 +1,1 @@
+"""An output counts only after the verdicts of its gates."""

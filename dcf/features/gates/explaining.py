@@ -1,0 +1,31 @@
+"""Says of a state whose output is judged which verdicts it waits for, and of whom. Pure."""
+
+from dcf.core.documents.model import StateDoc
+from dcf.features.diagnosis import remedies
+from dcf.features.diagnosis.facts import Facts, moment, text
+from dcf.features.diagnosis.model import Cause, RunFinding
+from dcf.features.gates.model import Submission
+
+
+def about_gates(path: str, doc: StateDoc, gated: Submission, facts: Facts) -> RunFinding:
+    """Return which verdicts are waited for. That is no standstill: whoever judges takes their time."""
+    named = ", ".join(f"gate '{one.name}' (by {one.whom})" for one in gated.open)
+    since = min((one.since for one in gated.open), default=doc.started_at or doc.lease.epoch)
+    waiting = [
+        {"gate": one.name, "kind": one.kind, "asked": one.whom, "asks": one.asks, "again_at": text(one.due)}
+        for one in gated.open
+    ]
+    return RunFinding(
+        cause=Cause.WAITING_FOR_VERDICT,
+        sentence=f"The output of state '{path}' waits for the verdict of {named} since {moment(since)}.",
+        remedy=remedies.judge(facts.workflow_id, path, gated.open[0].name if gated.open else "GATE"),
+        stuck=False,
+        state=path,
+        since=since,
+        evidence={
+            "waits_for": waiting,
+            "content_sha256": gated.sha256,
+            "owner_agent_id": doc.lease.owner_agent_id,
+            "deadline": text(doc.deadline),
+        },
+    )

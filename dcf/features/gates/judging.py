@@ -1,0 +1,260 @@
+"""What follows from a verdict: the next gates are opened, the output is sent back, or all gates have passed. Pure.
+
+Commands and reviews wait at the same time, people are asked only once these have passed: their time is dear. The first
+gate that fails sends the output back, and what the others would have said is not waited for. Used when an output is
+submitted (`submitting`) and when a verdict comes (`verdicts`).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from dcf.core.documents.decision import Event, More, Notice, Snapshot, WriteSet
+from dcf.core.documents.model import Lease, Meta, StateDoc, Status
+from dcf.core.documents.notices import NoticeKind
+from dcf.core.leasing.attention import latest_look
+from dcf.features.gates.gate import Gate
+from dcf.features.gates.model import KIND, GateRecord, GateVerdict, OpenGate, Submission
+from dcf.features.journal.blocking import has_room
+from dcf.features.journal.model import LONGEST_KEY
+from dcf.features.journal.writing import open_issue
+from dcf.features.people.description import Askees
+from dcf.values.digest import fingerprint
+from dcf.values.instants import SECOND, to_text
+from dcf.values.json_text import Json, byte_length
+from dcf.values.records import record, replace
+
+MOST_SHOWN: Final = 8 * 1024
+"""Bytes up to which an output stands in the event that asks for a verdict; list_gates has a larger one."""
+
+_LONGEST_TAIL: Final = 500
+
+BY_DCF: Final = "dcf"
+"""Who gives verdicts and opens issues that no agent or person does."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class GateCase:
+    """A state whose output is judged: its document, its gates, the record, the output, and what its Task says to do."""
+
+    state: str
+    doc: StateDoc
+    meta: Meta
+    gates: tuple[Gate, ...]
+    kept: GateRecord
+    output: Json
+    now: int
+    instructions: str | None = None
+
+    def gate(self, name: str) -> Gate | None:
+        """Return the gate of this name."""
+        return next((gate for gate in self.gates if gate.name == name), None)
+
+    @property
+    def waiting(self) -> tuple[Gate, ...]:
+        """The gates that must be decided next; none if all have passed."""
+        kept = self.kept
+        left = [gate for gate in self.gates if gate.name not in kept.waived and not kept.passed(gate.name, kept.sha256)]
+        first = tuple(gate for gate in left if gate.kind != "person" and gate.name not in kept.asked)
+        return first or tuple(left)
+
+
+def opened(case: GateCase) -> WriteSet:
+    """Let the output wait for the verdicts of the gates that are next; whoever gives them is told."""
+    kept = case.kept
+    gates = tuple(_opened(case, gate) for gate in case.waiting)
+    gated = Submission(number=kept.number, sha256=kept.sha256, open=gates)
+    doc = replace(case.doc, status=Status.RUNNING, kind=KIND, gated=gated)
+    changes = judged(case, doc)
+    for one in gates:
+        changes.events.append(opened_event(case, one))
+        changes.notices.extend(asking(case, one))
+    return changes
+
+
+def judged(case: GateCase, doc: StateDoc) -> WriteSet:
+    """Return the changes that write the document and the record of a state, and when the clock looks at it."""
+    look = latest_look(doc, case.meta, case.now)
+    return WriteSet(states={case.state: doc}, gates={case.state: case.kept}, timers={case.state: look})
+
+
+def sent_back(case: GateCase, verdict: GateVerdict, *, tells: bool) -> tuple[GateCase, WriteSet]:
+    """Give the output back to its worker, whose lease begins anew, with what failed; `tells`: by an event too."""
+    kept = replace(case.kept, failed=tuple(dict(one) for one in verdict.failed), failed_gate=verdict.gate)
+    case = replace(case, kept=kept)
+    gated = Submission(number=kept.number, sha256=kept.sha256)
+    doc = replace(case.doc, kind=None, gated=gated, lease=_renewed(case))
+    changes = judged(replace(case, doc=doc), doc)
+    changes.events.append(decided_event(case, verdict))
+    if tells and doc.lease.owner_agent_id is not None:
+        changes.notices.append(_needs_work(case, doc.lease.owner_agent_id, verdict))
+    return replace(case, doc=doc), changes
+
+
+def asked_people(case: GateCase, gate: Gate) -> GateCase:
+    """Return the case with people in place of whoever judged a gate until now."""
+    return replace(case, kept=replace(case.kept, asked=tuple(dict.fromkeys((*case.kept.asked, gate.name)))))
+
+
+def counted(case: GateCase, gate: Gate) -> tuple[GateCase, int]:
+    """Count that a gate failed; return how often it has in this visit."""
+    number = case.kept.attempts.get(gate.name, 0) + 1
+    return replace(case, kept=replace(case.kept, attempts={**case.kept.attempts, gate.name: number})), number
+
+
+def begun_again(case: GateCase, gate: Gate) -> GateCase:
+    """Let the worker have as many tries at a gate as at the beginning: people have looked, or are to."""
+    kept = case.kept
+    asked = tuple(name for name in kept.asked if name != gate.name)
+    attempts = {name: number for name, number in kept.attempts.items() if name != gate.name}
+    unavailable = {name: number for name, number in kept.unavailable.items() if name != gate.name}
+    return replace(case, kept=replace(kept, asked=asked, attempts=attempts, unavailable=unavailable))
+
+
+def counted_anew(case: GateCase) -> GateCase:
+    """Forget how often gates failed: whatever lets a failed state go on begins to count anew."""
+    return replace(case, kept=replace(case.kept, attempts={}, unavailable={}, asked=()))
+
+
+def blocked(
+    changes: WriteSet, snapshot: Snapshot, case: GateCase, gate: Gate, verdict: GateVerdict, times: int
+) -> More | None:
+    """Open an issue that blocks the run: a gate failed as often as it may. One run has only so many of these."""
+    if not has_room(case.meta):
+        return None
+    text = f"State '{case.state}': {failure_of(gate, verdict, times)}"
+    details: dict[str, Json] = {"gate": gate.name, "content_sha256": case.kept.sha256}
+    key = f"gate:{case.state}:{gate.name}:{case.kept.number}"
+    key = key if len(key) <= LONGEST_KEY else f"gate:{fingerprint(key)}"
+    told = open_issue(changes, snapshot, case.meta, key=key, text=text, by=BY_DCF, state=case.state, details=details)
+    return told if isinstance(told, More) else None
+
+
+def decided_event(case: GateCase, verdict: GateVerdict, **more: Json) -> Event:
+    """Return the history entry of a verdict, with the criteria that failed and the end of a command's output."""
+    told: dict[str, Json] = {"epoch": case.doc.lease.epoch, **verdict.as_json(), **more}
+    del told["at"]
+    told["judged_by"] = told.pop("by")  # who writes an event stands in it as `by`
+    failed = [one.as_json() for one in verdict.criteria if not one.passed]
+    told |= {"criteria": failed} if failed else {}
+    if isinstance(told.get("output_tail"), str):
+        told["output_tail"] = told["output_tail"][-_LONGEST_TAIL:]
+    return Event(type="GateDecided", state=case.state, data=told)
+
+
+def failure_of(gate: Gate, verdict: GateVerdict, attempts: int) -> str:
+    """Return the cause of a state that a gate failed for good."""
+    first = next((str(one.get("feedback") or one["criterion"]) for one in verdict.failed), gate.name)
+    return f"Gate '{gate.name}' failed {attempts} times: {first}"
+
+
+def asking(case: GateCase, one: OpenGate) -> Iterator[Notice]:
+    """Yield a notice to each who may give the verdict, or to the planner where anybody may."""
+    kind = NoticeKind.GATE.value
+    gate = case.gate(one.name)
+    assert gate is not None, "it was opened from the gates"
+    for name in _told(case, one):
+        yield Notice(
+            type=f"{kind}.{notice_key(case.kept.number, one)}",
+            state=None,
+            epoch=case.doc.lease.epoch,
+            reason=kind,
+            agent_id=name,
+            about=case.state,
+            content=work_of(case, gate, one),
+        )
+
+
+def notice_key(number: int, one: OpenGate) -> str:
+    """Return what names the request for a verdict in ids of events: of which submission, and which time."""
+    return f"{number}-{one.asks}-{fingerprint(one.name)[:8]}"
+
+
+def work_of(case: GateCase, gate: Gate, one: OpenGate) -> dict[str, Json]:
+    """Return what a reviewer needs: what was asked of the worker, the criteria, and the output if it is not large."""
+    is_large = byte_length(case.output) > MOST_SHOWN
+    told: dict[str, Json] = {
+        "gate": gate.name,
+        "kind": "person" if one.by_people else gate.kind,
+        "criteria": list(gate.criteria) or None,
+        "command": gate.command,
+        "timeout_s": gate.timeout_s,
+        "content_sha256": case.kept.sha256,
+        "author": case.kept.author,
+        "from": case.kept.author,
+        "attempt": case.kept.attempts.get(gate.name, 0) + 1,
+        "instructions": case.instructions,
+        "output_left_out": True if is_large else None,
+        "output": None if is_large else case.output,
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def rows_of(workflow_id: str, case: GateCase, *, whole: bool) -> list[dict[str, Json]]:
+    """Return what waits at a state, one object for each gate; `whole`: with the output, however large."""
+    doc = case.doc
+    rows: list[dict[str, Json]] = []
+    for one in () if doc.gated is None or not doc.is_judged else doc.gated.open:
+        gate = case.gate(one.name)
+        if gate is not None:
+            work = work_of(case, gate, one)
+            del work["from"]
+            told: dict[str, Json] = {"workflow_id": workflow_id, "state": case.state, "name": work.pop("gate"), **work}
+            more: dict[str, Json] = {"output": case.output} if whole else {}
+            rows.append(told | {"asked": one.whom, "since": to_text(one.since)} | more)
+    return rows
+
+
+def _opened(case: GateCase, gate: Gate) -> OpenGate:
+    by_people = gate.kind == "person" or gate.name in case.kept.asked
+    to = () if by_people else gate.reviewers
+    if gate.kind == "command" and not by_people and not to:
+        to = (case.kept.author,)
+    waits_s = None if by_people and gate.kind != "person" else gate.waits_s
+    return OpenGate(
+        name=gate.name,
+        kind=gate.kind,
+        since=case.now,
+        due=None if waits_s is None else case.now + waits_s * SECOND,
+        waits_s=waits_s,
+        to=to,
+        people=gate.people if by_people else Askees(),
+        by_people=by_people,
+    )
+
+
+def opened_event(case: GateCase, one: OpenGate) -> Event:
+    """Return the history entry of a gate that waits for a verdict from now on."""
+    told: dict[str, Json] = {"gate": one.name, "kind": one.kind, "content_sha256": case.kept.sha256}
+    told |= {"author": case.kept.author, "asked": one.whom, "epoch": case.doc.lease.epoch}
+    return Event(type="GateOpened", state=case.state, data=told)
+
+
+def _told(case: GateCase, one: OpenGate) -> Sequence[str]:
+    names = one.people.names if one.by_people else one.to
+    planner = case.meta.planner_agent_id
+    return names or (() if planner is None else (planner,))
+
+
+def _renewed(case: GateCase) -> Lease:
+    lease = case.doc.lease
+    if lease.token is None or lease.ttl_s is None:
+        return lease
+    return replace(lease, ts=case.now, expires_at=case.now + lease.ttl_s * SECOND)
+
+
+def _needs_work(case: GateCase, owner: str, verdict: GateVerdict) -> Notice:
+    kind = NoticeKind.NEEDS_WORK.value
+    return Notice(
+        type=f"{kind}.{case.kept.number}",
+        state=None,
+        epoch=case.doc.lease.epoch,
+        reason=kind,
+        agent_id=owner,
+        about=case.state,
+        content={
+            "gate": verdict.gate,
+            "from": verdict.by,
+            "failed_criteria": [dict(one) for one in case.kept.failed],
+            "attempt": case.kept.attempts.get(verdict.gate, 0),
+        },
+    )

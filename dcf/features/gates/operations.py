@@ -1,0 +1,161 @@
+"""Gates of runs: what waits for a verdict, and the verdicts. Each names what it reads and the pure decision.
+
+This module decides nothing and sends no Redis command.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from dcf.core.definitions import needs
+from dcf.core.definitions.briefs import brief_of
+from dcf.core.definitions.scopes import fenced, with_scopes
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot
+from dcf.core.documents.model import Meta, RunStatus
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.documents.refusals import unless_full
+from dcf.errors import UnknownRun
+from dcf.features.gates import overriding, verdicts
+from dcf.features.gates.judging import GateCase
+from dcf.features.gates.listing import GatePage, GatePlace, GateQuery
+from dcf.features.gates.model import NO_GATES
+from dcf.features.gates.overriding import Override
+from dcf.features.gates.storage import GateLists, WaitingState, place_of
+from dcf.features.gates.submitting import case_of
+from dcf.features.gates.verdicts import Ruling
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.requests import run_request
+from dcf.runs.transactions import Run
+from dcf.store.access.authors import current_account
+from dcf.values.digest import content_fingerprint
+from dcf.values.json_text import Json
+from dcf.values.records import replace
+from dcf.values.refusal import Refusal
+
+if TYPE_CHECKING:
+    from dcf.store.transaction.runs import Committed
+
+Operated: TypeAlias = RunAnswer | Refusal
+Decide: TypeAlias = Callable[[Run, Snapshot], RunDecision]
+
+
+class Gates:
+    """Lists what waits for verdicts, and takes them."""
+
+    def __init__(self, plane: ControlPlane, lists: GateLists) -> None:
+        self._lists = lists
+        self._plane = plane
+        self._transactions = plane.transactions
+        self._follow_ups = plane.follow_ups
+        self._store = plane.transactions.store
+
+    def decide(
+        self, workflow_id: str, ruling: Ruling, *, reason: str | None = None, request_id: str | None = None
+    ) -> Operated:
+        """Give a verdict. The same verdict on the same submission is applied once. Raise UnknownRun, UnknownState."""
+        ruling = replace(ruling, state=self._plane.place(workflow_id, ruling.state).path)
+        known_by = request_id or self._known_by(workflow_id, ruling)
+        request = run_request("decide_gate", reason, known_by, ruling.arguments())
+        return self._on_state(
+            workflow_id,
+            ruling.state,
+            request,
+            lambda run, found: verdicts.decide(found, request, ruling, run.definition, run.context),
+        )
+
+    def override(self, workflow_id: str, wish: Override, *, request_id: str | None = None) -> Operated:
+        """Let an output pass. A repetition with the same request id gets the first answer. Raise UnknownRun."""
+        wish = replace(wish, state=self._plane.place(workflow_id, wish.state).path)
+        request = run_request("override_gate", wish.reason, request_id, wish.arguments())
+        return self._on_state(
+            workflow_id,
+            wish.state,
+            request,
+            lambda run, found: overriding.override(found, request, wish, run.definition, run.context),
+        )
+
+    def cases(self, workflow_id: str, states: Sequence[str] | None = None) -> list[GateCase]:
+        """Return the states of a run whose output is judged or was sent back, of all that are open or of these."""
+        run = self._plane.run(workflow_id)
+        if not run.definition.is_gated:
+            return []
+        paths = self._store.open_states(workflow_id) if states is None else tuple(states)
+        paths = tuple(path for path in paths if run.definition.gates_of(path))
+        found = self._store.read(workflow_id, ReadSet(states=with_scopes(paths), gates=paths, outputs=paths))
+        if found.meta is None:
+            raise UnknownRun(workflow_id)
+        shown = fenced(found)
+        return [
+            case_of(shown, path, run.definition, shown.outputs.get(path))
+            for path in paths
+            if path in shown.states and shown.states[path].gated is not None
+        ]
+
+    def of_run(self, workflow_id: str, limit: int, after: GatePlace | None) -> GatePage:
+        """Return a page of the states of a run whose output is judged, the longest first. Raise UnknownRun."""
+        run = self._plane.run(workflow_id)
+        gated = () if not run.definition.is_gated else self._store.open_states(workflow_id)
+        paths = tuple(path for path in gated if run.definition.gates_of(path))
+        docs = fenced(self._store.read(workflow_id, ReadSet(states=with_scopes(paths)))).states
+        judged = {path: docs[path] for path in paths if path in docs and docs[path].is_judged}
+        there = {path: place_of(workflow_id, path, doc) for path, doc in judged.items()}
+        order = sorted(there, key=lambda path: there[path].order)
+        left = [path for path in order if after is None or there[path].order > after.order]
+        found = {case.state: case for case in self.cases(workflow_id, left[:limit])}  # less what ended meanwhile
+        shown = [path for path in left[:limit] if path in found]
+        return GatePage(
+            rows=tuple((workflow_id, found[path]) for path in shown),
+            places=tuple(there[path] for path in shown),
+            next_place=there[left[limit - 1]] if len(left) > limit else None,
+        )
+
+    def waiting_for(self, query: GateQuery) -> GatePage:
+        """Return a page of what waits for the verdicts of an agent or person, across runs, without the outputs."""
+        found, place = self._lists.page(query)
+        rows = [(one.workflow_id, case, one.place) for one in found if (case := self._case(one)) is not None]
+        return GatePage(
+            rows=tuple((run, case) for run, case, _ in rows), places=tuple(at for *_, at in rows), next_place=place
+        )
+
+    def _case(self, one: WaitingState) -> GateCase | None:
+        try:
+            definition = self._transactions.run(one.workflow_id).definition
+        except UnknownRun:  # it was deleted meanwhile
+            return None
+        return GateCase(
+            state=one.path,
+            doc=one.doc,
+            meta=Meta(status=RunStatus.RUNNING, definition_sha256=definition.sha256),
+            gates=definition.gates_of(one.path),
+            kept=one.kept,
+            output=None,
+            now=0,
+            instructions=brief_of(definition, one.path).instructions,
+        )
+
+    def sent_back(self, workflow_id: str, state: str) -> dict[str, Json]:
+        """Return why the output of a state was sent back, for whoever works on it now; nothing where it was not."""
+        found = self.cases(workflow_id, (self._plane.path(workflow_id, state),))
+        failed = [dict(one) for case in found for one in case.kept.failed]
+        return {"failed_criteria": failed} if failed else {}
+
+    def _known_by(self, workflow_id: str, ruling: Ruling) -> str:
+        """Return the id of a verdict that came without one: that of the submission which it is about."""
+        found = self._store.read(workflow_id, ReadSet(states=with_scopes([ruling.state]), gates=(ruling.state,)))
+        doc = found.states.get(ruling.state)
+        kept = found.gates.get(ruling.state) or NO_GATES
+        one = None if doc is None or doc.gated is None else doc.gated.gate(ruling.gate)
+        asks = one.asks if one is not None and ruling.verdict == "unavailable" else 0
+        return f"verdict-{content_fingerprint([ruling.arguments(), kept.number, asks])}"
+
+    def _on_state(self, workflow_id: str, path: str, request: RunRequest, decide: Decide) -> Operated:
+        def reads(run: Run) -> ReadSet:
+            return replace(needs.to_end(run.definition, path), run_receipts=(request.key,))
+
+        def guarded(run: Run, snapshot: Snapshot) -> RunDecision:
+            decision = decide(run, snapshot)
+            full = None if decision.changes is None else unless_full(current_account())
+            return decision if full is None else Decision(answer=full)
+
+        committed: Committed[Operated] = self._transactions.by_definition(workflow_id, reads, guarded, path)
+        self._follow_ups.after(workflow_id, committed)
+        return committed.answer

@@ -1,0 +1,176 @@
+"""The lists of outputs that wait for verdicts, across runs: by agent, person and group, and of what anybody may judge.
+
+`cp:idx:gates:agent:<id>`, `:person:<id>`, `:group:<name>` and `:any` are sorted sets of `<run>/<state>` by since when
+the output waits. An entry is written just before the commit that opens the gate, so that none is missing, and taken off
+after the one that closes it. Where the process died between, whoever reads the list takes it off.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import merge
+from itertools import islice
+from typing import Final
+
+from dcf.core.documents.model import RunStatus, StateDoc
+from dcf.features.gates.listing import ANY, GatePlace, GateQuery
+from dcf.features.gates.model import GateRecord, read_record
+from dcf.features.people.keys import member, read_member
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections
+from dcf.store.connection.documents import micros
+from dcf.store.keys.parts import encode_state
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.elsewhere import ask, take_off_unless
+from dcf.store.transaction.state_texts import read_text
+from dcf.values.instants import SECOND
+from dcf.values.json_text import load
+from dcf.values.records import record
+
+WAITING: Final = "cp:idx:gates:"
+_SPARE: Final = 10
+"""Entries read beyond the page, in place of stale ones."""
+
+_BEING_OPENED: Final = 60 * SECOND
+"""An entry younger than this may be of a gate that is just being opened."""
+
+_TAKE_OFF: Final = take_off_unless(
+    """status == '["running"]' and kind == '["Gate"]' and number ~= ARGV[2]""",
+    status="$.status",
+    kind="$.type",
+    number="$.gated.number",
+)
+"""Lua script that takes an entry off a list, unless its state waits again with another submission than ARGV[2]."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class WaitingState:
+    """A state that waits for verdicts, as it was read for a list."""
+
+    place: GatePlace
+    workflow_id: str
+    path: str
+    doc: StateDoc
+    kept: GateRecord
+    project: str | None = None
+
+
+def queues_of(doc: StateDoc) -> frozenset[str]:
+    """Return the lists that a state is on while its output is judged."""
+    if doc.gated is None or not doc.is_judged:
+        return frozenset()
+    found: set[str] = set()
+    for one in doc.gated.open:
+        named = {f"agent:{name}" for name in one.to} if not one.by_people else set[str]()
+        if one.by_people:
+            named = {f"person:{name}" for name in one.people.people} | {f"group:{name}" for name in one.people.groups}
+        found |= named or {ANY}
+    return frozenset(found)
+
+
+def place_of(workflow_id: str, path: str, doc: StateDoc) -> GatePlace:
+    """Return where a state stands on lists: since when it waits, and its name."""
+    since = max((one.since for one in doc.gated.open), default=0) if doc.gated is not None else 0
+    return GatePlace(at=since, entry=member(workflow_id, path))
+
+
+def listed_commands(workflow_id: str, states: Mapping[str, StateDoc]) -> Iterator[Command]:
+    """Yield the commands that list what waits for verdicts from now on."""
+    for path, doc in states.items():
+        place = place_of(workflow_id, path, doc)
+        for queue in sorted(queues_of(doc)):
+            yield ("ZADD", f"{WAITING}{queue}", place.at, place.entry)
+
+
+def unlisted_commands(run: RunKeys, path: str, before: StateDoc, after: StateDoc) -> Iterator[Command]:
+    """Yield the commands, for after the commit, that take a state off the lists on which it does not wait any more."""
+    for queue in sorted(queues_of(before) - queues_of(after)):
+        yield _unlist(queue, run, path, before)
+
+
+def _unlist(queue: str, run: RunKeys, path: str, seen: StateDoc | None) -> Command:
+    number = 0 if seen is None or seen.gated is None else seen.gated.number
+    entry = member(run.workflow_id, path)
+    return ("EVAL", _TAKE_OFF, 1, f"{WAITING}{queue}", entry, f"[{number}]", run.state(path))
+
+
+class GateLists:
+    """What waits for verdicts in one Redis."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def page(self, query: GateQuery) -> tuple[list[WaitingState], GatePlace | None]:
+        """Return a page, what waits longest first, and where it goes on: two round trips, as a rule."""
+        wanted = query.limit + _SPARE
+        first = [_range(queue, query.place, 0, wanted + _SPARE) for queue in query.queues]
+        clock, *replies = self._connections.send(("TIME",), *first)
+        found = [self._enough(*one, query.place, wanted) for one in zip(query.queues, replies, strict=True)]
+        after = list(islice(dict.fromkeys(merge(*found, key=lambda one: one.order)), wanted))
+        rows, stale = self._rows(after, query, micros(clock))
+        if stale:
+            ask(self._connections, *stale)
+        shown = rows[: query.limit]
+        if len(rows) > query.limit:
+            return shown, shown[-1].place
+        return shown, after[-1] if len(after) == wanted else None
+
+    def _enough(self, queue: str, reply: list[bytes], place: GatePlace | None, wanted: int) -> list[GatePlace]:
+        """Return so many entries after the place, or all: more are read where many began to wait at its moment."""
+        size = wanted + _SPARE
+        read = last = _places(reply)
+        while len(last) == size and len(_after(read, place)) < wanted:
+            (more,) = self._connections.send(_range(queue, place, len(read), size))
+            last = _places(more)
+            read = read + last
+        return _after(read, place)
+
+    def _rows(
+        self, places: Sequence[GatePlace], query: GateQuery, now: int
+    ) -> tuple[list[WaitingState], list[Command]]:
+        """Return what the documents say of these entries, and the commands that take off what waits no more."""
+        named = [read_member(one.entry) for one in places]
+        asked = [command for workflow_id, path in named for command in _reads(RunKeys(workflow_id), path)]
+        replies = iter(self._connections.ask(*asked) if asked else ())
+        rows: list[WaitingState] = []
+        stale: list[Command] = []
+        for place, (workflow_id, path) in zip(places, named, strict=True):
+            row = _row(place, workflow_id, path, (next(replies), next(replies), next(replies)))
+            if row is not None and not queues_of(row.doc).isdisjoint(query.queues):
+                rows += [row] if query.project in (None, row.project) else []
+            elif place.at < now - _BEING_OPENED:
+                seen, run = None if row is None else row.doc, RunKeys(workflow_id)
+                stale += [_unlist(queue, run, path, seen) for queue in query.queues]
+        return rows, stale
+
+
+def _range(queue: str, place: GatePlace | None, skipped: int, most: int) -> Command:
+    low = "-inf" if place is None else str(place.at)
+    return ("ZRANGE", f"{WAITING}{queue}", low, "+inf", "BYSCORE", "LIMIT", skipped, most, "WITHSCORES")
+
+
+def _after(found: Sequence[GatePlace], place: GatePlace | None) -> list[GatePlace]:
+    return [one for one in found if place is None or one.order > place.order]
+
+
+def _places(reply: list[bytes]) -> list[GatePlace]:
+    pairs = zip(reply[::2], reply[1::2], strict=True)
+    return [GatePlace(at=int(float(score)), entry=name.decode()) for name, score in pairs]
+
+
+def _reads(run: RunKeys, path: str) -> tuple[Command, Command, Command]:
+    return (
+        ("JSON.GET", run.meta, "$.status", "$.project"),
+        ("JSON.GET", run.state(path), "$"),
+        ("HGET", run.gates, encode_state(path)),
+    )
+
+
+def _row(place: GatePlace, workflow_id: str, path: str, replies: tuple[Reply, Reply, Reply]) -> WaitingState | None:
+    meta, state, kept = replies
+    facts: dict[str, list[str | None]] = load(meta) if isinstance(meta, bytes) else {}
+    is_running = facts.get("$.status") == [RunStatus.RUNNING]
+    doc = read_text(state) if is_running and isinstance(state, bytes) else None
+    if doc is None or not doc.is_judged:
+        return None
+    project = (facts.get("$.project") or [None])[0]
+    found = read_record(load(kept) if isinstance(kept, bytes) else None)
+    return WaitingState(place=place, workflow_id=workflow_id, path=path, doc=doc, kept=found, project=project)

@@ -1,0 +1,221 @@
+"""Submits the output of a Task to its gates: a completion is applied only once all of them have passed. Pure.
+
+The output is kept where outputs are kept, and the lease with its holder. The same call again finds out how it stands;
+another output takes the place of the one that is being judged. Gates of the kind `schema` are decided here.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from dcf.asl.json_schema.check import misfits
+from dcf.core.access.model import KEY_CALLER
+from dcf.core.definitions.briefs import brief_of
+from dcf.core.definitions.model import Definition
+from dcf.core.definitions.scopes import entry_epoch_of
+from dcf.core.documents.answers import Updated
+from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
+from dcf.core.documents.model import Status
+from dcf.core.documents.receipts import token_key
+from dcf.core.leasing.first_terms import signed
+from dcf.features.gates import refusals
+from dcf.features.gates.gate import GATE_FAILED, Gate
+from dcf.features.gates.judging import (
+    GateCase,
+    asked_people,
+    begun_again,
+    blocked,
+    counted,
+    counted_anew,
+    decided_event,
+    failure_of,
+    opened,
+    sent_back,
+)
+from dcf.features.gates.model import FAILS, MOST_SUBMISSIONS, NO_GATES, PASSES, GateRecord, GateVerdict, Judged
+from dcf.values.digest import definition_sha256
+from dcf.values.json_text import Json
+from dcf.values.records import replace
+from dcf.values.refusal import Refusal
+
+if TYPE_CHECKING:
+    from dcf.core.completing.updates import Update
+
+Told: TypeAlias = Decision[Updated | Refusal | More]
+Settle: TypeAlias = Callable[["Update"], Told]
+"""Applies a completion, or a failure in its place."""
+
+
+def content_sha256(output: Json) -> str:
+    """Return the hash that binds a verdict to an output: of its canonical JSON. Files count by the hashes in it."""
+    return definition_sha256(output)
+
+
+def visit_of(snapshot: Snapshot, state: str) -> str:
+    """Return what names the visit of a state and the try in it: a retry of the state is judged anew."""
+    assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
+    return f"{entry_epoch_of(state, snapshot.states.get, snapshot.meta)}.{snapshot.states[state].retries}"
+
+
+def case_of(snapshot: Snapshot, state: str, definition: Definition, output: Json) -> GateCase:
+    """Return the case of a state as it is."""
+    assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
+    return GateCase(
+        state=state,
+        doc=snapshot.states[state],
+        meta=snapshot.meta,
+        gates=definition.gates_of(state),
+        kept=(snapshot.gates.get(state) or NO_GATES).of_visit(visit_of(snapshot, state)),
+        output=output,
+        now=snapshot.now,
+        instructions=brief_of(definition, state).instructions,
+    )
+
+
+def through_gates(snapshot: Snapshot, request: "Update", definition: Definition, settle: Settle) -> Told:
+    """Apply the completion if nothing of it must be judged any more; otherwise keep it, and say what it waits for."""
+    state = request.state
+    if not definition.gates_of(state) or snapshot.states[state].visit is not None:
+        return settle(request)
+    output = request.output if request.has_output else snapshot.outputs.get(state)
+    case = case_of(snapshot, state, definition, output)
+    answer = _as_before(case, request)
+    if answer is not None:
+        return Decision(answer=answer)
+    if case.kept.contents >= MOST_SUBMISSIONS:
+        return Decision(answer=refusals.too_many_submissions(state))
+    case = replace(case, kept=_submitted(case, request), doc=signed(case.doc, snapshot.now))
+    case, told, failed = _checked(case)
+    if failed is not None:
+        return _broken(snapshot, case, request, failed, told, settle)
+    if not case.waiting:
+        return _with(settle(request), case, told)
+    return _judged(case, request, told)
+
+
+def unless_judged(snapshot: Snapshot, state: str) -> Refusal | None:
+    """Refuse a holder's other writes while its output is being judged."""
+    doc = snapshot.states[state]
+    return refusals.review_running(state, doc, doc.gated) if doc.is_judged and doc.gated is not None else None
+
+
+def _as_before(case: GateCase, request: "Update") -> Refusal | None:
+    """Return how the same submission stands; None if this is another one."""
+    kept, doc = case.kept, case.doc
+    if not _is_same(kept, request) or doc.gated is None:
+        return None
+    if doc.is_judged:
+        return refusals.review_running(case.state, doc, doc.gated)
+    gate = None if kept.failed_gate in kept.waived else case.gate(kept.failed_gate or "")
+    return None if gate is None else _needs_work(case, gate)
+
+
+def _is_same(kept: GateRecord, request: "Update") -> bool:
+    told = (kept.content, kept.request_id, kept.token)
+    return told == (request.content, request.request_id, token_key(request.token or ""))
+
+
+def _needs_work(case: GateCase, gate: Gate) -> Refusal:
+    kept = case.kept
+    number = kept.attempts.get(gate.name, 0)
+    return refusals.needs_work(case.state, case.doc, gate.name, kept.failed, number, gate.max_attempts)
+
+
+def _submitted(case: GateCase, request: "Update") -> GateRecord:
+    author = case.doc.lease.owner_agent_id or ""
+    key = request.caller if (request.caller or "").startswith(KEY_CALLER) else None
+    return replace(
+        case.kept,
+        number=case.kept.number + 1,
+        contents=case.kept.contents + 1,
+        sha256=content_sha256(case.output),
+        content=request.content,
+        request_id=request.request_id,
+        token=token_key(request.token or ""),
+        author=author,
+        author_key=key,
+        waived=_waived_by_others(case, author, key),
+        at=case.now,
+        failed=(),
+        failed_gate=None,
+    )
+
+
+def _waived_by_others(case: GateCase, author: str, key: str | None) -> Mapping[str, Mapping[str, Json]]:
+    """Return the overrides without those that the author gave before the author was known."""
+    open_ = {gate.name for gate in case.gates if gate.author_may_override}
+    return {
+        name: override
+        for name, override in case.kept.waived.items()
+        if name in open_ or (override.get("by") != author and (key is None or override.get("caller") != key))
+    }
+
+
+def _checked(case: GateCase) -> tuple[GateCase, list[Event], tuple[Gate, GateVerdict] | None]:
+    """Decide the gates that are a schema. Return the case, their events, and the first that failed, if one did."""
+    told: list[Event] = []
+    for gate in case.gates:
+        if gate.kind != "schema" or gate.schema is None or gate.name in {*case.kept.waived, *case.kept.asked}:
+            continue
+        verdict = _by_schema(case, gate, gate.schema)
+        case = replace(case, kept=case.kept.with_verdict(verdict))
+        if verdict.verdict == FAILS:
+            return case, told, (gate, verdict)
+        told.append(decided_event(case, verdict))
+    return case, told, None
+
+
+def _by_schema(case: GateCase, gate: Gate, schema: Mapping[str, Json] | bool) -> GateVerdict:
+    found = tuple(
+        Judged(criterion=one.pointer or "/", passed=False, feedback=one.message) for one in misfits(schema, case.output)
+    )
+    given = FAILS if found else PASSES
+    return GateVerdict(gate=gate.name, sha256=case.kept.sha256, verdict=given, by="dcf", at=case.now, criteria=found)
+
+
+def _judged(case: GateCase, request: "Update", told: list[Event]) -> Told:
+    """Keep the output until the verdicts have come."""
+    changes = opened(case)
+    changes.outputs.update({case.state: request.output} if request.has_output else {})
+    doc = replace(changes.states[case.state], attempts=case.doc.attempts + request.attempts)
+    changes.states[case.state] = doc
+    assert doc.gated is not None, "just opened"
+    return Decision(
+        answer=refusals.review_running(case.state, doc, doc.gated),
+        changes=replace(changes, events=[*told, *changes.events]),
+    )
+
+
+def _broken(
+    snapshot: Snapshot,
+    case: GateCase,
+    request: "Update",
+    failed: tuple[Gate, GateVerdict],
+    told: list[Event],
+    settle: Settle,
+) -> Told:
+    """Send back an output that does not match, or do what is to be done after so many failures."""
+    gate, verdict = failed
+    case, number = counted(case, gate)
+    if number >= gate.max_attempts and gate.then == "ask":
+        return _judged(asked_people(case, gate), request, [*told, decided_event(case, verdict)])
+    if number >= gate.max_attempts and gate.then == "fail":
+        failure = replace(
+            request, status=Status.FAILED, error=GATE_FAILED, cause=failure_of(gate, verdict, number), given=request
+        )
+        return _with(settle(failure), counted_anew(case), [*told, decided_event(case, verdict)])
+    is_last = number >= gate.max_attempts
+    case, changes = sent_back(begun_again(case, gate) if is_last else case, verdict, tells=False)
+    more = blocked(changes, snapshot, case, gate, verdict, number) if is_last else None
+    if more is not None:
+        return Decision(answer=more)
+    answer = refusals.needs_work(case.state, case.doc, gate.name, case.kept.failed, number, gate.max_attempts)
+    return Decision(answer=answer, changes=replace(changes, events=[*told, *changes.events]))
+
+
+def _with(decision: Told, case: GateCase, told: list[Event]) -> Told:
+    """Return the decision with the record of the verdicts beside it."""
+    if not isinstance(decision.answer, Updated):
+        return decision
+    changes = decision.changes or WriteSet()
+    kept = {**changes.gates, case.state: case.kept}
+    return replace(decision, changes=replace(changes, gates=kept, events=[*told, *changes.events]))

@@ -1,0 +1,367 @@
+"""Verdicts on submitted outputs: who may give them, what they must say, and what they lead to. Pure.
+
+The verdict that lets the last gate pass completes the state in the same transaction, whether its worker still lives or
+not. A verdict is about one content, by its hash; what it says as a whole is worked out from its criteria, or from the
+exit code of a command.
+"""
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Final
+
+from dcf.core.completing.ending import End, end
+from dcf.core.completing.transition import Transition
+from dcf.core.definitions.model import Definition
+from dcf.core.documents import receipts
+from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
+from dcf.core.documents.model import Lease, Operation, Receipt, RunStatus
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.refusals import run_over, state_terminal
+from dcf.errors import InvalidArgument
+from dcf.features.gates import refusals
+from dcf.features.gates.gate import GATE_FAILED, Gate
+from dcf.features.gates.judges import Judge, runs_own, why_not_attested, why_not_by
+from dcf.features.gates.judging import (
+    GateCase,
+    asked_people,
+    asking,
+    begun_again,
+    blocked,
+    counted,
+    counted_anew,
+    decided_event,
+    failure_of,
+    judged,
+    opened,
+    opened_event,
+    sent_back,
+)
+from dcf.features.gates.model import (
+    FAILS,
+    MOST_UNAVAILABLE,
+    PASSES,
+    UNAVAILABLE,
+    GateVerdict,
+    Judged,
+    OpenGate,
+    Submission,
+)
+from dcf.features.gates.submitting import case_of
+from dcf.values.instants import SECOND
+from dcf.values.json_text import Json
+from dcf.values.records import record, replace
+from dcf.values.refusal import Refusal
+
+LONGEST_COMMENT: Final = 4000
+LONGEST_FEEDBACK: Final = 2000
+LONGEST_TAIL: Final = 4000
+"""Characters of the end of a command's output that are kept."""
+
+_REST_S: Final = 60
+_MOST_NAMED: Final = 20
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """A verdict as it comes in. `facts` of a command are its exit_code, output_tail and duration_s."""
+
+    state: str
+    gate: str
+    verdict: str
+    sha256: str
+    by: Judge
+    criteria: tuple[Judged, ...] = ()
+    comment: str | None = None
+    facts: Mapping[str, Json] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.verdict not in (PASSES, FAILS, UNAVAILABLE):
+            raise InvalidArgument("verdict must be pass, fail or unavailable.", "Say which of these it is.")
+        texts = [self.comment, *(one.feedback for one in self.criteria)]
+        if any(text is not None and len(text) > LONGEST_COMMENT for text in texts):
+            raise InvalidArgument(f"A text has more than {LONGEST_COMMENT} characters.", "Shorten it.")
+
+    def arguments(self) -> dict[str, Json]:
+        """Return what is decided, for its fingerprint."""
+        told: list[Json] = [self.verdict, self.sha256, [one.as_json() for one in self.criteria], dict(self.facts)]
+        return {"state": self.state, "gate": self.gate, "by": self.by.name, "told": told}
+
+
+def decide(
+    snapshot: Snapshot, request: RunRequest, ruling: Ruling, definition: Definition, context: Mapping[str, Json]
+) -> RunDecision:
+    """Apply a verdict, or refuse it: nobody waits for it, it is about another content, or not theirs to give."""
+    return once(snapshot, request, lambda: _decide(snapshot, ruling, definition, context))
+
+
+def overdue(
+    snapshot: Snapshot, state: str, definition: Definition, _: Mapping[str, Json]
+) -> Decision[RunStatus | More | None]:
+    """Ask again for the verdicts that did not come in time; people, in the end. Called by the clock."""
+    doc, meta = snapshot.states[state], snapshot.meta
+    if meta is None or meta.status is not RunStatus.RUNNING or not doc.is_judged or doc.gated is None:
+        return Decision(answer=None)
+    case = case_of(snapshot, state, definition, snapshot.outputs.get(state))
+    late = [one for one in doc.gated.open if one.due is not None and one.due <= snapshot.now]
+    changes = WriteSet()
+    for one in late:
+        case = _asked_again(case, one, changes)
+    if not late:
+        return Decision(answer=None)
+    return Decision(answer=None, changes=_plus(judged(case, case.doc), changes))
+
+
+def _decide(snapshot: Snapshot, ruling: Ruling, definition: Definition, context: Mapping[str, Json]) -> RunDecision:
+    found = _waiting(snapshot, ruling, definition)
+    if isinstance(found, Refusal):
+        return Decision(answer=found)
+    case, gate, one = found
+    is_own = runs_own(gate, one)
+    if ruling.by.name is None:
+        if not is_own:
+            return Decision(answer=refusals.not_a_reviewer(one, "nobody"))
+        ruling = replace(ruling, by=replace(ruling.by, name=case.kept.author))
+    refusal = None if is_own else why_not_by(case, gate, one, ruling.by)
+    verdict = refusal or _verdict(case, gate, one, ruling)
+    if is_own and isinstance(verdict, GateVerdict):
+        verdict = why_not_attested(case, one, ruling.by, verdict) or verdict
+    if isinstance(verdict, Refusal):
+        return Decision(answer=verdict)
+    if verdict.verdict == UNAVAILABLE:
+        return _unavailable(case, one, verdict)
+    case = replace(case, kept=case.kept.with_verdict(verdict))
+    if verdict.verdict == PASSES:
+        case = _without(case, gate.name)
+        return after_pass(snapshot, case, decided_event(case, verdict), verdict.as_json(), definition, context)
+    return _failed(snapshot, case, gate, one, verdict, definition, context)
+
+
+def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tuple[GateCase, Gate, OpenGate] | Refusal:
+    """Return the gate that waits for this verdict, or why none does."""
+    meta, doc, state = snapshot.meta, snapshot.states[ruling.state], ruling.state
+    assert meta is not None, "the control plane checks that the run exists before it decides"
+    if meta.status is not RunStatus.RUNNING:
+        return run_over(meta.status)
+    if doc.status.is_terminal:
+        return state_terminal(state, doc)
+    case = case_of(snapshot, state, definition, snapshot.outputs.get(state))
+    gate = case.gate(ruling.gate)
+    if gate is None:
+        return refusals.no_such_gate(state, ruling.gate, [one.name for one in case.gates])
+    one = None if doc.gated is None or not doc.is_judged else doc.gated.gate(ruling.gate)
+    if one is None or doc.gated is None:
+        return refusals.not_judged(state, ruling.gate, doc)
+    return (case, gate, one) if doc.gated.sha256 == ruling.sha256 else refusals.content_changed(state, doc.gated)
+
+
+def _verdict(case: GateCase, gate: Gate, one: OpenGate, ruling: Ruling) -> GateVerdict | Refusal:
+    """Return the verdict as it follows from the criteria or the exit code; or why it does not say what it must."""
+    given, criteria = ruling.verdict, ruling.criteria
+    is_command = gate.kind == "command" and not one.by_people
+    if given != UNAVAILABLE and is_command:
+        code = ruling.facts.get("exit_code")
+        if not isinstance(code, int):
+            return refusals.no_exit_code(gate.name)
+        given = PASSES if code == 0 else FAILS
+    elif given != UNAVAILABLE and gate.criteria:
+        told = [judged_.criterion for judged_ in criteria]
+        missing = [text for text in gate.criteria if told.count(text) != 1]
+        unknown = [text for text in dict.fromkeys(told) if text not in gate.criteria]
+        if missing or unknown:
+            return refusals.criteria_missing(gate.name, missing, unknown)
+        passed = all(judged_.passed for judged_ in criteria)
+        if passed and given == FAILS:
+            return refusals.contradicts(gate.name)
+        given = PASSES if passed else FAILS
+    return GateVerdict(
+        gate=gate.name,
+        sha256=case.kept.sha256,
+        verdict=given,
+        by=ruling.by.name or "",
+        at=case.now,
+        criteria=criteria if gate.criteria else (),
+        comment=ruling.comment,
+        facts=ruling.facts if is_command else {},
+    )
+
+
+def after_pass(
+    snapshot: Snapshot,
+    case: GateCase,
+    event: Event,
+    told: Mapping[str, Json],
+    definition: Definition,
+    context: Mapping[str, Json],
+) -> RunDecision:
+    """Go on to the gates that are next, or complete the state if there are none."""
+    gated = case.doc.gated
+    if gated is not None and gated.open:
+        return Decision(answer=_answer(case, told), changes=_plus(judged(case, case.doc), WriteSet(events=[event])))
+    if case.waiting:
+        changes = opened(case)
+        case = replace(case, doc=changes.states[case.state])
+        return Decision(answer=_answer(case, told), changes=replace(changes, events=[event, *changes.events]))
+    return _ended(
+        snapshot, case, End(state=case.state, how="output", event=event, output=case.output), told, definition, context
+    )
+
+
+def _failed(
+    snapshot: Snapshot,
+    case: GateCase,
+    gate: Gate,
+    one: OpenGate,
+    verdict: GateVerdict,
+    definition: Definition,
+    context: Mapping[str, Json],
+) -> RunDecision:
+    """Send the output back; after as many failures as the gate allows, fail the state or ask people."""
+    case, number = counted(case, gate)
+    is_last = number >= gate.max_attempts
+    if one.by_people and (gate.kind != "person" or (is_last and gate.then == "ask")):
+        case = begun_again(case, gate)  # people have looked: the worker gets as many tries as at the beginning
+        is_last = False
+    if is_last and gate.then == "fail":
+        event = decided_event(case, verdict)
+        cause = failure_of(gate, verdict, number)
+        wish = End(state=case.state, how="error", event=event, error=GATE_FAILED, cause=cause, handled=True)
+        return _ended(snapshot, counted_anew(case), wish, verdict.as_json(), definition, context)
+    if is_last and gate.then == "ask":
+        event, case = decided_event(case, verdict), asked_people(case, gate)
+        changes = opened(case)
+        case = replace(case, doc=changes.states[case.state])
+        return Decision(
+            answer=_answer(case, verdict.as_json()), changes=replace(changes, events=[event, *changes.events])
+        )
+    if is_last:
+        case = begun_again(case, gate)
+    case, changes = sent_back(case, verdict, tells=True)
+    more = blocked(changes, snapshot, case, gate, verdict, number) if is_last else None
+    if more is not None:
+        return Decision(answer=more)
+    return Decision(answer=_answer(case, verdict.as_json()), changes=changes)
+
+
+def _unavailable(case: GateCase, one: OpenGate, verdict: GateVerdict) -> RunDecision:
+    """Note that a gate could not be judged: it is asked for again after a rest, and people in the end."""
+    if one.rests:
+        return Decision(answer=_answer(case, verdict.as_json()))
+    changes = WriteSet(events=[decided_event(case, verdict)])
+    case, count = _counted_unavailable(case, one)
+    if count >= MOST_UNAVAILABLE:
+        case = _to_people(case, one, changes)
+    else:
+        rest_s = _REST_S << (count - 1)
+        resting = replace(one, rests=True, due=case.now + rest_s * SECOND, waits_s=rest_s)
+        case = _with_open(case, resting)
+    return Decision(answer=_answer(case, verdict.as_json()), changes=_plus(judged(case, case.doc), changes))
+
+
+def _asked_again(case: GateCase, one: OpenGate, changes: WriteSet) -> GateCase:
+    """Ask for a verdict that did not come, or that could not be given a while ago."""
+    gate = case.gate(one.name)
+    assert gate is not None, "it was opened from the gates of the run, which do not change"
+    if not one.rests:
+        case, count = _counted_unavailable(case, one)
+        verdict = GateVerdict(gate=one.name, sha256=case.kept.sha256, verdict=UNAVAILABLE, by="dcf", at=case.now)
+        changes.events.append(decided_event(case, verdict, reason="no verdict came in time"))
+        if count >= MOST_UNAVAILABLE and not one.by_people:
+            return _to_people(case, one, changes)
+    waits_s = gate.waits_s
+    is_enough = one.by_people and one.asks > MOST_UNAVAILABLE
+    due = None if waits_s is None or is_enough else case.now + waits_s * SECOND
+    again = replace(one, rests=False, asks=one.asks + 1, due=due, waits_s=waits_s)
+    case = _with_open(case, again)
+    changes.notices.extend(asking(case, again))
+    return case
+
+
+def _to_people(case: GateCase, one: OpenGate, changes: WriteSet) -> GateCase:
+    gate = case.gate(one.name)
+    assert gate is not None, "it was opened from the gates of the run, which do not change"
+    case = asked_people(case, gate)
+    people = replace(one, by_people=True, people=gate.people, to=(), rests=False, due=None, waits_s=None)
+    asked = replace(people, asks=one.asks + 1)
+    case = _with_open(case, asked)
+    changes.events.append(opened_event(case, asked))
+    changes.notices.extend(asking(case, asked))
+    return case
+
+
+def _counted_unavailable(case: GateCase, one: OpenGate) -> tuple[GateCase, int]:
+    number = case.kept.unavailable.get(one.name, 0) + 1
+    return replace(case, kept=replace(case.kept, unavailable={**case.kept.unavailable, one.name: number})), number
+
+
+def _gated(case: GateCase) -> Submission:
+    assert case.doc.gated is not None, "the caller looked"
+    return case.doc.gated
+
+
+def _with_open(case: GateCase, one: OpenGate) -> GateCase:
+    return replace(case, doc=replace(case.doc, gated=_gated(case).with_gate(one)))
+
+
+def _without(case: GateCase, gate: str) -> GateCase:
+    return replace(case, doc=replace(case.doc, gated=_gated(case).without(gate)))
+
+
+def _ended(
+    snapshot: Snapshot,
+    case: GateCase,
+    wish: End,
+    told: Mapping[str, Json],
+    definition: Definition,
+    context: Mapping[str, Json],
+) -> RunDecision:
+    """End the state with its output or a failure; its worker finds the answer with the token of its lease."""
+    doc, kept = case.doc, case.kept
+    free = replace(doc, kind=None, gated=None, lease=Lease(epoch=doc.lease.epoch))
+    states = {**snapshot.states, case.state: free}
+    step = end(replace(snapshot, states=states), wish, doc.lease.next_epoch(case.now), definition, context)
+    if isinstance(step, More):
+        return Decision(answer=step)
+    _keep_receipt(step, case)
+    step.writes.gates[case.state] = kept
+    step.writes.claims.update({} if doc.claim is None else {doc.claim: None})
+    after = replace(case, doc=step.writes.states[case.state])
+    return step.decision(_answer(after, told, step))
+
+
+def _keep_receipt(step: Transition, case: GateCase) -> None:
+    """Keep the answer for the worker, who may ask by the same call how it ended."""
+    doc = step.writes.states[case.state]
+    receipt = Receipt(
+        request=case.kept.token,
+        operation=Operation.COMPLETE,
+        at=case.now,
+        status=doc.status,
+        content=case.kept.content,
+        output_written=True,
+        run_status=step.run_status,
+        next_states=step.entered,
+    )
+    mine, moved = receipts.keep(case.state, doc, receipt)
+    step.writes.states[case.state] = mine
+    step.writes.receipts.update(moved)
+
+
+def _answer(case: GateCase, told: Mapping[str, Json], step: Transition | None = None) -> RunAnswer:
+    gated = case.doc.gated
+    waits = [one.name for one in gated.open] if gated is not None and case.doc.is_judged else []
+    said: dict[str, Json] = {
+        "state": case.state,
+        "gate": told.get("gate"),
+        "verdict": told.get("verdict"),
+        "content_sha256": case.kept.sha256,
+        "state_status": case.doc.status.value,
+        "waits_for": list(waits),
+        "run_status": RunStatus.RUNNING.value if step is None else step.run_status.value,
+        "next_states": [] if step is None else list(step.entered[:_MOST_NAMED]),
+    }
+    return RunAnswer(answer=said, at=case.now)
+
+
+def _plus(changes: WriteSet, more: WriteSet) -> WriteSet:
+    """Return the changes with further events and notices."""
+    return replace(changes, events=[*changes.events, *more.events], notices=[*changes.notices, *more.notices])

@@ -1,0 +1,1 @@
+"""Runs to which units of work are added while they are open."""

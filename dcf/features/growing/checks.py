@@ -1,0 +1,146 @@
+"""Checks units before they are added: names, groups, parents, dependencies, circles, limits. Pure.
+
+All that is wrong is found in one pass and told with the place in the request, so that a caller mends it once.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from dcf.core.documents.model import StateDoc
+from dcf.errors import Problem
+from dcf.features.growing import refusals as wrong
+from dcf.features.growing.counts import Growth
+from dcf.features.growing.model import (
+    MOST_BYTES,
+    MOST_FOLLOWERS,
+    MOST_GROUPS,
+    MOST_UNITS,
+    NewUnit,
+    Unit,
+    Units,
+    write_unit,
+)
+from dcf.features.growing.progress import WELL
+from dcf.values.json_text import byte_length
+
+
+def first_wrong(given: Sequence[NewUnit], units: Units, growth: Growth, docs: Mapping[str, StateDoc]) -> list[Problem]:
+    """Return what is wrong with these units; those that are there already with the same content are fine."""
+    here = {one.unit.name: one.unit for one in given}
+    known = {**units.by_name, **here}
+    problems = [*_of_names(given, units)]
+    fresh = [(f"/units/{at}", one.unit) for at, one in enumerate(given) if one.unit.name not in units.by_name]
+    for path, unit in fresh:
+        problems += _of_one(path, unit, known, growth, docs)
+    return problems or [*_of_limits([unit for _, unit in fresh], units, growth)] or [*_of_circles(fresh, units)]
+
+
+def in_order(new: Sequence[NewUnit], units: Units) -> list[NewUnit]:
+    """Return the new units, groups before what is in them; what is in a circle of groups is left out."""
+    left, known, ordered = list(new), set(units.by_name), list[NewUnit]()
+    while left:
+        later: list[NewUnit] = []
+        for one in left:
+            if one.unit.group is None or one.unit.group in known:
+                ordered.append(one)
+                known.add(one.unit.name)
+            else:
+                later.append(one)
+        if len(later) == len(left):
+            break
+        left = later
+    return ordered
+
+
+def _of_names(given: Sequence[NewUnit], units: Units) -> Iterator[Problem]:
+    seen: dict[str, str] = {name: unit.content for name, unit in units.by_name.items()}
+    for at, one in enumerate(given):
+        if seen.setdefault(one.unit.name, one.unit.content) != one.unit.content:
+            yield wrong.differs(f"/units/{at}/name", one.unit.name)
+
+
+def _of_one(
+    path: str, unit: Unit, known: Mapping[str, Unit], growth: Growth, docs: Mapping[str, StateDoc]
+) -> Iterator[Problem]:
+    for at, name in enumerate(unit.depends_on):
+        if name not in known:
+            yield wrong.unknown(f"{path}/depends_on/{at}", unit.name, name, "the dependency")
+    if unit.group is not None and unit.group not in known:
+        yield wrong.unknown(f"{path}/group", unit.name, unit.group, "the group")
+    elif unit.group is not None and not known[unit.group].is_group:
+        yield wrong.not_of_kind(f"{path}/group", unit.name, unit.group, "group")
+    if growth.is_sealed(unit.group):
+        yield wrong.sealed_already(f"{path}/group", unit.name, None if growth.run.sealed else unit.group)
+    if unit.parent is not None:
+        yield from _of_parent(path, unit, unit.parent, known, docs)
+
+
+def _of_parent(
+    path: str, unit: Unit, parent: str, known: Mapping[str, Unit], docs: Mapping[str, StateDoc]
+) -> Iterator[Problem]:
+    doc = docs.get(parent)
+    if parent not in known:
+        yield wrong.unknown(f"{path}/parent", unit.name, parent, "the parent")
+    elif known[parent].is_group:
+        yield wrong.not_of_kind(f"{path}/parent", unit.name, parent, "unit")
+    elif doc is not None and doc.status in WELL:
+        yield wrong.parent_ended(f"{path}/parent", unit.name, parent, doc.status.value)
+
+
+def _of_limits(new: Sequence[Unit], units: Units, growth: Growth) -> Iterator[Problem]:
+    if growth.units + len(new) > MOST_UNITS:
+        yield wrong.too_many_units("/units")
+    if len(growth.groups) + sum(one.is_group for one in new) > MOST_GROUPS:
+        yield wrong.too_many_groups("/units")
+    if growth.bytes + sum(byte_length(write_unit(one)) for one in new) > MOST_BYTES:
+        yield wrong.too_many("/units", "bytes in what the units of the run say", MOST_BYTES)
+    waiting: dict[str, int] = {}
+    for one in new:
+        for name in one.depends_on:
+            waiting[name] = waiting.get(name, len(units.followers_of(name))) + 1
+    for name, count in waiting.items():
+        if count > MOST_FOLLOWERS:
+            yield wrong.too_many_followers("/units", name)
+
+
+def _of_circles(fresh: Sequence[tuple[str, Unit]], units: Units) -> Iterator[Problem]:
+    """Yield the first circle of units that would wait for each other, if there is one: it has a new unit in it."""
+    new = [NewUnit(unit=unit) for _, unit in fresh]
+    ordered = in_order(new, units)
+    placed = {one.unit.name for one in ordered}
+    for path, unit in fresh:
+        if unit.name not in placed:
+            yield wrong.circle(f"{path}/group", [unit.name, unit.group or ""])
+            return
+    after = units.plus(one.unit for one in ordered)
+    done: set[str] = set()
+    for path, unit in fresh:
+        found = _circle(unit.name, after, done)
+        if found:
+            yield wrong.circle(f"{path}/depends_on", found)
+            return
+
+
+def _circle(start: str, units: Units, done: set[str]) -> list[str]:
+    """Return the names along a circle that is reached from here; empty if there is none. `done` were looked at."""
+    if start in done:
+        return []
+    trail, pending = [start], [iter(_ends_after(start, units))]
+    on_trail = {start}
+    while pending:
+        name = next(pending[-1], None)
+        if name is None:
+            pending.pop()
+            done.add(left := trail.pop())
+            on_trail.discard(left)
+        elif name in on_trail:
+            return [*trail[trail.index(name) :], name]
+        elif name not in done:
+            trail.append(name)
+            on_trail.add(name)
+            pending.append(iter(_ends_after(name, units)))
+    return []
+
+
+def _ends_after(name: str, units: Units) -> tuple[str, ...]:
+    """Return what must have ended before this unit can end."""
+    return (*units.waits[name], *units.members.get(name, ()), *units.children.get(name, ()))

@@ -1,0 +1,103 @@
+"""How far a run that grows is: what is open in it, in each group and below each parent; what is sealed. Data only.
+
+It is one document of the run, read and watched by whatever adds, ends or reopens units. So a group that is sealed while
+a unit is added, or a unit that is completed while it is reopened, is decided one way or the other.
+"""
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from dcf.core.documents.stored_values import count_of, object_of
+from dcf.values.json_text import Json
+from dcf.values.records import record, replace
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class GroupCount:
+    """Of one group: whether units may still be added, and how many of those directly in it have not ended well."""
+
+    sealed: bool = False
+    open: int = 0
+
+    @property
+    def is_done(self) -> bool:
+        """True if nothing more can come and nothing is open."""
+        return self.sealed and not self.open
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """Counts of a run that grows: of all that was added, and of what has not ended well.
+
+    `run` counts what is in no group. `children` are the open units below each parent that has any.
+    """
+
+    units: int = 0
+    bytes: int = 0
+    run: GroupCount = GroupCount()
+    groups: Mapping[str, GroupCount] = field(default_factory=dict)
+    children: Mapping[str, int] = field(default_factory=dict)
+
+    def of(self, group: str | None) -> GroupCount:
+        """Return the counts of a group, or of what is in none."""
+        return self.run if group is None else self.groups.get(group, GroupCount())
+
+    def is_sealed(self, group: str | None) -> bool:
+        """Return True if nothing may be added there."""
+        return self.run.sealed or self.of(group).sealed
+
+    def with_count(self, group: str | None, count: GroupCount) -> "Growth":
+        """Return the counts with this one in place of a group's."""
+        return replace(self, run=count) if group is None else replace(self, groups={**self.groups, group: count})
+
+    def opened(self, group: str | None, parent: str | None, by: int = 1) -> "Growth":
+        """Return the counts after a unit there was added or reopened, or, with -1, has ended well."""
+        count = self.of(group)
+        found = self.with_count(group, replace(count, open=max(0, count.open + by)))
+        if parent is None:
+            return found
+        left = max(0, self.children.get(parent, 0) + by)
+        others = {name: count for name, count in self.children.items() if name != parent}
+        return replace(found, children=others | ({parent: left} if left else {}))
+
+    def sealed(self, group: str | None) -> "Growth":
+        """Return the counts once a group is sealed; None: the whole run, and all groups with it."""
+        if group is not None:
+            return self.with_count(group, replace(self.of(group), sealed=True))
+        groups = {name: replace(count, sealed=True) for name, count in self.groups.items()}
+        return replace(self, run=replace(self.run, sealed=True), groups=groups)
+
+
+NO_GROWTH = Growth()
+
+
+def write_growth(growth: Growth) -> dict[str, Json]:
+    """Write the run's document."""
+    return {
+        "units": growth.units,
+        "bytes": growth.bytes,
+        "run": _write(growth.run),
+        "groups": {name: _write(count) for name, count in growth.groups.items()},
+        "children": dict(growth.children),
+    }
+
+
+def read_growth(document: Json) -> Growth:
+    """Read the run's document; of one that is missing or damaged nothing is counted."""
+    found = object_of(document)
+    return Growth(
+        units=count_of(found.get("units")),
+        bytes=count_of(found.get("bytes")),
+        run=_read(found.get("run")),
+        groups={name: _read(count) for name, count in object_of(found.get("groups")).items()},
+        children={name: count_of(left) for name, left in object_of(found.get("children")).items()},
+    )
+
+
+def _write(count: GroupCount) -> dict[str, Json]:
+    return {"open": count.open, "sealed": count.sealed}
+
+
+def _read(document: Json) -> GroupCount:
+    found = object_of(document)
+    return GroupCount(sealed=found.get("sealed") is True, open=count_of(found.get("open")))

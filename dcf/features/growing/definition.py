@@ -1,0 +1,242 @@
+"""The definition of a run that grows: a machine without a graph of its own, made of the units that the run has now.
+
+Its document says only that the run is open. What places, briefs, views and pictures ask of a workflow is answered by
+the units, so everything that reads a definition reads a grown one alike. What control does next is decided in
+`progress`. Pure.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from dcf.asl.flow import Flow
+from dcf.asl.machine import Machine, State, Task
+from dcf.asl.resources import read_resource
+from dcf.asl.syntax.briefs import read_brief
+from dcf.asl.syntax.fields import DefinitionFields, Findings
+from dcf.core.definitions.model import Definition
+from dcf.errors import Problem
+from dcf.features.gates.gate import Gate
+from dcf.features.gates.syntax import read_gates
+from dcf.features.growing.model import NO_UNITS, Unit, Units
+from dcf.values.digest import definition_sha256
+from dcf.values.json_text import Json
+from dcf.values.records import record
+
+MARK: Final = "grown"
+"""The field of a document that says that its run grows."""
+
+SCHEMA_VERSION: Final = "grown-1"
+
+_FLOW: Final = Flow()
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class UnitTask(Task):
+    """A unit as a Task; `followers` wait for it."""
+
+    followers: tuple[str, ...] = ()
+
+    @classmethod
+    def kind(cls) -> str:
+        """Return what it is: a Task like any other."""
+        return "Task"
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The units that wait for it."""
+        return self.followers
+
+    @property
+    def may_end(self) -> bool:
+        """True if nothing waits for it."""
+        return not self.followers
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class UnitGroup(State):
+    """A group of units: it ends when it is sealed and all of them are done."""
+
+    followers: tuple[str, ...] = ()
+
+    stays: ClassVar[bool] = True
+
+    @classmethod
+    def kind(cls) -> str:
+        """Return what it is."""
+        return "Group"
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The units that wait for it."""
+        return self.followers
+
+    @property
+    def may_end(self) -> bool:
+        """True if nothing waits for it."""
+        return not self.followers
+
+
+class UnitStates(Mapping[str, State]):
+    """The units as states, each made when it is first asked for: a run may have thousands."""
+
+    def __init__(self, units: Units) -> None:
+        self._units = units
+        self._made: dict[str, State] = {}
+
+    def __getitem__(self, name: str) -> State:
+        made = self._made.get(name)
+        if made is None:
+            made = self._made[name] = _state_of(self._units.by_name[name], self._units.followers_of(name))
+        return made
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._units.by_name)
+
+    def __len__(self) -> int:
+        return len(self._units.by_name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._units.by_name
+
+
+class GrownMachine(Machine):
+    """A machine whose states are units. Nothing of it is worked out before it is asked for."""
+
+    units: Units
+
+    def __init__(self, units: Units) -> None:
+        facts: dict[str, Any] = {
+            "units": units,
+            "start_at": "",
+            "states": UnitStates(units),
+            "timeout_s": None,
+            "warnings": (),
+            "places": {},
+        }
+        for attribute, value in facts.items():
+            object.__setattr__(self, attribute, value)
+
+    @property
+    def starts(self) -> tuple[str, ...]:
+        """The units that wait for nothing."""
+        return tuple(name for name in self.units.by_name if not self.units.waits[name])
+
+    @property
+    def terminal_states(self) -> tuple[str, ...]:
+        """The units that nothing waits for."""
+        return tuple(sorted(name for name in self.units.by_name if not self.units.followers_of(name)))
+
+    @property
+    def revisitable(self) -> frozenset[str]:
+        """None: a unit is entered again by hand only, with the input that it has."""
+        return frozenset()
+
+    def upstream(self, name: str) -> tuple[str, ...]:
+        """List what a unit waits for."""
+        return self.units.waits[name]
+
+    def downstream(self, name: str) -> tuple[str, ...]:
+        """List what waits for a unit."""
+        return self.units.followers_of(name)
+
+    def task_successors(self, name: str | None) -> tuple[str, ...]:
+        """List the units that may come next; None: those that wait for nothing."""
+        if name is None:
+            return tuple(name for name in self.units.by_name if not self.units.waits[name] and self._is_task(name))
+        return tuple(one for one in self.downstream(name) if self._is_task(one))
+
+    def next_open(self, name: str) -> tuple[tuple[str, ...], bool]:
+        """List what may wait next, and whether nothing does."""
+        return self.downstream(name), not self.downstream(name)
+
+    def tasks_after(self, name: str | None) -> tuple[str, ...]:
+        """List the units that may be entered next."""
+        return self.task_successors(name)
+
+    def needs_input(self, name: str) -> bool:  # noqa: ARG002 - the signature is that of every machine
+        """Return False: the output of a unit is its result."""
+        return False
+
+    def _is_task(self, name: str) -> bool:
+        return not self.units.by_name[name].is_group
+
+
+def grown_document(name: str) -> dict[str, Json]:
+    """Return the document of a run that grows."""
+    return {"workflow_name": name, "workflow_schema_version": SCHEMA_VERSION, MARK: True}
+
+
+def is_grown(document: Json) -> bool:
+    """Return True for the document of a run that grows."""
+    return isinstance(document, dict) and document.get(MARK) is True
+
+
+def grown_definition(name: str, units: Units = NO_UNITS) -> Definition:
+    """Return the definition of a run that grows, with the units that it has."""
+    document = grown_document(name)
+    machine = GrownMachine(units)
+    return Definition(
+        document=document,
+        sha256=definition_sha256(document),
+        workflow_id=None,
+        name=name,
+        schema_version=SCHEMA_VERSION,
+        version=None,
+        machine=machine,
+        skills={one.name: _names(one, "Skills") for one in units.by_name.values() if not one.is_group},
+        stateful=False,
+        revisits=False,
+        output_schemas=dict(_schemas(units)),
+        errors={one.name: _names(one, "Errors") for one in units.by_name.values() if "Errors" in one.told},
+        gates=dict(_gates(units)),
+        units=units,
+    )
+
+
+def problems_of(told: Mapping[str, Json], pointer: str, owner: str) -> list[Problem]:
+    """Return what is wrong with what a unit tells its worker; `pointer` is where it stands."""
+    findings = Findings()
+    read_brief(_fields(told, pointer, owner, findings), read_resource(None))
+    return findings.problems
+
+
+def following_sha256(sha256: str, units: Iterable[Unit]) -> str:
+    """Return the hash of a definition to which these units were added."""
+    return definition_sha256([sha256, *([one.name, one.content] for one in units)])
+
+
+def _state_of(unit: Unit, followers: tuple[str, ...]) -> State:
+    if unit.is_group:
+        return UnitGroup(flow=_FLOW, followers=followers)
+    return UnitTask(
+        flow=_FLOW,
+        resource=None,
+        agent_binding=None,
+        credentials=None,
+        timeout=None,
+        heartbeat=None,
+        brief=read_brief(_fields(unit.told, "", unit.name, Findings()), read_resource(None)),
+        followers=followers,
+    )
+
+
+def _fields(told: Mapping[str, Json], pointer: str, owner: str, findings: Findings) -> DefinitionFields:
+    return DefinitionFields(document=dict(told), pointer=pointer, owner=owner, findings=findings)
+
+
+def _schemas(units: Units) -> Iterator[tuple[str, Mapping[str, Json] | bool]]:
+    for one in units.by_name.values():
+        schema = one.told.get("OutputSchema")
+        if isinstance(schema, dict | bool):
+            yield one.name, schema
+
+
+def _gates(units: Units) -> Iterator[tuple[str, tuple[Gate, ...]]]:
+    for one in units.by_name.values():
+        if "Gates" in one.told:
+            yield one.name, read_gates(one.told["Gates"])[0]
+
+
+def _names(unit: Unit, field: str) -> tuple[str, ...]:
+    found = unit.told.get(field)
+    return tuple(map(str, found)) if isinstance(found, list) else ()

@@ -1,0 +1,206 @@
+"""Runs that grow: opened without a graph, given units while they are open.
+
+Each operation names what it reads and the pure decision that is made on it. This module decides nothing and sends no
+Redis command.
+"""
+
+import secrets
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Protocol, TypeAlias
+
+from dcf.core.definitions.model import Definition
+from dcf.core.documents.answers import Created
+from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.documents.refusals import run_over, unless_full
+from dcf.core.lifecycle.starting import new_id
+from dcf.core.listing.runs import agents_ever
+from dcf.errors import UnknownRun
+from dcf.features.growing import adding as growing
+from dcf.features.growing import closing as run_closing
+from dcf.features.growing import repairs as unit_repairs
+from dcf.features.growing.adding import Added, AddUnits
+from dcf.features.growing.closing import Close, Seal
+from dcf.features.growing.model import Units, shown_unit
+from dcf.features.growing.opening import OpenRequest, nested_request, note_nested, open_run
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.requests import run_request
+from dcf.runs.transactions import Run
+from dcf.store.access.authors import current_account
+from dcf.store.transaction.runs import Committed  # noqa: TC001 - the annotation of a variable
+from dcf.values.json_text import Json
+from dcf.values.refusal import Refusal
+
+Operated: TypeAlias = RunAnswer | Refusal
+
+
+class Growing:
+    """Opens runs that grow, adds units to them, seals, takes back and closes."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+        self._transactions = plane.transactions
+        self._follow_ups = plane.follow_ups
+        self._store = plane.transactions.store
+
+    def open_run(self, asked: OpenRequest) -> Created | Refusal:
+        """Open a run without units. Repeating the same request returns the run that exists.
+
+        The run around it is told in a commit of its own: a repetition tells it what a process that died did not.
+        """
+        wish = asked.wish
+        refusal = None if asked.nested_in is None else self._unless_around(wish.workflow_id, *asked.nested_in)
+        if refusal is not None:
+            return refusal
+        committed = self._store.create(
+            wish.workflow_id, ReadSet(whole_meta=True), partial(open_run, request=asked), wish.size
+        )
+        answer = self._follow_ups.after_creation(wish, committed)
+        if asked.nested_in is not None and isinstance(answer, Created):
+            request = nested_request(wish.workflow_id)
+            decide = partial(note_nested, request=request, nested=wish.workflow_id, unit=asked.nested_in[1])
+            self._transactions.on_run(asked.nested_in[0], ReadSet(run_receipts=(request.key,)), decide)
+        return answer
+
+    def _unless_around(self, workflow_id: str, around: str, unit: str | None) -> Refusal | None:
+        """Refuse to open a run within one that is over. Raise UnknownRun or UnknownState. One that exists is found."""
+        if unit is not None:
+            self._plane.place(around, unit)
+        outer = self._store.read(around, ReadSet()).meta
+        if outer is None:
+            raise UnknownRun(around)
+        if outer.status is RunStatus.RUNNING or self._store.read(workflow_id, ReadSet()).meta is not None:
+            return None
+        return run_over(outer.status)
+
+    def add_units(
+        self, workflow_id: str, wish: AddUnits, *, reason: str | None = None, request_id: str | None = None
+    ) -> Added | Refusal:
+        """Add units, and lease those that the caller claims, in one transaction. A refused call writes nothing."""
+        request = run_request("add_units", reason, request_id, wish.arguments())
+
+        def reads(run: Run) -> ReadSet:
+            units = run.definition.units
+            if units is None:
+                return ReadSet()
+            return ReadSet(
+                states=growing.to_add(units, wish),
+                inputs=wish.claimed,
+                agents=wish.claimed,
+                run_receipts=(request.key,),
+                growth=True,
+            )
+
+        def decide(run: Run, snapshot: Snapshot) -> Decision[Added | Refusal | More]:
+            decision = growing.add_units(snapshot, request, wish, run.definition)
+            full = unless_full(current_account()) if decision.changes is not None else None
+            return decision if full is None else Decision(answer=full)
+
+        committed: Committed[Added | Refusal] = self._transactions.by_definition(workflow_id, reads, decide)
+        self._transactions.forget(workflow_id)
+        self._follow_ups.after(workflow_id, committed)
+        return committed.answer
+
+    def seal_group(
+        self, workflow_id: str, wish: Seal, *, reason: str | None = None, request_id: str | None = None
+    ) -> Operated:
+        """Let nothing be added to a group, or to the run, any more. It ends when all of it has ended well."""
+        if wish.group is not None:
+            self._plane.place(workflow_id, wish.group)
+        request = run_request("seal_group", reason, request_id, wish.arguments())
+        decide = partial(run_closing.seal, request=request, wish=wish)
+        return self._on_units(workflow_id, request, lambda units: run_closing.to_seal(units, wish), decide)
+
+    def retry_unit(
+        self, workflow_id: str, name: str, *, reason: str | None = None, request_id: str | None = None
+    ) -> Operated:
+        """Let a unit that failed be taken again."""
+        name = self._plane.place(workflow_id, name).path
+        request = run_request("retry_unit", reason, request_id, {"unit": name})
+        decide = partial(unit_repairs.retry_unit, request=request, name=name)
+        return self._on_units(workflow_id, request, lambda units: (name,) if name in units.by_name else (), decide)
+
+    def rewind_unit(
+        self, workflow_id: str, name: str, *, reason: str | None = None, request_id: str | None = None
+    ) -> Operated:
+        """Reopen a unit and everything that followed it."""
+        name = self._plane.place(workflow_id, name).path
+        request = run_request("rewind_unit", reason, request_id, {"unit": name})
+        decide = partial(unit_repairs.rewind_unit, request=request, name=name)
+        return self._on_units(
+            workflow_id, request, lambda units: unit_repairs.to_rewind(units, name), decide, outputs=True
+        )
+
+    def close_run(
+        self, workflow_id: str, wish: Close, *, reason: str | None = None, request_id: str | None = None
+    ) -> Operated:
+        """End a run, with what is to be kept of it."""
+        request = run_request("close_run", reason, request_id, wish.arguments())
+        decide = partial(run_closing.close, request=request, wish=wish)
+        answer = self._on_units(workflow_id, request, lambda units: tuple(units.by_name), decide)
+        if isinstance(answer, RunAnswer):
+            self._follow_ups.skip_unreached(workflow_id)  # whoever closed it before may have died before this
+        return answer
+
+    def is_member(self, workflow_id: str, agent_id: str) -> bool:
+        """Return True for an agent that may change a run's units: its planner, and who has a unit of it.
+
+        It has one that is assigned to it, or that it works on now. Of a run without a planner everybody may.
+        """
+        found = self._store.read(workflow_id, ReadSet(whole_meta=True))
+        if found.meta is None:
+            raise UnknownRun(workflow_id)
+        if found.meta.planner_agent_id in (None, agent_id) or agent_id in agents_ever(found.meta_document or {}):
+            return True
+        docs = self._store.read(workflow_id, ReadSet(states=self._store.open_states(workflow_id))).states
+        return any(doc.lease.owner_agent_id == agent_id for doc in docs.values())
+
+    def facts_of(
+        self, workflow_id: str, names: Collection[str], *, whole: bool = False
+    ) -> dict[str, dict[str, Json]] | None:
+        """Return what is told of these units beside their states; None for a run that does not grow."""
+        units = self._transactions.run_with(workflow_id, *names).definition.units
+        if units is None:
+            return None
+        return {name: shown_unit(units.by_name[name], whole=whole) for name in names if name in units.by_name}
+
+    def _on_units(
+        self,
+        workflow_id: str,
+        request: RunRequest,
+        states: Callable[[Units], tuple[str, ...]],
+        decide: "Decide",
+        *,
+        outputs: bool = False,
+    ) -> Operated:
+        def reads(run: Run) -> ReadSet:
+            paths = () if run.definition.units is None else states(run.definition.units)
+            return ReadSet(
+                states=paths,
+                outputs=paths if outputs else (),
+                run_receipts=(request.key,),
+                growth=run.definition.units is not None,
+                whole_meta=True,
+            )
+
+        def decided(run: Run, snapshot: Snapshot) -> RunDecision:
+            return decide(snapshot, definition=run.definition)
+
+        committed: Committed[Operated] = self._transactions.by_definition(workflow_id, reads, decided)
+        self._follow_ups.after(workflow_id, committed)
+        return committed.answer
+
+
+class Decide(Protocol):
+    """A decision on a request about units."""
+
+    def __call__(self, snapshot: Snapshot, /, *, definition: Definition) -> RunDecision:
+        """Return what is decided."""
+
+
+def id_for_opening(name: str, request_id: str | None, caller: str | None) -> str:
+    """Return the id of a run to be opened: drawn, or the same each time for a request id of this caller."""
+    seed = secrets.token_hex(16) if request_id is None else f"{caller}\nopen {name}\n{request_id}"
+    return new_id(name, seed)

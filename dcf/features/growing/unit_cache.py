@@ -1,0 +1,50 @@
+"""Keeps the units of the runs that grow, so that a process reads only what was added since it last looked.
+
+The hash in meta tells when there is something to read. It is read before the units, so that what is kept is never older
+than the hash that it is kept under. The last unit that is known is read again: if it is not there any more, Redis lost
+what was added last, in a power loss or a failover, and all units are read anew.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from dcf.core.definitions.model import Definition
+from dcf.features.growing.definition import grown_definition
+from dcf.features.growing.model import NO_UNITS, Unit, Units
+from dcf.store.transaction.runs import RunStore
+from dcf.values.json_text import Json
+from dcf.values.records import record
+
+_MOST: Final = 256
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    created_at: str
+    last: tuple[str, Unit] | None = None
+    units: Units = NO_UNITS
+
+
+class KeptUnits:
+    """The units of the runs that this process has looked at."""
+
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+        self._kept: dict[str, _Kept] = {}
+
+    def definition(self, workflow_id: str, document: Json, facts: Mapping[str, Json]) -> Definition:
+        """Return the definition of a run with all the units that it has now."""
+        created_at = str(facts.get("created_at") or "")
+        kept = self._kept.get(workflow_id)
+        if kept is None or kept.created_at != created_at:
+            kept = _Kept(created_at=created_at)
+        found = [] if kept.last is None else self._store.units(workflow_id, kept.last[0])
+        if found[:1] != [kept.last]:
+            kept, found = _Kept(created_at=created_at), self._store.units(workflow_id)
+        if found:
+            kept = _Kept(created_at=created_at, last=found[-1], units=kept.units.plus(one for _, one in found))
+        if len(self._kept) >= _MOST:
+            self._kept.clear()
+        self._kept[workflow_id] = kept
+        name = document.get("workflow_name") if isinstance(document, dict) else None
+        return grown_definition(str(name), kept.units)

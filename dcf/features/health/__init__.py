@@ -1,0 +1,1 @@
+"""How Redis, clock, agents and platforms are."""

@@ -1,0 +1,173 @@
+"""Judges how Redis, the clock, the agents and their platform are: a level, a sentence and a remedy for each. Pure.
+
+`/readyz`, `dcf doctor` and the tool `read_health` show what is decided here; none of them judges anything itself.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from dcf.core.listing.sweep_results import SweepResult, Trouble
+from dcf.features.health.facts import ClockFacts, Expected, ScheduleFacts, Vitals, WebhookFacts
+from dcf.features.health.findings import HealthFinding, Level, Topic
+from dcf.features.health.server import judge_servers
+from dcf.values.instants import SECOND, to_text
+
+RECENT_S: Final = 600
+"""Seconds after which an agent that was not seen counts as away."""
+
+_LATE_S: Final = 10.0
+"""Seconds by which the clock may be late, or silent, without a warning; or three of its intervals."""
+
+_SWEEP_AGE_S: Final = 3 * 3600
+
+
+def unreachable(trouble: Trouble) -> tuple[HealthFinding, ...]:
+    """Return the findings on a Redis that does not answer."""
+    return (HealthFinding(Topic.REDIS, Level.FAILING, trouble.message, trouble.remedy),)
+
+
+def judge(vitals: Vitals, expected: Expected) -> tuple[HealthFinding, ...]:
+    """Return at least one finding on every topic."""
+    return (
+        *judge_servers(vitals.servers, expected),
+        *_clock(vitals.clock, vitals.now, expected.pulse_interval_s),
+        _agents(vitals),
+        *_platforms(vitals, expected.platforms),
+        _schedules(vitals.schedules, vitals.now, expected.pulse_interval_s),
+        _lists(vitals.swept, vitals.now),
+    )
+
+
+def _clock(found: ClockFacts, now: int, interval_s: float) -> Iterator[HealthFinding]:
+    patience_s = max(_LATE_S, 3 * interval_s)
+    silent_s = None if found.looked_at is None else max(0, now - found.looked_at) / SECOND
+    last = "No clock has ever looked" if silent_s is None else f"The clock looked last {_ago(silent_s)}"
+    runs = _runs(found)
+    if silent_s is not None and silent_s <= patience_s:
+        yield HealthFinding(Topic.CLOCK, Level.OK, f"{last}; {runs} under way.")
+    elif found.running:
+        sentence = f"{last}, and {runs} under way: no Wait, retry, timeout or reminder happens."
+        yield HealthFinding(Topic.CLOCK, Level.FAILING, sentence, "Start dcf serve or dcf pulse, or look at its log.")
+    else:
+        yield HealthFinding(Topic.CLOCK, Level.OK, f"{last}; no run is under way, so that none is needed.")
+    if found.overdue is None or (late_s := (now - found.overdue.since) / SECOND) <= patience_s:
+        return
+    place = "the deadline" if found.overdue.state is None else f"state {found.overdue.state}"
+    sentence = f"The clock is late: {place} of run {found.overdue.workflow_id} was due {_ago(late_s)}."
+    remedy = "Look at the log of the clock (dcf serve, dcf pulse); run another dcf pulse if it has too much to do."
+    yield HealthFinding(Topic.CLOCK, Level.WARNING, sentence, remedy)
+
+
+def _runs(found: ClockFacts) -> str:
+    if found.running == 1:
+        return "1 run is"
+    return f"{'at least ' if found.live > found.examined else ''}{found.running} runs are"
+
+
+def _agents(vitals: Vitals) -> HealthFinding:
+    recent = sum(vitals.now - one.at <= RECENT_S * SECOND for one in vitals.seen)
+    if recent:
+        last = vitals.seen[0]
+        more = " at least" if recent == len(vitals.seen) < vitals.seen_count else ""
+        agents = "1 agent was" if recent == 1 else f"{recent} agents were"
+        ago = _ago(max(0, vitals.now - last.at) / SECOND)
+        return HealthFinding(
+            Topic.AGENTS, Level.OK, f"{agents} seen in the last ten minutes{more}; the last was {last.agent_id}, {ago}."
+        )
+    sentence = "No agent was seen in the last ten minutes"
+    if not vitals.clock.running:
+        return HealthFinding(Topic.AGENTS, Level.OK, f"{sentence}; no run is under way.")
+    remedy = "Start the workers of these runs; dcf show RUN tells what a run waits for."
+    return HealthFinding(Topic.AGENTS, Level.WARNING, f"{sentence}, and {_runs(vitals.clock)} under way.", remedy)
+
+
+def _platforms(vitals: Vitals, kinds: tuple[str, ...]) -> Iterator[HealthFinding]:
+    """Yield a finding on each platform that this process has, or that any process says does not answer."""
+    silent = {one.kind: one for one in vitals.troubled}
+    for kind in dict.fromkeys((*kinds, *silent)):
+        found = silent.get(kind)
+        if found is None:
+            sentence = f"No call of the agent platform {kind} went unanswered lately."
+            yield HealthFinding(Topic.PLATFORM, Level.OK, sentence)
+            continue
+        yield HealthFinding(
+            Topic.PLATFORM,
+            Level.WARNING,
+            f"The agent platform {kind} does not answer since {to_text(found.since)[:19]}Z, {found.failures} times in a"
+            f" row: {found.error}",
+            _REACH.get(kind, "Check that it is up; what is owed is delivered when it answers."),
+        )
+    if vitals.webhooks.count:
+        yield _webhooks(vitals.webhooks)
+    elif not kinds and not silent:
+        yield HealthFinding(Topic.PLATFORM, Level.OK, "Agents are inboxes in Redis; there is no platform beside it.")
+
+
+def _webhooks(found: WebhookFacts) -> HealthFinding:
+    there = "There is 1 webhook" if found.count == 1 else f"There are {found.count} webhooks"
+    if not found.silent:
+        return HealthFinding(Topic.PLATFORM, Level.OK, f"{there}; no delivery to one failed several times lately.")
+    first = found.silent[0]
+    more = "" if len(found.silent) == 1 else f", and {len(found.silent) - 1} more"
+    return HealthFinding(
+        Topic.PLATFORM,
+        Level.WARNING,
+        f"{there}; {first.agent_id}{more} did not answer, the first {first.failures} times in a row: {first.error}",
+        "dcf agents list shows them; what is owed is delivered when they answer.",
+    )
+
+
+_REACH: Final = {
+    "letta": "Check that it is up and that LETTA_BASE_URL names it; what is owed is delivered when it answers."
+}
+"""What to do about a platform that does not answer."""
+
+
+def _schedules(found: ScheduleFacts, now: int, interval_s: float) -> HealthFinding:
+    there = "There is 1 schedule" if found.count == 1 else f"There are {found.count} schedules"
+    late_s = 0.0 if found.overdue is None else (now - found.overdue) / SECOND
+    if late_s > max(_LATE_S, 3 * interval_s):
+        sentence = f"{there}, and one was due {_ago(late_s)}: no clock starts its runs."
+        remedy = "Start dcf serve or dcf pulse, or look at its log."
+        return HealthFinding(Topic.SCHEDULES, Level.FAILING, sentence, remedy)
+    if not found.troubled:
+        well = f"{there}; each could start its latest run." if found.count else "There are no schedules."
+        return HealthFinding(Topic.SCHEDULES, Level.OK, well)
+    names = ", ".join(found.names) + (", and more" if found.troubled > len(found.names) else "")
+    sentence = f"{there}; {found.troubled} stopped or could not start the latest run: {names}."
+    return HealthFinding(Topic.SCHEDULES, Level.WARNING, sentence, "dcf schedule show NAME tells why.")
+
+
+def _lists(found: SweepResult | None, now: int) -> HealthFinding:
+    if found is None:
+        return HealthFinding(
+            Topic.LISTS, Level.OK, "The lists have not been checked yet; a clock does it once an hour."
+        )
+    age_s = max(0, now - found.at) / SECOND
+    if found.trouble is not None:
+        sentence = f"The lists could not be checked, so that a run that none has is not found. {found.trouble.message}"
+        return HealthFinding(Topic.LISTS, Level.WARNING, sentence, found.trouble.remedy)
+    when = f"The lists were checked {_ago(age_s)}"
+    if not (found.missing or found.dangling):
+        sentence = f"{when}: they name every run, agent and API key, and nothing else."
+        if age_s <= _SWEEP_AGE_S:
+            return HealthFinding(Topic.LISTS, Level.OK, sentence)
+        remedy = "Run dcf doctor, which checks them; a clock (dcf serve, dcf pulse) does it once an hour."
+        return HealthFinding(Topic.LISTS, Level.WARNING, sentence, remedy)
+    what = f"missing on lists: {_counted(found.missing)}; on lists, but not there: {_counted(found.dangling)}"
+    if found.repaired:
+        return HealthFinding(Topic.LISTS, Level.OK, f"{when}, and this was mended: {what}.")
+    return HealthFinding(
+        Topic.LISTS, Level.WARNING, f"{when} and are wrong: {what}.", "dcf doctor --repair mends them."
+    )
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in counts.items()) or "nothing"
+
+
+def _ago(elapsed_s: float) -> str:
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if elapsed_s >= 2 * length:
+            return f"{int(elapsed_s // length)} {unit} ago"
+    return f"{int(elapsed_s)} s ago"

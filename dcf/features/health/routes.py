@@ -1,0 +1,126 @@
+"""`GET /metrics` beside /mcp, in the text format of Prometheus: what this process counted, and what Redis says of all.
+
+It is behind the same checks of Host and Origin as /mcp, and asks for an API key with the scope read where /mcp asks for
+keys. While Redis does not answer, no key can be looked up: a caller with a key then gets `dcf_redis_up 0` only. It is
+there only if the process counts (`dcf serve --metrics`).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+import anyio.to_thread
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from dcf import metrics
+from dcf.application.application import Application
+from dcf.core.access.model import NOBODY, Caller
+from dcf.errors import DcfError, RateLimited
+from dcf.features.diagnosis.stuck_causes import StuckCauses
+from dcf.features.health.gauges import Gauges
+from dcf.metrics import Family, Meters, MetricValues
+from dcf.verbs.authentication import METRICS_PATH, WhoCalls, could_not_look_up
+from dcf.verbs.endpoints import HttpEndpoint
+from dcf.verbs.limits import Meter, refuse_excess
+
+PATH: Final = METRICS_PATH
+_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+UP: Final = Family("dcf_redis_up", "gauge", "1 if Redis answered this scrape; without it the other gauges are missing.")
+RUNS: Final = Family("dcf_runs", "gauge", "Runs by status.", ("status",))
+STUCK: Final = Family("dcf_runs_stuck", "gauge", "Runs in which somebody has to do something before they continue.")
+HELD: Final = Family("dcf_runs_held", "gauge", "Runs on hold, since evaluations of their expressions ended processes.")
+CAUSES: Final = Family(
+    "dcf_stuck_runs", "gauge", "Of the 20 newest stuck runs, how many are stuck for this cause.", ("cause",)
+)
+OPEN: Final = Family(
+    "dcf_open_states",
+    "gauge",
+    "Open states of the 200 newest live runs, 25 of each at most: leased, leased by an agent that is late, or free.",
+    ("status",),
+)
+LIVE: Final = Family("dcf_runs_live", "gauge", "Runs that the clock still looks at.")
+AGENTS: Final = Family(
+    "dcf_agents_seen", "gauge", "Agents that are remembered to have called a tool, a thousand at most."
+)
+LATE: Final = Family("dcf_clock_late_seconds", "gauge", "How long the run that is due first has waited for a clock.")
+LOOKED: Final = Family("dcf_clock_looked_seconds", "gauge", "Seconds since any clock last looked.")
+OWED: Final = Family("dcf_outbox_age_seconds", "gauge", "Age of the oldest notification owed, of the runs due first.")
+READ: Final = (UP, RUNS, STUCK, HELD, CAUSES, OPEN, LIVE, AGENTS, LATE, LOOKED, OWED)
+
+
+def metrics_routes(
+    application: Application, who_calls: WhoCalls, meter: Meter, security: TransportSecuritySettings, *, asks: bool
+) -> list[Route]:
+    """Return the route, if this process counts. `asks`: it asks its callers for an API key."""
+    if metrics.current is None or not metrics.current.is_served:
+        return []
+    read = AllMetrics(application, metrics.current).read
+    endpoint = _MetricsEndpoint(application, who_calls, meter, security, asks, read=read)
+    return [Route(PATH, endpoint, methods=["GET"])]
+
+
+class AllMetrics:
+    """Reads what is counted here, and what Redis says of all processes."""
+
+    def __init__(self, application: Application, counted: Meters) -> None:
+        self._application = application
+        self._counted = counted
+        self._causes = StuckCauses(application.run_list, application.diagnosis)
+
+    def read(self) -> list[MetricValues]:
+        """Return all of it; that Redis does not answer is a part of it."""
+        try:
+            told = [*_values_of(self._application.gauges.read()), _by_name(CAUSES, self._causes.counts())]
+        except DcfError:
+            told = [_single(UP, 0)]
+        return [*told, *self._counted.read()]
+
+
+@dataclass(eq=False)
+class _MetricsEndpoint(HttpEndpoint):
+    """The page that Prometheus reads."""
+
+    is_json: ClassVar[bool] = False
+
+    read: Callable[[], list[MetricValues]] = field(kw_only=True)
+
+    def caller_without_key(self, request: Request) -> Caller | None:
+        """Let a caller in whose key could not be looked up: `answer` tells it only that Redis does not answer."""
+        return NOBODY if could_not_look_up(request.scope) else None
+
+    async def answer(self, request: Request, body: bytes, caller: Caller) -> Response:  # noqa: ARG002 - nothing is sent
+        """Return the metrics."""
+        if could_not_look_up(request.scope):
+            return _page([_single(UP, 0)])
+        if caller.project is not None:
+            return PlainTextResponse("A key of one project may not read what is counted of all.", 403)
+        try:
+            refuse_excess(caller)
+        except RateLimited as error:
+            return PlainTextResponse(error.message, 429, {"Retry-After": str(max(1, round(error.retry_after_s)))})
+        return _page(await anyio.to_thread.run_sync(self.read))
+
+
+def _page(metrics: Iterable[MetricValues]) -> Response:
+    text = "\n".join([*(line for metric in metrics for line in metric.lines()), ""])
+    return Response(text, media_type=_TYPE, headers={"Cache-Control": "no-store"})
+
+
+def _single(family: Family, value: float) -> MetricValues:
+    return MetricValues(family, {(): value})
+
+
+def _by_name(family: Family, counts: Mapping[str, int]) -> MetricValues:
+    return MetricValues(family, {(name,): count for name, count in counts.items()})
+
+
+def _values_of(found: Gauges) -> list[MetricValues]:
+    single: dict[Family, float] = {STUCK: found.stuck, HELD: found.on_hold, LIVE: found.live, AGENTS: found.agents}
+    single |= {LATE: found.clock_late_s, OWED: found.outbox_age_s}
+    single |= {} if found.clock_looked_s is None else {LOOKED: found.clock_looked_s}
+    several = [_single(UP, 1), _by_name(RUNS, found.runs), _by_name(OPEN, found.open_states)]
+    return [*several, *(_single(family, value) for family, value in single.items())]

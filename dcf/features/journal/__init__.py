@@ -1,0 +1,1 @@
+"""What agents and people write down about a run, and issues that block it."""

@@ -1,0 +1,203 @@
+"""The journal of a run: what its agents and people write down beside its history. Data and its text form; pure.
+
+The history (events) is what dcf saw happen; the journal is what somebody says: lines of a log, decisions, milestones,
+issues, notes, handoffs. An entry is known by its key and never changes, but for how an issue was resolved. Which
+fields each kind has is in `features/journal/details.py`, what may be written in `features/journal/writing.py`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from enum import StrEnum
+from typing import Final
+
+from dcf.core.documents.stored_values import count_of, object_of
+from dcf.values.digest import content_fingerprint, fingerprint
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json
+from dcf.values.records import record, replace
+
+MOST_ENTRIES: Final = 100_000
+"""Most entries of a journal."""
+
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""Most bytes of all entries of a journal."""
+
+LONGEST_ENTRY_TEXT: Final = 4000
+"""Most characters of the text of an entry."""
+
+MOST_DETAILS: Final = 16 * 1024
+"""Most bytes of the details of an entry, as JSON."""
+
+TAIL: Final = "-"
+"""What a decision reads of a journal that asks for none of its entries."""
+
+LONGEST_KEY: Final = 200
+OWN_KEYS: Final = ("note:", "gate:", "budget:", "project-budget:")
+"""How the keys of entries begin that dcf writes itself, and which nobody else may take before."""
+
+LONGEST_HOW: Final = 2000
+"""Most characters of how an issue was resolved."""
+
+
+class EntryKind(StrEnum):
+    """What an entry says: a line of a log, a decision with its reasons, a milestone, an issue, a note, a handoff."""
+
+    LOG = "log"
+    DECISION = "decision"
+    MILESTONE = "milestone"
+    ISSUE = "issue"
+    NOTE = "note"
+    HANDOFF = "handoff"
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """How an issue was resolved, by whom, and when."""
+
+    how: str
+    by: str
+    at: int
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class JournalEntry:
+    """An entry. `at` is the server's time in microseconds, and its place: later entries have later times.
+
+    `agent` says who wrote it, `caller` with which key (None: the command line, or dcf itself). `attempt` is that of its
+    state when it was written. `content` is the fingerprint of what was written, by which a repetition is known.
+    `blocks`: the issue blocks the run until it is resolved.
+    """
+
+    entry_id: str
+    kind: EntryKind
+    text: str
+    agent: str
+    at: int
+    content: str
+    caller: str | None = None
+    state: str | None = None
+    attempt: int | None = None
+    details: Mapping[str, Json] = field(default_factory=dict)
+    key: str | None = None
+    blocks: bool = False
+    resolution: Resolution | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """True for an issue that nobody has resolved."""
+        return self.kind is EntryKind.ISSUE and self.resolution is None
+
+    @property
+    def place(self) -> str:
+        """Its place in the order of the journal, as text that sorts as the places do."""
+        return f"{self.at:016d}:{self.entry_id}"
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as readers see it."""
+        shown: dict[str, Json] = {
+            "entry": self.entry_id,
+            "kind": self.kind.value,
+            "at": to_text(self.at),
+            "agent": self.agent,
+            "state": self.state,
+            "attempt": self.attempt,
+            "text": self.text,
+            "details": dict(self.details) or None,
+            "key": self.key,
+            "by": self.caller,
+        }
+        if self.kind is EntryKind.ISSUE:
+            shown |= {"blocks": self.blocks, "open": self.is_open}
+        if self.resolution is not None:
+            done = self.resolution
+            shown["resolved"] = {"how": done.how, "by": done.by, "at": to_text(done.at)}
+        return {name: value for name, value in shown.items() if value is not None}
+
+
+def entry_id_of(key: str) -> str:
+    """Return the id of the entry with this key, the same each time."""
+    return f"j{fingerprint(key)}"
+
+
+def content_of(kind: EntryKind, text: str, agent: str, state: str | None, details: Mapping[str, Json]) -> str:
+    """Return the fingerprint of what an entry says."""
+    return content_fingerprint([kind.value, text, agent, state, dict(details)])
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class JournalSeen:
+    """What a decision reads of a journal: the entries that it asked for, and how full the journal is.
+
+    `last_at` is the time of the last entry, 0 if there is none.
+    """
+
+    entries: Mapping[str, JournalEntry] = field(default_factory=dict)
+    count: int = 0
+    size: int = 0
+    last_at: int = 0
+
+
+UNSEEN: Final = JournalSeen()
+
+
+def seen_after(seen: JournalSeen | None, written: Sequence[JournalEntry]) -> JournalSeen | None:
+    """Return what would be read after these entries; None if nothing was read before."""
+    new = [entry for entry in written if entry.resolution is None]
+    if seen is None or not new:
+        return seen
+    return replace(seen, count=seen.count + len(new), last_at=max(seen.last_at, *(entry.at for entry in new)))
+
+
+def write_entry(entry: JournalEntry) -> dict[str, Json]:
+    """Write an entry as it is stored; what is empty is left out."""
+    written: dict[str, Json] = {
+        "k": entry.kind.value,
+        "t": entry.text,
+        "a": entry.agent,
+        "at": entry.at,
+        "of": entry.content,
+        "by": entry.caller,
+        "s": entry.state,
+        "n": entry.attempt,
+        "d": dict(entry.details) or None,
+        "key": entry.key,
+        "b": entry.blocks or None,
+    }
+    if entry.resolution is not None:
+        written["r"] = [entry.resolution.how, entry.resolution.by, entry.resolution.at]
+    return {name: value for name, value in written.items() if value is not None}
+
+
+def read_entry(entry_id: str, document: Json) -> JournalEntry | None:
+    """Read what `write_entry` wrote; None for anything else."""
+    found = object_of(document)
+    kind = found.get("k")
+    if kind not in frozenset(EntryKind):
+        return None
+    attempt = found.get("n")
+    return JournalEntry(
+        entry_id=entry_id,
+        kind=EntryKind(kind),
+        text=str(found.get("t")),
+        agent=str(found.get("a")),
+        at=count_of(found.get("at")),
+        content=str(found.get("of")),
+        caller=_text(found.get("by")),
+        state=_text(found.get("s")),
+        attempt=None if attempt is None else count_of(attempt),
+        details=object_of(found.get("d")),
+        key=_text(found.get("key")),
+        blocks=found.get("b") is True,
+        resolution=_resolution(found.get("r")),
+    )
+
+
+def _resolution(found: Json) -> Resolution | None:
+    match found:
+        case [str(how), str(by), int(at)]:
+            return Resolution(how=how, by=by, at=at)
+    return None
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None

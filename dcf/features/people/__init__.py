@@ -1,0 +1,1 @@
+"""Tasks that people answer."""

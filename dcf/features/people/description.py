@@ -1,0 +1,285 @@
+"""Reads the description of a human task: whom it is for, what is asked, and what may be answered. Pure.
+
+The description is the input of a Task with the Resource `dcf:human`, after Parameters or Arguments. A description that
+cannot be followed fails the state (`DCF.InvalidHumanTask`), so that nobody waits for a person who was never asked.
+What of it is written out in the workflow is checked before anything runs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeVar
+
+from dcf.asl.expressions.templates import Literal, ObjectTemplate, Template
+from dcf.asl.json_schema.syntax import flaws_of as flaws_of_schema
+from dcf.errors import InvalidArgument, StateError
+from dcf.values.identifiers import check_id, check_name
+from dcf.values.json_text import Json
+from dcf.values.records import record
+from dcf.values.text_pieces import clip
+
+INVALID: Final = "DCF.InvalidHumanTask"
+"""ASL error of a state whose description cannot be followed."""
+
+REJECTED: Final = "DCF.Rejected"
+"""ASL error of a state that was rejected, where its description says that this is a failure."""
+
+REJECT: Final = "reject"
+
+_LONGEST_TITLE: Final = 200
+_LONGEST_TEXT: Final = 10_000
+_LONGEST_CHOICE: Final = 64
+_MOST_NAMES: Final = 100
+_MOST_CHOICES: Final = 20
+_LONGEST_WAIT_S: Final = 99_999_999
+
+Value = TypeVar("Value")
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Askees:
+    """Whom a task is for: persons (or agents) by id, and groups by name. Any one of them may answer."""
+
+    people: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The ids and names under which they are told: a group has an inbox of its own name."""
+        return tuple(dict.fromkeys((*self.people, *self.groups)))
+
+    @property
+    def is_nobody(self) -> bool:
+        """True if there is no person and no group."""
+        return not self.people and not self.groups
+
+    def plus(self, more: "Askees") -> "Askees":
+        """Return these and others, each once."""
+        return Askees(
+            people=tuple(dict.fromkeys((*self.people, *more.people))),
+            groups=tuple(dict.fromkeys((*self.groups, *more.groups))),
+        )
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class TaskChoice:
+    """One of the answers to choose from; some are taken only with a comment."""
+
+    name: str
+    needs_comment: bool = False
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Escalation:
+    """Who may answer too, and is told, when nobody has answered after so many seconds."""
+
+    after_s: int
+    to: Askees
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class HumanTask:
+    """The description of a human task, checked.
+
+    `not_by` are persons and agents who may not answer; `not_by_producers`: nor may whoever completed a state that led
+    here. `default` is the choice that is taken at the deadline (TimeoutSeconds) in place of a timeout. `reject_fails`:
+    the choice `reject` fails the state instead of being its output.
+    """
+
+    to: Askees
+    title: str
+    instructions: str | None = None
+    choices: tuple[TaskChoice, ...] = (TaskChoice(name="approve"), TaskChoice(name=REJECT))
+    schema: Mapping[str, Json] | bool | None = None
+    details: Json = None
+    not_by: tuple[str, ...] = ()
+    not_by_producers: bool = False
+    escalation: Escalation | None = None
+    default: str | None = None
+    reject_fails: bool = False
+
+    @property
+    def excludes_some(self) -> bool:
+        """True if the history of the run says who must not answer."""
+        return bool(self.not_by) or self.not_by_producers
+
+    def choice(self, name: str) -> TaskChoice | None:
+        """Return the choice of this name; None if it is not offered."""
+        return next((one for one in self.choices if one.name == name), None)
+
+
+def read_human_task(document: Json) -> HumanTask:
+    """Read a description; raise StateError, which fails the state, with everything in words that is wrong with it."""
+    if not isinstance(document, dict):
+        raise StateError(INVALID, "The input of a human task is no object: it needs the fields to and title.")
+    found, flaws = _read(document, unknown=frozenset())
+    if flaws:
+        raise StateError(INVALID, " ".join(f"{message[:1].upper()}{message[1:]}." for _, message in flaws))
+    return HumanTask(**found)
+
+
+def flaws_of(template: Template | None) -> list[tuple[str, str]]:
+    """Return what is wrong with the parts of a description that are written out: field ("" for all), and message.
+
+    What is read when the state is entered is not judged; without a template that is everything.
+    """
+    match template:
+        case Literal(value=dict(document)):
+            return _read(document, unknown=frozenset())[1]
+        case Literal():
+            return [("", "the description of a human task must be an object")]
+        case ObjectTemplate(members=members):
+            known = {name: part.value for name, part in members if isinstance(part, Literal)}
+            return _read(known, unknown=frozenset(name for name, _ in members if name not in known))[1]
+        case _:
+            return []
+
+
+def _read(document: Mapping[str, Json], unknown: frozenset[str]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """Return the values of the fields by the names of HumanTask, and what is wrong with the description."""
+    found: dict[str, Any] = {}
+    flaws = [
+        (name, f"the human task needs the field '{name}'")
+        for name in ("to", "title")
+        if name not in {*document, *unknown}
+    ]
+    for name, value in document.items():
+        if name not in _FIELDS:
+            flaws.append((name, f"a human task has no field '{clip(name)}'; it has {', '.join(_FIELDS)}"))
+            continue
+        try:
+            found |= _FIELDS[name](value)
+        except (ValueError, InvalidArgument) as error:
+            flaws.append((name, str(error).rstrip(".")))
+    flaws += [] if flaws else list(_contradictions(found, unknown))
+    return found, flaws
+
+
+def _contradictions(found: Mapping[str, Any], unknown: frozenset[str]) -> Iterator[tuple[str, str]]:
+    choices = found.get("choices", HumanTask(to=Askees(), title="").choices)
+    names = [choice.name for choice in choices]
+    default = found.get("default")
+    if default is not None and "choices" not in unknown and default not in names:
+        yield "default", f"default is '{default}', which is none of the choices {', '.join(names)}"
+    if found.get("reject_fails") and "choices" not in unknown and REJECT not in names:
+        yield "on_reject", f"on_reject is fail, but none of the choices is '{REJECT}'"
+    asked, may_grow = found.get("to"), "escalation" in found or "escalate" in unknown
+    if asked is not None and not asked.groups and not may_grow and set(asked.people) <= set(found.get("not_by", ())):
+        yield "not_by", "everybody in to is also in not_by, so that nobody may answer"
+
+
+def read_askees(value: Json, field: str) -> Askees:
+    """Read whom a question is for; raise InvalidArgument for anything else."""
+    try:
+        return _askees(value, field)
+    except ValueError as error:
+        raise InvalidArgument(f"{error}.", 'Name people: ["alice", {"group": "finance"}].') from None
+
+
+def _to(value: Json) -> dict[str, Any]:
+    return {"to": _askees(value, "to")}
+
+
+def _askees(value: Json, field: str) -> Askees:
+    named = value if isinstance(value, list) else [value]
+    if len(named) > _MOST_NAMES:
+        raise ValueError(f"{field} names more than {_MOST_NAMES}")
+    people = [check_id(one, f"a person in {field}") for one in named if isinstance(one, str)]
+    groups = [one["group"] for one in named if isinstance(one, dict) and one.keys() == {"group"}]
+    if len(people) + len(groups) != len(named) or not named or not all(isinstance(one, str) for one in groups):
+        raise ValueError(f'{field} must be the id of a person, {{"group": "name"}}, or an array of these')
+    return Askees(
+        people=tuple(dict.fromkeys(people)),
+        groups=tuple(dict.fromkeys(check_id(one, f"a group in {field}") for one in groups)),
+    )
+
+
+def _title(value: Json) -> dict[str, Any]:
+    return {"title": check_name(_text(value, "title"), "title", _LONGEST_TITLE)}
+
+
+def _instructions(value: Json) -> dict[str, Any]:
+    text = None if value is None else _text(value, "instructions")
+    if text is not None and len(text) > _LONGEST_TEXT:
+        raise ValueError(f"instructions has more than {_LONGEST_TEXT} characters")
+    return {"instructions": text}
+
+
+def _choices(value: Json) -> dict[str, Any]:
+    if not isinstance(value, list) or not 0 < len(value) <= _MOST_CHOICES:
+        raise ValueError(f'choices must be an array of 1 to {_MOST_CHOICES} choices, such as ["approve", "reject"]')
+    found = tuple(map(_choice, value))
+    if len({choice.name for choice in found}) < len(found):
+        raise ValueError("choices has a name twice")
+    return {"choices": found}
+
+
+def _choice(value: Json) -> TaskChoice:
+    given = {"name": value} if isinstance(value, str) else value
+    if not isinstance(given, dict) or not given.keys() <= {"name", "comment"}:
+        raise ValueError('a choice is a name, or {"name": "reject", "comment": "required"}')
+    comment = given.get("comment", "optional")
+    if comment not in ("required", "optional"):
+        raise ValueError('the comment of a choice is "required" or "optional"')
+    name = check_name(_text(given.get("name"), "the name of a choice"), "the name of a choice", _LONGEST_CHOICE)
+    return TaskChoice(name=name, needs_comment=comment == "required")
+
+
+def _schema(value: Json) -> dict[str, Any]:
+    flaw = None if value is None else next(iter(flaws_of_schema(value)), None)
+    if flaw is not None:
+        raise ValueError(f"schema is none that answers can be checked with: {flaw.message} (at {flaw.pointer or '/'})")
+    return {"schema": value}
+
+
+def _details(value: Json) -> dict[str, Any]:
+    return {"details": value}
+
+
+def _not_by(value: Json) -> dict[str, Any]:
+    named = value if isinstance(value, list) else [value]
+    people = [check_id(one, "a person in not_by") for one in named if isinstance(one, str)]
+    demands = [one for one in named if one == {"producers": True}]
+    if len(people) + len(demands) != len(named) or len(named) > _MOST_NAMES:
+        raise ValueError('not_by must be the id of a person or agent, {"producers": true}, or an array of these')
+    return {"not_by": tuple(dict.fromkeys(people)), "not_by_producers": bool(demands)}
+
+
+def _escalate(value: Json) -> dict[str, Any]:
+    if value is None:
+        return {"escalation": None}
+    if not isinstance(value, dict) or value.keys() != {"after_s", "to"}:
+        raise ValueError('escalate must be {"after_s": 3600, "to": "a person"}')
+    after_s = value["after_s"]
+    if not isinstance(after_s, int) or isinstance(after_s, bool) or not 0 < after_s <= _LONGEST_WAIT_S:
+        raise ValueError(f"escalate.after_s must be a whole number from 1 to {_LONGEST_WAIT_S}")
+    return {"escalation": Escalation(after_s=after_s, to=_askees(value["to"], "escalate.to"))}
+
+
+def _default(value: Json) -> dict[str, Any]:
+    return {"default": None if value is None else _text(value, "default")}
+
+
+def _on_reject(value: Json) -> dict[str, Any]:
+    if value not in ("output", "fail"):
+        raise ValueError('on_reject is "output" or "fail"')
+    return {"reject_fails": value == "fail"}
+
+
+def _text(value: Json, field: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{field} must be a text that is not empty")
+    return value
+
+
+_FIELDS: Final[Mapping[str, Callable[[Json], dict[str, Any]]]] = {
+    "to": _to,
+    "title": _title,
+    "instructions": _instructions,
+    "choices": _choices,
+    "schema": _schema,
+    "details": _details,
+    "not_by": _not_by,
+    "escalate": _escalate,
+    "default": _default,
+    "on_reject": _on_reject,
+}
+"""Reader of each field of a description; what it returns is part of a HumanTask."""

@@ -1,0 +1,30 @@
+"""Lets others answer a human task too when nobody has in time, and tells them. Pure."""
+
+from dataclasses import replace
+from typing import Final
+
+from dcf.core.completing.waiting import next_look, told_to
+from dcf.core.documents.answers import Owed
+from dcf.core.documents.decision import Decision, Event, WriteSet
+from dcf.core.documents.model import StateDoc
+
+ESCALATED: Final = "human_task_escalated"
+"""Reason of the notices to those who are asked because nobody answered in time."""
+
+
+def escalate(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
+    """Let those of the escalation answer too, and tell those of them who do not know of the task."""
+    asked = doc.asked
+    assert asked is not None, "the caller looked"
+    wider = replace(doc, asked=asked.escalated())
+    fresh = [name for name in asked.escalates_to.names if name not in asked.to.names]
+    told = {"epoch": doc.lease.epoch, "to": [*asked.escalates_to.people], "groups": [*asked.escalates_to.groups]}
+    return Decision(
+        answer=Owed(states=(state,), fired="outside"),
+        changes=WriteSet(
+            states={state: wider},
+            events=[Event(type="HumanTaskEscalated", state=state, data=told)],
+            notices=[told_to(name, state, doc, ESCALATED) for name in fresh],
+            timers={state: next_look(wider, now)},
+        ),
+    )

@@ -1,0 +1,101 @@
+"""The keys of the lists of open human tasks: one of all, one for each person, group and run.
+
+`cp:idx:asked:all`, `:person:<id>`, `:group:<name>` and `:run:<id>` are sorted sets of `<run>/<state>` by the epoch of
+the visit, which is the time at which it was opened; of `<run>/<state>?<question>` for a question of its holder, by the
+time at which it was asked, and `<run>/<state>?gate:<name>` for a gate that people decide. They are written by a run's
+transactions just before the commit, taken off after the one that ends the visit or answers, and gone with their last
+entry (`features/people/storage.py`).
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from dcf.core.documents.model import StateDoc
+from dcf.features.gates.model import OpenGate
+from dcf.features.people.answering import waits_for_person
+from dcf.features.people.model import Asking
+from dcf.features.questions.model import Open
+from dcf.store.connection.commands import Command
+from dcf.store.keys.parts import decode_state, encode_state
+
+ASKED: Final = "cp:idx:asked:"
+ALL_ASKED: Final = f"{ASKED}all"
+_GATE: Final = "gate:"
+
+
+def asked_of(queue: str) -> str:
+    """Return the key of the list of a queue: `person:<id>` or `group:<name>`."""
+    return f"{ASKED}{queue}"
+
+
+def asked_in(workflow_id: str) -> str:
+    """Return the key of the list of a run's open human tasks."""
+    return f"{ASKED}run:{workflow_id}"
+
+
+def member(workflow_id: str, path: str) -> str:
+    """Return the entry of a state of a run."""
+    return f"{workflow_id}/{encode_state(path)}"
+
+
+def question_member(workflow_id: str, path: str, question_id: str) -> str:
+    """Return the entry of a question about a state of a run."""
+    return f"{member(workflow_id, path)}?{question_id}"
+
+
+def read_member(entry: str) -> tuple[str, str]:
+    """Return the run and the path of the state that an entry names."""
+    workflow_id, _, part = entry.partition("/")
+    return workflow_id, decode_state(part.partition("?")[0])
+
+
+def question_of(entry: str) -> str | None:
+    """Return the id of the question that an entry names; None for one of a human task."""
+    return entry.partition("/")[2].partition("?")[2] or None
+
+
+def lists_of(workflow_id: str, asked: Asking | Open | OpenGate) -> list[str]:
+    """Return the keys of all lists that a task or a question of a run is on."""
+    return [ALL_ASKED, asked_in(workflow_id), *map(asked_of, asked.queues)]
+
+
+def open_questions(doc: StateDoc) -> tuple[Open, ...]:
+    """Return the questions about a state that wait for their answers."""
+    return () if doc.questions is None or doc.status.is_terminal else doc.questions.open
+
+
+def gate_id(name: str) -> str:
+    """Return what names a gate in an entry, where a question has its id."""
+    return f"{_GATE}{name}"
+
+
+def gate_of(question_id: str | None) -> str | None:
+    """Return the name of the gate that an entry names; None for one of a question or a human task."""
+    return question_id.removeprefix(_GATE) if question_id is not None and question_id.startswith(_GATE) else None
+
+
+def gates_for_people(doc: StateDoc) -> tuple[OpenGate, ...]:
+    """Return the gates of a state that people decide, and that wait."""
+    if doc.gated is None or not doc.is_judged:
+        return ()
+    return tuple(one for one in doc.gated.open if one.by_people)
+
+
+def opened_commands(workflow_id: str, states: Mapping[str, StateDoc]) -> list[Command]:
+    """Return the commands that list what is opened for people: human tasks, also for others from now on, questions."""
+    found: list[Command] = []
+    for path, doc in states.items():  # plain, since each commit comes here, and seldom finds anything
+        if doc.asked is not None and waits_for_person(doc):
+            found += _listed(workflow_id, doc.asked, doc.lease.epoch, member(workflow_id, path))
+        if doc.questions is not None:
+            for one in open_questions(doc):
+                found += _listed(workflow_id, one, one.asked_at, question_member(workflow_id, path, one.question_id))
+        if doc.gated is not None:
+            for gate in gates_for_people(doc):
+                entry = question_member(workflow_id, path, gate_id(gate.name))
+                found += _listed(workflow_id, gate, gate.since, entry)
+    return found
+
+
+def _listed(workflow_id: str, asked: Asking | Open | OpenGate, at: int, entry: str) -> list[Command]:
+    return [("ZADD", key, at, entry) for key in lists_of(workflow_id, asked)]

@@ -1,0 +1,201 @@
+"""Which open human tasks a caller wants to see, in which order, and what is shown of each. Pure.
+
+The lists of open tasks may have stale entries (`features/people/storage.py`), so a page is made from the documents of
+the states that they name, and `HumanTaskQuery.wants` leaves out what is not wanted.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from dcf.core.documents.model import StateDoc
+from dcf.core.listing.cursors import unknown_cursor
+from dcf.errors import InvalidArgument
+from dcf.features.gates.model import OpenGate
+from dcf.features.people.answering import waits_for_person
+from dcf.features.people.description import Askees, HumanTask
+from dcf.features.questions.model import Question
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json
+from dcf.values.records import record
+
+LONGEST_PAGE: Final = 1000
+_CURSOR: Final = re.compile(r"([0-9]{1,16}):([A-Za-z0-9][A-Za-z0-9_.-]{0,63}/[^\x00-\x1f\x7f]{1,1200})\Z")
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class TaskCursor:
+    """A place in a list of open tasks: when the task before it was opened (its epoch), and its entry."""
+
+    epoch: int
+    entry: str
+
+    def is_before(self, epoch: int, entry: str) -> bool:
+        """Return True if this entry comes after the place, oldest first."""
+        return (epoch, entry) > (self.epoch, self.entry)
+
+    def __str__(self) -> str:
+        return f"{self.epoch}:{self.entry}"
+
+
+def read_place(text: str | None) -> TaskCursor | None:
+    """Read the cursor of an earlier answer; raise InvalidArgument for anything else."""
+    if text is None:
+        return None
+    found = _CURSOR.match(text)
+    if found is None:
+        raise unknown_cursor()
+    return TaskCursor(epoch=int(found[1]), entry=found[2])
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class HumanTaskQuery:
+    """Request for a page of open human tasks, oldest first.
+
+    With a `person` or `groups`, those that this person, or one of the groups, may answer; with a `run`, those of it,
+    and with a `project` those of its runs.
+    """
+
+    limit: int
+    person: str | None = None
+    groups: tuple[str, ...] = ()
+    run: str | None = None
+    state: str | None = None
+    project: str | None = None
+    place: TaskCursor | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.limit <= LONGEST_PAGE:
+            raise InvalidArgument(f"limit is not between 1 and {LONGEST_PAGE}.", "Page on with the cursor.")
+
+    def wants(self, workflow_id: str, state: str, doc: StateDoc) -> bool:
+        """Return True if a state that a list names is open, and wanted."""
+        if not waits_for_person(doc) or self.run not in (None, workflow_id) or self.state not in (None, state):
+            return False
+        assert doc.asked is not None, "it waits for a person"
+        return self._is_for(doc.asked.to)
+
+    def wants_question(self, workflow_id: str, question: Question) -> bool:
+        """Return True if an open question that a list names is wanted."""
+        if self.run not in (None, workflow_id) or self.state not in (None, question.state):
+            return False
+        return self._is_for(question.to)
+
+    def wants_gate(self, workflow_id: str, state: str, gate: OpenGate) -> bool:
+        """Return True if a gate that waits for people, as a list names it, is wanted."""
+        if self.run not in (None, workflow_id) or self.state not in (None, state):
+            return False
+        return self._is_for(gate.people)
+
+    def _is_for(self, to: Askees) -> bool:
+        if self.person is None and not self.groups:
+            return True
+        return self.person in to.people or not set(self.groups).isdisjoint(to.groups)
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class HumanTaskRow:
+    """One open human task, or a `question`, or a `gate` that people decide, and its place in the list.
+
+    `task` is None for these two, and where a description was damaged by hand.
+    """
+
+    place: TaskCursor
+    workflow_id: str
+    state: str
+    doc: StateDoc
+    task: HumanTask | None
+    question: Question | None = None
+    gate: OpenGate | None = None
+    project: str | None = None
+
+    def is_wanted(self, query: HumanTaskQuery) -> bool:
+        """Return True if the query asks for it."""
+        if query.project not in (None, self.project):
+            return False
+        if self.gate is not None:
+            return query.wants_gate(self.workflow_id, self.state, self.gate)
+        if self.question is not None:
+            return query.wants_question(self.workflow_id, self.question)
+        return query.wants(self.workflow_id, self.state, self.doc)
+
+    def as_json(self, *, whole: bool = True) -> dict[str, Json]:
+        """Return it as JSON; without what may be long unless it is asked for `whole`."""
+        if self.gate is not None:
+            return _of_gate(self.workflow_id, self.state, self.doc, self.gate)
+        if self.question is not None:
+            return _asked_by_holder(self.workflow_id, self.question)
+        asked, task = self.doc.asked, self.task
+        assert asked is not None, "a row is made of a state that waits for a person"
+        shown: dict[str, Json] = {
+            "workflow_id": self.workflow_id,
+            "state": self.state,
+            "epoch": self.doc.lease.epoch,
+            "title": asked.title,
+            "to": [*asked.to.people, *({"group": name} for name in asked.to.groups)],
+            "since": to_text(asked.since),
+            "deadline": None if self.doc.deadline is None else to_text(self.doc.deadline),
+            "escalates_at": None if asked.escalates_at is None else to_text(asked.escalates_at),
+            "default": asked.default,
+        }
+        shown |= {} if task is None else _asked(task, whole=whole)
+        return {name: value for name, value in shown.items() if value is not None}
+
+
+def _asked_by_holder(workflow_id: str, question: Question) -> dict[str, Json]:
+    """Return a question as JSON, under the names that a human task has; what is empty is left out."""
+    shown: dict[str, Json] = {
+        "workflow_id": workflow_id,
+        "state": question.state,
+        "epoch": question.epoch,
+        "title": question.text,
+        "question_id": question.question_id,
+        "asked_by": question.asked_by,
+        "to": [*question.to.people, *({"group": name} for name in question.to.groups)],
+        "since": to_text(question.at),
+        "deadline": to_text(question.until),
+        "choices": list(question.choices) or None,
+    }
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def _of_gate(workflow_id: str, state: str, doc: StateDoc, gate: OpenGate) -> dict[str, Json]:
+    """Return a gate as JSON, under the names that a human task has; what is empty is left out."""
+    shown: dict[str, Json] = {
+        "workflow_id": workflow_id,
+        "state": state,
+        "epoch": doc.lease.epoch,
+        "title": f"Judge the output of '{state}' (gate '{gate.name}')",
+        "gate": gate.name,
+        "content_sha256": None if doc.gated is None else doc.gated.sha256,
+        "asked_by": doc.lease.owner_agent_id,
+        "to": [*gate.people.people, *({"group": name} for name in gate.people.groups)],
+        "since": to_text(gate.since),
+        "deadline": None if gate.due is None else to_text(gate.due),
+        "choices": ["pass", "fail"],
+    }
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def _asked(task: HumanTask, *, whole: bool) -> Mapping[str, Json]:
+    """Return what is asked; data to look at are long, and so only part of a whole one."""
+    excluded = [*task.not_by, *([{"producers": True}] if task.not_by_producers else [])]
+    return {
+        "instructions": task.instructions,
+        "choices": [
+            {"name": one.name, "comment": "required"} if one.needs_comment else one.name for one in task.choices
+        ],
+        "schema": task.schema,
+        "not_by": excluded or None,
+        "on_reject": "fail" if task.reject_fails else None,
+        "details": task.details if whole else None,
+    }
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class HumanTaskPage:
+    """Open tasks, oldest first. A page may be short, even empty, and go on all the same: `next_place` tells."""
+
+    now: int
+    rows: tuple[HumanTaskRow, ...]
+    next_place: TaskCursor | None

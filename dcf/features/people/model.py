@@ -1,0 +1,114 @@
+"""What the document of a state says of the people that it waits for: who, for what, and what happens if nobody answers.
+
+It stands there so that the clock, a diagnosis and the list of open tasks need no description, and an operator sees it.
+Data only: `answering` decides who may answer, `escalation` what is due.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from dcf.features.people.description import Askees, HumanTask
+from dcf.values.instants import SECOND, from_text, to_text
+from dcf.values.json_text import Json
+from dcf.values.records import record
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Who may answer (`to`), since `since`, in server microseconds, the title of the task and its choices.
+
+    From `escalates_at` on those in `escalates_to` may answer too; None if that is not to happen, or has. It was set
+    `escalate_after_s` ahead. `default` is the choice taken at the deadline, and `reject_fails` says whether rejecting
+    is a failure. `answered_by` and `choice` are set by the answer; nobody answered where the default was taken.
+    """
+
+    to: Askees
+    title: str
+    since: int
+    choices: tuple[str, ...] = ()
+    escalates_at: int | None = None
+    escalate_after_s: int | None = None
+    escalates_to: Askees = Askees()
+    default: str | None = None
+    reject_fails: bool = False
+    answered_by: str | None = None
+    choice: str | None = None
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The names of the lists that the task is on, besides that of all and that of its run."""
+        return (*(f"person:{name}" for name in self.to.people), *(f"group:{name}" for name in self.to.groups))
+
+    def escalated(self) -> "Asking":
+        """Return it as it is once those of the escalation may answer too."""
+        return replace(self, to=self.to.plus(self.escalates_to), escalates_at=None)
+
+
+def asked_by(task: HumanTask, now: int) -> Asking:
+    """Return what the document of a state says that asks for this from now on."""
+    plan = task.escalation
+    return Asking(
+        to=task.to,
+        title=task.title,
+        since=now,
+        choices=tuple(choice.name for choice in task.choices),
+        escalates_at=None if plan is None else now + plan.after_s * SECOND,
+        escalate_after_s=None if plan is None else plan.after_s,
+        escalates_to=Askees() if plan is None else plan.to,
+        default=task.default,
+        reject_fails=task.reject_fails,
+    )
+
+
+def write_asked(asked: Asking) -> dict[str, Json]:
+    """Write it for a state document; what is empty is left out."""
+    written: dict[str, Json] = {
+        "to": list(asked.to.people),
+        "groups": list(asked.to.groups),
+        "title": asked.title,
+        "since": to_text(asked.since),
+        "choices": list(asked.choices),
+        "escalates_at": None if asked.escalates_at is None else to_text(asked.escalates_at),
+        "escalate_after_s": asked.escalate_after_s,
+        "escalates_to": list(asked.escalates_to.people),
+        "escalates_to_groups": list(asked.escalates_to.groups),
+        "default": asked.default,
+        "reject_fails": asked.reject_fails or None,
+        "answered_by": asked.answered_by,
+        "choice": asked.choice,
+    }
+    return {name: value for name, value in written.items() if value not in (None, [])}
+
+
+def read_asked(document: Json) -> Asking | None:
+    """Read what `write_asked` wrote; None for anything else. What an operator broke is left out."""
+    if not isinstance(document, dict):
+        return None
+    return Asking(
+        to=Askees(people=_names(document, "to"), groups=_names(document, "groups")),
+        title=_text(document, "title") or "",
+        since=from_text(document.get("since")) or 0,
+        choices=_names(document, "choices"),
+        escalates_at=from_text(document.get("escalates_at")),
+        escalate_after_s=_count(document.get("escalate_after_s")),
+        escalates_to=Askees(people=_names(document, "escalates_to"), groups=_names(document, "escalates_to_groups")),
+        default=_text(document, "default"),
+        reject_fails=document.get("reject_fails") is True,
+        answered_by=_text(document, "answered_by"),
+        choice=_text(document, "choice"),
+    )
+
+
+def _names(document: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    found = document.get(field)
+    return tuple(name for name in found if isinstance(name, str)) if isinstance(found, list) else ()
+
+
+def _text(document: Mapping[str, Any], field: str) -> str | None:
+    found = document.get(field)
+    return found if isinstance(found, str) else None
+
+
+def _count(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

@@ -1,0 +1,114 @@
+"""Human tasks: the list of open ones, and the answers of people.
+
+Each names what it reads and the pure decision that is made on it (`features/people/answering.py`,
+`features/people/listing.py`). This module decides nothing and sends no Redis command.
+"""
+
+import secrets
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from dcf.core.definitions import needs
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.documents.refusals import unless_full
+from dcf.errors import StateError
+from dcf.features.people import answering as human_tasks
+from dcf.features.people.answering import HumanAnswer, Produced
+from dcf.features.people.listing import HumanTaskPage, HumanTaskQuery
+from dcf.features.people.producers import Producers, led_here
+from dcf.features.people.storage import HumanTasks
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.transactions import Run
+from dcf.store.access.authors import current_account
+from dcf.store.events.history import History
+from dcf.values.refusal import Refusal
+
+if TYPE_CHECKING:
+    from dcf.store.transaction.runs import Committed
+
+Operated: TypeAlias = RunAnswer | Refusal
+
+_PAGE: Final = 1000
+
+_MOST_RERUNS: Final = 100
+"""Most runs, each a rerun of the next, whose histories are read for one answer."""
+
+
+class People:
+    """Lists human tasks and takes answers to them."""
+
+    def __init__(self, plane: ControlPlane, history: History, tasks: HumanTasks) -> None:
+        self._plane = plane
+        self._transactions = plane.transactions
+        self._follow_ups = plane.follow_ups
+        self._history = history
+        self._tasks = tasks
+
+    def list_human_tasks(self, query: HumanTaskQuery) -> HumanTaskPage:
+        """Return a page of open human tasks, oldest first. Raise UnknownRun for those of a run that does not exist."""
+        if query.run is not None:
+            self._plane.run(query.run)
+        return self._tasks.page(query)
+
+    def answer_human_task(
+        self, workflow_id: str, reply: HumanAnswer, *, reason: str | None = None, request_id: str | None = None
+    ) -> Operated:
+        """End a human task with somebody's answer. A repetition with the same request id gets the first answer."""
+        path = self._plane.path(workflow_id, reply.state)
+        reply = replace(reply, state=path, produced=self._produced(workflow_id, path))
+        request = RunRequest(
+            verb="answer_human_task",
+            request_id=secrets.token_hex(8) if request_id is None else request_id,
+            reason=reason,
+            arguments=reply.arguments(),
+        )
+
+        def reads(run: Run) -> ReadSet:
+            needed = needs.to_end(run.definition, path)
+            return replace(needed, inputs=(*needed.inputs, path), run_receipts=(request.key,))
+
+        def decide(run: Run, snapshot: Snapshot) -> RunDecision:
+            decision = human_tasks.answer(snapshot, request, reply, run.definition, run.context)
+            full = None if decision.changes is None else unless_full(current_account())
+            return decision if full is None else Decision(answer=full)
+
+        committed: Committed[Operated] = self._transactions.by_definition(workflow_id, reads, decide, path)
+        self._follow_ups.after(workflow_id, committed)
+        return committed.answer
+
+    def _produced(self, workflow_id: str, path: str) -> Produced | None:
+        """Return who did what in the run before a task that some must not answer; None where the task does not say so.
+
+        The whole history is read, and those of the runs that it took results over from. What led to this visit is over,
+        so that nothing is missed by reading it before.
+        """
+        snapshot = self._plane.read(workflow_id, (path,), whole_meta=False)
+        doc = snapshot.states.get(path)
+        if doc is None or not human_tasks.waits_for_person(doc):
+            return None
+        try:
+            if not human_tasks.described(snapshot, path).excludes_some:
+                return None
+        except StateError:
+            return None  # the decision says what is wrong with it
+        by, names, run = dict[str, str](), dict[str, frozenset[str]](), workflow_id
+        led = led_here(self._plane.run(workflow_id).definition.machine, path)
+        for _ in range(_MOST_RERUNS):
+            producers = self._read(run, Producers(path, led))
+            by = {**producers.by, **by}
+            names |= {key: names.get(key, frozenset()) | more for key, more in producers.names.items()}
+            if producers.taken_from is None:
+                break
+            run = producers.taken_from
+        return Produced(epoch=doc.lease.epoch, by=by, names=names)
+
+    def _read(self, workflow_id: str, found: Producers) -> Producers:
+        last, is_more = "0", True
+        while is_more:
+            page = self._history.after(workflow_id, last, _PAGE)
+            for one in page:
+                found.saw(one.type, one.state, one.data, one.by)
+                last = one.event_id
+            is_more = len(page) == _PAGE
+        return found

@@ -1,0 +1,251 @@
+"""The lists of what waits for people, across runs: of all, of a person, of a group, of a run. Entries may be stale.
+
+They have open human tasks, and the questions of workers, those for a planner too.
+
+An entry is written just before the commit that opens the task (`keys`), so that none is missing, and taken off
+after the one that ends it. Where the process died between, whoever reads the list takes it off, or the sweep does.
+A page costs what it shows: its entries, and of each the documents of the run, the state and its input.
+"""
+
+from collections.abc import Sequence
+from heapq import merge
+from itertools import islice
+from typing import Final
+
+from dcf.core.documents.decision import Snapshot, WriteSet
+from dcf.core.documents.model import RunStatus, StateDoc
+from dcf.errors import StateError
+from dcf.features.gates.storage import unlisted_commands
+from dcf.features.people.answering import waits_for_person
+from dcf.features.people.description import HumanTask, read_human_task
+from dcf.features.people.keys import (
+    ALL_ASKED,
+    asked_in,
+    asked_of,
+    gate_id,
+    gate_of,
+    gates_for_people,
+    lists_of,
+    member,
+    open_questions,
+    question_member,
+    question_of,
+    read_member,
+)
+from dcf.features.people.listing import HumanTaskPage, HumanTaskQuery, HumanTaskRow, TaskCursor
+from dcf.features.questions.model import read_talk
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections
+from dcf.store.connection.documents import micros
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.elsewhere import ask, take_off_unless
+from dcf.store.transaction.state_texts import read_text
+from dcf.values.instants import SECOND
+from dcf.values.json_text import dump, load
+from dcf.values.records import replace
+
+_SPARE: Final = 14
+"""Entries read beyond the page, in place of stale ones."""
+
+_LOOKED_AT: Final = 2_000
+"""Entries that one page looks at, at most; then the next page goes on."""
+
+_BEING_OPENED: Final = 60 * SECOND
+"""An entry younger than this may be of a task that is just being opened."""
+
+_TAKE_OFF: Final = take_off_unless(
+    """tonumber(score) > tonumber(ARGV[2]) or (status == '["running"]' and kind == '["Human"]')""",
+    status="$.status",
+    kind="$.type",
+)
+"""Lua script that takes the entry of a visit, or of an earlier one, off a list, unless the state waits for people.
+
+On a Redis Cluster the list and the run are on different servers, so one case is left: the run's server fails over and
+loses the end of a task whose entry is gone already. Writes that wait for replicas (`DCF_WAIT_REPLICAS`) are not lost
+so. For others the task is open and not listed, until it is asked of others, or ends: the run's status still shows it.
+"""
+
+_TAKE_OFF_QUESTION: Final = take_off_unless(
+    """(status == '["running"]' or status == '["pending"]') and waiting and waiting:find(ARGV[2], 1, true)""",
+    status="$.status",
+    waiting="$.questions.open[*].id",
+)
+"""Lua script that takes the entry of a question off a list, unless its state says that it waits for its answer."""
+
+_TAKE_OFF_GATE: Final = take_off_unless(
+    """status == '["running"]' and kind == '["Gate"]' and waiting and waiting:find(ARGV[2], 1, true)""",
+    status="$.status",
+    kind="$.type",
+    waiting="$.gated.open[*].gate",
+)
+"""Lua script that takes the entry of a gate off a list, unless its state says that it waits for a verdict."""
+
+
+def ended_commands(run: RunKeys, changes: WriteSet, seen: Snapshot) -> list[Command]:
+    """Return the commands, for after the commit, that take off what these changes ended; not what they opened again."""
+    found: list[Command] = []
+    for path, before in (*seen.states.items(), *seen.void.items()):
+        if before.questions is not None and path in changes.states:
+            found += _closed_questions(run, path, before, changes.states[path])
+        if before.gated is not None and path in changes.states:
+            found += _closed_gates(run, path, before, changes.states[path])
+            found += unlisted_commands(run, path, before, changes.states[path])
+        if before.asked is None or path not in changes.states or not waits_for_person(before):
+            continue
+        if not waits_for_person(changes.states[path]):
+            found += [_unlist(key, run, path, before.lease.epoch) for key in lists_of(run.workflow_id, before.asked)]
+    return found
+
+
+def _closed_questions(run: RunKeys, path: str, before: StateDoc, after: StateDoc) -> list[Command]:
+    left = {one.question_id for one in open_questions(after)}
+    gone = [one for one in open_questions(before) if one.question_id not in left]
+    return [_unlist_question(key, run, path, one.question_id) for one in gone for key in lists_of(run.workflow_id, one)]
+
+
+def _closed_gates(run: RunKeys, path: str, before: StateDoc, after: StateDoc) -> list[Command]:
+    left = {one.name for one in gates_for_people(after)}
+    gone = [one for one in gates_for_people(before) if one.name not in left]
+    return [_unlist_gate(key, run, path, one.name) for one in gone for key in lists_of(run.workflow_id, one)]
+
+
+def _unlist_gate(key: str, run: RunKeys, path: str, name: str) -> Command:
+    entry = question_member(run.workflow_id, path, gate_id(name))
+    return ("EVAL", _TAKE_OFF_GATE, 1, key, entry, dump(name), run.state(path))
+
+
+def _unlist_question(key: str, run: RunKeys, path: str, question_id: str) -> Command:
+    entry = question_member(run.workflow_id, path, question_id)
+    return ("EVAL", _TAKE_OFF_QUESTION, 1, key, entry, f'"{question_id}"', run.state(path))
+
+
+def _unlist(key: str, run: RunKeys, path: str, epoch: int) -> Command:
+    return ("EVAL", _TAKE_OFF, 1, key, member(run.workflow_id, path), epoch, run.state(path))
+
+
+class HumanTasks:
+    """The open human tasks of one Redis."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def page(self, query: HumanTaskQuery) -> HumanTaskPage:
+        """Return a page of open tasks, oldest first."""
+        (clock,), lists = self._connections.send(("TIME",)), _lists(query)
+        now, place, looked = micros(clock), query.place, 0
+        rows: list[HumanTaskRow] = []
+        while looked < _LOOKED_AT:
+            wanted = query.limit - len(rows) + _SPARE
+            found = self._entries(lists, place, wanted)
+            for one, row in self._rows(found, lists, now):
+                place = one
+                if row is not None and row.is_wanted(query):
+                    rows.append(row)
+                if len(rows) == query.limit:
+                    return HumanTaskPage(now=now, rows=tuple(rows), next_place=one)
+            looked += len(found)
+            if len(found) < wanted:
+                return HumanTaskPage(now=now, rows=tuple(rows), next_place=None)
+        return HumanTaskPage(now=now, rows=tuple(rows), next_place=place)
+
+    def _entries(self, lists: Sequence[str], place: TaskCursor | None, wanted: int) -> list[TaskCursor]:
+        """Return so many entries after the place, of all these lists together, each once."""
+        found = merge(*(self._after(key, place, wanted) for key in lists), key=_order)
+        return list(islice(dict.fromkeys(found), wanted))
+
+    def _after(self, key: str, place: TaskCursor | None, wanted: int) -> list[TaskCursor]:
+        """Return so many entries of a list after the place. Tasks opened at one moment stand by name."""
+        low, skipped, found = "-inf" if place is None else str(place.epoch), 0, list[TaskCursor]()
+        while len(found) < wanted:
+            page: Command = ("ZRANGE", key, low, "+inf", "BYSCORE", "LIMIT", skipped, wanted, "WITHSCORES")
+            (raw,) = self._connections.send(page)
+            scored = zip(raw[::2], raw[1::2], strict=True)
+            entries = [TaskCursor(epoch=int(float(score)), entry=name.decode()) for name, score in scored]
+            found += [one for one in entries if place is None or place.is_before(one.epoch, one.entry)]
+            skipped += len(entries)
+            if len(entries) < wanted:
+                break
+        return found
+
+    def _rows(
+        self, found: Sequence[TaskCursor], lists: Sequence[str], now: int
+    ) -> list[tuple[TaskCursor, HumanTaskRow | None]]:
+        """Return the entries with what the documents say; None for what waits for nobody now, which is taken off."""
+        named = [read_member(one.entry) for one in found]
+        questions = [question_of(one.entry) for one in found]
+        asked = [
+            command
+            for (workflow_id, path), question in zip(named, questions, strict=True)
+            for command in _reads(RunKeys(workflow_id), path, question)
+        ]
+        replies = iter(self._connections.ask(*asked) if asked else ())
+        rows: list[tuple[TaskCursor, HumanTaskRow | None]] = []
+        stale: list[Command] = []
+        for one, (workflow_id, path), question in zip(found, named, questions, strict=True):
+            row = _row(one, workflow_id, path, question, (next(replies), next(replies), next(replies)))
+            if row is None and one.epoch < now - _BEING_OPENED:
+                run, on = RunKeys(workflow_id), (*lists, ALL_ASKED, asked_in(workflow_id))
+                if question is None:
+                    stale += [_unlist(key, run, path, one.epoch) for key in on]
+                elif (gate := gate_of(question)) is not None:
+                    stale += [_unlist_gate(key, run, path, gate) for key in on]
+                else:
+                    stale += [_unlist_question(key, run, path, question) for key in on]
+            rows.append((one, row))
+        if stale:
+            ask(self._connections, *stale)
+        return rows
+
+
+def _order(place: TaskCursor) -> tuple[int, str]:
+    return place.epoch, place.entry
+
+
+def _lists(query: HumanTaskQuery) -> list[str]:
+    """Return the lists that together have all tasks of the query; the shortest that are known to."""
+    if query.run is not None:
+        return [asked_in(query.run)]
+    own = [] if query.person is None else [asked_of(f"person:{query.person}")]
+    return [*own, *(asked_of(f"group:{name}") for name in query.groups)] or [ALL_ASKED]
+
+
+def _reads(run: RunKeys, path: str, question: str | None) -> tuple[Command, Command, Command]:
+    return (
+        ("JSON.GET", run.meta, "$.status", "$.project"),
+        ("JSON.GET", run.state(path), "$"),
+        ("JSON.GET", run.input(path) if question is None else run.talk, "$"),
+    )
+
+
+def _row(
+    place: TaskCursor, workflow_id: str, path: str, question: str | None, replies: tuple[Reply, Reply, Reply]
+) -> HumanTaskRow | None:
+    meta, state, given = replies
+    facts: dict[str, list[str | None]] = load(meta) if isinstance(meta, bytes) else {}
+    is_running, project = facts.get("$.status") == [RunStatus.RUNNING], (facts.get("$.project") or [None])[0]
+    doc = read_text(state) if is_running and isinstance(state, bytes) else None
+    if doc is None:
+        return None
+    gate = gate_of(question)
+    if gate is not None:
+        waiting = (one for one in gates_for_people(doc) if one.name == gate)
+        row = HumanTaskRow(place=place, workflow_id=workflow_id, state=path, doc=doc, task=None, project=project)
+        return next((replace(row, gate=one) for one in waiting), None)
+    if question is not None:
+        found = read_talk(load(given)[0]).question(question) if isinstance(given, bytes) else None
+        if found is None or not any(one.question_id == question for one in open_questions(doc)):
+            return None
+        return HumanTaskRow(
+            place=place, workflow_id=workflow_id, state=path, doc=doc, task=None, question=found, project=project
+        )
+    if not waits_for_person(doc):
+        return None
+    return HumanTaskRow(place=place, workflow_id=workflow_id, state=path, doc=doc, task=_task(given), project=project)
+
+
+def _task(given: Reply) -> HumanTask | None:
+    """Return the description; None for one that was damaged by hand: it must not hide the others."""
+    try:
+        return read_human_task(load(given)[0]) if isinstance(given, bytes) else None
+    except StateError:
+        return None

@@ -1,0 +1,1 @@
+"""What runs belong to, and what keys are bound to."""

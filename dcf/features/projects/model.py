@@ -1,0 +1,256 @@
+"""Projects: what runs belong to. Decides what a put writes, and which of a project's paths is meant. Pure.
+
+A project is found by its id, or by a path on a machine. Its name need not be unique: two directories may have the same
+one. A path belongs to one project of a machine; a path without a machine is the same everywhere.
+"""
+
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from dcf.errors import InvalidArgument, TooLarge
+from dcf.features.projects.refusals import path_taken, project_differs, too_many_projects
+from dcf.values.identifiers import check_id, check_name
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json, byte_length
+from dcf.values.records import record, replace
+from dcf.values.refusal import Refusal
+
+MOST_PROJECTS: Final = 10_000
+MOST_OF_ONE: Final = 1000
+"""Projects that one key created."""
+
+MOST_PATHS: Final = 100
+MOST_BYTES: Final = 64 * 1024
+"""Bytes of a project's description, features, git facts and metadata together."""
+
+_LONGEST_PATH: Final = 1000
+_LONGEST_NAME: Final = 200
+_LONGEST_DESCRIPTION: Final = 20_000
+_MOST_FEATURES: Final = 200
+_ANY_MACHINE: Final = ""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class ProjectPlace:
+    """A directory of a project: its path, and the machine that it is on; "" where it is the same on all."""
+
+    path: str
+    machine: str = _ANY_MACHINE
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as JSON."""
+        return {"path": self.path, "machine": self.machine or None}
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Project:
+    """The stored record of a project. Times in server microseconds; `revision` counts the changes.
+
+    `git` are facts that a caller told last, such as remote, branch and commit; nothing here looks at a repository.
+    """
+
+    project_id: str
+    name: str
+    paths: tuple[ProjectPlace, ...] = ()
+    description: str | None = None
+    git: Mapping[str, Json]
+    features: Sequence[Json] = ()
+    metadata: Mapping[str, Json]
+    revision: int = 1
+    created_at: int
+    created_by: str
+    updated_at: int
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as callers see it."""
+        return {
+            "project": self.project_id,
+            "name": self.name,
+            "paths": [one.as_json() for one in self.paths],
+            "description": self.description,
+            "git": dict(self.git),
+            "features": list(self.features),
+            "metadata": dict(self.metadata),
+            "revision": self.revision,
+            "created_at": to_text(self.created_at),
+            "created_by": self.created_by,
+            "updated_at": to_text(self.updated_at),
+        }
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class ProjectWish:
+    """What a project is to be. What is None stays as it is; `paths` are added, those of `forget` taken away.
+
+    `revision` is the one that the caller has seen: only with it name, description, features or metadata that are
+    there are replaced.
+    """
+
+    project_id: str
+    name: str | None = None
+    paths: tuple[ProjectPlace, ...] = ()
+    forget: tuple[ProjectPlace, ...] = ()
+    description: str | None = None
+    git: Mapping[str, Json] | None = None
+    features: Sequence[Json] | None = None
+    metadata: Mapping[str, Json] | None = None
+    revision: int | None = None
+    by: str = ""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class ProjectFound:
+    """What was read: the project (None: there is none), the server's time, who has the places of the wish.
+
+    `count` is how many projects there are, `own_count` how many of the wish's author.
+    """
+
+    now: int
+    project: Project | None
+    holders: Mapping[ProjectPlace, str]
+    count: int = 0
+    own_count: int = 0
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class ProjectPut:
+    """What came of a put: the project as it is now, whether it was there, and whether this changed it."""
+
+    project: Project
+    existed: bool
+    changed: bool
+
+
+def put(found: ProjectFound, wish: ProjectWish) -> ProjectPut | Refusal:
+    """Return the project as it is to be stored; refuse what would take something from somebody."""
+    taken = next((place for place, holder in found.holders.items() if holder != wish.project_id), None)
+    if taken is not None:
+        return path_taken(taken.path, taken.machine)
+    before = found.project
+    if before is None:
+        return _created(found, wish)
+    wanted = _wanted(before, wish)
+    replaced = [name for name in _GUARDED if _differs(before, wanted, name)]
+    if replaced and wish.revision != before.revision:
+        return project_differs(before.project_id, before.revision, replaced)
+    if wanted == before:
+        return ProjectPut(project=before, existed=True, changed=False)
+    check_sizes(wanted)
+    changed = replace(wanted, revision=before.revision + 1, updated_at=found.now)
+    return ProjectPut(project=changed, existed=True, changed=True)
+
+
+def check_sizes(project: Project) -> None:
+    """Raise TooLarge or InvalidArgument where a project says too much."""
+    told = [project.description, dict(project.git), list(project.features), dict(project.metadata)]
+    if byte_length(told) > MOST_BYTES:
+        raise TooLarge(
+            f"A project says at most {MOST_BYTES} bytes of itself.", "Put long texts into artifacts or findings."
+        )
+    if len(project.paths) > MOST_PATHS:
+        raise InvalidArgument(f"A project has at most {MOST_PATHS} paths.", "Take some away with forget_paths_json.")
+
+
+def read_places(given: Json, *, name: str) -> tuple[ProjectPlace, ...]:
+    """Read paths: texts, or objects with path and machine; raise InvalidArgument for anything else."""
+    if not isinstance(given, list) or len(given) > MOST_PATHS:
+        raise InvalidArgument(f"{name} is no list of at most {MOST_PATHS} paths.", f'Send {name} as ["/srv/shop"].')
+    return tuple(dict.fromkeys(_place(one, name) for one in given))
+
+
+def place_of(path: str, machine: str | None, *, name: str = "path") -> ProjectPlace:
+    """Return a path as it is stored: absolute, without "." and "..", and without a slash at its end."""
+    is_absolute = path.startswith("/") or re.match(r"[A-Za-z]:[\\/]", path) is not None
+    if not is_absolute or len(path) > _LONGEST_PATH or not path.isprintable():
+        raise InvalidArgument(f"{name} is no absolute path.", "Send the path from the root, as in /srv/shop.")
+    tidy = posixpath.normpath(path) if path.startswith("/") else path.rstrip("\\/")
+    return ProjectPlace(path=tidy, machine=_ANY_MACHINE if machine is None else check_id(machine, "machine"))
+
+
+def checked_wish(wish: ProjectWish) -> ProjectWish:
+    """Return the wish; raise InvalidArgument where one of its parts is not what it should be."""
+    check_id(wish.project_id, "project")
+    if wish.name is not None:
+        check_name(wish.name, "name", _LONGEST_NAME)
+    if wish.description is not None and len(wish.description) > _LONGEST_DESCRIPTION:
+        raise TooLarge(f"A description has at most {_LONGEST_DESCRIPTION} characters.", "Shorten it.")
+    if wish.features is not None and len(wish.features) > _MOST_FEATURES:
+        raise InvalidArgument(f"A project has at most {_MOST_FEATURES} features.", "Leave some out.")
+    return wish
+
+
+def write_project(project: Project) -> dict[str, Json]:
+    """Write the stored document of a project."""
+    found = {name: getattr(project, name) for name in _PLAIN}
+    found |= {"git": dict(project.git), "metadata": dict(project.metadata), "features": list(project.features)}
+    return found | {"paths": [[one.path, one.machine] for one in project.paths]}
+
+
+def read_project(document: Mapping[str, Json]) -> Project:
+    """Read what `write_project` wrote."""
+    return Project(
+        **{name: document[name] for name in _PLAIN},
+        git=document["git"],
+        metadata=document["metadata"],
+        features=tuple(document["features"]),
+        paths=tuple(ProjectPlace(path=path, machine=machine) for path, machine in document["paths"]),
+    )
+
+
+_PLAIN: Final = ("project_id", "name", "description", "revision", "created_at", "created_by", "updated_at")
+_GUARDED: Final = ("name", "description", "features", "metadata")
+"""Fields that are replaced by those only who have seen what is there."""
+
+
+def _created(found: ProjectFound, wish: ProjectWish) -> ProjectPut | Refusal:
+    if found.count >= MOST_PROJECTS:
+        return too_many_projects(found.count, MOST_PROJECTS, "in all")
+    if found.own_count >= MOST_OF_ONE:
+        return too_many_projects(found.own_count, MOST_OF_ONE, "of yours")
+    made = Project(
+        project_id=wish.project_id,
+        name=wish.name or wish.project_id,
+        paths=wish.paths,
+        description=wish.description,
+        git=wish.git or {},
+        features=tuple(wish.features or ()),
+        metadata=wish.metadata or {},
+        created_at=found.now,
+        created_by=wish.by,
+        updated_at=found.now,
+    )
+    check_sizes(made)
+    return ProjectPut(project=made, existed=False, changed=True)
+
+
+def _wanted(before: Project, wish: ProjectWish) -> Project:
+    forgotten = set(wish.forget)
+    kept = [one for one in before.paths if one not in forgotten]
+    return replace(
+        before,
+        name=before.name if wish.name is None else wish.name,
+        description=before.description if wish.description is None else wish.description,
+        git=before.git if wish.git is None else wish.git,
+        features=before.features if wish.features is None else tuple(wish.features),
+        metadata=before.metadata if wish.metadata is None else wish.metadata,
+        paths=tuple(dict.fromkeys((*kept, *wish.paths))),
+    )
+
+
+def _differs(before: Project, wanted: Project, name: str) -> bool:
+    known, wished = getattr(before, name), getattr(wanted, name)
+    return bool(known != wished and known not in (None, (), {}))
+
+
+def _place(given: Json, name: str) -> ProjectPlace:
+    if isinstance(given, str):
+        return place_of(given, None, name=name)
+    if isinstance(given, dict) and isinstance(given.get("path"), str) and given.keys() <= {"path", "machine"}:
+        machine = given.get("machine")
+        if machine is None or isinstance(machine, str):
+            return place_of(given["path"], machine, name=name)
+    raise InvalidArgument(
+        f"{name} has an entry that is no path.", 'An entry is "/srv/shop" or {"path": "/srv/shop", "machine": "ci-1"}.'
+    )

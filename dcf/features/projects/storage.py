@@ -1,0 +1,211 @@
+"""Projects in Redis: a document each, written together with the indexes that name it, by compare-and-set.
+
+The first packet has WATCH, TIME and the reads, the second MULTI, the document, the index entries and EXEC. The
+project of a run is recorded in the run's meta document, and never changes. A project counts for the key that created
+it: before it is written as the larger of the old and the new document, and afterwards as it is. Makes no decisions.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from dcf.core.access.model import KEY_CALLER, LOCAL
+from dcf.core.documents.model import RunStatus
+from dcf.core.listing.runs import Facet, agents_in
+from dcf.features.projects.keys import PROJECTS, project, projects_at, projects_of
+from dcf.features.projects.model import Project, ProjectFound, ProjectPlace, ProjectPut, read_project, write_project
+from dcf.store.access.authors import current_account
+from dcf.store.access.counting import CountedDocument, forget_counted, hold, new_mark, settle
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connection, Connections, checked, exchange
+from dcf.store.connection.documents import micros
+from dcf.store.keys import companions as companion_keys
+from dcf.store.keys import table as keys
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.elsewhere import ask
+from dcf.store.lists.shards import in_every_shard, newest, newest_commands
+from dcf.store.transaction.attempts import Attempts, commit
+from dcf.values.json_text import Json, dump, load
+from dcf.values.records import record
+from dcf.values.refusal import Refusal
+
+_NEWEST_RUNS = 50
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class ProjectUse:
+    """How a project is used: its runs by status (near, as all counts of lists), its newest runs with their agents."""
+
+    last_used: int | None
+    runs: int
+    by_status: Mapping[str, int]
+    newest: Sequence[str]
+    agents: Sequence[str]
+
+
+class ProjectStore:
+    """The projects of one Redis."""
+
+    def __init__(self, connections: Connections, *, wait_replicas: int = 0) -> None:
+        self._connections = connections
+        self._attempts = Attempts(connections=connections, wait_replicas=wait_replicas)
+
+    def of_run(self, workflow_id: str) -> str | None:
+        """Return the project of a run; None if it has none, or there is no such run."""
+        (found,) = self._connections.send(("JSON.GET", RunKeys(workflow_id).meta, "$.project"))
+        values = [] if found is None else load(found)
+        return values[0] if values and isinstance(values[0], str) else None
+
+    def put(
+        self,
+        project_id: str,
+        places: Sequence[ProjectPlace],
+        author: str,
+        decide: Callable[[ProjectFound], ProjectPut | Refusal],
+    ) -> ProjectPut | Refusal:
+        """Read, decide, commit; retry after a lost race."""
+        barrier = companion_keys.barrier(project(project_id))
+
+        def once(connection: Connection) -> ProjectPut | Refusal:
+            found = _read(connection, project_id, places, author)
+            answer = self._attempts.result_of(connection, barrier, lambda: decide(found))
+            if not isinstance(answer, ProjectPut) or not answer.changed:
+                self._attempts.let_go(connection, barrier)
+                return answer
+            counted, mark = _counted(answer.project), new_mark()
+            refusal = self._hold(counted, mark)
+            if refusal is not None:
+                self._attempts.let_go(connection, barrier)
+                return refusal
+            commit(connection, list(_commands(found, answer.project)))
+            self._attempts.confirm(connection, barrier)
+            settle(self._connections, counted.key, counted.owner, counted.size, mark)
+            return answer
+
+        return self._attempts.until_done(once)
+
+    def _hold(self, counted: CountedDocument, mark: str) -> Refusal | None:
+        """Count a project for its owner; refuse it beyond the quotas of the caller, if it is the owner."""
+        account = current_account()
+        is_own = account is not None and account.key_id == counted.owner
+        return hold(self._connections, counted, account if is_own else None, mark)
+
+    def read(self, project_ids: Sequence[str]) -> list[Project]:
+        """Return those of these projects that there are."""
+        asked: list[Command] = [("JSON.GET", project(one), "$") for one in project_ids]
+        found = self._connections.send(*asked) if asked else []
+        return [read_project(load(one)[0]) for one in found if one is not None]
+
+    def at(self, path: str, machine: str | None) -> list[str]:
+        """Return the ids of the projects that have a path, on this machine or on any."""
+        (found,) = self._connections.send(("HGETALL", projects_at(path)))
+        held = dict(zip((one.decode() for one in found[::2]), (one.decode() for one in found[1::2]), strict=True))
+        if machine is None:
+            return list(dict.fromkeys(held.values()))
+        one = held.get(machine) or held.get("")
+        return [] if one is None else [one]
+
+    def page(self, after: tuple[int, str] | None, limit: int) -> tuple[list[tuple[int, str]], int]:
+        """Return ids of projects with their last use, the newest first, after a place, and how many there are."""
+        high = "+inf" if after is None else str(after[0])
+        found, skipped = list[tuple[int, str]](), 0
+        while len(found) < limit:
+            entries: Command = (
+                *("ZRANGE", PROJECTS, high, "-inf", "BYSCORE", "REV", "LIMIT", skipped, limit + 1),
+                "WITHSCORES",
+            )
+            count, raw = self._connections.send(("ZCARD", PROJECTS), entries)
+            page = [(int(float(at)), one.decode()) for one, at in zip(raw[::2], raw[1::2], strict=True)]
+            found += [one for one in page if after is None or one < after]
+            skipped += len(page)
+            if len(page) <= limit:
+                break
+        return found[:limit], int(count)
+
+    def use_of(self, project_id: str) -> ProjectUse:
+        """Return how a project is used."""
+        index, shards = keys.runs_by(Facet.PROJECT, project_id), self._connections.shards
+        counts: list[Command] = [("ZCARD", key) for key in in_every_shard(index, shards)]
+        for status in RunStatus:
+            lists = zip(
+                in_every_shard(index, shards), in_every_shard(keys.runs_by(Facet.STATUS, status), shards), strict=True
+            )
+            counts += [("ZINTERCARD", 2, *both) for both in lists]
+        score, *replies = self._connections.send(
+            ("ZSCORE", PROJECTS, project_id), *counts, *newest_commands(index, shards, _NEWEST_RUNS)
+        )
+        count, *by_status = (sum(replies[first : first + shards]) for first in range(0, len(counts), shards))
+        ids = newest(replies[len(counts) :], _NEWEST_RUNS)
+        asked: list[Command] = [("JSON.GET", RunKeys(one).meta, "$.agents") for one in ids]
+        agents = [one for reply in (self._connections.send(*asked) if asked else ()) for one in _agents(reply)]
+        return ProjectUse(
+            last_used=None if score is None else int(float(score)),
+            runs=count,
+            by_status={status.value: one for status, one in zip(RunStatus, by_status, strict=True) if one},
+            newest=ids,
+            agents=list(dict.fromkeys(agents)),
+        )
+
+    def delete(self, project_id: str) -> bool:
+        """Delete a project and its entries; return False if it was gone already."""
+        barrier = companion_keys.barrier(project(project_id))
+
+        def once(connection: Connection) -> bool:
+            opening: list[Command] = [("WATCH", project(project_id)), ("JSON.GET", project(project_id), "$")]
+            _, reply = map(checked, exchange(connection, opening))
+            found = None if reply is None else read_project(load(reply)[0])
+            gone: list[Command] = [("DEL", project(project_id)), ("ZREM", PROJECTS, project_id)]
+            if found is not None:
+                gone += [("ZREM", projects_of(found.created_by), project_id)]
+                gone += [("HDEL", projects_at(one.path), one.machine) for one in found.paths]
+            commit(connection, gone)
+            self._attempts.confirm(connection, barrier)
+            if found is not None:
+                counted = _counted(found)
+                ask(self._connections, forget_counted(counted.owner, counted.key))
+            return found is not None
+
+        return self._attempts.until_done(once)
+
+
+def used_command(project_id: str, at: int) -> Command:
+    """Return the command that notes that a project was used; one that nobody put is not listed."""
+    return ("ZADD", PROJECTS, "XX", "GT", at, project_id)
+
+
+def _counted(project_record: Project) -> CountedDocument:
+    """Return what a project counts as, and for which key; what the local user created is counted for that one."""
+    by = project_record.created_by
+    owner = by.removeprefix(KEY_CALLER) if by.startswith(KEY_CALLER) else LOCAL
+    size = len(dump(write_project(project_record)).encode())
+    return CountedDocument(key=project(project_record.project_id), owner=owner, size=size, life_s=0)
+
+
+def _read(connection: Connection, project_id: str, places: Sequence[ProjectPlace], author: str) -> ProjectFound:
+    own, held = projects_of(author), [projects_at(one.path) for one in places]
+    asked: list[Command] = [("HGET", key, one.machine) for key, one in zip(held, places, strict=True)]
+    opening: list[Command] = [
+        ("WATCH", project(project_id), PROJECTS, *held),
+        *(("TIME",), ("JSON.GET", project(project_id), "$"), ("ZCARD", PROJECTS), ("ZCARD", own)),
+        *asked,
+    ]
+    _, clock, document, count, own_count, *holders = map(checked, exchange(connection, opening))
+    return ProjectFound(
+        now=micros(clock),
+        project=None if document is None else read_project(load(document)[0]),
+        holders={one: who.decode() for one, who in zip(places, holders, strict=True) if who is not None},
+        count=count,
+        own_count=own_count,
+    )
+
+
+def _commands(found: ProjectFound, wanted: Project) -> Iterable[Command]:
+    one, before = wanted.project_id, () if found.project is None else found.project.paths
+    yield ("JSON.SET", project(one), "$", dump(write_project(wanted)))
+    yield ("ZADD", PROJECTS, found.now, one)
+    yield ("ZADD", projects_of(wanted.created_by), wanted.created_at, one)
+    yield from (("HSET", projects_at(at.path), at.machine, one) for at in wanted.paths)
+    yield from (("HDEL", projects_at(at.path), at.machine) for at in before if at not in wanted.paths)
+
+
+def _agents(reply: Reply) -> tuple[str, ...]:
+    values: Json = [] if reply is None else load(reply)
+    return agents_in(values[0]) if values else ()

@@ -1,0 +1,1 @@
+"""Questions of workers, notes for the planner, and corrections of results."""

@@ -1,0 +1,331 @@
+"""Questions of workers: a holder asks the planner or people, and the first answer counts. Pure.
+
+A question stays with its state: whoever holds the state later sees it with its answer. Its asker keeps the lease, or
+gives the state back (`give_back`), which then waits for the answer and counts no attempt. After its time the question
+is given up (`unanswered`).
+"""
+
+from typing import Final
+
+from dcf.core.access.provenance import marked
+from dcf.core.definitions.scopes import entry_epoch_of
+from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, WriteSet
+from dcf.core.documents.model import Meta, RunStatus, StateDoc
+from dcf.core.documents.notices import NoticeKind, ready_again
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.refusals import run_over, unless_holder
+from dcf.core.leasing.attention import latest_look
+from dcf.core.leasing.first_terms import signed
+from dcf.core.leasing.lease import Release, release
+from dcf.errors import InvalidArgument
+from dcf.features.people.description import Askees
+from dcf.features.questions import refusals as talk_refusals
+from dcf.features.questions.model import (
+    LONGEST_ANSWER,
+    LONGEST_CHOICE,
+    MOST_CHOICES,
+    MOST_KEPT,
+    MOST_OF_VISIT,
+    NO_TALK,
+    Question,
+    Questioned,
+    Questions,
+    opened,
+)
+from dcf.features.questions.notes import check_text
+from dcf.values.instants import SECOND, to_text
+from dcf.values.json_text import Json
+from dcf.values.records import record, replace
+from dcf.values.refusal import Refusal
+
+DEFAULT_WAIT_S: Final = 86_400
+LONGEST_WAIT_S: Final = 30 * 86_400
+
+ANSWERED: Final = "question_answered"
+"""Reason of the notice that a state can be taken again."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A question of a lease holder: to the planner, or to the people in `to`. It is given up after `timeout_s`."""
+
+    state: str
+    token: str
+    text: str
+    choices: tuple[str, ...] = ()
+    to: Askees | None = None
+    give_back: bool = True
+    timeout_s: int = DEFAULT_WAIT_S
+
+    def __post_init__(self) -> None:
+        check_text(self.text, "question")
+        if len(self.choices) > MOST_CHOICES or any(not 0 < len(one) <= LONGEST_CHOICE for one in self.choices):
+            raise InvalidArgument(
+                f"choices has more than {MOST_CHOICES} choices, or one that has not 1 to {LONGEST_CHOICE} characters.",
+                "Offer few and short ones, or none: then any text is an answer.",
+            )
+        if not 0 < self.timeout_s <= LONGEST_WAIT_S:
+            raise InvalidArgument(
+                f"timeout_s is not between 1 and {LONGEST_WAIT_S}.", "Leave it out: a question waits for a day."
+            )
+
+    def arguments(self) -> dict[str, Json]:
+        """Return what is asked, for its fingerprint."""
+        to: Json = None if self.to is None else [list(self.to.people), list(self.to.groups)]
+        told = [self.text, list(self.choices), to, self.give_back, self.timeout_s]
+        return {"state": self.state, "told": told}
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class QuestionAnswer:
+    """An answer to a question. `by` gives it, for `groups`; as a person, and (or) as somebody who may plan runs."""
+
+    question_id: str
+    answer: str
+    by: str
+    comment: str | None = None
+    groups: frozenset[str] = frozenset()
+    is_person: bool = False
+    may_plan: bool = False
+
+    def __post_init__(self) -> None:
+        check_text(self.answer, "answer", LONGEST_ANSWER)
+        if self.comment is not None:
+            check_text(self.comment, "comment", LONGEST_ANSWER)
+
+    def arguments(self) -> dict[str, Json]:
+        """Return what is answered, for its fingerprint."""
+        return {"question": self.question_id, "told": [self.answer, self.comment], "by": self.by}
+
+
+def shown(question: Question) -> dict[str, Json]:
+    """Return a question for whoever works on its state, without what is empty. The answer is marked as another's."""
+    found: dict[str, Json] = {
+        "question_id": question.question_id,
+        "question": question.text,
+        "asked_by": question.asked_by,
+        "choices": list(question.choices) or None,
+        "answer": question.answer,
+        "comment": question.comment,
+        "answered_by": question.answered_by,
+        "unanswered": True if question.is_given_up else None,
+        "waits_until": to_text(question.until) if question.is_open else None,
+        "provenance": None if question.answer is None else marked(question.answered_by),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def ask(snapshot: Snapshot, request: RunRequest, wish: Ask) -> RunDecision:
+    """Keep the question, tell whom it is for, and give the state back if its holder wishes so."""
+    return once(snapshot, request, lambda: _ask(snapshot, request, wish))
+
+
+def answer(snapshot: Snapshot, request: RunRequest, reply: QuestionAnswer, question: Question) -> RunDecision:
+    """Keep the answer and tell the asker. `question` is the one that was found before; it is read again."""
+    return once(snapshot, request, lambda: _answer(snapshot, request, reply, question))
+
+
+def of_visit(talk: Questions, state: str, visit: int) -> tuple[Question, ...]:
+    """Return the questions that were asked in this visit of a state, the oldest first."""
+    return tuple(one for one in talk.questions if one.state == state and one.visit == visit)
+
+
+def _ask(snapshot: Snapshot, request: RunRequest, wish: Ask) -> RunDecision:
+    state, doc, meta, now = wish.state, snapshot.states[wish.state], snapshot.meta, snapshot.now
+    talk = snapshot.talk or NO_TALK
+    assert meta is not None, "the control plane checks that the run exists before it decides"
+    refusal = unless_holder(doc, meta, state, wish.token) or _unless_room(doc, talk, state, now)
+    if refusal is not None:
+        return Decision(answer=refusal)
+    question = Question(
+        number=talk.asked + 1,
+        state=state,
+        visit=entry_epoch_of(state, snapshot.states.get, meta),
+        epoch=doc.lease.epoch,
+        asked_by=doc.lease.owner_agent_id or "",
+        text=wish.text,
+        at=now,
+        until=now + wish.timeout_s * SECOND,
+        choices=wish.choices,
+        to=_askees(wish, meta),
+        for_planner=wish.to is None,
+        gave_back=wish.give_back,
+    )
+    before = Questioned(count=0) if doc.questions is None else doc.questions
+    asked = Questioned(count=before.count + 1, open=(*before.open, opened(question)))
+    changes = _given_back(snapshot, wish) if wish.give_back else WriteSet()
+    after = replace(changes.states.get(state, signed(doc, now)), questions=asked)
+    if wish.give_back:
+        after = replace(after, not_before=question.until, delay_s=wish.timeout_s, tries_from=doc.tries_from + 1)
+    told: dict[str, Json] = {"question": question.question_id, "agent": question.asked_by, "text": question.text}
+    told |= {"choices": list(question.choices)} if question.choices else {}
+    told |= {"to": opened(question).whom, "gave_back": wish.give_back, "epoch": question.epoch}
+    return Decision(
+        answer=RunAnswer(answer=_asked_answer(question), at=now),
+        changes=replace(
+            changes,
+            talk=replace(talk, asked=question.number, questions=(*_kept(talk, now), question)),
+            states={state: after},
+            events=[Event(type="QuestionAsked", state=state, data=request.told(**told)), *changes.events],
+            notices=[*changes.notices, *_asking(question)],
+            timers={state: latest_look(after, meta, now)},
+        ),
+    )
+
+
+def _askees(wish: Ask, meta: Meta) -> Askees:
+    if wish.to is not None:
+        return wish.to
+    return Askees() if meta.planner_agent_id is None else Askees(people=(meta.planner_agent_id,))
+
+
+def _unless_room(doc: StateDoc, talk: Questions, state: str, now: int) -> Refusal | None:
+    if doc.questions is not None and doc.questions.count >= MOST_OF_VISIT:
+        return talk_refusals.too_many_questions(state)
+    return talk_refusals.questions_full() if len(_kept(talk, now)) >= MOST_KEPT else None
+
+
+def _kept(talk: Questions, now: int) -> tuple[Question, ...]:
+    """Return the questions without the oldest that nobody waits for, where there is no room for one more."""
+    over = next((one for one in talk.questions if not one.is_open or one.until <= now), None)
+    if over is None or len(talk.questions) < MOST_KEPT:
+        return talk.questions
+    return tuple(one for one in talk.questions if one is not over)
+
+
+def _given_back(snapshot: Snapshot, wish: Ask) -> WriteSet:
+    freed = release(snapshot, Release(state=wish.state, token=wish.token, reason="asked a question")).changes
+    assert freed is not None, "whoever holds the lease can release it"
+    return freed
+
+
+def _asked_answer(question: Question) -> dict[str, Json]:
+    return {
+        "question_id": question.question_id,
+        "state": question.state,
+        "asked": opened(question).whom,
+        "waits_until": to_text(question.until),
+        "gave_back": question.gave_back,
+        "asked_by": question.asked_by,
+    }
+
+
+def _asking(question: Question) -> list[Notice]:
+    """Return a notice to everybody who is asked."""
+    kind = NoticeKind.QUESTION.value
+    content: dict[str, Json] = {
+        "question_id": question.question_id,
+        "from": question.asked_by,
+        "question": question.text,
+        **({"choices": list(question.choices)} if question.choices else {}),
+        "waits_until": to_text(question.until),
+    }
+    return [
+        Notice(
+            type=f"{kind}.{question.question_id}",
+            state=None,
+            epoch=question.epoch,
+            reason=kind,
+            agent_id=name,
+            about=question.state,
+            content=content,
+        )
+        for name in question.to.names
+    ]
+
+
+def _answer(snapshot: Snapshot, request: RunRequest, reply: QuestionAnswer, question: Question) -> RunDecision:
+    meta, now, talk = snapshot.meta, snapshot.now, snapshot.talk or NO_TALK
+    doc, kept = snapshot.states[question.state], talk.question(reply.question_id)
+    assert meta is not None, "the control plane checks that the run exists before it decides"
+    if kept is None:
+        return Decision(answer=talk_refusals.unknown_question(reply.question_id))
+    refusal = _unless_open(meta, doc, kept) or _why_not_this(meta, kept, reply)
+    if refusal is not None:
+        return Decision(answer=refusal)
+    done = replace(kept, answer=reply.answer, comment=reply.comment, answered_by=reply.by, answered_at=now)
+    told: dict[str, Json] = {"question": done.question_id, "agent": done.asked_by, "answered_by": reply.by}
+    told |= {"answer": reply.answer} | ({} if reply.comment is None else {"comment": reply.comment})
+    changes = closed(snapshot, meta, doc, (done,))
+    given: dict[str, Json] = {"question_id": done.question_id, "state": done.state, "answered_by": reply.by}
+    return Decision(
+        answer=RunAnswer(answer={**given, "answer": reply.answer, "asked_by": done.asked_by}, at=now),
+        changes=replace(
+            changes,
+            talk=talk.with_question(done),
+            events=[Event(type="QuestionAnswered", state=done.state, data=request.told(**told))],
+        ),
+    )
+
+
+def _unless_open(meta: Meta, doc: StateDoc, question: Question) -> Refusal | None:
+    if question.answer is not None:
+        return talk_refusals.already_answered(question)
+    if meta.status is not RunStatus.RUNNING:
+        return run_over(meta.status)
+    if question.is_given_up:
+        return talk_refusals.given_up(question)
+    is_current = doc.questions is not None and doc.questions.waits_for(question.question_id)
+    return talk_refusals.state_moved_on(question, doc) if doc.status.is_terminal or not is_current else None
+
+
+def _why_not_this(meta: Meta, question: Question, reply: QuestionAnswer) -> Refusal | None:
+    if not _may_answer(meta, question, reply):
+        return talk_refusals.not_asked(question, opened(question), reply.by)
+    if question.choices and reply.answer not in question.choices:
+        return talk_refusals.no_such_choice(question, reply.answer)
+    return None
+
+
+def _may_answer(meta: Meta, question: Question, reply: QuestionAnswer) -> bool:
+    """Return True if the answer is theirs to give: what the planner is asked, any person may answer too."""
+    if question.for_planner:
+        return reply.is_person or (reply.may_plan and reply.by == meta.planner_agent_id)
+    is_named = reply.by in question.to.people or not reply.groups.isdisjoint(question.to.groups)
+    return reply.is_person and is_named
+
+
+def closed(snapshot: Snapshot, meta: Meta, doc: StateDoc, questions: tuple[Question, ...]) -> WriteSet:
+    """Return what changes about a state when these of its questions are answered, or given up, without the events.
+
+    A state that was given back for the answer can be taken from now on. The asker is told, and so are its agents.
+    """
+    state, now = questions[0].state, snapshot.now
+    assert doc.questions is not None, "the caller looked"
+    after = replace(doc, questions=doc.questions.without(one.question_id for one in questions))
+    notices = [_told(one, doc) for one in questions]
+    if any(_is_awaited(one, doc) for one in questions):
+        after = replace(after, not_before=now, delay_s=None)
+        notices.append(ready_again(state, after, now, ANSWERED))  # outdated while the run is paused; resuming tells
+    return WriteSet(states={state: after}, notices=notices, timers={state: latest_look(after, meta, now)})
+
+
+def _is_awaited(question: Question, doc: StateDoc) -> bool:
+    """Return True if the state waits for this answer. A clock that stepped back may have changed until when."""
+    is_free = doc.lease.token is None and doc.not_before is not None
+    return question.gave_back and is_free and doc.delay_s == (question.until - question.at) // SECOND
+
+
+def _told(question: Question, doc: StateDoc) -> Notice:
+    """Return the notice to the asker; it is true as long as the visit lasts, so it has the epoch of its entry."""
+    kind = NoticeKind.ANSWERED.value
+    content: dict[str, Json] = {
+        "question_id": question.question_id,
+        "question": question.text,
+        **(
+            {"answer": None, "nobody_answered": True}
+            if question.answer is None
+            else {"from": question.answered_by, "answer": question.answer}
+        ),
+        **({} if question.comment is None else {"comment": question.comment}),
+        "gave_back": question.gave_back,
+    }
+    return Notice(
+        type=f"{kind}.{question.question_id}",
+        state=None,
+        epoch=doc.entry_epoch,
+        reason=kind,
+        agent_id=question.asked_by,
+        about=question.state,
+        content=content,
+    )

@@ -1,0 +1,57 @@
+"""Turns what workers, people and planner tell each other into events: notes, questions and answers. Pure.
+
+Their texts are others', so each event names who wrote them, and says that they are data (`provenance`).
+"""
+
+from collections.abc import Mapping
+
+from dcf.core.documents.decision import Snapshot
+from dcf.core.documents.model import RunStatus, StateDoc
+from dcf.core.documents.notices import GATES, NoticeKind, talk_kind
+from dcf.features.gates.judging import notice_key
+from dcf.store.events.outbox import OutboxEntry
+from dcf.values.json_text import Json
+
+
+def thing_of(entry: OutboxEntry) -> str:
+    """Return what the event is about, as its id names it: an inbox keeps one event about a thing, the newest.
+
+    Each note, question and answer is a thing of its own.
+    """
+    about = entry.state or entry.about or "run"
+    return about if talk_kind(entry.type) is None else f"{about}?{entry.type}"
+
+
+def is_moot(entry: OutboxEntry, snapshot: Snapshot) -> bool:
+    """Return True if a question waits for no answer any more, or its answer is about a visit that is over."""
+    kind, meta = talk_kind(entry.type), snapshot.meta
+    if kind == NoticeKind.NOTE:
+        return False
+    if kind == NoticeKind.BLOCKED:
+        issue = entry.type.partition(".")[2]
+        return meta is None or all(one.issue != issue for one in meta.blocked_by)
+    doc = snapshot.states.get(entry.about or "")
+    is_running = meta is not None and meta.status is RunStatus.RUNNING
+    if kind in GATES:
+        return not is_running or doc is None or not _is_wanted(entry, kind, doc)
+    if not is_running or doc is None or doc.status.is_terminal or doc.questions is None:
+        return True
+    if kind == NoticeKind.ANSWERED:
+        return doc.entry_epoch != entry.epoch
+    return not doc.questions.waits_for(entry.type.partition(".")[2])
+
+
+def _is_wanted(entry: OutboxEntry, kind: str, doc: StateDoc) -> bool:
+    """Return True if a verdict is still waited for, or the output that was sent back still is with its worker."""
+    gated, about = doc.gated, entry.type.partition(".")[2]
+    if gated is None or doc.status.is_terminal:
+        return False
+    if kind == NoticeKind.GATE:
+        return doc.is_judged and any(notice_key(gated.number, one) == about for one in gated.open)
+    return not doc.is_judged and str(gated.number) == about and doc.lease.epoch == entry.epoch
+
+
+def told(event: Mapping[str, Json], entry: OutboxEntry, kind: str, mark: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the event with its text and who wrote it."""
+    content = dict(entry.content or {})
+    return {**event, "type": kind, **content, "provenance": {**mark, "from": content.get("from", "dcf")}}

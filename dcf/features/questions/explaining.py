@@ -1,0 +1,35 @@
+"""Says of a state whose holder asked a question what it asked, and who is to answer until when. Pure."""
+
+from dcf.core.documents.model import StateDoc
+from dcf.features.diagnosis import remedies
+from dcf.features.diagnosis.facts import Facts, moment, text
+from dcf.features.diagnosis.model import Cause, RunFinding
+from dcf.features.questions.model import Open
+
+
+def first_open(doc: StateDoc, now: int) -> Open | None:
+    """Return the question that the state, or its holder, waits for; None if it is something else."""
+    waits = doc.lease.is_live(now) or (doc.lease.token is None and doc.not_before is not None and doc.not_before > now)
+    return doc.questions.open[0] if waits and doc.questions is not None and doc.questions.open else None
+
+
+def about_question(path: str, doc: StateDoc, question: Open, facts: Facts) -> RunFinding:
+    """Return what was asked. That is no standstill: whoever answers takes their time."""
+    held = doc.lease.is_live(facts.now)
+    who = f"State '{path}' is held by {doc.lease.owner_agent_id}, who waits" if held else f"State '{path}' waits"
+    return RunFinding(
+        cause=Cause.WAITING_FOR_ANSWER,
+        sentence=f"{who} for an answer of {question.whom}, at the latest until {moment(question.until)}: "
+        f"{question.title}",
+        remedy=remedies.reply(facts.workflow_id, question.question_id),
+        stuck=False,
+        state=path,
+        since=doc.lease.ts or doc.started_at,
+        evidence={
+            "question_id": question.question_id,
+            "to": list(question.to.people),
+            "groups": list(question.to.groups),
+            "waits_until": text(question.until),
+            "owner_agent_id": doc.lease.owner_agent_id,
+        },
+    )

@@ -1,0 +1,118 @@
+"""Leaves a note for whoever planned a run: in the history and the journal, and in the planner's inbox. Pure.
+
+The text is another's, so its event is marked as data. Notes are few and short, since the history is kept as long as
+the run, and a planner reads all of them.
+"""
+
+from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, WriteSet
+from dcf.core.documents.model import Meta, RunStatus
+from dcf.core.documents.notices import NoticeKind
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.refusals import run_over
+from dcf.core.documents.stored_values import object_of
+from dcf.errors import InvalidArgument
+from dcf.features.journal.model import UNSEEN, EntryKind, JournalEntry, content_of, entry_id_of
+from dcf.features.questions import refusals as talk_refusals
+from dcf.features.questions.model import LONGEST_TEXT, MOST_NOTES, NO_TALK
+from dcf.values.json_text import Json
+from dcf.values.records import record, replace
+from dcf.values.refusal import Refusal
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A note of an agent (or person), about a state or the whole run. `is_operator`: it may be about any run."""
+
+    text: str
+    by: str
+    state: str | None = None
+    is_operator: bool = False
+
+    def __post_init__(self) -> None:
+        check_text(self.text, "text")
+
+    def arguments(self) -> dict[str, Json]:
+        """Return what is said, for its fingerprint."""
+        return {"text": self.text, "by": self.by, "state": self.state}
+
+
+def check_text(text: str, name: str, longest: int = LONGEST_TEXT) -> str:
+    """Return the text; raise InvalidArgument for none, or for one that is too long."""
+    if not text.strip():
+        raise InvalidArgument(f"{name} is empty.", f"Say something in {name}.")
+    if len(text) > longest:
+        raise InvalidArgument(f"{name} has more than {longest} characters.", "Shorten it.")
+    return text
+
+
+def leave_note(snapshot: Snapshot, request: RunRequest, note: Note) -> RunDecision:
+    """Keep the note, and owe it to the planner, if there is one who did not leave it."""
+    return once(snapshot, request, lambda: _leave(snapshot, request, note))
+
+
+def _leave(snapshot: Snapshot, request: RunRequest, note: Note) -> RunDecision:
+    meta, talk = snapshot.meta, snapshot.talk or NO_TALK
+    assert meta is not None, "the control plane checks that the run exists before it decides"
+    refusal = _why_not(snapshot, meta, note)
+    if refusal is not None:
+        return Decision(answer=refusal)
+    number = talk.notes + 1
+    planner = meta.planner_agent_id if meta.planner_agent_id != note.by else None
+    told: dict[str, Json] = {"note": number, "agent": note.by, "text": note.text}
+    answer: dict[str, Json] = {"note": number, "notes_left": MOST_NOTES - number, "planner_agent_id": planner}
+    return Decision(
+        answer=RunAnswer(answer=answer, at=snapshot.now),
+        changes=WriteSet(
+            talk=replace(talk, notes=number),
+            journal=[_entry(snapshot, note, number)],
+            events=[Event(type="NoteLeft", state=note.state, data=request.told(**told))],
+            notices=[] if planner is None else [_notice(note, number, snapshot.now)],
+        ),
+    )
+
+
+def _entry(snapshot: Snapshot, note: Note, number: int) -> JournalEntry:
+    """Return the note as an entry of the journal, where readers find all that was written down."""
+    key, told = f"note:{number}", {"note": number}
+    return JournalEntry(
+        entry_id=entry_id_of(key),
+        kind=EntryKind.NOTE,
+        text=note.text,
+        agent=note.by,
+        at=max(snapshot.now, (snapshot.journal or UNSEEN).last_at + 1),
+        content=content_of(EntryKind.NOTE, note.text, note.by, note.state, told),
+        state=note.state,
+        details=told,
+        key=key,
+    )
+
+
+def _why_not(snapshot: Snapshot, meta: Meta, note: Note) -> Refusal | None:
+    if meta.status is not RunStatus.RUNNING:
+        return run_over(meta.status)
+    if not (note.is_operator or has_part(snapshot, meta, note.by, note.state)):
+        return talk_refusals.no_part(note.by)
+    talk = snapshot.talk or NO_TALK
+    return talk_refusals.too_many_notes() if talk.notes >= MOST_NOTES else None
+
+
+def has_part(snapshot: Snapshot, meta: Meta, agent_id: str, state: str | None) -> bool:
+    """Return True if the agent plans the run, is assigned in it, or may take or holds the state that it names.
+
+    The whole meta document must have been read, and the assignment of the state.
+    """
+    agents = object_of((snapshot.meta_document or {}).get("agents"))
+    pools = (pool if isinstance(pool, list) else [pool] for pool in agents.values())
+    if agent_id == meta.planner_agent_id or any(agent_id in pool for pool in pools):
+        return True
+    if state is None:
+        return False
+    doc = snapshot.states.get(state)
+    return meta.may_take(state, agent_id) or (doc is not None and doc.lease.owner_agent_id == agent_id)
+
+
+def _notice(note: Note, number: int, now: int) -> Notice:
+    """Return what is owed to the planner."""
+    kind = NoticeKind.NOTE.value
+    content: dict[str, Json] = {"note": number, "from": note.by, "text": note.text}
+    return Notice(type=f"{kind}.{number}", state=None, epoch=now, reason=kind, about=note.state, content=content)

@@ -1,0 +1,1 @@
+"""Deletes runs that are over, and keeps some from it."""

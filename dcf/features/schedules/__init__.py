@@ -1,0 +1,1 @@
+"""Starts runs by the time."""

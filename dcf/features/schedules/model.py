@@ -1,0 +1,349 @@
+"""The document of a schedule: when it ticks, what it starts, and what became of its latest ticks. Pure.
+
+`features/schedules/ticking.py` decides what is done at a tick. A schedule's `generation` is drawn at its creation and
+shown to nobody: the ids of its runs follow from it, so nobody can take one before its tick, and a schedule that is made
+anew under the same name has other runs.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import field, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from dcf.core.lifecycle.starting import MOST_TAGS, check_tags, read_reference
+from dcf.errors import InvalidArgument, TooLarge
+from dcf.features.schedules.cron import Cron, Every, Timing, read_cron, read_every
+from dcf.values.instants import SECOND, to_text
+from dcf.values.json_text import Json, byte_length
+from dcf.values.records import record
+
+MOST_SCHEDULES: Final = 1000
+"""Schedules of one Redis."""
+
+MOST_OF_ONE: Final = 100
+"""Schedules that one key created."""
+
+MOST_INPUT: Final = 64 * 1024
+"""Bytes of the input that a schedule gives each of its runs."""
+
+MOST_RECORDS: Final = 50
+"""Latest ticks that a schedule tells of."""
+
+MOST_JITTER_S: Final = 3600
+NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,53}$"
+_NAME: Final = re.compile(NAME_PATTERN.replace("$", r"\Z"), re.ASCII)
+_LONGEST_SLUG: Final = 30
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Overlap(StrEnum):
+    """What a tick does while a run of the schedule goes on: nothing, wait for its end, or start another beside it."""
+
+    SKIP = "skip"
+    QUEUE = "queue"
+    ALLOW = "allow"
+
+
+class CatchUp(StrEnum):
+    """What becomes of the ticks that nobody saw: no run, one run for all, or one for each of the latest hundred."""
+
+    NONE = "none"
+    ONE = "one"
+    ALL = "all"
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class ScheduleTrouble:
+    """Why a schedule did not start its run: a code, a sentence, and what to do."""
+
+    code: str
+    message: str
+    hint: str
+    at: int
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as JSON."""
+        return {"code": self.code, "message": self.message, "hint": self.hint, "at": to_text(self.at)}
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class TickRecord:
+    """What became of a tick, or of `count` ticks in a row from `tick` to `last`.
+
+    `outcome` is started, skipped, failed or, where a person did something, the verb; `why` is a code, `told` words.
+    """
+
+    outcome: str
+    at: int
+    tick: int | None = None
+    last: int | None = None
+    count: int = 1
+    run: str | None = None
+    why: str | None = None
+    told: str | None = None
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as JSON, without what is empty."""
+        found: dict[str, Json] = {
+            "outcome": self.outcome,
+            "tick": None if self.tick is None else to_text(self.tick),
+            "last": None if self.last is None else to_text(self.last),
+            "count": None if self.count == 1 else self.count,
+            "run": self.run,
+            "why": self.why,
+            "told": self.told,
+            "at": to_text(self.at),
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """A start under way: of this tick, by `holder` (drawn for it), between `at` and `until` of the server's time.
+
+    `tries` counts those who have taken it up; `trouble` is why the latest try was put off.
+    """
+
+    tick: int
+    holder: str
+    at: int
+    until: int
+    tries: int = 1
+    trouble: ScheduleTrouble | None = None
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """A schedule. `next_at` is its next tick, `waiting` are ticks whose runs are to be started, oldest first.
+
+    `runs` are those of its runs that may go on, the latest last. `seen_at` is the server's time of the latest change.
+    """
+
+    name: str
+    generation: str
+    timing: Timing
+    workflow: str
+    run_input: Json
+    agents: Mapping[str, tuple[str, ...]]
+    tags: tuple[str, ...]
+    planner_agent_id: str | None
+    retention_s: int | None
+    overlap: Overlap
+    catch_up: CatchUp
+    jitter_s: int
+    created_at: int
+    created_by: str
+    next_at: int | None
+    seen_at: int
+    paused_at: int | None = None
+    stopped: ScheduleTrouble | None = None
+    trouble: ScheduleTrouble | None = None
+    waiting: tuple[int, ...] = ()
+    starting: Intent | None = None
+    runs: tuple[str, ...] = ()
+    project: str | None = None
+    started: int = 0
+    skipped: int = 0
+    failed: int = 0
+    records: tuple[TickRecord, ...] = ()
+
+    @property
+    def tag(self) -> str:
+        """The tag of all its runs."""
+        return tag_of(self.name)
+
+    @property
+    def is_troubled(self) -> bool:
+        """True if it is stopped, or its latest start failed or was put off."""
+        put_off = self.starting is not None and self.starting.trouble is not None
+        return self.stopped is not None or self.trouble is not None or put_off
+
+    @property
+    def status(self) -> str:
+        """Active, paused or stopped."""
+        if self.stopped is not None:
+            return "stopped"
+        return "active" if self.paused_at is None else "paused"
+
+    def run_at(self, tick: int) -> str:
+        """Return the id of the run of a tick: the same whoever works it out."""
+        return self._run(str(tick), tick)
+
+    def run_for(self, request_id: str, at: int) -> str:
+        """Return the id of a run that is started out of turn; the same for the same request."""
+        return self._run(f"trigger {request_id}", at, when="manual")
+
+    def delay_of(self, tick: int) -> int:
+        """Return the microseconds by which this tick is put off, between 0 and the jitter."""
+        if not self.jitter_s:
+            return 0
+        drawn = hashlib.sha256(f"{self.generation}\n{tick}".encode()).digest()
+        return int.from_bytes(drawn[:6]) % (self.jitter_s * SECOND)
+
+    def noting(self, record: TickRecord) -> "Schedule":
+        """Return it with one more record. Ticks skipped in a row for the same reason are one record."""
+        before = self.records[-1] if self.records else None
+        kept = self.records
+        if record.outcome == "skipped" and before is not None and _is_alike(before, record):
+            last = record.tick if record.last is None else record.last
+            record = replace(record, tick=before.tick, last=last, count=before.count + record.count)
+            kept = kept[:-1]
+        return replace(self, records=(*kept, record)[-MOST_RECORDS:])
+
+    def _run(self, seed: str, at: int, when: str | None = None) -> str:
+        slug = re.sub(r"[^A-Za-z0-9]+", "-", self.name).strip("-").lower()[:_LONGEST_SLUG].strip("-")
+        moment = when or f"{_EPOCH + timedelta(seconds=at // SECOND):%Y%m%dT%H%M%SZ}"
+        drawn = hashlib.sha256(f"{self.name}\n{self.generation}\n{seed}".encode()).digest()
+        return f"{slug}-{moment}-{base64.b32encode(drawn)[:10].decode().lower()}"
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class ScheduleWish:
+    """Request to create a schedule: by a cron expression in a time zone, or every so many seconds."""
+
+    name: str
+    workflow: str
+    cron: str | None = None
+    timezone: str | None = None
+    every_s: int | None = None
+    run_input: Json = None
+    agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    planner_agent_id: str | None = None
+    retention_s: int | None = None
+    overlap: Overlap = Overlap.SKIP
+    catch_up: CatchUp = CatchUp.NONE
+    jitter_s: int = 0
+    created_by: str
+    project: str | None = None
+
+    def timing(self, now: int) -> Timing:
+        """Return when it ticks, counted from now on; raise InvalidArgument where that is not clear."""
+        if (self.cron is None) == (self.every_s is None):
+            raise InvalidArgument(
+                "A schedule ticks by a cron expression or every so many seconds: give one of both.",
+                "For example cron '0 7 * * 1-5' with a timezone, or every_s 900.",
+            )
+        if self.every_s is None:
+            return read_cron(self.cron or "", self.timezone)
+        if self.timezone is not None:
+            raise InvalidArgument("A time zone belongs to a cron expression.", "Leave out timezone, or give cron.")
+        return read_every(self.every_s, now)
+
+
+def new_schedule(wish: ScheduleWish, now: int, generation: str) -> Schedule:
+    """Return the schedule that was wished for; raise InvalidArgument beyond the limits."""
+    timing = wish.timing(now)
+    check_schedule_name(wish.name)
+    read_reference(wish.workflow)
+    if byte_length(wish.run_input) > MOST_INPUT:
+        raise TooLarge(f"The input of a schedule has at most {MOST_INPUT} bytes.", "Store it elsewhere; refer to it.")
+    tags = check_tags(wish.tags)
+    if len(tags) >= MOST_TAGS:
+        raise InvalidArgument(f"A schedule has at most {MOST_TAGS - 1} tags beside its own.", "Leave some out.")
+    if not 0 <= wish.jitter_s <= MOST_JITTER_S:
+        raise InvalidArgument(f"The jitter is between 0 and {MOST_JITTER_S} seconds.", "Choose a shorter one.")
+    if isinstance(timing, Every) and wish.jitter_s >= timing.seconds:
+        raise InvalidArgument("The jitter must be shorter than the time between two ticks.", "Choose a shorter one.")
+    return Schedule(
+        name=wish.name,
+        generation=generation,
+        timing=timing,
+        workflow=wish.workflow,
+        run_input=wish.run_input,
+        agents=wish.agents,
+        tags=tags,
+        planner_agent_id=wish.planner_agent_id,
+        retention_s=wish.retention_s,
+        overlap=wish.overlap,
+        catch_up=wish.catch_up,
+        jitter_s=wish.jitter_s,
+        created_at=now,
+        created_by=wish.created_by,
+        project=wish.project,
+        next_at=timing.after(now),
+        seen_at=now,
+    )
+
+
+def tag_of(name: str) -> str:
+    """Return the tag that the runs of a schedule have."""
+    return f"schedule:{name}"
+
+
+def check_schedule_name(name: str) -> str:
+    """Return the name of a schedule; raise InvalidArgument where it is none."""
+    if not _NAME.match(name):
+        raise InvalidArgument(
+            "The name of the schedule is not valid.",
+            "Use 1 to 54 letters, digits, '_', '.' or '-', beginning with a letter or digit.",
+        )
+    return name
+
+
+def is_same(one: Schedule, other: Schedule) -> bool:
+    """Return True if two schedules were asked for with the same arguments."""
+    return _content(one) == _content(other)
+
+
+def shown(found: Schedule) -> dict[str, Json]:
+    """Return a schedule as callers see it."""
+    return {
+        **summary(found),
+        "input": found.run_input,
+        "agents": {state: list(pool) for state, pool in found.agents.items()},
+        "tags": [*found.tags, found.tag],
+        "planner_agent_id": found.planner_agent_id,
+        "expiry_secs": found.retention_s,
+        "created_at": to_text(found.created_at),
+        "created_by": found.created_by,
+        "paused_at": None if found.paused_at is None else to_text(found.paused_at),
+        "starting": None if found.starting is None else to_text(found.starting.tick),
+        "waiting": [to_text(tick) for tick in found.waiting],
+        "history": [record.as_json() for record in reversed(found.records)],
+    }
+
+
+def summary(found: Schedule) -> dict[str, Json]:
+    """Return what a list shows of a schedule. `trouble` is why it is stopped, or does not start its runs."""
+    put_off = None if found.starting is None else found.starting.trouble
+    trouble = found.stopped or put_off or found.trouble
+    return {
+        "name": found.name,
+        "status": found.status,
+        **_timing_json(found.timing),
+        "workflow": found.workflow,
+        "project": found.project,
+        "overlap": str(found.overlap),
+        "catch_up": str(found.catch_up),
+        "jitter_s": found.jitter_s,
+        "next_at": None if found.next_at is None or found.status != "active" else to_text(found.next_at),
+        "started": found.started,
+        "skipped": found.skipped,
+        "failed": found.failed,
+        "latest_run": found.runs[-1] if found.runs else None,
+        "trouble": None if trouble is None else trouble.as_json(),
+    }
+
+
+def _content(found: Schedule) -> tuple[Json, ...]:
+    timing = found.timing if isinstance(found.timing, Cron) else found.timing.seconds
+    agents = {state: list(pool) for state, pool in found.agents.items()}
+    return (
+        *(timing, found.workflow, found.run_input, agents, found.tags, found.planner_agent_id, found.retention_s),
+        *(found.overlap, found.catch_up, found.jitter_s, found.project),
+    )
+
+
+def _timing_json(timing: Timing) -> dict[str, Json]:
+    if isinstance(timing, Every):
+        return {"every_s": timing.seconds}
+    return {"cron": timing.text, "timezone": timing.timezone}
+
+
+def _is_alike(one: TickRecord, other: TickRecord) -> bool:
+    return (one.outcome, one.why, one.run) == (other.outcome, other.why, other.run)

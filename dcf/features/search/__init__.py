@@ -1,0 +1,1 @@
+"""One search over what is known and what runs have written."""

@@ -1,0 +1,144 @@
+"""One search over definitions, findings, journals, artifacts and outputs. Reads only; `ranking.py` ranks."""
+
+from collections.abc import Iterator
+from dataclasses import field
+from typing import Final
+
+from dcf.core.listing.runs import RunQuery
+from dcf.core.text.query import TextQuery, read_query
+from dcf.errors import UnknownRun
+from dcf.features.artifacts.model import MOST_ARTIFACTS
+from dcf.features.catalogue.operations import DefinitionCatalogue, DefinitionQuery
+from dcf.features.findings.changing import FindingFilters
+from dcf.features.findings.operations import FindingsQuery, Knowledge
+from dcf.features.journal.operations import Journal
+from dcf.features.journal.query import LONGEST_PAGE, JournalQuery
+from dcf.features.search.ranking import Corpus, SearchHit, artifact_hit, entry_hit, output_hit, ranked, share, snippet
+from dcf.runs.views.lists import RunList
+from dcf.values.json_text import Json
+from dcf.values.records import record
+
+MOST_RUNS: Final = 20
+"""Runs whose journals, artifacts and outputs are looked through: the newest that the filters leave."""
+
+_PAGES: Final = 10
+"""Pages of the journal that are looked through where one run is meant; of each of several runs it is one page."""
+
+_ARTIFACTS: Final = 100
+"""Artifacts of each of several runs that are looked at: the newest. Of one run it is all."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """Request for the best results. `run`: only of this run; `project`: only what belongs to it, or to everybody.
+
+    `with_kept`: workflows that runs of no project were started from, too.
+    """
+
+    text: str
+    limit: int
+    corpora: tuple[Corpus, ...] = tuple(Corpus)
+    project: str | None = None
+    run: str | None = None
+    with_kept: bool = True
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class SearchResults:
+    """The results, best first; of what is looked through how far that went: how many runs, and whether that was all."""
+
+    hits: tuple[SearchHit, ...] = ()
+    covered: dict[str, Json] = field(default_factory=dict)
+
+
+class Searching:
+    """Searches."""
+
+    def __init__(
+        self,
+        run_list: RunList,
+        journal: Journal,
+        knowledge: Knowledge,
+        catalogue: DefinitionCatalogue,
+    ) -> None:
+        self._run_list = run_list
+        self._journal = journal
+        self._knowledge = knowledge
+        self._catalogue = catalogue
+
+    def search(self, request: SearchRequest) -> SearchResults:
+        """Return the best results. Nothing in a text is an error; one without a word finds nothing."""
+        query = read_query(request.text)
+        if not query.words:
+            return SearchResults()
+        hits: list[SearchHit] = []
+        if Corpus.DEFINITION in request.corpora and request.run is None:
+            hits += self._definitions(request, query)
+        if Corpus.FINDING in request.corpora:
+            hits += self._findings(request, query)
+        covered: dict[str, Json] = {}
+        if {Corpus.JOURNAL, Corpus.ARTIFACT, Corpus.OUTPUT} & set(request.corpora):
+            runs, is_all = self._runs(request)
+            covered = {"runs": len(runs), "all_runs": is_all}
+            if Corpus.JOURNAL in request.corpora:
+                pages = _PAGES if request.run is not None else 1
+                whole = [self._entries(run, query, pages, hits) for run in runs]
+                covered["whole_journals"] = all(whole)
+            if Corpus.ARTIFACT in request.corpora:
+                kept = self._journal.texts.artifacts(runs, _ARTIFACTS if request.run is None else MOST_ARTIFACTS)
+                hits += [hit for run, one in kept.artifacts if (hit := artifact_hit(run, one, query)) is not None]
+                covered["all_artifacts"] = kept.is_complete
+            if Corpus.OUTPUT in request.corpora:
+                outputs = self._journal.texts.outputs(runs)
+                hits += [hit for one in outputs.texts if (hit := output_hit(one, query)) is not None]
+                covered["whole_outputs"] = outputs.is_complete
+        return SearchResults(hits=tuple(ranked(hits, request.limit)), covered=covered)
+
+    def _runs(self, request: SearchRequest) -> tuple[list[str], bool]:
+        if request.run is not None:
+            return [request.run], True
+        page = self._run_list.list_runs(RunQuery(limit=MOST_RUNS, project=request.project))
+        return [row.workflow_id for row in page.rows], page.next_cursor is None
+
+    def _entries(self, run: str, query: TextQuery, pages: int, hits: list[SearchHit]) -> bool:
+        """Add what the newest entries of a journal have of the query; return whether those were all of its entries."""
+        cursor = None
+        for _ in range(pages):
+            try:
+                page = self._journal.read_journal(run, JournalQuery(limit=LONGEST_PAGE, cursor=cursor))
+            except UnknownRun:
+                return True  # it was deleted meanwhile
+            hits += [hit for one in page.entries if (hit := entry_hit(run, one, query)) is not None]
+            cursor = page.next_cursor
+            if cursor is None:
+                return True
+        return False
+
+    def _findings(self, request: SearchRequest, query: TextQuery) -> Iterator[SearchHit]:
+        filters = FindingFilters(project=request.project, run=request.run)
+        page = self._knowledge.search(FindingsQuery(limit=request.limit, text=request.text, filters=filters))
+        for one, score in page.findings:
+            yield SearchHit(
+                type=Corpus.FINDING,
+                entity_id=one.finding_id,
+                title=one.title,
+                snippet=snippet(one.text, query),
+                score=share(score, query),
+                at=one.created_at,
+                where={} if one.run is None else {"workflow_id": one.run},
+            )
+
+    def _definitions(self, request: SearchRequest, query: TextQuery) -> Iterator[SearchHit]:
+        wanted = DefinitionQuery(
+            limit=request.limit, text=request.text, project=request.project, with_kept=request.with_kept
+        )
+        for one, score in self._catalogue.search(wanted).definitions:
+            yield SearchHit(
+                type=Corpus.DEFINITION,
+                entity_id=one.entry_id,
+                title=one.name,
+                snippet=snippet(one.description, query),
+                score=share(score, query),
+                at=one.newest.at,
+                where={"kind": str(one.kind), "name": one.name},
+            )

@@ -1,0 +1,169 @@
+"""Ranks what a search over everything found: definitions, findings, journals, artifacts, outputs. Pure.
+
+All use one query language and one scale: the weight of the best place of each word, as a share of the largest weight.
+What is kept in an index is found however much there is. Journals, artifacts and outputs have none, since an index of
+them would cost every write: of them the newest are looked through, within a bound, and the answer says how far that
+went.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import field
+from enum import StrEnum
+from typing import Final
+
+from dcf.core.text.query import TextQuery
+from dcf.core.text.tokens import read_words
+from dcf.errors import InvalidArgument
+from dcf.features.artifacts.model import Artifact
+from dcf.features.journal.model import EntryKind, JournalEntry
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json, dump
+from dcf.values.records import record
+from dcf.values.secret_shapes import redact
+from dcf.values.text_pieces import clip
+
+LARGEST_WEIGHT: Final = 8
+"""The weight of a word in a title or a name; indexes use the same."""
+
+MOST_HITS: Final = 50
+"""Most results of one search."""
+
+_DETAIL_WEIGHT: Final = 1
+_TEXT_WEIGHT: Final = 4
+_SNIPPET: Final = 200
+_BEFORE: Final = 60
+_TITLE: Final = 100
+_WORDS: Final = 2_000
+
+
+class Corpus(StrEnum):
+    """What is searched."""
+
+    DEFINITION = "definition"
+    FINDING = "finding"
+    JOURNAL = "journal"
+    ARTIFACT = "artifact"
+    OUTPUT = "output"
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class SearchHit:
+    """One result. `entity_id` is its id where it lives; `where` names run and state, or kind and name."""
+
+    type: Corpus
+    entity_id: str
+    title: str
+    snippet: str
+    score: float
+    at: int = 0
+    where: dict[str, Json] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as JSON."""
+        return {
+            "type": self.type.value,
+            "id": self.entity_id,
+            "title": self.title,
+            "snippet": self.snippet,
+            "score": self.score,
+            **self.where,
+        }
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class OutputText:
+    """The output of a state of a run as text, or the beginning of it."""
+
+    workflow_id: str
+    state: str
+    text: str
+
+
+def read_corpora(names: Iterable[str]) -> tuple[Corpus, ...]:
+    """Return what is to be searched, all of it if nothing is named; raise InvalidArgument for what there is not."""
+    found = tuple(dict.fromkeys(names))
+    unknown = [name for name in found if name not in frozenset(Corpus)]
+    if unknown:
+        raise InvalidArgument(f"There is nothing of type '{unknown[0][:20]}'.", f"Types are: {', '.join(Corpus)}.")
+    return tuple(Corpus(name) for name in found) or tuple(Corpus)
+
+
+def ranked(hits: Iterable[SearchHit], limit: int) -> list[SearchHit]:
+    """Return the best, of equal ones the newest first."""
+    return sorted(hits, key=lambda one: (-one.score, -one.at, one.type.value, one.entity_id))[:limit]
+
+
+def share(score: int, query: TextQuery) -> float:
+    """Return a score of an index as a share of the best there could be."""
+    return round(min(1.0, score / (LARGEST_WEIGHT * max(1, len(query.words)))), 3)
+
+
+def entry_hit(workflow_id: str, entry: JournalEntry, query: TextQuery) -> SearchHit | None:
+    """Return an entry of a journal as a result; None if it does not have what is asked for."""
+    details = dump(dict(entry.details)) if entry.details else ""
+    score = _score([(entry.text, _TEXT_WEIGHT), (entry.state or "", _TEXT_WEIGHT), (details, _DETAIL_WEIGHT)], query)
+    if score is None:
+        return None
+    is_issue = entry.kind is EntryKind.ISSUE
+    is_in_text = _score([(entry.text, 1)], query) is not None
+    word = "open issue" if entry.is_open else "resolved issue" if is_issue else entry.kind.value
+    return SearchHit(
+        type=Corpus.JOURNAL,
+        entity_id=entry.entry_id,
+        title=clip(f"{word} of {entry.agent}, {to_text(entry.at)[:10]}", _TITLE),
+        snippet=snippet(entry.text if is_in_text else f"{entry.text} {details}", query),
+        score=share(score, query),
+        at=entry.at,
+        where={"workflow_id": workflow_id, **({} if entry.state is None else {"state": entry.state})},
+    )
+
+
+def artifact_hit(workflow_id: str, artifact: Artifact, query: TextQuery) -> SearchHit | None:
+    """Return an artifact as a result, found by its name, state, type and metadata; None if those do not have it."""
+    kind = artifact.kind
+    said = f"{kind.content_type} {dump(dict(kind.metadata)) if kind.metadata else ''}"
+    texts = [(kind.name, LARGEST_WEIGHT), (kind.state or "", _TEXT_WEIGHT), (said, _DETAIL_WEIGHT)]
+    score = _score(texts, query)
+    if score is None:
+        return None
+    return SearchHit(
+        type=Corpus.ARTIFACT,
+        entity_id=artifact.artifact_id,
+        title=clip(kind.name, _TITLE),
+        snippet=str(redact(snippet(said, query)).value),
+        score=share(score, query),
+        at=artifact.created_at,
+        where={"workflow_id": workflow_id, **({} if kind.state is None else {"state": kind.state})},
+    )
+
+
+def output_hit(output: OutputText, query: TextQuery) -> SearchHit | None:
+    """Return an output as a result; None if it does not have what is asked for."""
+    score = _score([(output.state, LARGEST_WEIGHT), (output.text, _DETAIL_WEIGHT)], query)
+    if score is None:
+        return None
+    return SearchHit(
+        type=Corpus.OUTPUT,
+        entity_id=f"{output.workflow_id}/{output.state}",
+        title=clip(f"output of {output.state}", _TITLE),
+        snippet=snippet(output.text, query),
+        score=share(score, query),
+        where={"workflow_id": output.workflow_id, "state": output.state},
+    )
+
+
+def snippet(text: str, query: TextQuery) -> str:
+    """Return the part of a text around the first word of the query, on one line, without secrets of known shapes."""
+    flat = " ".join(text.split())
+    low = flat.casefold()
+    places = [place for place in (low.find(word) for word in query.words) if place >= 0]
+    start = max(0, min(places, default=0) - _BEFORE)
+    return str(redact(clip(("…" if start else "") + flat[start:], _SNIPPET)).value)
+
+
+def _score(texts: Sequence[tuple[str, int]], query: TextQuery) -> int | None:
+    whole = " ".join(text for text, _ in texts).casefold()
+    if not all(word.rstrip("+#") in whole or not word.isascii() for word in query.words):
+        return None  # what has not even the letters of a word need not be taken apart
+    found = read_words(texts, most=_WORDS)
+    return query.score(dict(found.found_by), found.sequence)

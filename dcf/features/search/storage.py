@@ -1,0 +1,118 @@
+"""Reads what runs keep as text, for a search: outputs and the records of artifacts. Never writes.
+
+So many states, artifacts and bytes of a run at most, read by a script for each run. Outputs take two packets, since the
+names of the states come first; artifacts one.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from dcf.features.artifacts.documents import read_artifact
+from dcf.features.artifacts.model import Artifact
+from dcf.features.search.ranking import OutputText
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections
+from dcf.store.keys.table import keys_of
+from dcf.values.json_text import load
+from dcf.values.records import record
+
+_MOST_STATES: Final = 100
+"""States of a run that are looked at: the first of its workflow."""
+
+_MOST_TEXT: Final = 32_768
+"""Bytes of one output that are looked at."""
+
+_MOST_READ: Final = 2_000_000
+"""Bytes of the outputs, or of the records of artifacts, of one run that are read at most, with one more of them."""
+
+_OUTPUTS: Final = """
+local found, read = {}, 0
+for at, key in ipairs(KEYS) do
+  local text = read < tonumber(ARGV[2]) and redis.call('JSON.GET', key)
+  if text then
+    read = read + #text
+    found[#found + 1] = at
+    found[#found + 1] = string.sub(text, 1, tonumber(ARGV[1]))
+  end
+end
+return {read < tonumber(ARGV[2]) and 1 or 0, found}
+"""
+"""Lua script that returns the beginnings of documents, with their places in the list of keys."""
+
+
+_ARTIFACTS: Final = """
+local found, read = {}, 0
+local names = redis.call('ZRANGE', KEYS[1], 0, ARGV[1], 'REV')
+for at, name in ipairs(names) do
+  local text = at <= tonumber(ARGV[1]) and read < tonumber(ARGV[2]) and redis.call('HGET', KEYS[2], name)
+  if text then
+    read = read + #text
+    found[#found + 1] = text
+  end
+end
+return {#found == #names and 1 or 0, found}
+"""
+"""Lua script that returns the records of the newest artifacts of a run, and whether those are all of them."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class RunOutputs:
+    """The outputs of runs, and whether all of these runs were looked at whole."""
+
+    texts: tuple[OutputText, ...]
+    is_complete: bool
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class RunArtifacts:
+    """Artifacts, each with its run, and whether these are all that the runs have."""
+
+    artifacts: tuple[tuple[str, Artifact], ...]
+    is_complete: bool
+
+
+class RunTexts:
+    """What runs have written, as text."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def outputs(self, workflow_ids: Sequence[str]) -> RunOutputs:
+        """Return the outputs of the states of these runs. Runs that do not exist have none."""
+        if not workflow_ids:
+            return RunOutputs(texts=(), is_complete=True)
+        asked: list[Command] = [("JSON.GET", keys_of(one).meta, "$.states") for one in workflow_ids]
+        named = {run: _names(reply) for run, reply in zip(workflow_ids, self._connections.send(*asked), strict=True)}
+        wanted = {run: names[:_MOST_STATES] for run, names in named.items() if names}
+        scripts = [_script(run, names) for run, names in wanted.items()]
+        replies = self._connections.send(*scripts) if scripts else []
+        texts: list[OutputText] = []
+        is_complete = all(len(names) <= _MOST_STATES for names in named.values())
+        for (run, names), (is_whole, found) in zip(wanted.items(), replies, strict=True):
+            is_complete = is_complete and bool(is_whole)
+            for place, text in zip(found[::2], found[1::2], strict=True):
+                shown = text.decode(errors="replace")
+                texts.append(OutputText(workflow_id=run, state=names[int(place) - 1], text=shown))
+        return RunOutputs(texts=tuple(texts), is_complete=is_complete)
+
+    def artifacts(self, workflow_ids: Sequence[str], most: int) -> RunArtifacts:
+        """Return the newest artifacts of these runs, so many of each at most. Runs that do not exist have none."""
+        keys = [keys_of(one) for one in workflow_ids]
+        scripts: list[Command] = [
+            ("EVAL", _ARTIFACTS, 2, one.of("shelf"), one.of("artifacts"), most, _MOST_READ) for one in keys
+        ]
+        replies = self._connections.send(*scripts) if scripts else []
+        named = zip(workflow_ids, replies, strict=True)
+        found = tuple((run, read_artifact(load(text))) for run, (_, texts) in named for text in texts)
+        return RunArtifacts(artifacts=found, is_complete=all(is_whole for is_whole, _ in replies))
+
+
+def _names(reply: bytes | None) -> list[str]:
+    found = [] if reply is None else load(reply)
+    names = found[0] if found and isinstance(found[0], list) else []
+    return [name for name in names if isinstance(name, str)]
+
+
+def _script(run: str, names: Sequence[str]) -> Command:
+    keys = [keys_of(run).output(name) for name in names]
+    return ("EVAL", _OUTPUTS, len(keys), *keys, _MOST_TEXT, _MOST_READ)

@@ -1,0 +1,1 @@
+"""Lines of functions in the history of a run."""

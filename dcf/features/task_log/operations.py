@@ -1,0 +1,37 @@
+"""Writes lines of task functions into the history of a run. Decides nothing (`features/task_log/rules.py`)."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dcf.core.definitions.scopes import with_scopes
+from dcf.core.documents.decision import Decision, ReadSet, Snapshot
+from dcf.core.documents.refusals import unless_full
+from dcf.features.task_log import rules as task_log
+from dcf.features.task_log.rules import LogEvent, Logged
+from dcf.runs.control_plane import ControlPlane
+from dcf.store.access.authors import current_account
+from dcf.values.refusal import Refusal
+
+if TYPE_CHECKING:
+    from dcf.store.transaction.runs import Committed
+
+
+class TaskLog:
+    """The lines of the functions that work on states."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._transactions = plane.transactions
+
+    def log_event(self, workflow_id: str, request: LogEvent) -> Logged | Refusal:
+        """Write a line as the holder of a lease. A key that holds as many bytes as it may writes none."""
+        path = self._transactions.path(workflow_id, request.state)
+        wanted = replace(request, state=path)
+
+        def decide(snapshot: Snapshot) -> Decision[Logged | Refusal]:
+            decision = task_log.log_event(snapshot, wanted)
+            full = unless_full(current_account()) if decision.changes is not None else None
+            return decision if full is None else Decision(answer=full)
+
+        reads = ReadSet(states=with_scopes([path]))
+        done: Committed[Logged | Refusal] = self._transactions.on_state(workflow_id, path, reads, decide)
+        return done.answer

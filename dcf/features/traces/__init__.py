@@ -1,0 +1,1 @@
+"""Sends the traces of ended runs."""

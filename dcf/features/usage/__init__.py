@@ -1,0 +1,1 @@
+"""What work used up, and the budgets of runs."""

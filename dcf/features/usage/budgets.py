@@ -1,0 +1,79 @@
+"""Sets what a run may use up. A budget, also of a project, that is not used up any more lets runs go on. Pure."""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
+from dcf.core.documents.model import Meta, RunStatus
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.refusals import run_over
+from dcf.core.documents.usage import changed_budget
+from dcf.features.journal.blocking import Unblocked, unblock
+from dcf.features.journal.model import UNSEEN, Resolution
+from dcf.values.json_text import Json
+from dcf.values.records import replace
+
+_HOW: Final = "Another budget was set."
+"""How the issue of a budget was resolved, where no reason is given."""
+
+
+def set_budget(snapshot: Snapshot, request: RunRequest, change: Mapping[str, Json], by: str) -> RunDecision:
+    """Change the run's budget (`usage.changed_budget`).
+
+    The sums must have been read, the open states, the whole meta document, and the issue of the run's budget.
+    """
+    return once(snapshot, request, lambda: _set(snapshot, request, change, by))
+
+
+def _set(snapshot: Snapshot, request: RunRequest, change: Mapping[str, Json], by: str) -> RunDecision:
+    meta, now = snapshot.meta, snapshot.now
+    assert meta is not None, "the control plane checks that the run exists before it decides"
+    if meta.status is not RunStatus.RUNNING:
+        return Decision(answer=run_over(meta.status))
+    budget = changed_budget(meta.budget, change)
+    written = None if budget is None else budget.as_json()
+    reached = None if budget is None else budget.reached(snapshot.usage or {})
+    issue = None if meta.budget is None else meta.budget.issue
+    writes = WriteSet(meta={"budget": written}, events=[Event(type="BudgetSet", data=request.told(budget=written))])
+    after = Unblocked()
+    if issue is not None and reached is None:
+        after = _let_go(writes, snapshot, meta, issue, Resolution(how=request.reason or _HOW, by=by, at=now))
+    elif issue is not None and written is not None:
+        writes.meta["budget"] = {**written, "issue": issue}
+    return Decision(
+        answer=RunAnswer(answer=_answer_fields(written, reached, after), at=now),
+        changes=writes,
+        remaining=after.remaining,
+    )
+
+
+def unblock_for_project(snapshot: Snapshot, issues: Collection[str], how: str | None, by: str) -> Decision[None]:
+    """Resolve those of these issues of its project that block the run.
+
+    The issues must have been read, the open states and the whole meta document.
+    """
+    meta, writes, after = snapshot.meta, WriteSet(), Unblocked()
+    assert meta is not None, "the control plane checks that the run exists before it decides"
+    blocking = [one.issue for one in meta.blocked_by if one.issue in issues]
+    for issue in blocking:
+        after = _let_go(writes, snapshot, meta, issue, Resolution(how=how or _HOW, by=by, at=snapshot.now))
+        meta = replace(meta, blocked_by=tuple(one for one in meta.blocked_by if one.issue != issue))
+    return Decision(answer=None, changes=writes if blocking else None, remaining=after.remaining)
+
+
+def _let_go(writes: WriteSet, snapshot: Snapshot, meta: Meta, issue: str, done: Resolution) -> Unblocked:
+    """Resolve the issue of a budget, and end that it blocks the run."""
+    entry = (snapshot.journal or UNSEEN).entries.get(issue)
+    if entry is not None and entry.is_open:
+        writes.journal.append(replace(entry, resolution=done))
+    return unblock(writes, snapshot, meta, issue)
+
+
+def _answer_fields(budget: Json, reached: str | None, after: Unblocked) -> Mapping[str, Json]:
+    hint = (
+        "The agents of what can be taken are told; read_usage shows what is used up."
+        if reached is None
+        else f"The budget is used up: {reached}. It takes effect with the next completion that reports usage."
+    )
+    fields: dict[str, Json] = {"run_status": after.run_status.value, "announced": after.announced}
+    return {**fields, "budget": budget, "used_up": reached, "hint": hint}

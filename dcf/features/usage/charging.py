@@ -1,0 +1,161 @@
+"""Charges a run with the usage that a holder reports with a write, and blocks it once its budget is used up. Pure.
+
+The charge is part of the write: refused or repeated, nothing is charged. The budget is compared with sums that are
+watched, so that the very write that reaches it blocks the run, and leases nothing any more.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+from dcf.core.documents.decision import Decision, More, Snapshot, WriteSet
+from dcf.core.documents.model import Meta, RunStatus
+from dcf.core.documents.usage import Budget, Charge, UsageReport, plus
+from dcf.features.journal.blocking import has_room
+from dcf.features.journal.model import seen_after
+from dcf.features.journal.writing import open_issue
+from dcf.values.instants import to_text
+from dcf.values.records import record, replace
+
+Answer = TypeVar("Answer")
+
+_DAY: Final = 10
+"""Characters of the day in the text of an instant."""
+
+AUTHOR: Final = "dcf"
+"""Who writes the issue of a used up budget into the journal."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Charged:
+    """The snapshot on which the write is decided, and what is written with it."""
+
+    snapshot: Snapshot
+    charges: list[Charge]
+    changes: WriteSet
+
+
+def charge(snapshot: Snapshot, state: str, usage: UsageReport) -> Charged | More:
+    """Return what a report changes: the sums, and where the budget is used up by it, that the run is blocked."""
+    meta, holder = snapshot.meta, snapshot.states[state].lease.owner_agent_id
+    assert meta is not None, "the control plane checks that the run exists before it decides"
+    agent = holder or _only(meta.assigned(state)) or "unknown"
+    report = Charge(state=state, agent=agent, day=to_text(snapshot.now)[:_DAY], usage=usage)
+    changes = WriteSet()
+    if meta.budget is None:
+        return Charged(snapshot=snapshot, charges=[report], changes=changes)
+    if snapshot.usage is None:
+        return More(usage=True)
+    sums, budget = plus(snapshot.usage, usage), meta.budget
+    reached = budget.reached(sums)
+    is_blocked = any(one.issue == budget.issue for one in meta.blocked_by)
+    if reached is not None and not is_blocked and has_room(meta):
+        after = _used_up(changes, snapshot, meta, budget, reached, state)
+        if isinstance(after, More):
+            return after
+        meta = after
+    found = replace(snapshot, meta=meta, usage=sums, journal=seen_after(snapshot.journal, changes.journal))
+    return Charged(snapshot=found, charges=[report], changes=changes)
+
+
+def decide_charged(
+    snapshot: Snapshot, state: str, usage: UsageReport, decide: Callable[[Snapshot], Decision[Answer]]
+) -> Decision[Answer | More]:
+    """Decide on a write that reports usage, and return its changes with those of the charge."""
+    charged = charge(snapshot, state, usage)
+    if isinstance(charged, More):
+        return Decision(answer=charged)
+    decision = decide(charged.snapshot)
+    if _holds_end(decision) and not _is_blocked(snapshot):
+        decision = decide(replace(charged.snapshot, meta=snapshot.meta))  # what the end itself uses up holds up nothing
+    if decision.changes is None:
+        return Decision(answer=decision.answer)
+    return Decision(answer=decision.answer, changes=with_charge(_noted(decision.changes, state, usage), charged))
+
+
+def _holds_end(decision: Decision[Answer]) -> bool:
+    """Return True if the run would end with this write, were it not blocked."""
+    return decision.changes is not None and "held_end" in decision.changes.meta
+
+
+def _is_blocked(snapshot: Snapshot) -> bool:
+    return snapshot.meta is not None and bool(snapshot.meta.blocked_by)
+
+
+def _noted(changes: WriteSet, state: str, usage: UsageReport) -> WriteSet:
+    """Return the changes with the report in the history: in the first event of them that is about the state."""
+    at = next((at for at, event in enumerate(changes.events) if event.state == state), None)
+    if at is None:
+        return changes
+    event = changes.events[at]
+    told = replace(event, data={**event.data, "usage": usage.as_json()})
+    return replace(changes, events=[*changes.events[:at], told, *changes.events[at + 1 :]])
+
+
+def _only(agents: Sequence[str]) -> str | None:
+    """Return who alone is assigned to a state that nobody holds, since its task token was handed out."""
+    return agents[0] if len(agents) == 1 else None
+
+
+def _used_up(
+    changes: WriteSet, snapshot: Snapshot, meta: Meta, budget: Budget, reached: str, state: str
+) -> Meta | More:
+    """Open the issue that asks a person; the budget names it, so that a higher one resolves it."""
+    text = f"The budget of the run is used up: {reached}. Set a higher one (set_budget), or cancel the run."
+    opened = open_issue(
+        changes,
+        snapshot,
+        meta,
+        key=f"budget:{snapshot.now}",
+        text=text,
+        by=AUTHOR,
+        state=state,
+        details={"budget": budget.as_json(), "reached": reached},
+    )
+    if isinstance(opened, More):
+        return opened
+    issue, after = opened
+    changes.meta["budget"] = {**budget.as_json(), "issue": issue}
+    return after
+
+
+def with_charge(changes: WriteSet, charged: Charged) -> WriteSet:
+    """Return the changes of a write with those of its charge. A run that is over with it is not blocked any more."""
+    if "status" in changes.meta:
+        return replace(changes, usage=charged.charges)
+    return replace(
+        changes,
+        usage=charged.charges,
+        meta={**charged.changes.meta, **changes.meta},  # which knows what the charge blocks
+        events=[*changes.events, *charged.changes.events],
+        notices=[*changes.notices, *charged.changes.notices],
+        journal=[*changes.journal, *charged.changes.journal],
+    )
+
+
+def block_by_project(snapshot: Snapshot, project: str, budget: Budget, reached: str) -> WriteSet | None:
+    """Block a run whose project has used up its budget, unless that is so already, or the run is over."""
+    meta = snapshot.meta
+    assert meta is not None, "the control plane checks that the run exists before it decides"
+    if meta.status is not RunStatus.RUNNING or blocked_by_project(meta, project) or not has_room(meta):
+        return None
+    changes = WriteSet()
+    opened = open_issue(
+        changes,
+        snapshot,
+        meta,
+        key=f"project-budget:{snapshot.now}",
+        text=f"{_begin(project)}: {reached}. Set a higher one (put_project), or cancel the run.",
+        by=AUTHOR,
+        details={"project": project, "budget": budget.as_json(), "reached": reached},
+    )
+    assert not isinstance(opened, More), "whoever asks this reads the journal"
+    return changes
+
+
+def blocked_by_project(meta: Meta, project: str) -> tuple[str, ...]:
+    """Return the issues that block the run because its project has used up its budget."""
+    return tuple(one.issue for one in meta.blocked_by if one.text.startswith(_begin(project)))
+
+
+def _begin(project: str) -> str:
+    return f"The budget of project '{project}' is used up"

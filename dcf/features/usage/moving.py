@@ -1,0 +1,112 @@
+"""Moves reports of usage to the books on a Redis Cluster, where a run and each book are in different slots.
+
+A single server does it in one script (`usage`). Here a report is first added to the books, each of which remembers the
+last report that it has of the run, and then to the sums of the run, where it is taken away: so whoever dies between the
+two, or does the same at the same time, adds it to nothing twice. A book that loses its latest writes in a failover
+loses reports that are taken away already, unless writes wait for replicas.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from dcf.features.usage.scripts import BOOKS, LIFE_S, LINGER, MODELS, OTHER_MODELS, OWED, SUM_UP
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections
+from dcf.store.keys.table import RunKeys
+from dcf.values.instants import SECOND
+from dcf.values.json_text import Json, dump, load
+
+_REMEMBERED_S: Final = 7 * 24 * 3600
+"""Seconds for which a book remembers what it has of a run: longer than whoever moves reports can lag behind."""
+
+_ADD: Final = """
+local function place_of(id)
+  local ms, number = string.match(id, '^(%d+)-(%d+)$')
+  return tonumber(ms), tonumber(number)
+end
+local last = redis.call('GET', KEYS[2]) or '0-0'
+for _, report in ipairs(cjson.decode(ARGV[3])) do
+  local ms, number = place_of(report[1])
+  local last_ms, last_number = place_of(last)
+  if ms > last_ms or (ms == last_ms and number > last_number) then
+    local daily = KEYS[1] .. ':' .. report[2]
+    for name, amount in pairs(report[3]) do
+      redis.pcall('HINCRBY', KEYS[1], name, amount)
+      redis.pcall('HINCRBY', daily, name, amount)
+    end
+    redis.call('EXPIRE', daily, ARGV[1])
+    last = report[1]
+  end
+end
+redis.call('EXPIRE', KEYS[1], ARGV[1])
+redis.call('SET', KEYS[2], last, 'EX', ARGV[2])
+return last
+"""
+"""Adds reports to a book, but for those that it has."""
+
+_TAKE_AWAY: Final = (
+    SUM_UP
+    + """
+for i = 3, #ARGV do
+  local entry = redis.call('XRANGE', KEYS[1], ARGV[i], ARGV[i])[1]
+  if entry then
+    local about, amounts = read_report(entry[2])
+    add_parts(KEYS[2], about, amounts, ARGV[1], ARGV[2])
+    redis.call('XDEL', KEYS[1], entry[1])
+  end
+end
+return redis.call('XLEN', KEYS[1])
+"""
+)
+"""Adds reports to the sums of their run and takes them away, each once.
+
+The empty stream stays: it remembers its last id, so that ids grow even if the clock steps back.
+"""
+
+_NOTE_NO_MORE: Final = """
+local noted = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if noted and tonumber(noted) < tonumber(ARGV[2]) then
+  return redis.call('ZREM', KEYS[1], ARGV[1])
+end
+return 0
+"""
+"""Takes a run off those that owe something, unless it was noted again since."""
+
+
+def move(connections: Connections, workflow_id: str, most: int) -> tuple[int, str]:
+    """Move so many reports at most. Return how many are left, and the run's project or an empty text."""
+    run = RunKeys(workflow_id)
+    clock, entries, meta = connections.send(
+        ("TIME",), ("XRANGE", run.spent, "-", "+", "COUNT", most), ("JSON.GET", run.meta, "$.project")
+    )
+    projects: list[Json] = [] if meta is None else load(meta)
+    project = str(projects[0]) if projects and projects[0] else ""
+    books = _by_book([(one.decode(), _fields(flat)) for one, flat in entries], project)
+    if books:
+        connections.send(*(_addition(book, workflow_id, reports) for book, reports in books.items()))
+    ids = [one.decode() for one, _ in entries]
+    taken: Command = ("EVAL", _TAKE_AWAY, 2, run.spent, run.usage_parts, MODELS, OTHER_MODELS, *ids)
+    (left,) = connections.send(taken)
+    if not left:
+        before = int(clock[0]) * SECOND + int(clock[1]) - LINGER
+        connections.send(("EVAL", _NOTE_NO_MORE, 1, OWED, workflow_id, before))
+    return int(left), project if entries else ""
+
+
+def _by_book(reports: Sequence[tuple[str, dict[str, str]]], project: str) -> Mapping[str, list[Json]]:
+    """Return by book its reports in order, each with its id, its day and its amounts."""
+    found: dict[str, list[Json]] = {}
+    for entry_id, fields in reports:
+        amounts = {name: value for name, value in fields.items() if name not in {"state", "agent", "day", "model"}}
+        books = [f"{BOOKS}agent:{fields['agent']}", *([f"{BOOKS}project:{project}"] if project else [])]
+        for book in books:
+            found.setdefault(book, []).append([entry_id, fields["day"], amounts])
+    return found
+
+
+def _addition(book: str, workflow_id: str, reports: Sequence[Json]) -> Command:
+    return ("EVAL", _ADD, 2, book, f"{book}:of:{workflow_id}", LIFE_S, _REMEMBERED_S, dump(reports))
+
+
+def _fields(flat: Sequence[bytes]) -> dict[str, str]:
+    return dict(zip((one.decode() for one in flat[::2]), (one.decode() for one in flat[1::2]), strict=True))

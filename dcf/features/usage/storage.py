@@ -1,0 +1,128 @@
+"""The sums of what work used up: of a run in its own transaction, of agents, projects and their days once, from there.
+
+A completion that reports usage adds it to the run's sums (`usage`), and appends it to the run's `spent` stream, in its
+own transaction. From there one script moves it, exactly once, to the sums by state, agent and model of the run
+(`usageparts`) and to the books of its agent and its project, of all time and of the day. The process that committed
+runs the script at once; whoever reads runs it before; and what a dead process left is found in `cp:idx:usage:owed`,
+which was entered before the commit, by the clock. The script is atomic, so that each report is in the books or still
+owed, never both.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal, TypeAlias
+
+from dcf.core.documents.usage import Charge
+from dcf.features.usage.moving import move
+from dcf.features.usage.scripts import BOOKS, LIFE_S, LINGER, MODELS, OTHER_MODELS, OWED, SETTLE
+from dcf.store.connection.commands import Command
+from dcf.store.connection.connections import Connections
+from dcf.store.keys.parts import decode_state, encode_state
+from dcf.store.keys.table import RunKeys
+
+Kind: TypeAlias = Literal["agent", "project"]
+
+_AT_ONCE: Final = 500
+_MOST_RUNS: Final = 100
+
+
+def charge_commands(run: RunKeys, charges: Sequence[Charge]) -> list[Command]:
+    """Return the commands of a transaction that add reports to the run's sums, and append them to what is owed."""
+    found: list[Command] = []
+    for charge in charges:
+        amounts = charge.usage.amounts()
+        found += [("HINCRBY", run.usage, name, amount) for name, amount in amounts.items()]
+        about: dict[str, str] = {"state": encode_state(charge.state), "agent": charge.agent, "day": charge.day}
+        about |= {} if charge.usage.model is None else {"model": charge.usage.model}
+        told: list[str | int] = [part for pair in about.items() for part in pair]
+        told += [part for pair in amounts.items() for part in pair]
+        found.append(("XADD", run.spent, "*", *told))
+    return found
+
+
+def owed_command(run: RunKeys, now: int) -> Command:
+    """Return the command that notes, before the commit, that a run owes its usage to the books."""
+    return ("ZADD", OWED, now, run.workflow_id)
+
+
+def read_sums(reply: Sequence[bytes]) -> dict[str, int]:
+    """Return the sums of a hash, from the reply of HGETALL."""
+    return {name.decode(): int(amount) for name, amount in zip(reply[::2], reply[1::2], strict=True)}
+
+
+class UsageBooks:
+    """What was used up, in one Redis."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def settle(self, workflow_id: str) -> str | None:
+        """Move what the run owes to the books. Return its project, if something was owed and it has one."""
+        found = None
+        while True:
+            left, project = self._moved(workflow_id)
+            found = project or found
+            if not left:
+                return found
+
+    def settle_owed(self, now: int | None = None) -> int:
+        """Move what runs owe whose reports are older than a minute, or of all; return of how many runs."""
+        until = "+inf" if now is None else now - LINGER
+        (runs,) = self._connections.send(("ZRANGE", OWED, "-inf", until, "BYSCORE", "LIMIT", 0, _MOST_RUNS))
+        if self._connections.shards > 1:
+            for run in runs:
+                move(self._connections, run.decode(), _AT_ONCE)
+        elif runs:
+            self._connections.send(*(_settle(run.decode()) for run in runs))
+        return len(runs)
+
+    def _moved(self, workflow_id: str) -> tuple[int, str]:
+        """Move some of what a run owes. Return how many reports are left, and its project or an empty text."""
+        if self._connections.shards > 1:
+            return move(self._connections, workflow_id, _AT_ONCE)
+        (reply,) = self._connections.send(_settle(workflow_id))
+        left, project = reply
+        return left, project.decode()
+
+    def of_runs(self, workflow_ids: Sequence[str]) -> list[dict[str, int]]:
+        """Return the sums of runs; they are those of their own transactions."""
+        asked: list[Command] = [("HGETALL", RunKeys(name).usage) for name in workflow_ids]
+        return [read_sums(reply) for reply in self._connections.send(*asked)] if asked else []
+
+    def parts(self, workflow_id: str) -> dict[str, dict[str, dict[str, int]]]:
+        """Return the sums of a run by state, by agent and by model."""
+        self.settle(workflow_id)
+        (reply,) = self._connections.send(("HGETALL", RunKeys(workflow_id).usage_parts))
+        found: dict[str, dict[str, dict[str, int]]] = {"s": {}, "a": {}, "m": {}}
+        for field, amount in read_sums(reply).items():
+            kind, _, rest = field.partition(":")
+            name, what = _split(rest)
+            if kind in found and what:
+                found[kind].setdefault(name, {})[what] = amount
+        return {"states": {decode_state(one): sums for one, sums in found["s"].items()}} | {
+            "agents": found["a"],
+            "models": found["m"],
+        }
+
+    def book(
+        self, kind: Kind, name: str, days: Iterable[str] = ()
+    ) -> tuple[dict[str, int], Mapping[str, dict[str, int]]]:
+        """Return the sums of an agent or a project: of all time, and of days that have any."""
+        self.settle_owed()
+        book, wanted = f"{BOOKS}{kind}:{name}", list(days)
+        asked: list[Command] = [("HGETALL", book), *(("HGETALL", f"{book}:{day}") for day in wanted)]
+        total, *daily = (read_sums(reply) for reply in self._connections.send(*asked))
+        return total, {day: sums for day, sums in zip(wanted, daily, strict=True) if sums}
+
+
+def _settle(workflow_id: str) -> Command:
+    run = RunKeys(workflow_id)
+    names = (run.spent, run.usage_parts, run.meta, OWED)
+    return ("EVAL", SETTLE, 4, *names, workflow_id, BOOKS, LIFE_S, LINGER, _AT_ONCE, MODELS, OTHER_MODELS)
+
+
+def _split(rest: str) -> tuple[str, str]:
+    """Return the name and what is summed of it; the name of a model may have colons, that of a sum of money has one."""
+    name, _, what = rest.rpartition(":")
+    if name.endswith(":cost"):
+        return name.removesuffix(":cost"), f"cost:{what}"
+    return name, what

@@ -1,0 +1,1 @@
+"""Finds work across runs, within limits and areas."""

@@ -1,0 +1,192 @@
+"""Finds work across runs, and claims the next ready state of all of them: one winner among any number of callers.
+
+Claims at the same time pass over what others are about to take, so that each tries another state; the lease decides.
+"""
+
+import time
+from typing import Final
+
+from dcf.core.documents.answers import Leased
+from dcf.core.leasing.lease import Acquire
+from dcf.errors import NotFound
+from dcf.features.usage.operations import Usages
+from dcf.features.usage.storage import UsageBooks
+from dcf.features.work.area_operations import Areas
+from dcf.features.work.area_storage import AreaBook
+from dcf.features.work.grant_storage import Asker, Handed, HandedOut
+from dcf.features.work.listing import WorkPage, WorkPlace, WorkQuery
+from dcf.features.work.refusals import nothing_found
+from dcf.features.work.search_storage import FoundState
+from dcf.features.work.storage import WorkList
+from dcf.jitter import JITTER
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.views.lists import RunList
+from dcf.store.connection.connections import Connections
+from dcf.store.lists.pages import Catalog
+from dcf.values.digest import fingerprint
+from dcf.values.records import record, replace
+from dcf.values.refusal import Refusal
+
+_PAUSES_S: Final = (0.002, 0.004, 0.008, 0.016)
+"""Longest pauses of a claim that finds only states that others are about to take. After these it races for one."""
+
+_TRIES: Final = 8
+"""States that one claim tries to lease, at most."""
+
+_MOST_PLACES: Final = 256
+"""Queries of which it is kept where the next claim begins."""
+
+_PAGES: Final = 20
+"""Pages of the list that one claim looks through, at most."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class FoundWork:
+    """A state of a run that was leased."""
+
+    workflow_id: str
+    leased: Leased
+
+
+class WorkFinding:
+    """Finds and claims work across runs. `usages` has what it used up, `areas` where it is done.
+
+    `handed` has what calls were given.
+    """
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        work: WorkList,
+        handed: HandedOut,
+        books: UsageBooks,
+        areas: AreaBook,
+        runs: RunList,
+    ) -> None:
+        self._plane = plane
+        self._work = work
+        self._left_at: dict[WorkQuery, WorkPlace | None] = {}
+        self.handed = handed
+        self.usages = Usages(plane, books, runs)
+        self.areas = Areas(plane, areas)
+
+    def find_work(self, query: WorkQuery) -> WorkPage:
+        """Return a page of work. Two round trips at most."""
+        return self._work.page(query)
+
+    def claim_work(self, query: WorkQuery, wish: Acquire, asker: Asker | None = None) -> FoundWork | Refusal:
+        """Lease the next ready state for the wish's owner, the one of the oldest run first.
+
+        An `asker` that was given a state before gets it again, as long as it is still held. One without a request id
+        gets it until a call came with the lease's token.
+        """
+        again = None if asker is None else self._given_before(query, wish, asker)
+        if again is not None:
+            return again
+        if self._plane.limits is not None:
+            self._plane.limits.freshen()
+        passed: list[FoundState] = []
+        reasons: list[Refusal] = []
+        for pause_s in (*_PAUSES_S, 0.0):
+            mark = fingerprint(wish.token) if pause_s else ""
+            answer = self._once(query, wish, asker, mark, passed, reasons)
+            if answer is not None:
+                return answer
+            time.sleep(JITTER.uniform(pause_s / 2, pause_s))
+        return nothing_found(query.agent or "", [one.message for one in reasons])
+
+    def _given_before(self, query: WorkQuery, wish: Acquire, asker: Asker) -> FoundWork | None:
+        """Return what an earlier call of the same asker was given, if it is to get it again."""
+        handed = self.handed.find(asker)
+        if handed is None or not self._is_of_project(handed.workflow_id, query.project):
+            return None
+        if asker.request_id is None and not self._awaits_sign(handed):
+            return None
+        target = FoundState(workflow_id=handed.workflow_id, state=handed.state)
+        again = self._try(target, replace(wish, token=handed.token))
+        return again if isinstance(again, FoundWork) else None
+
+    def _awaits_sign(self, handed: Handed) -> bool:
+        """Return True if a state is still held as it was given, and no call came with the lease's token."""
+        try:
+            read = self._plane.read(handed.workflow_id, (handed.state,), whole_meta=False, with_data=False)
+        except NotFound:
+            return False
+        lease = read.states[handed.state].lease
+        return lease.is_held_with(handed.token) and lease.awaits_sign
+
+    def _is_of_project(self, workflow_id: str, project: str | None) -> bool:
+        """Return True if a run is of the project that is asked for: what was given of another is not given again."""
+        if project is None:
+            return True
+        try:
+            return self._plane.run(workflow_id).project == project
+        except NotFound:
+            return False
+
+    def _once(
+        self,
+        query: WorkQuery,
+        wish: Acquire,
+        asker: Asker | None,
+        mark: str,
+        passed: list[FoundState],
+        reasons: list[Refusal],
+    ) -> FoundWork | Refusal | None:
+        """Look through the list once. Return None if others are about to take all that fits.
+
+        An agent may have more live runs in which nothing is ready than one claim looks through. The next claim of this
+        process then goes on where it left off, and looks at what lies before that last; those after it stay there.
+        """
+        is_contested, begun = False, self._left_at.pop(query, None)
+        asked = replace(query, place=begun)
+        for _ in range(_PAGES + _TRIES):
+            found = self._work.next_ready(asked, mark, passed)
+            is_contested = is_contested or found.is_contested
+            for one in found.states:
+                if asker is not None:
+                    given = Handed(workflow_id=one.workflow_id, state=one.state, token=wish.token)
+                    self.handed.note(asker, given)
+                answer = self._try(one, wish)
+                if isinstance(answer, FoundWork):
+                    self._leave(query, None if begun is None else asked.place)
+                    return answer
+                if answer is not None and answer.code == "work_limit_reached":
+                    return answer
+                passed.append(one)
+                reasons += [] if answer is None else [answer]
+                if len(passed) >= _TRIES:
+                    return nothing_found(query.agent or "", [refusal.message for refusal in reasons])
+            if not found.states:
+                if found.next_place is None and begun is None:
+                    break
+                begun = None if found.next_place is None else begun  # what lies before it comes last
+                asked = replace(query, place=found.next_place)
+        else:
+            self._leave(query, asked.place)
+        if is_contested:
+            return None
+        return nothing_found(query.agent or "", [one.message for one in reasons])
+
+    def _leave(self, query: WorkQuery, place: WorkPlace | None) -> None:
+        """Note where the next claim by the same query begins."""
+        if place is not None:
+            if len(self._left_at) >= _MOST_PLACES:
+                self._left_at.clear()
+            self._left_at[query] = place
+
+    def _try(self, found: FoundState, wish: Acquire) -> FoundWork | Refusal | None:
+        """Lease a state that was found; None if its run is gone."""
+        try:
+            answer = self._plane.acquire(found.workflow_id, replace(wish, state=found.state))
+        except NotFound:
+            return None
+        if isinstance(answer, Refusal):
+            return answer
+        return FoundWork(workflow_id=found.workflow_id, leased=answer)
+
+
+def open_work(plane: ControlPlane, connections: Connections) -> WorkFinding:
+    """Return what finds work in one Redis."""
+    books = UsageBooks(connections), AreaBook(connections)
+    return WorkFinding(plane, WorkList(connections), HandedOut(connections), *books, RunList(Catalog(connections)))

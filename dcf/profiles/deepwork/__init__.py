@@ -1,0 +1,1 @@
+"""The tools of DeepWork as calls of dcf's."""

@@ -1,0 +1,381 @@
+"""The profile `deepwork`: jobs with workflows of steps, one after the other, each with a gate where it has criteria.
+
+A workflow that is under way is a run, a step a Task, a review a gate of it; a session is the runs with its tag. The
+definition of the job is kept with the run, so later edits of the job change no run that goes on.
+"""
+
+from typing import Final
+
+from anyio import to_thread
+
+from dcf.core.access.model import Scope
+from dcf.profiles import grown
+from dcf.profiles.deepwork import calls
+from dcf.profiles.deepwork.catalogue import definition_of, job_of, names_of_jobs, shown_of, workflow_of
+from dcf.profiles.deepwork.jobs import document_of, machine_of, order_of, read_job
+from dcf.profiles.deepwork.session import TAG, DeepRun, Session, scope_of, session_id, session_of
+from dcf.profiles.grown import RunUnit, read_unit
+from dcf.profiles.ids import digest_of, slug_of
+from dcf.profiles.profile import Failure, Native, NotDone, Profile, Toolbox, refuse
+from dcf.values.json_text import Json
+
+_BOX: Final = Toolbox()
+_LOST: Final = frozenset({"lease_lost", "lease_expired", "not_running", "invalid_transition"})
+_RUNNING: Final = "The outputs are being reviewed. Call finished_step again with the same outputs to find out."
+
+
+@_BOX.tool(calls.GetWorkflowsCall, read_only=True)
+async def get_workflows(native: Native, args: calls.GetWorkflowsCall) -> Json:
+    """Return what can be started."""
+    session = scope_of(native, args.session_id)
+    jobs: list[Json] = []
+    problems: list[Json] = []
+    async for name in names_of_jobs(native, session):
+        try:
+            jobs.append(shown_of(await job_of(native, name, session)))
+        except NotDone as refused:
+            problems.append(f"{name}: {refused.failure.message}")
+    return {"jobs": jobs, **({"problems": problems} if problems else {})}
+
+
+@_BOX.tool(calls.StartJobWorkflowCall, Scope.PLAN, Scope.WORK)
+async def start_workflow(native: Native, args: calls.StartJobWorkflowCall) -> Json:
+    """Start a run of the workflow, unless the same one has just been started."""
+    session = await session_of(native, args.session_id)
+    job = await job_of(native, args.job_name, session.tag)
+    workflow = workflow_of(job, args.workflow_name)
+    said = {
+        "goal": args.goal,
+        "job_name": job.name,
+        "workflow_name": workflow.name,
+        "instance_id": args.instance_id,
+        "session_id": session.id,
+    }
+    run = session.current
+    if run is None or run.last is not None or any(run.read.input(name) != value for name, value in said.items()):
+        order = order_of(workflow)
+        document = machine_of(job, workflow)
+        agent = native.agent()
+        around = None if run is None else run.id
+        started = await native.call(
+            "start_run",
+            workflow_json=document,
+            input_json={**said, "nested_in": around, "groups": [list(group) for group in workflow.groups]}
+            | {"steps": [job.steps[name].as_json() for name in order]},
+            agents_map_json=dict.fromkeys(order, agent),
+            planner_agent_id=agent,
+            project=native.project,
+            tags_json=[TAG, session.tag],
+            keep=False,
+            max_attempts=1000,
+            request_id=digest_of(session.tag, session.newest, *map(str, said.values())),
+            reason=args.goal[:200],
+        )
+        run = await _read(native, str(started["workflow_id"]))
+        session = await session_of(native, args.session_id)
+    return {"begin_step": await _begun(native, run, session.id), "stack": session.shown()}
+
+
+@_BOX.tool(calls.FinishedStepCall, Scope.WORK)
+async def finished_step(native: Native, args: calls.FinishedStepCall) -> Json:
+    """Complete the current step, or say what its gate wants; the same call again gets the same answer."""
+    session = await session_of(native, args.session_id)
+    output = _output(args)
+    before = session.finished_last()
+    if before is not None and before[1].output == output and not _means_current(session, before, args.outputs):
+        return await _after(native, session, before[0])
+    run = _current(session)
+    unit = run.current
+    if unit is None:
+        raise refuse("run_over", f"Every step of {run.name} is done.", "Call finished_step again in a moment.")
+    waits = await _completed(native, unit, output, args.quality_review_override_reason)
+    if waits is not None:
+        return {**waits, "stack": session.shown()}
+    return await _after(native, await session_of(native, args.session_id), await _read(native, run.id))
+
+
+@_BOX.tool(calls.AbortWorkflowCall, Scope.PLAN)
+async def abort_workflow(native: Native, args: calls.AbortWorkflowCall) -> Json:
+    """Cancel the current run; the same call again finds it cancelled."""
+    session = await session_of(native, args.session_id)
+    reason = f"abort_workflow: {args.explanation}"[:500]
+    run = next((one for one in session.ended[:1] if one.read.meta.get("cause") == reason), None)
+    if run is None or _begun_since(session, run):
+        run = _current(session)
+        await native.call("cancel_run", workflow_id=run.id, reason=reason)
+        session = await session_of(native, args.session_id)
+    left = session.current
+    return {
+        "aborted_workflow": run.name,
+        "aborted_step": _open_step(run),
+        "explanation": args.explanation,
+        "stack": session.shown(),
+        "resumed_workflow": None if left is None else left.name,
+        "resumed_step": None if left is None or left.current is None else left.current.name,
+    }
+
+
+@_BOX.tool(calls.GoToStepCall, Scope.PLAN, Scope.WORK)
+async def go_to_step(native: Native, args: calls.GoToStepCall) -> Json:
+    """Repeat the run from the step as a new one, and end the earlier one, whose history stays."""
+    session = await session_of(native, args.session_id)
+    run = _current(session)
+    order = list(run.steps)
+    now = run.current
+    if args.step_id not in order or now is None or order.index(args.step_id) > order.index(now.name):
+        known = ", ".join(order[: order.index(now.name) + 1]) if now is not None else ""
+        raise refuse("invalid_argument", "step_id is no step up to the current one.", f"Choose of: {known}.", "step_id")
+    is_there = now.name == args.step_id and run.read.meta.get("rerun_of") is not None and not _done_here(run)
+    if not is_there:
+        more = {"reason": "go_to_step", "request_id": digest_of(run.id, args.step_id)}
+        made = await native.call("rerun", workflow_id=run.id, from_state=args.step_id, **more)
+        run = await _read(native, str(made["workflow_id"]))
+    earlier = run.read.meta.get("rerun_of")
+    if not is_there or any(one.id == earlier for one in session.stack):
+        await native.call("cancel_run", workflow_id=earlier, reason="go_to_step")
+        session = await session_of(native, args.session_id)
+    begun = await _begun(native, run, session.id)
+    return {
+        "begin_step": begun,
+        "invalidated_steps": order[order.index(args.step_id) :],
+        "stack": session.shown(),
+    }
+
+
+@_BOX.tool(calls.RegisterSessionJobCall, Scope.WORK)
+async def register_session_job(native: Native, args: calls.RegisterSessionJobCall) -> Json:
+    """Keep the job in the catalogue, for this session."""
+    try:
+        document = await to_thread.run_sync(document_of, args.job_definition_yaml)  # it may take a second
+        job = read_job(document)
+        if job.name != args.job_name:
+            raise refuse("invalid_argument", f"The definition is of '{job.name}'.", "Give that as job_name.")
+    except NotDone as refused:
+        return {"error": refused.failure.sentence}
+    await native.call(
+        "put_definition",
+        kind="job",
+        name=job.name,
+        content={"yaml": args.job_definition_yaml, "job": document},
+        description=job.summary,
+        session=scope_of(native, args.session_id),
+        expires_in_s=7 * 24 * 3600,
+    )
+    told = f"Job '{job.name}' is registered with {len(job.steps)} steps."
+    session = session_id(native, args.session_id)
+    return {"status": "registered", "job_name": job.name, "job_dir": f"session/{session}", "message": told}
+
+
+@_BOX.tool(calls.GetSessionJobCall, read_only=True)
+async def get_session_job(native: Native, args: calls.GetSessionJobCall) -> Json:
+    """Read the job of the session as it was registered."""
+    try:
+        content = await definition_of(native, args.job_name, scope_of(native, args.session_id))
+    except NotDone as refused:
+        return {"error": refused.failure.sentence}
+    text = content.get("yaml") if isinstance(content, dict) else content
+    return {"job_name": args.job_name, "job_definition_yaml": text}
+
+
+@_BOX.tool(calls.GetReviewInstructionsCall, read_only=True)
+async def get_review_instructions(native: Native, args: calls.GetReviewInstructionsCall) -> Json:
+    """List the gates that wait for the caller's verdict."""
+    page = await native.call("list_gates", agent_id=native.agent())
+    lines: list[str] = []
+    for gate in page["gates"]:
+        whole = await native.call("list_gates", workflow_id=gate["workflow_id"], state=gate["state"])
+        for one in whole["gates"]:
+            files = (one.get("output") or {}).get("files") or []
+            if one["kind"] != "review" or (args.files is not None and not set(files) & set(args.files)):
+                continue
+            review = f"{one['workflow_id']}:{one['state']}:{one['name']}:{one['content_sha256']}"
+            asked = "".join(f"\n- {text}" for text in one.get("criteria") or ())
+            lines.append(f"Review {review}\nFiles: {', '.join(files) or 'none'}\nCriteria:{asked}")
+    return "\n\n".join(lines) or "No review waits for you."
+
+
+@_BOX.tool(calls.MarkReviewAsPassedCall, Scope.WORK)
+async def mark_review_as_passed(native: Native, args: calls.MarkReviewAsPassedCall) -> Json:
+    """Give the verdict that every criterion is met; whoever made the outputs may not."""
+    parts = args.review_id.split(":")
+    if len(parts) != 4 or ".." in args.review_id or args.review_id.startswith("/"):  # noqa: PLR2004 - as it is written
+        raise refuse(
+            "invalid_argument", "review_id is no id of a review.", "Pass it exactly as you got it.", "review_id"
+        )
+    run, state, gate, content = parts
+    whole = await native.call("list_gates", workflow_id=run, state=state)
+    criteria = next((one.get("criteria") or [] for one in whole["gates"] if one["name"] == gate), [])
+    await native.call(
+        "decide_gate",
+        workflow_id=run,
+        state=state,
+        gate=gate,
+        verdict="pass",
+        content_sha256=content,
+        agent_id=native.agent(),
+        criteria=[{"criterion": one, "passed": True} for one in criteria],
+    )
+    return f"Review '{args.review_id}' is marked as passed."
+
+
+async def _completed(native: Native, unit: RunUnit, output: Json, override: str | None) -> dict[str, Json] | None:
+    """Complete a step; return what its gate wants instead. An override is reasoned, and stands in the history."""
+    if unit.status != "running":
+        await grown.begin(native, unit, native.agent())
+        unit = await read_unit(native, unit.run, unit.name)
+    try:
+        await _handed_in(native, unit, output)
+    except NotDone as refused:
+        code = refused.failure.code
+        if code not in {"review_running", "needs_work"}:
+            raise
+        if not override:
+            return _needs_work(refused.failure)
+        await _overridden(native, unit, override)
+        if code == "needs_work":
+            await grown.end(native, unit, output)
+    return None
+
+
+async def _handed_in(native: Native, unit: RunUnit, output: Json) -> None:
+    """End a unit; one whose lease was lost since it was read is taken again first."""
+    try:
+        await grown.end(native, unit, output)
+    except NotDone as refused:
+        if refused.failure.code not in _LOST:
+            raise
+        await grown.begin(native, unit, native.agent())
+        await grown.end(native, await read_unit(native, unit.run, unit.name), output)
+
+
+async def _overridden(native: Native, unit: RunUnit, reason: str) -> None:
+    """Let a step pass its gate: the history, the audit trail and the journal say who did, and why."""
+    agent = native.agent()
+    here = {"workflow_id": unit.run, "state": unit.name}
+    await native.call("override_gate", **here, reason=reason, agent_id=agent)
+    told = {"question": f"May {unit.name} pass without its review?", "options": ["review", "override"]}
+    await native.call(
+        "add_journal_entry",
+        **here,
+        kind="decision",
+        text=f"The review of {unit.name} was overridden: {reason}",
+        details_json={**told, "chosen": "override", "reasoning": reason},
+        key=digest_of("override", unit.name, str(unit.attempts), reason),
+        agent_id=agent,
+    )
+
+
+def _needs_work(failure: Failure) -> dict[str, Json]:
+    failed = failure.details.get("failed_criteria") or []
+    shown = [{"criterion": one["criterion"], "passed": False, "feedback": one.get("feedback")} for one in failed]
+    feedback = _RUNNING if failure.code == "review_running" else failure.message
+    return {"status": "needs_work", "feedback": feedback, "failed_criteria": shown}
+
+
+async def _after(native: Native, session: Session, run: DeepRun) -> dict[str, Json]:
+    """Return what follows once a step of the run is done."""
+    if run.current is not None:
+        begun = await _begun(native, run, session.id)
+        return {"status": "next_step", "begin_step": begun, "stack": session.shown()}
+    if run.read.status == "blocked":
+        raise _issues_open(run)
+    outputs = [path for name in run.steps for path in (run.read.units[name].output or {}).get("files") or ()]
+    told = f"Workflow {run.name} is complete: {len(run.steps)} steps, {len(outputs)} outputs."
+    left = [one.shown() for one in session.stack if one.id != run.id]
+    return {"status": "workflow_complete", "summary": told, "all_outputs": outputs, "stack": left}
+
+
+def _issues_open(run: DeepRun) -> NotDone:
+    """Return the refusal to call a workflow complete while an issue that asks for a person is open."""
+    issue = run.read.meta["blocked_by"][0]
+    return refuse(
+        "issues_open",
+        f"Every step of {run.name} is done, but issue '{issue['issue']}' waits for a person: {issue['text']}",
+        "Call finished_step again with the same outputs once it is resolved; the workflow is complete then.",
+    )
+
+
+async def _begun(native: Native, run: DeepRun, session: str) -> dict[str, Json]:
+    """Take the current step of a run, unless the caller has it, and return what its client is told."""
+    unit = run.current
+    if unit is None:
+        raise refuse("run_over", f"Every step of {run.name} is done.", "Call finished_step again in a moment.")
+    if unit.status != "running":
+        await grown.begin(native, unit, native.agent())
+    step, given = run.steps[unit.name], run.read.input
+    group = next((one for one in given("groups") or () if unit.name in one), [unit.name])
+    others = [name for name in group if name != unit.name]
+    more = f"\n\nConcurrent with {', '.join(others)}; each is reported by a finished_step of its own." if others else ""
+    label = given("instance_id") or run.created_at[:10]
+    return {
+        "session_id": session,
+        "branch_name": f"{TAG}/{given('job_name')}-{given('workflow_name')}-{slug_of(label)}",
+        "branch_status": "suggested",
+        "step_id": unit.name,
+        "step_expected_outputs": step["outputs"],
+        "step_quality_criteria": step["criteria"],
+        "step_instructions": f"{step['instructions']}{more}",
+    }
+
+
+def _output(args: calls.FinishedStepCall) -> dict[str, Json]:
+    told: dict[str, Json] = {"files": list(args.outputs)}
+    told |= {} if args.notes is None else {"notes": args.notes}
+    return told | ({} if args.file_hashes is None else {"file_hashes": args.file_hashes})
+
+
+def _means_current(session: Session, before: tuple[DeepRun, RunUnit], outputs: list[str]) -> bool:
+    """Say whether outputs equal to those of the last call are those that the current step makes, and not the last."""
+    now = session.current
+    if now is None or now.current is None:
+        return False
+    last = before[0].steps[before[1].name]["outputs"]
+    wanted = now.steps[now.current.name]["outputs"]
+    return bool(wanted) and _fit(wanted, outputs) and not _fit(last, outputs)
+
+
+def _fit(wanted: list[str], outputs: list[str]) -> bool:
+    return all(any(path == one or path.endswith(f"/{one}") for path in outputs) for one in wanted)
+
+
+def _current(session: Session) -> DeepRun:
+    if session.current is None:
+        raise refuse("no_session", "No workflow is under way.", "Start one with start_workflow.")
+    return session.current
+
+
+def _done_here(run: DeepRun) -> bool:
+    """Say whether a step was finished in this run itself, and not in the one that it repeats."""
+    last = run.last
+    if last is None or last.finished_at is None:
+        return False
+    return grown.instant(last.finished_at) > grown.instant(run.created_at)
+
+
+def _begun_since(session: Session, run: DeepRun) -> bool:
+    ended = run.read.meta.get("finished_at")
+    return ended is not None and any(grown.instant(one.created_at) > grown.instant(ended) for one in session.stack)
+
+
+def _open_step(run: DeepRun) -> str | None:
+    return next((name for name in run.steps if run.read.units[name].status != "succeeded"), None)
+
+
+async def _read(native: Native, run: str) -> DeepRun:
+    return DeepRun(await grown.read_run(native, run))
+
+
+def _failed(failure: Failure) -> str:
+    return f"Error: {failure.sentence}"
+
+
+_INSTRUCTIONS: Final = (
+    "Multi-step workflows with quality gates. get_workflows, start_workflow, carry out the step, finished_step with "
+    "the paths of what you made, until workflow_complete. needs_work: mend what failed and call again. A session "
+    "survives restarts. The same finished_step twice is one: where two steps have the same outputs, tell them apart in "
+    "notes."
+)
+
+PROFILE: Final = Profile(
+    name="deepwork", server="deepwork", version="1.0.0", instructions=_INSTRUCTIONS, tools=_BOX.tools, failed=_failed
+)

@@ -1,0 +1,1 @@
+"""The tools of midex as calls of dcf's."""

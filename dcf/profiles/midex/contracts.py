@@ -1,0 +1,134 @@
+"""The contracts of the profile `midex`: what comes into and out of workflows, steps and agents, as JSON Schemas. Pure.
+
+`references` may be left out, as in the examples of the original's document. A contract of the same name in the
+catalogue takes the place of one of these.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dcf.asl.json_schema.check import misfits
+from dcf.asl.json_schema.syntax import flaws_of
+from dcf.profiles.profile import refuse
+from dcf.values.json_text import Json
+
+Schema = dict[str, Any]
+
+_SHOWN: Final = 10
+_TEXT: Final[Schema] = {"type": "string"}
+_TEXTS: Final[Schema] = {"type": "array", "items": {"type": "string"}}
+_LIST: Final[Schema] = {"type": "array"}
+_CONFIDENCE: Final[Schema] = {"type": "number", "minimum": 0, "maximum": 1}
+
+
+def _made_of(*required: str, **properties: Schema) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def _with(*required: str, **properties: Schema) -> Schema:
+    """Return the schema of an object that may have more than this."""
+    return _made_of(*required, **properties) | {"additionalProperties": True}
+
+
+_AFTER: Final[dict[str, Schema]] = {
+    "findings": {"type": "array", "items": _with("severity", "description", severity=_TEXT, description=_TEXT)},
+    "next_steps": _LIST,
+    "blockers": _LIST,
+}
+_ARTIFACTS: Final[Schema] = {
+    "type": "array",
+    "items": _with("type", "title", "content", type=_TEXT, title=_TEXT, content=_TEXT),
+}
+_DECISIONS: Final[Schema] = {
+    "type": "array",
+    "items": _with("decision", "rationale", decision=_TEXT, rationale=_TEXT),
+}
+_TASK: Final[dict[str, Schema]] = {"task": _TEXT, "references": _LIST, "constraints": _LIST, "expected_output": {}}
+
+CONTRACTS: Final[Mapping[str, Schema]] = {
+    "WorkflowInput": _made_of(
+        "name",
+        "reason",
+        name=_TEXT,
+        reason=_TEXT,
+        triggers=_with(keywords=_TEXTS, tags=_TEXTS),
+        expected_output={},
+    ),
+    "WorkflowOutput": _made_of(
+        "summary",
+        "workflow",
+        "confidence",
+        summary=_TEXT,
+        workflow=_with("name", name=_TEXT),
+        references=_LIST,
+        confidence=_CONFIDENCE,
+        steps=_LIST,
+        artifacts=_LIST,
+        decisions=_LIST,
+        **_AFTER,
+    ),
+    "StepInput": _made_of("step", "task", step=_TEXT, **_TASK),
+    "StepOutput": _made_of(
+        "summary",
+        "artifacts",
+        "confidence",
+        summary=_TEXT,
+        artifacts=_ARTIFACTS,
+        references=_LIST,
+        confidence=_CONFIDENCE,
+        **_AFTER,
+    ),
+    "AgentInput": _made_of("task", **_TASK),
+    "AgentOutput": _made_of(
+        "summary",
+        "artifacts",
+        "confidence",
+        summary=_TEXT,
+        artifacts=_LIST,
+        references=_LIST,
+        confidence=_CONFIDENCE,
+        decisions=_DECISIONS,
+        **_AFTER,
+    ),
+}
+"""The contracts by their names."""
+
+LAYERS: Final[Mapping[str, str]] = {
+    "orchestrator": "Workflow",
+    "workflow": "Workflow",
+    "step": "Step",
+    "agent_task": "Agent",
+}
+"""How the names of a layer's contracts begin."""
+
+
+def or_nothing(contract: Mapping[str, Json]) -> Schema:
+    """Return the schema of an output that may be left out."""
+    return {**contract, "type": ["object", "null"]}
+
+
+def check_contract(name: str, contract: Mapping[str, Json], value: Json, argument: str) -> None:
+    """Raise NotDone with everything in which a value does not fulfil a contract, or for one that is no schema."""
+    flaw = next(iter(flaws_of(contract)), None)
+    if flaw is not None:
+        raise refuse(
+            "contract_invalid",
+            f"The contract {name} of the catalogue is no JSON Schema: {flaw.pointer or '/'}: {flaw.message}.",
+            "Have it put right there; nothing was changed.",
+        )
+    found = misfits(contract, value)
+    if not found:
+        return
+    told = "; ".join(f"{argument}{one.pointer}: {one.message}" for one in found[:_SHOWN])
+    more = f", and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    raise refuse(
+        "contract_broken",
+        f"The contract {name} is not fulfilled: {told}{more}.",
+        "Mend this and call again; nothing was changed.",
+        *(f"{argument}{one.pointer}" for one in found[:_SHOWN]),
+    )

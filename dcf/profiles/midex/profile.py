@@ -1,0 +1,324 @@
+"""The profile `midex`: executions of workflows with steps, contracts, logs, artifacts and findings.
+
+An execution is a run that grows, a step a unit. A pending execution is a run that was paused as it was opened; one that
+timed out is paused as well, and an escalated one is blocked by an issue. Content is in the catalogue.
+"""
+
+from collections.abc import AsyncIterator, Collection, Mapping
+from typing import Any, Final
+
+from dcf.core.access.model import Scope
+from dcf.profiles import grown
+from dcf.profiles.grown import Grown, read_run, read_unit
+from dcf.profiles.ids import digest_of, place_of, slug_of
+from dcf.profiles.midex import calls
+from dcf.profiles.midex.content import BOX as CONTENT
+from dcf.profiles.midex.content import contract_of, phases_of, project_at, project_at_number
+from dcf.profiles.midex.contracts import LAYERS, check_contract, or_nothing
+from dcf.profiles.midex.records import BOX as RECORDS
+from dcf.profiles.midex.records import artifacts_of, findings_of, logs_of
+from dcf.profiles.midex.words import (
+    INCOMPLETE,
+    PENDING,
+    STEP_FAILED,
+    check_move,
+    execution,
+    execution_state,
+    listed_state,
+    step,
+)
+from dcf.profiles.profile import Failure, Native, NotDone, Profile, Toolbox, refuse
+from dcf.values.json_text import Json
+
+_BOX: Final = Toolbox()
+_TAG: Final = "midex"
+_LONGEST_UNIT: Final = 80
+_MOST_LISTED: Final = 100
+_MS: Final = 1000
+_ENDED: Final = {"completed": "succeeded", "failed": "failed"}
+
+
+@_BOX.tool(calls.StartExecutionCall, Scope.PLAN, Scope.WORK)
+async def start_execution(native: Native, args: calls.StartExecutionCall) -> Json:
+    """Open a run, and pause it until it is begun."""
+    project = await _project(native, args)
+    given = {"metadata": args.metadata, "timeoutMs": args.timeout_ms}
+    opened = await native.call(
+        "open_run",
+        name=args.workflow_name,
+        input_json={name: value for name, value in given.items() if value is not None},
+        project=project,
+        planner_agent_id=native.agent(),
+        tags_json=[_TAG],
+        timeout_s=None if args.timeout_ms is None else -(-args.timeout_ms // _MS),
+    )
+    run = str(opened["workflow_id"])
+    await native.call("pause_run", workflow_id=run, reason=PENDING)
+    phases = await phases_of(native, args.workflow_name, project)
+    return execution(await _meta(native, run)) | ({} if phases is None else {"phases": phases})
+
+
+@_BOX.tool(calls.TransitionWorkflowStateCall, Scope.PLAN, Scope.WORK)
+async def transition_workflow_state(native: Native, args: calls.TransitionWorkflowStateCall) -> Json:
+    """Move the run, if the move is one that executions make."""
+    meta = await _meta(native, args.execution_id)
+    if check_move(meta, args.new_state):
+        await _move(native, meta, args.execution_id, args.new_state, args.error)
+    return {"success": True}
+
+
+@_BOX.tool(calls.ResumeExecutionCall, Scope.PLAN, Scope.WORK)
+async def resume_execution(native: Native, args: calls.ResumeExecutionCall) -> Json:
+    """Let a run go on that timed out or was escalated; its time begins anew."""
+    meta = await _meta(native, args.execution_id)
+    state = execution_state(meta)
+    if state in {"pending", "completed", "failed"}:
+        raise refuse(
+            "invalid_transition",
+            f"Only executions that timed out or were escalated are resumed; this one is {state}.",
+            "Use transition_workflow_state; nothing was changed.",
+        )
+    if check_move(meta, "running"):
+        await _move(native, meta, args.execution_id, "running", None)
+    return {"success": True}
+
+
+@_BOX.tool(calls.CompleteExecutionCall, Scope.PLAN, Scope.WORK)
+async def complete_execution(native: Native, args: calls.CompleteExecutionCall) -> Json:
+    """Close the run with its output, in one call: a refused close does not keep the output."""
+    run, meta = args.execution_id, await _meta(native, args.execution_id)
+    wanted = "completed" if args.error is None else "failed"
+    if args.output is not None and args.error is None:
+        await _check(native, meta, "WorkflowOutput", args.output)
+    if not check_move(meta, wanted):
+        _check_same(meta, args.output)
+        return {"success": True}
+    await native.call(
+        "close_run",
+        workflow_id=run,
+        status=_ENDED[wanted],
+        summary=args.error or str((args.output or {}).get("summary") or "Completed."),
+        output_json=args.output,
+        force=wanted == "failed",
+    )
+    return {"success": True}
+
+
+@_BOX.tool(calls.CheckExecutionTimeoutCall, read_only=True)
+async def check_execution_timeout(native: Native, _: calls.CheckExecutionTimeoutCall) -> Json:
+    """Return the runs that the clock has paused."""
+    return [one async for one in _executions(native, states=("timeout",), status="running")]
+
+
+@_BOX.tool(calls.GetIncompleteExecutionsCall, read_only=True)
+async def get_incomplete_executions(native: Native, args: calls.GetIncompleteExecutionsCall) -> Json:
+    """Return the runs that are not over."""
+    found = _executions(native, states=INCOMPLETE, status="running", workflow=args.workflow_name)
+    return [one async for one in found]
+
+
+@_BOX.tool(calls.StartStepCall, Scope.PLAN, Scope.WORK)
+async def start_step(native: Native, args: calls.StartStepCall) -> Json:
+    """Add a unit and begin it, or neither; one that failed is tried again."""
+    run = await read_run(native, args.execution_id)
+    _must_run(run)
+    name, agent = _unit_name(args.step_name), native.agent()
+    found = run.units.get(name)
+    if found is None:
+        await grown.add(native, run.run, await _unit(native, run, name, args), agent, "start_step")
+    elif found.status == "succeeded":
+        raise refuse("step_completed", "A step of this name is completed.", "Use another name; nothing was changed.")
+    else:
+        if found.has_ended:
+            await native.call("retry_unit", workflow_id=run.run, unit=name, reason="start_step")
+            found = await read_unit(native, run.run, name)
+        await grown.begin(native, found, agent)
+    return step(await read_unit(native, run.run, name), run.meta.get("created_at"))
+
+
+@_BOX.tool(calls.CompleteStepCall, Scope.WORK)
+async def complete_step(native: Native, args: calls.CompleteStepCall) -> Json:
+    """Complete the unit, whose output is checked in the same transaction; or fail it."""
+    run, name = place_of(args.step_id, "stepId")
+    found = await read_unit(native, run, name)
+    error = None if args.error is None else (STEP_FAILED, args.error)
+    await grown.end(native, found, args.output, error)
+    return step(await read_unit(native, run, name), (await _meta(native, run)).get("created_at"))
+
+
+@_BOX.tool(calls.GetExecutionHistoryCall, read_only=True)
+async def get_execution_history(native: Native, args: calls.GetExecutionHistoryCall) -> Json:
+    """Return the runs, newest first."""
+    project = None if args.project_id is None else await project_at_number(native, args.project_id)
+    wanted = (args.state or "").strip().lower()
+    states, skipped = (wanted,) if wanted else (), args.offset or 0
+    listed: list[Json] = []
+    async for one in _executions(native, states=states, skipped=skipped, workflow=args.workflow_name, project=project):
+        listed.append(one)
+        if len(listed) == (args.limit or _MOST_LISTED):
+            break
+    return listed
+
+
+@_BOX.tool(calls.GetExecutionDetailsCall, read_only=True)
+async def get_execution_details(native: Native, args: calls.GetExecutionDetailsCall) -> Json:
+    """Return a run, with what is asked for; null if there is none."""
+    try:
+        run = await read_run(native, args.execution_id)
+    except NotDone as missing:
+        if missing.failure.code == "unknown_run":
+            return None
+        raise
+    answer: dict[str, Json] = {"execution": execution(run.meta)}
+    if args.include_steps:
+        answer["steps"] = [step(one, run.meta.get("created_at")) for one in run.units.values() if not one.is_group]
+    if args.include_logs:
+        answer["logs"] = await logs_of(native, run.run)
+    if args.include_artifacts:
+        answer["artifacts"] = await artifacts_of(native, run.run)
+    if args.include_findings:
+        answer["findings"] = await findings_of(native, run.run)
+    return answer
+
+
+async def _move(native: Native, meta: Mapping[str, Json], run: str, state: str, error: str | None) -> None:
+    match state:
+        case "running":
+            for issue in meta.get("blocked_by") or ():
+                await native.call("resolve_issue", workflow_id=run, issue=issue["issue"], how=error or "Resumed.")
+            if meta.get("paused_at"):
+                await native.call("resume_run", workflow_id=run, reason="resumed")
+        case "timeout":
+            await native.call("pause_run", workflow_id=run, reason="timeout")
+        case "escalated":
+            await native.call(
+                "add_journal_entry",
+                workflow_id=run,
+                agent_id=native.agent(),
+                kind="issue",
+                text=error or "Escalated.",
+                blocks=True,
+            )
+        case _:
+            summary = error or f"The execution is {state}."
+            await native.call(
+                "close_run", workflow_id=run, status=_ENDED[state], summary=summary, force=state == "failed"
+            )
+
+
+async def _meta(native: Native, run: str) -> Mapping[str, Json]:
+    found = await native.call(grown.READ, workflow_id=run, limit=1)
+    meta: Mapping[str, Json] = found["meta"]
+    return meta
+
+
+async def _executions(
+    native: Native, states: Collection[str] = (), skipped: int = 0, **wanted: Any
+) -> AsyncIterator[dict[str, Json]]:
+    """Yield the executions that list_runs finds, newest first, in one of these states if any are named.
+
+    A run is read only if its row in the list does not tell already that it is not wanted.
+    """
+    cursor: Json = None
+    while True:
+        page = await native.call("list_runs", tag=_TAG, limit=50, cursor=cursor, **wanted)
+        for one in page["runs"]:
+            state = listed_state(one)
+            if states and state is not None and state not in states:
+                continue
+            if skipped and (state is not None or not states):
+                skipped -= 1
+                continue
+            found = execution(await _meta(native, one["workflow_id"]))
+            if states and found["state"] not in states:
+                continue
+            if skipped:
+                skipped -= 1
+                continue
+            yield found
+        cursor = page.get("next_cursor")
+        if cursor is None:
+            return
+
+
+async def _project(native: Native, args: calls.StartExecutionCall) -> str | None:
+    if args.project_id is not None:
+        return await project_at_number(native, args.project_id)
+    if args.project_path is not None:
+        return await project_at(native, args.project_path)
+    return native.project
+
+
+async def _check(native: Native, meta: Mapping[str, Json], name: str, value: Json) -> None:
+    check_contract(name, await contract_of(native, name, meta.get("project")), value, "output")
+
+
+def _check_same(meta: Mapping[str, Json], output: Mapping[str, Json] | None) -> None:
+    """Raise NotDone if an execution that is over has another output than this one."""
+    if output is not None and dict(output) != meta.get("output"):
+        raise refuse(
+            "conflict",
+            f"The execution is {execution_state(meta)} with another output, which stays.",
+            "Send the same output again, or none; nothing was changed.",
+            "output",
+        )
+
+
+async def _unit(native: Native, run: Grown, name: str, args: calls.StartStepCall) -> dict[str, Json]:
+    names = [_dependency(run, told) for told in args.depends_on or ()]
+    contract = await contract_of(native, f"{LAYERS['step']}Output", run.meta.get("project"))
+    unit: dict[str, Json] = {"name": name, "title": args.step_name, "output_schema": or_nothing(contract)}
+    unit |= {"input": {"phase": args.phase_name}} if args.phase_name else {}
+    return unit | ({"depends_on": names} if names else {}) | {"claim": True}
+
+
+def _dependency(run: Grown, told: str) -> str:
+    of, name = place_of(told, "dependsOn")
+    if of != run.run or name not in run.units:
+        raise refuse("unknown_state", "dependsOn names no step of this execution.", "Pass ids of steps.", "dependsOn")
+    return name
+
+
+def _must_run(run: Grown) -> None:
+    state = execution_state(run.meta)
+    if state != "running":
+        raise refuse(
+            "not_running",
+            f"The execution is {state}, so no step can be started.",
+            "Make it running first with transition_workflow_state; nothing was changed.",
+        )
+
+
+def _unit_name(step_name: str) -> str:
+    """Return the name of a step's unit: the step's own, if it can be one."""
+    plain = 0 < len(step_name) <= _LONGEST_UNIT and step_name.isprintable() and "/" not in step_name
+    return step_name if plain else f"{slug_of(step_name)}-{digest_of(step_name)}"
+
+
+def _failed(failure: Failure) -> str | dict[str, Json]:
+    return f"Error: {failure.sentence} ({failure.code})"
+
+
+_INSTRUCTIONS: Final = (
+    "Executions of workflows. search_workflows and get_workflow find a workflow, get_agent_persona and "
+    "get_relevant_rules what to work by; start_execution, transition_workflow_state to running, start_step and "
+    "complete_step for each step, complete_execution. After a restart get_incomplete_executions says what is open."
+)
+
+_TOOLS: Final = {**CONTENT.tools, **_BOX.tools, **RECORDS.tools}
+_ORDER: Final = (
+    *("search_workflows", "list_projects", "get_workflow", "get_agent_persona", "get_relevant_rules"),
+    *("get_project_context", "start_execution", "transition_workflow_state", "start_step", "complete_step"),
+    *("check_execution_timeout", "resume_execution", "complete_execution", "get_incomplete_executions"),
+    *("log_execution", "store_artifact", "store_finding", "query_findings", "get_execution_history"),
+    "get_execution_details",
+)
+
+PROFILE: Final = Profile(
+    name="midex",
+    server="midex-mcp-server",
+    version="0.1.0",
+    instructions=_INSTRUCTIONS,
+    tools={name: _TOOLS[name] for name in _ORDER},
+    failed=_failed,
+)

@@ -1,0 +1,232 @@
+"""Logs, artifacts and findings of the profile `midex`."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Final
+
+from dcf.core.access.model import Scope
+from dcf.profiles.ids import id_of, place_of
+from dcf.profiles.midex import calls
+from dcf.profiles.midex.content import contract_of, project_at_number
+from dcf.profiles.midex.contracts import LAYERS, check_contract
+from dcf.profiles.midex.words import project_number
+from dcf.profiles.profile import Native, NotDone, Toolbox
+from dcf.values.json_text import Json
+
+BOX: Final = Toolbox()
+_LOGGED: Final = "log:"
+_PAGE: Final = 100
+_TYPES: Final = {
+    "text": "text/plain",
+    "markdown": "text/markdown",
+    "json": "application/json",
+    "binary": "application/octet-stream",
+}
+
+
+@BOX.tool(calls.LogExecutionCall, Scope.WORK)
+async def log_execution(native: Native, args: calls.LogExecutionCall) -> Json:
+    """Add a line to the journal, once for each layer and layerId; contracts are checked every time."""
+    layer = LAYERS[args.layer]
+    for value, end in ((args.contract_input, "Input"), (args.contract_output, "Output")):
+        if value is not None:
+            contract = await contract_of(native, f"{layer}{end}", native.project)
+            check_contract(f"{layer}{end}", contract, value, f"contract{end}")
+    key = f"{_LOGGED}{args.layer}:{args.layer_id}"
+    details = {
+        "level": args.log_level,
+        "layer": args.layer,
+        "layer_id": args.layer_id,
+        "context": args.context,
+        "contract_input": args.contract_input,
+        "contract_output": args.contract_output,
+    }
+    try:
+        await native.call(
+            "add_journal_entry",
+            workflow_id=args.execution_id,
+            agent_id=native.agent(),
+            kind="log",
+            text=args.message,
+            details_json={name: value for name, value in details.items() if value is not None},
+            key=key,
+        )
+    except NotDone as refused:
+        if refused.failure.code != "conflict":  # the first line of this layer and layerId stays, as in the original
+            raise
+    found = [one async for one in _entries(native, args.execution_id) if one.get("key") == key]
+    return _log(args.execution_id, found[0])
+
+
+@BOX.tool(calls.StoreArtifactCall, Scope.WORK)
+async def store_artifact(native: Native, args: calls.StoreArtifactCall) -> Json:
+    """Put an artifact."""
+    state = None if args.step_id is None else place_of(args.step_id, "stepId")[1]
+    kept = await native.call(
+        "put_artifact",
+        workflow_id=args.execution_id,
+        name=args.name,
+        content_type=args.content_type,
+        content=args.content,
+        state=state,
+        agent_id=native.agent(),
+        metadata_json=args.metadata,
+    )
+    return _artifact(args.execution_id, kept["artifact"])
+
+
+@BOX.tool(calls.StoreFindingCall, Scope.WORK)
+async def store_finding(native: Native, args: calls.StoreFindingCall) -> Json:
+    """Keep a finding, of its project or for all."""
+    number = args.project_id
+    project = None if number is None else await project_at_number(native, number)
+    state = None if args.step_id is None else place_of(args.step_id, "stepId")[1]
+    of_run = await _project_of(native, args.execution_id)
+    is_global = args.is_global or (project or of_run) is None
+    kept = await native.call(
+        "add_finding",
+        severity=args.severity,
+        category=args.category,
+        title=args.title,
+        text=args.description,
+        tags_json=args.tags,
+        scope="global" if is_global else "project",
+        project=None if is_global else project or of_run,
+        workflow_id=args.execution_id,
+        state=state,
+        location_json=args.location,
+        metadata_json=args.metadata,
+        agent_id=native.agent(),
+    )
+    return _finding(kept["finding"])
+
+
+@BOX.tool(calls.QueryFindingsCall, read_only=True)
+async def query_findings(native: Native, args: calls.QueryFindingsCall) -> Json:
+    """Search findings: those of the project and global ones, newest first."""
+    project = native.project if args.project_id is None else await project_at_number(native, args.project_id)
+    found = _findings(
+        native,
+        args.offset or 0,
+        text=args.search_text,
+        project=project,
+        include_global=args.is_global is not False,
+        scope="global" if args.is_global else None,
+        run=args.execution_id,
+        severity=args.severity,
+        category=args.category,
+        tags_json=args.tags,
+    )
+    return await _newest(found, args.limit or _PAGE)
+
+
+async def logs_of(native: Native, run: str) -> list[Json]:
+    """Return the lines of a run's log, the oldest first."""
+    return [_log(run, one) async for one in _entries(native, run) if str(one.get("key", "")).startswith(_LOGGED)]
+
+
+async def artifacts_of(native: Native, run: str) -> list[Json]:
+    """Return the artifacts of a run."""
+    listed: list[Json] = []
+    cursor: Json = None
+    while True:
+        page = await native.call("list_artifacts", workflow_id=run, cursor=cursor)
+        listed += [_artifact(run, one) for one in page["artifacts"]]
+        cursor = page.get("next_cursor")
+        if cursor is None:
+            return listed
+
+
+async def findings_of(native: Native, run: str) -> list[Json]:
+    """Return the findings of a run."""
+    return await _newest(_findings(native, 0, run=run), _PAGE)
+
+
+async def _entries(native: Native, run: str) -> AsyncIterator[Mapping[str, Json]]:
+    cursor: Json = None
+    while True:
+        page = await native.call(
+            "read_journal", workflow_id=run, kind="log", oldest_first=True, limit=200, cursor=cursor
+        )
+        for one in page["entries"]:
+            yield one
+        cursor = page.get("next_cursor")
+        if cursor is None:
+            return
+
+
+async def _findings(native: Native, offset: int, **wanted: Json) -> AsyncIterator[dict[str, Json]]:
+    """Yield findings from this place on, each whole."""
+    cursor: Json = None
+    while True:
+        place = {"offset": offset or None} if cursor is None else {"cursor": cursor}
+        page = await native.call("search_findings", limit=_PAGE, status="active", **place, **wanted)
+        for one in page["findings"]:
+            whole = await native.call("get_finding", finding_id=one["finding_id"])
+            yield _finding(whole["finding"]) | ({"score": one["score"]} if wanted.get("text") else {})
+        cursor = page.get("next_cursor")
+        if cursor is None:
+            return
+
+
+async def _newest(found: AsyncIterator[dict[str, Json]], most: int) -> list[Json]:
+    listed: list[dict[str, Json]] = []
+    async for one in found:
+        listed.append(one)
+        if len(listed) == most:
+            break
+    return sorted(listed, key=lambda one: str(one["createdAt"]), reverse=True)
+
+
+async def _project_of(native: Native, run: str) -> str | None:
+    found = await native.call("read_workflow_control_plane", workflow_id=run, summary=True, limit=1)
+    project: str | None = found["meta"].get("project")
+    return project
+
+
+def _log(run: str, entry: Mapping[str, Json]) -> dict[str, Json]:
+    details = entry.get("details") or {}
+    return {
+        "id": entry["entry"],
+        "executionId": run,
+        "layer": details.get("layer"),
+        "layerId": details.get("layer_id"),
+        "logLevel": details.get("level"),
+        "message": entry["text"],
+        "context": details.get("context"),
+        "contractInput": details.get("contract_input"),
+        "contractOutput": details.get("contract_output"),
+        "createdAt": entry["at"],
+    }
+
+
+def _artifact(run: str, found: Mapping[str, Json]) -> dict[str, Json]:
+    state, media = found.get("state"), str(found.get("content_type")).partition(";")[0]
+    return {
+        "id": id_of(run, str(found["artifact_id"])),
+        "executionId": run,
+        "stepId": None if state is None else id_of(run, str(state)),
+        "name": found.get("name"),
+        "contentType": next((name for name, told in _TYPES.items() if told == media), "binary"),
+        "sizeBytes": found.get("size"),
+        "metadata": found.get("metadata") or None,
+        "createdAt": found.get("created_at"),
+    }
+
+
+def _finding(found: Mapping[str, Json]) -> dict[str, Json]:
+    run, state, project = found.get("run"), found.get("state"), found.get("project")
+    return {
+        "id": found["finding_id"],
+        "executionId": run,
+        "stepId": None if run is None or state is None else id_of(str(run), str(state)),
+        "severity": found.get("severity"),
+        "category": found.get("category"),
+        "title": found.get("title"),
+        "description": found.get("text"),
+        "tags": found.get("tags") or [],
+        "isGlobal": found.get("scope") == "global",
+        "projectId": None if project is None else project_number(str(project)),
+        "location": found.get("location"),
+        "metadata": found.get("metadata"),
+        "createdAt": found.get("created_at"),
+    }

@@ -1,0 +1,1 @@
+"""The tools of Mission Control as calls of dcf's."""

@@ -1,0 +1,347 @@
+"""The profile `mission-control`: workflows of phases and tasks, with decisions, milestones and issues.
+
+A workflow is a run that grows, a phase a group, a task a unit; what is logged stands in the run's journal.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dcf.core.access.model import Scope
+from dcf.profiles import grown
+from dcf.profiles.grown import Grown, RunUnit, read_run, read_unit
+from dcf.profiles.ids import digest_of, id_of, place_of, slug_of
+from dcf.profiles.mission_control import calls
+from dcf.profiles.mission_control.context import context_of, is_open, note, notes_of
+from dcf.profiles.mission_control.words import (
+    PHASE_BEGUN,
+    PHASE_ENDED,
+    begun_at,
+    counted,
+    ended_at,
+    files_of,
+    is_parallel,
+    number_of,
+    outcome_of,
+    phase_name,
+    phase_status,
+    run_status,
+    tokens_of,
+    verified,
+)
+from dcf.profiles.profile import Failure, Native, Profile, Toolbox, refuse
+from dcf.values.json_text import Json, dump
+
+_BOX: Final = Toolbox()
+_PHASES: Final = {"simple": 2, "standard": 3, "complex": 4}
+_RUN_STATUSES: Final = {"completed": "succeeded", "failed": "failed", "partial": "partial"}
+_FAILED: Final = "TaskFailed"
+_LONGEST_NAME: Final = 100
+
+
+@_BOX.tool(calls.StartWorkflowCall, Scope.PLAN)
+async def start_workflow(native: Native, args: calls.StartWorkflowCall) -> Json:
+    """Open a run without units."""
+    has_aim = args.objective is not None
+    total = args.total_phases or (_PHASES[args.profile] if has_aim else 1)
+    about = args.model_dump(exclude={"name"}, exclude_none=True) | {"total_phases": total}
+    opened = await native.call(
+        "open_run",
+        name=args.name[:_LONGEST_NAME],
+        title=args.name,
+        input_json=about,
+        project=native.project,
+        planner_agent_id=native.agent(),
+        tags_json=["mission-control"],
+    )
+    run = str(opened["workflow_id"])
+    answer: dict[str, Json] = {"workflow_id": run, "created_at": (await read_run(native, run)).meta.get("created_at")}
+    told = {"objective": args.objective, "profile": args.profile.upper(), "total_phases": total}
+    return answer | (told if has_aim else {})
+
+
+@_BOX.tool(calls.StartPhaseCall, Scope.PLAN, Scope.WORK)
+async def start_phase(native: Native, args: calls.StartPhaseCall) -> Json:
+    """Add a group, or find the one with this number; what a group does not have stands in the journal."""
+    run, name = args.workflow_id, phase_name(args.number)
+    existing = (await read_run(native, run)).units.get(name)
+    if existing is None:
+        await grown.add(native, run, {"name": name, "kind": "group", "title": args.name}, native.agent(), "start_phase")
+    notes = await notes_of(native, run, name)
+    if PHASE_BEGUN not in notes:
+        details = {"is_parallel": args.is_parallel, "description": args.description}
+        text = args.description or f"Phase {args.number}: {args.name}"
+        notes[PHASE_BEGUN] = await note(native, run, name, PHASE_BEGUN, text, details)
+    phase = await read_unit(native, run, name)
+    answer: dict[str, Json] = {
+        "phase_id": id_of(run, name),
+        "workflow_id": run,
+        "number": args.number,
+        "name": phase.title,
+        "is_parallel": is_parallel(notes),
+        "status": phase_status(phase, notes),
+    }
+    begun = {"started_at": begun_at(notes)}
+    return answer | (begun if existing is None else {"already_exists": True})
+
+
+@_BOX.tool(calls.StartTaskCall, Scope.WORK, Scope.PLAN)
+async def start_task(native: Native, args: calls.StartTaskCall) -> Json:
+    """Add a unit to the phase, and begin it; or find the same one, if it is in progress."""
+    agent_name = args.agent_name
+    if args.caller_type == "subagent" and not agent_name:
+        raise refuse("invalid_argument", "agent_name: a subagent must give its name.", "Send your name.", "agent_name")
+    run, group = place_of(args.phase_id, "phase_id")
+    if run != args.workflow_id:
+        raise refuse("unknown_state", "phase_id is of another workflow.", "Pass a phase of this one.", "phase_id")
+    read = await read_run(native, run)
+    phase = _phase(read, group)
+    parent = None if args.parent_task_id is None else _task(read, args.parent_task_id).name
+    agent = native.agent(agent_name)
+    name = _task_name(read, args, parent, agent)
+    given = {
+        "caller_type": args.caller_type,
+        "agent_name": agent_name,
+        "goal": args.goal,
+        "snapshot_id": args.snapshot_id,
+        "snapshot_type": args.snapshot_type,
+    }
+    unit: dict[str, Json] = {
+        "name": name,
+        "group": group,
+        "parent": parent,
+        "title": args.name,
+        "instructions": args.goal,
+    }
+    unit |= {"input": given, "areas": args.areas or [], "claim": True}
+    if name in read.units:
+        added: Mapping[str, Json] = await grown.begin(native, read.units[name], agent)
+    else:
+        unit = {key: value for key, value in unit.items() if value is not None}
+        added = await grown.add(native, run, unit, agent, "start_task")
+    task = await read_unit(native, run, name)
+    warnings = list(added.get("warnings") or ())
+    if grown.TAKEN_FROM in added:
+        warnings.append(f"The task is taken over from '{added[grown.TAKEN_FROM]}', whose lease had expired.")
+    return {
+        "task_id": id_of(run, name),
+        "workflow_id": run,
+        "phase_id": args.phase_id,
+        "phase_number": number_of(phase.name),
+        "phase_name": phase.title,
+        "caller_type": args.caller_type,
+        "snapshot_id": task.input("snapshot_id"),
+        "snapshot_type": task.input("snapshot_type") or "none",
+        "started_at": task.started_at,
+        **({"agent_name": agent_name} if agent_name else {}),
+        **({"warnings": warnings} if warnings else {}),
+    }
+
+
+@_BOX.tool(calls.LogMilestoneCall, Scope.WORK)
+async def log_milestone(native: Native, args: calls.LogMilestoneCall) -> Json:
+    """Add a milestone, which renews the lease."""
+    details = {"progress": args.progress, "metadata": args.metadata}
+    return await _log(native, args.task_id, "milestone", args.message, details, "milestone_id")
+
+
+@_BOX.tool(calls.LogDecisionCall, Scope.WORK)
+async def log_decision(native: Native, args: calls.LogDecisionCall) -> Json:
+    """Add a decision."""
+    details = {
+        "category": args.category,
+        "question": args.question,
+        "options": args.options_considered,
+        "chosen": args.chosen,
+        "reasoning": args.reasoning,
+        "trade_offs": args.trade_offs,
+    }
+    return await _log(native, args.task_id, "decision", args.question, details, "decision_id")
+
+
+@_BOX.tool(calls.LogIssueCall, Scope.WORK)
+async def log_issue(native: Native, args: calls.LogIssueCall) -> Json:
+    """Add an issue, which blocks the run if a person must look at it."""
+    details = {"type": args.type, "resolution": args.resolution}
+    blocks = args.requires_human_review
+    return await _log(native, args.task_id, "issue", args.description, details, "issue_id", blocks=blocks)
+
+
+@_BOX.tool(calls.CompleteTaskCall, Scope.WORK)
+async def complete_task(native: Native, args: calls.CompleteTaskCall) -> Json:
+    """Complete the unit, or fail it; what came of it stays in either case."""
+    run, name = place_of(args.task_id, "task_id")
+    task = grown.in_group(await read_unit(native, run, name), "task", "task_id")
+    output = {
+        "status": args.status,
+        "outcome": args.outcome.model_dump(exclude_none=True),
+        "metadata": None if args.metadata is None else args.metadata.model_dump(exclude_none=True),
+        "files_changed": None if args.files_changed is None else args.files_changed.model_dump(),
+    }
+    failed = args.status == "failed"
+    error = (_FAILED, dump(output)) if failed else None
+    usage = tokens_of(output)
+    await grown.end(native, task, output, error, usage_json=usage)
+    done = await read_unit(native, run, name)
+    return {
+        "task_id": args.task_id,
+        "workflow_id": run,
+        "duration_seconds": round(grown.seconds_between(done.started_at, done.finished_at)),
+        "files_changed": files_of(outcome_of(done)),
+        "verification": verified(done),
+    }
+
+
+@_BOX.tool(calls.CompletePhaseCall, Scope.PLAN)
+async def complete_phase(native: Native, args: calls.CompletePhaseCall) -> Json:
+    """Seal the group; how it ended is written into the journal."""
+    run, name = place_of(args.phase_id, "phase_id")
+    read = await read_run(native, run)
+    phase = _phase(read, name, ended=True)
+    tasks = counted(read.inside(name))
+    if tasks["in_progress"]:
+        raise refuse(
+            "tasks_open",
+            f"{tasks['in_progress']} tasks of the phase are in progress.",
+            "Have them completed first, with complete_task; nothing was changed.",
+        )
+    await native.call("seal_group", workflow_id=run, group=name, reason="complete_phase")
+    details = {"status": args.status, "summary": args.summary}
+    await note(native, run, name, PHASE_ENDED, args.summary or f"The phase is {args.status}.", details)
+    notes = await notes_of(native, run, name)
+    warnings = [f"{tasks['failed']} tasks failed."] if tasks["failed"] and args.status == "completed" else []
+    begun, ended = begun_at(notes), ended_at(notes)
+    return {
+        "phase_id": args.phase_id,
+        "workflow_id": run,
+        "number": number_of(name),
+        "name": phase.title,
+        "status": phase_status(phase, notes),
+        "completed_at": ended,
+        "duration_ms": round(grown.seconds_between(begun, ended) * 1000),
+        "tasks": tasks,
+        **({"warnings": warnings} if warnings else {}),
+    }
+
+
+@_BOX.tool(calls.CompleteWorkflowCall, Scope.PLAN)
+async def complete_workflow(native: Native, args: calls.CompleteWorkflowCall) -> Json:
+    """Close the run; a partial success is kept as one."""
+    said = {
+        "summary": args.summary,
+        "achievements": args.achievements or [],
+        "limitations": args.limitations or [],
+    }
+    read = await read_run(native, args.workflow_id)
+    force = args.status == "failed" or not await is_open(native, read)
+    await native.call("close_run", workflow_id=args.workflow_id, status=_RUN_STATUSES[args.status], force=force, **said)
+    read = await read_run(native, args.workflow_id)
+    tasks = [one for one in read.units.values() if not one.is_group]
+    spent = sum(grown.seconds_between(one.started_at, one.finished_at) for one in tasks)
+    files = {path for one in tasks for paths in files_of(outcome_of(one)).values() for path in paths}
+    return {
+        "workflow_id": args.workflow_id,
+        "status": run_status(read.status),
+        **said,
+        "metrics": {
+            "total_tasks": len(tasks),
+            "total_duration_seconds": round(spent),
+            "total_duration_minutes": round(spent / 60, 1),
+            "total_tokens": sum(sum(found.values()) for one in tasks if (found := tokens_of(outcome_of(one)))),
+            "files_changed": len(files),
+        },
+        "completed_at": read.meta.get("finished_at"),
+    }
+
+
+@_BOX.tool(calls.GetContextCall, read_only=True)
+async def get_context(native: Native, args: calls.GetContextCall) -> Json:
+    """Read the run, and what was logged in it."""
+    return await context_of(native, args)
+
+
+async def _log(
+    native: Native, task_id: str, kind: str, text: str, details: Mapping[str, Json], named: str, *, blocks: bool = False
+) -> Json:
+    """Add an entry to the journal; the same call again finds it."""
+    run, name = place_of(task_id, "task_id")
+    task = grown.in_group(await read_unit(native, run, name), "task", "task_id")
+    kept = {key: value for key, value in details.items() if value is not None}
+    agent = native.agent(task.holder or task.input("agent_name"))
+    added = await native.call(
+        "add_journal_entry",
+        workflow_id=run,
+        kind=kind,
+        text=text,
+        details_json=kept,
+        state=name,
+        key=digest_of(kind, name, str(task.attempts), text, dump(kept)),
+        agent_id=agent,
+        blocks=True if blocks else None,
+    )
+    if not task.has_ended and added.get("leased_until") is None:
+        await grown.renew(native, task)
+    return {named: added["entry"], "created_at": added["at"]}
+
+
+def _phase(read: Grown, name: str, *, ended: bool = False) -> RunUnit:
+    phase = read.units.get(name)
+    if phase is None or not phase.is_group:
+        raise refuse("unknown_state", "There is no such phase.", "Pass the id exactly as you got it.", "phase_id")
+    if not ended and phase.has_ended:
+        raise refuse(
+            "phase_over", "The phase is not in progress.", "Start another phase; nothing was changed.", "phase_id"
+        )
+    return phase
+
+
+def _task(read: Grown, task_id: str) -> RunUnit:
+    run, name = place_of(task_id, "parent_task_id")
+    found = read.units.get(name)
+    if run != read.run or found is None or found.is_group:
+        raise refuse("unknown_state", "There is no such task here.", "Pass a task of this workflow.", "parent_task_id")
+    return found
+
+
+def _task_name(read: Grown, args: calls.StartTaskCall, parent: str | None, agent: str) -> str:
+    """Return the name of the unit: the same for the same call, as long as the task is in progress."""
+    said = (args.phase_id, parent or "", args.caller_type, agent, args.name, args.goal)
+    stem = f"{slug_of(args.name)}-{digest_of(*said)}"
+    names = (stem if number == 1 else f"{stem}-{number}" for number in range(1, len(read.units) + 2))
+    return next(name for name in names if name not in read.units or not read.units[name].has_ended)
+
+
+_CODES: Final[Mapping[str, str]] = {
+    "invalid_argument": "VALIDATION_ERROR",
+    "unknown_tool": "UNKNOWN_TOOL",
+    "internal_error": "INTERNAL_ERROR",
+    "store_unavailable": "INTERNAL_ERROR",
+}
+
+
+def _failed(failure: Failure) -> str | dict[str, Json]:
+    """Return a failure as clients know it, with dcf's own code and what to do beside."""
+    code = "NOT_FOUND" if failure.code.startswith("unknown_") else "UNKNOWN_ERROR"
+    told: dict[str, Any] = {
+        "error": True,
+        "code": _CODES.get(failure.code, code),
+        "message": failure.message,
+        "reason": failure.code,
+        "hint": failure.hint,
+    }
+    return told if failure.retry_after_s is None else told | {"retry_after_s": failure.retry_after_s}
+
+
+_INSTRUCTIONS: Final = (
+    "Workflows of phases and tasks. Orchestrator: start_workflow, start_phase, then sub-agents with workflow_id and "
+    "phase_id, get_context to monitor, complete_phase, complete_workflow. Sub-agent: start_task, log_milestone, "
+    "log_decision, log_issue, complete_task. After a restart get_context says where everything stands."
+)
+
+PROFILE: Final = Profile(
+    name="mission-control",
+    server="mission-control",
+    version="1.0.0",
+    instructions=_INSTRUCTIONS,
+    tools=_BOX.tools,
+    failed=_failed,
+)

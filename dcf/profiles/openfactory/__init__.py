@@ -1,0 +1,1 @@
+"""The tools of OpenFactory as calls of dcf's."""

@@ -1,0 +1,280 @@
+"""The profile `openfactory`: work orders that a coding agent pulls, with the key of its project.
+
+A work order is a unit of a run: ready, held, in review at a gate, done. A unit without a gate is in review once its
+holder says so, which stands in its partial output.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dcf.core.access.model import Scope
+from dcf.profiles import grown
+from dcf.profiles.grown import Grown, RunUnit, read_run, read_unit
+from dcf.profiles.ids import id_of, place_of
+from dcf.profiles.openfactory import calls
+from dcf.profiles.profile import Failure, Native, NotDone, Profile, ProfileResource, Toolbox, refuse
+from dcf.values.json_text import Json
+
+_BOX: Final = Toolbox()
+_PAGE: Final = 50
+_KINDS: Final = {"ready": ("ready",), "in_progress": ("running",), "in_review": ("review", "running")}
+"""Which of find_work's statuses may be of each status of orders."""
+
+MOVES: Final[Mapping[str, tuple[str, ...]]] = {
+    "backlog": (),
+    "ready": ("in_progress",),
+    "in_progress": ("in_review",),
+    "in_review": ("in_progress", "done"),
+    "done": (),
+}
+"""The moves that update_work_order_status makes."""
+
+_CORPORA: Final[Mapping[str, tuple[str, ...]]] = {
+    "documents": ("finding", "journal"),
+    "blueprints": ("definition",),
+    "artifacts": ("output",),
+    "code": (),
+}
+"""What of dcf is searched for each type; code is nowhere in it."""
+
+
+@_BOX.tool(calls.ListWorkOrdersCall, read_only=True)
+async def list_work_orders(native: Native, args: calls.ListWorkOrdersCall) -> Json:
+    """Find units of this status for the caller."""
+    orders: list[Json] = []
+    for status in _KINDS[args.status]:
+        cursor: Json = None
+        while len(orders) < args.limit:
+            page = await native.call(
+                "find_work", agent_id=native.agent(), status=status, project=native.project, limit=_PAGE, cursor=cursor
+            )
+            found = await _read(native, page["items"] or ())
+            orders += [_brief(run, unit) for run, unit in found if status_of(unit) == args.status]
+            cursor = page.get("next_cursor")
+            if cursor is None:
+                break
+    return {"workOrders": orders[: args.limit]}
+
+
+@_BOX.tool(calls.GetWorkOrderCall, read_only=True)
+async def get_work_order(native: Native, args: calls.GetWorkOrderCall) -> Json:
+    """Read a unit."""
+    run, name = place_of(args.work_order_id, "workOrderId")
+    read = await read_run(native, run)
+    unit = _order(read, name)
+    brief = _brief(read, unit)
+    criteria = [told for gate in unit.facts.get("gates") or () for told in gate.get("criteria") or ()]
+    return {
+        **{key: brief[key] for key in ("id", "title", "status", "phase", "feature")},
+        "description": unit.input("description") or unit.facts.get("instructions") or "",
+        "acceptanceCriteria": unit.input("acceptanceCriteria") or "\n".join(f"- {told}" for told in criteria),
+        "outOfScope": unit.input("outOfScope") or "",
+        "implementationPlan": unit.input("implementationPlan") or "",
+        "graphConnections": _connections(read, unit),
+    }
+
+
+@_BOX.tool(calls.UpdateWorkOrderStatusCall, Scope.WORK)
+async def update_work_order_status(native: Native, args: calls.UpdateWorkOrderStatusCall) -> Json:
+    """Take a unit, hand it in, or judge it."""
+    run, name = place_of(args.work_order_id, "workOrderId")
+    unit = _order(await read_run(native, run), name)
+    before = status_of(unit)
+    note = None
+    if before != args.status:
+        if args.status not in MOVES[before]:
+            allowed = ", ".join(MOVES[before]) or "nothing, by this tool"
+            raise refuse(
+                "invalid_transition",
+                f"A work order that is {before} does not become {args.status}.",
+                f"It may become {allowed}; nothing was changed.",
+                "status",
+            )
+        note = await _move(native, unit, before, args.status)
+    after = status_of(await read_unit(native, run, name))
+    answer = {"success": True, "workOrderId": args.work_order_id, "previousStatus": before, "newStatus": after}
+    return answer | ({} if note is None else {"note": note})
+
+
+@_BOX.tool(calls.SearchContextCall, read_only=True)
+async def search_context(native: Native, args: calls.SearchContextCall) -> Json:
+    """Search what dcf keeps."""
+    wanted = [name for one in args.types or _CORPORA for name in _CORPORA[one]]
+    if not wanted:
+        return {"results": []}
+    found = await native.call("search", query=args.query, types_json=wanted, project=native.project, limit=args.limit)
+    return {
+        "results": [
+            {
+                "type": next(kind for kind, names in _CORPORA.items() if one["type"] in names),
+                "title": one.get("title"),
+                "snippet": one.get("snippet"),
+                "entityId": one.get("id"),
+                "score": one.get("score"),
+            }
+            for one in found["results"]
+        ]
+    }
+
+
+async def overview(native: Native) -> Json:
+    """Return the project of the key."""
+    project = await _project(native)
+    return {
+        "name": project.get("name") or project.get("project"),
+        "description": project.get("description") or "",
+        "features": [_feature(one)["name"] for one in project.get("features") or ()],
+    }
+
+
+async def features(native: Native) -> Json:
+    """Return the features of the project of the key."""
+    return {"features": [_feature(one) for one in (await _project(native)).get("features") or ()]}
+
+
+def status_of(unit: RunUnit) -> str:
+    """Return how a work order stands."""
+    if unit.status == "succeeded":
+        return "done"
+    said = unit.output.get("status") if isinstance(unit.output, Mapping) else None
+    is_handed_in = unit.status == "running" and said == "in_review" and not unit.facts.get("gates")
+    if unit.doc.get("type") == "Gate" or is_handed_in:
+        return "in_review"
+    if unit.status == "running":
+        return "in_progress"
+    return "ready" if unit.status == "pending" and all((unit.doc.get("waits_for") or {}).values()) else "backlog"
+
+
+async def _move(native: Native, unit: RunUnit, before: str, status: str) -> str | None:
+    if before == "ready":
+        begun = await grown.begin(native, unit, native.agent())
+        taken = begun.get(grown.TAKEN_FROM)
+        return None if taken is None else f"Taken over from '{taken}', whose lease had expired."
+    if before == "in_progress":
+        await _hand_in(native, unit)
+        return None
+    if unit.doc.get("type") == "Gate":
+        await _judge(native, unit, passed=status == "done")
+        return None
+    if status == "done":
+        await grown.end(native, unit, {"status": "done"})
+        return None
+    await grown.end(native, unit, {"status": "in_progress"}, partial=True)
+    return None
+
+
+async def _hand_in(native: Native, unit: RunUnit) -> None:
+    """Hand in a unit: to its gates, or, if it has none, by saying so."""
+    has_gates = bool(unit.facts.get("gates"))
+    round_of = int((unit.doc.get("gated") or {}).get("number") or 0) + 1  # the same output again keeps its verdict
+    try:
+        await grown.end(native, unit, {"status": "in_review", "round": round_of}, partial=not has_gates)
+    except NotDone as told:
+        if told.failure.code != "review_running":
+            raise
+
+
+async def _judge(native: Native, unit: RunUnit, *, passed: bool) -> None:
+    """Give the verdict of every gate at which the unit waits."""
+    listed = await native.call("list_gates", workflow_id=unit.run, state=unit.name)
+    for gate in listed["gates"]:
+        criteria = [{"criterion": told, "passed": passed} for told in gate.get("criteria") or ()]
+        await native.call(
+            "decide_gate",
+            workflow_id=unit.run,
+            state=unit.name,
+            gate=gate["name"],
+            verdict="pass" if passed else "fail",
+            content_sha256=gate["content_sha256"],
+            agent_id=native.agent(),
+            criteria=criteria or None,
+        )
+
+
+async def _read(native: Native, items: Any) -> list[tuple[Grown, RunUnit]]:
+    """Return the units that were found, with their runs; states of other runs are no work orders."""
+    names: dict[str, list[str]] = {}
+    for one in items:
+        names.setdefault(str(one["workflow_id"]), []).append(str(one["state"]))
+    found: list[tuple[Grown, RunUnit]] = []
+    for run, states in names.items():
+        read = await read_run(native, run)
+        found += [(read, read.units[name]) for name in states if name in read.units]
+    return found
+
+
+def _order(run: Grown, name: str) -> RunUnit:
+    unit = run.units.get(name)
+    if unit is None or unit.is_group:
+        raise refuse("unknown_state", "There is no such work order.", "Pass an id of list_work_orders.", "workOrderId")
+    return unit
+
+
+def _brief(run: Grown, unit: RunUnit) -> dict[str, Json]:
+    phase = None if unit.group is None else run.units.get(unit.group)
+    return {
+        "id": id_of(unit.run, unit.name),
+        "title": unit.title,
+        "status": status_of(unit),
+        "phase": unit.group if phase is None else phase.title,
+        "feature": unit.input("feature"),
+        "deliverableType": unit.input("deliverableType"),
+    }
+
+
+def _connections(run: Grown, unit: RunUnit) -> list[Json]:
+    """Return what the order is tied to: what it waits for blocks it, and it blocks what waits for it."""
+    waited_for = [run.units[name] for name in unit.depends_on if name in run.units]
+    waiting = [one for one in run.units.values() if unit.name in one.depends_on]
+    parent = None if unit.parent is None else run.units.get(unit.parent)
+    ties = [(one, "blocked_by") for one in waited_for] + [(one, "blocks") for one in waiting]
+    ties += [] if parent is None else [(parent, "parent_of")]
+    return [{"entityType": "work_order", "label": one.title, "edgeType": kind} for one, kind in ties]
+
+
+async def _project(native: Native) -> Mapping[str, Json]:
+    if native.project is None:
+        raise refuse(
+            "unknown_project", "This key is bound to no project.", "Make one: `dcf keys create --project NAME ...`."
+        )
+    found = await native.call("get_project", project=native.project)
+    project: Mapping[str, Json] = found["project"]
+    return project
+
+
+def _feature(told: Json) -> dict[str, Json]:
+    return dict(told) if isinstance(told, Mapping) and "name" in told else {"name": str(told), "relationships": []}
+
+
+def _failed(failure: Failure) -> str | dict[str, Json]:
+    return f"Error: {failure.sentence} ({failure.code})"
+
+
+_READ_SCOPE: Final = frozenset({Scope.READ})
+
+PROFILE: Final = Profile(
+    name="openfactory",
+    server="openfactory-planner",
+    version="1.0.0",
+    instructions="Work orders of your project: list_work_orders, get_work_order, then update_work_order_status to "
+    "in_progress while you work, in_review when it is ready to be looked at, done when it was accepted. "
+    "search_context finds more.",
+    tools=_BOX.tools,
+    resources=(
+        ProfileResource(
+            uri="project://overview",
+            name="overview",
+            description="Project overview: name, description, features.",
+            scopes=_READ_SCOPE,
+            read=overview,
+        ),
+        ProfileResource(
+            uri="project://features",
+            name="features",
+            description="All features with their names and relationships.",
+            scopes=_READ_SCOPE,
+            read=features,
+        ),
+    ),
+    failed=_failed,
+)

@@ -1,0 +1,1 @@
+"""What runs owe to agents, and how it is delivered."""

@@ -1,0 +1,155 @@
+"""Turns an outbox entry into an event: its recipients, its content, and whether it is outdated. Pure.
+
+An entry without a state goes to the planner; `about` then names the state that it reports on.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+from zlib import crc32
+
+from dcf.core.documents.decision import Snapshot
+from dcf.core.documents.model import Meta, RunStatus, StateDoc
+from dcf.core.documents.notices import TO_HOLDERS, NoticeKind, talk_kind
+from dcf.core.lifecycle.inspection import is_ready
+from dcf.features.people.answering import waits_for_person
+from dcf.features.people.model import Asking
+from dcf.features.questions import events as talk_events
+from dcf.store.events.outbox import OutboxEntry
+from dcf.store.keys.table import RunKeys
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json
+
+_MOST_ASKED: Final = 10
+"""Most members of a pool that are tried, one after the other, for one event."""
+
+_HUMAN: Final = "human_task"
+"""Type of the events that tell people of a task."""
+
+_ALWAYS_TRUE: Final = frozenset({NoticeKind.FINISHED.value}) | TO_HOLDERS
+
+_OF_STATES: Final = frozenset({"workflow_event", "lease_lost", _HUMAN})
+"""Types of the events that are about a state; all others are about the run, and `target_state` is what it is about."""
+
+
+def event_id_of(workflow_id: str, entry: OutboxEntry, *, is_over: bool = False) -> str:
+    """Return the id of an event, by which receivers drop duplicates.
+
+    What stands before the epoch names the thing that it is about: an inbox keeps only the newest event of each. The end
+    of a run is one thing, whichever of its states an agent holds.
+    """
+    return f"{workflow_id}:{_thing(entry, is_over=is_over)}:{entry.epoch}:{entry.type}"
+
+
+def _thing(entry: OutboxEntry, *, is_over: bool) -> str:
+    if entry.type in TO_HOLDERS:
+        return "run-over" if is_over else f"{entry.state}:stop"
+    return talk_events.thing_of(entry)
+
+
+def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the agents that may be told, in the order to try: the one named, the planner, or the assigned agents.
+
+    The first member of a pool to be tried depends on the event; each reminder of the event starts one member later.
+    """
+    if entry.agent_id is not None:
+        return (entry.agent_id,)
+    assert snapshot.meta is not None, "read() raises for a run that does not exist"
+    if entry.state is None:
+        planner = snapshot.meta.planner_agent_id
+        return () if planner is None else (planner,)
+    pool = snapshot.meta.assigned(entry.state)
+    if len(pool) < 2:  # noqa: PLR2004 - nothing to choose
+        return pool
+    first = (crc32(f"{workflow_id}:{entry.state}:{entry.epoch}".encode()) + entry.number) % len(pool)
+    return (*pool[first:], *pool[:first])[:_MOST_ASKED]
+
+
+def is_outdated(entry: OutboxEntry, snapshot: Snapshot) -> bool:
+    """Return True if the state or the run has moved on since the entry was written, so that it is no longer true."""
+    meta = snapshot.meta
+    goes_on = meta is not None and meta.status is RunStatus.RUNNING
+    if entry.type in _ALWAYS_TRUE:
+        return entry.type in TO_HOLDERS and entry.state is None and goes_on  # the run was retried
+    if talk_kind(entry.type) is not None:
+        return talk_events.is_moot(entry, snapshot)
+    if meta is None or not goes_on:
+        return True
+    state = entry.state or entry.about
+    if state is None:
+        return entry.type.startswith(NoticeKind.UNSTARTED) and meta.is_started
+    doc = snapshot.states.get(state)
+    return doc is None or doc.lease.epoch != entry.epoch or _is_done(entry, meta, doc, snapshot.now)
+
+
+def _is_done(entry: OutboxEntry, meta: Meta, doc: StateDoc, now: int) -> bool:
+    """Return True if the state, in the same visit, does not wait any more for whom the entry is for."""
+    if entry.type == NoticeKind.ASKED:
+        return not waits_for_person(doc)
+    is_repeated = entry.state is not None and entry.number < doc.reminders  # a later reminder says the same
+    return is_repeated or not is_ready(meta, doc, now)
+
+
+def event_of(
+    run: RunKeys,
+    entry: OutboxEntry,
+    now: int,
+    payload: Json,
+    mark: Mapping[str, Json],
+    asked: Asking | None = None,
+    status: RunStatus = RunStatus.RUNNING,
+) -> dict[str, Json]:
+    """Return the event to deliver, in the seed's format, with its id and the mark of who sent it.
+
+    `status` is that of the run now: that it is over is one event for an agent, whichever of its states it is told of.
+    `asked` is what its state says of the people that it waits for: a platform that tells them needs no more.
+    """
+    is_over = status is not RunStatus.RUNNING
+    event: dict[str, Json] = {
+        "type": "workflow_event",
+        "event_id": event_id_of(run.workflow_id, entry, is_over=is_over),
+        "workflow_id": run.workflow_id,
+        "target_state": entry.state or entry.about,
+        "source_state": entry.source,
+        "reason": entry.reason,
+        "payload": {} if payload is None else payload,
+        "provenance": dict(mark),
+        "ts": to_text(now),
+        "control_plane": {"meta_key": run.meta},
+    }
+    if entry.type == NoticeKind.FINISHED:
+        return event | {"type": "run_finished", "reason": "run_finished", "status": entry.reason}
+    kind = talk_kind(entry.type)
+    if kind is not None:
+        return talk_events.told(event, entry, kind, mark)
+    if entry.state is None:
+        return event | {"type": "run_stalled"}
+    if entry.type in TO_HOLDERS:
+        if is_over:
+            return event | {"type": "run_over", "status": status.value}
+        return event | {"type": "lease_lost", "epoch": entry.epoch}
+    event["control_plane"] |= {
+        "state_key": run.state(entry.state),
+        "input_key": run.input(entry.state),
+        "output_key": run.output(entry.state),
+    }
+    if entry.type == NoticeKind.ASKED:
+        event |= {"type": _HUMAN, "epoch": entry.epoch, "title": "" if asked is None else asked.title}
+    return event
+
+
+def entry_of(event: Mapping[str, Json]) -> OutboxEntry | None:
+    """Return the outbox entry that an event was made from; None if dcf did not make the event."""
+    event_id, state = event.get("event_id"), event.get("target_state")
+    parts = event_id.rsplit(":", 2) if isinstance(event_id, str) else []
+    if len(parts) < 3 or not parts[1].isdecimal() or not (state is None or isinstance(state, str)):  # noqa: PLR2004
+        return None
+    for_planner = event.get("type") not in _OF_STATES
+    return OutboxEntry(
+        entry_id="",
+        type=parts[2],
+        state=None if for_planner else state,
+        about=state if for_planner else None,
+        epoch=int(parts[1]),
+        source=None,
+        reason=str(event.get("reason")),
+    )

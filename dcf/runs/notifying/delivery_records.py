@@ -1,0 +1,114 @@
+"""What comes of a notification, as records for a run's history: who was told, or why not. Sends and reads nothing."""
+
+from typing import Final
+
+from dcf.core.documents.decision import Event, Notice
+from dcf.core.documents.notices import TO_HOLDERS, NoticeKind
+from dcf.ports import Delivery, Undelivered
+from dcf.store.events.notified import Announcement, FailedAnnouncement, Told
+from dcf.store.events.outbox import NOTHING_TOLD, OutboxEntry, TellingOutcome
+from dcf.values.json_text import Json
+from dcf.values.records import record, replace
+
+_NOT_DELIVERED: Final = Delivery()
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Outcome of notifying the agent of a state. `failed` lists deliveries that did not reach their agents."""
+
+    state: str | None
+    agent_id: str | None
+    reason: str
+    sent: bool = False
+    skipped_not_ready: bool = False
+    delivery: Delivery = _NOT_DELIVERED
+    failed: tuple[tuple[str, Delivery], ...] = ()
+
+
+def target_of(entry: OutboxEntry, agent_id: str, delivery: Delivery, failed: list[tuple[str, Delivery]]) -> Target:
+    """Return the outcome of an entry of which this delivery is the result, and `failed` what failed before it."""
+    return Target(
+        state=entry.state,
+        agent_id=agent_id,
+        reason=entry.reason,
+        sent=delivery.failure is None,
+        delivery=delivery,
+        failed=tuple(failed),
+    )
+
+
+def outcome_name(target: Target) -> str:
+    """Return what became of a notification, in a word: for counting."""
+    if target.agent_id is None:
+        return "nobody"
+    failure = target.delivery.failure
+    return "sent" if failure is None else failure.value
+
+
+def outcome_of(entry: OutboxEntry, target: Target, now: int, recorded: Told) -> TellingOutcome:
+    """Return what to record: that the agent was told, or why not; each reason is recorded once per visit.
+
+    `recorded` is what is recorded so far, as far as it matters.
+    """
+    if target.agent_id is None:
+        return NOTHING_TOLD
+    is_announcement = target.sent and entry.type != NoticeKind.LEASE_LOST
+    announcement = _announced(entry, target.agent_id, now).after(recorded.sent) if is_announcement else None
+    sent = (Event(type="NotificationSent", state=entry.state, data=_shown(entry, target.agent_id)),)
+    if not target.failed or entry.type in TO_HOLDERS:
+        return TellingOutcome(events=sent if target.sent else (), told=announcement)
+    before = recorded.failed
+    known = before.known if before is not None and before.epoch == entry.epoch else ()
+    news = {_reason(*failure): failure for failure in target.failed if _is_worth_telling(failure[1])}
+    news = {reason: failure for reason, failure in news.items() if reason not in known}
+    missed = _missed(entry, target, now, (*known, *news))
+    is_lost = target.delivery.failure is Undelivered.UNKNOWN_AGENT and entry.state is not None
+    is_lost = is_lost and entry.type != NoticeKind.ASKED
+    return TellingOutcome(
+        events=(*(_failure(entry, *failure) for failure in news.values()), *(sent if target.sent else ())),
+        notices=(_loss(entry),) if is_lost and news else (),
+        told=announcement,
+        failed=None if before is not None and missed == replace(before, at=missed.at) else missed,
+    )
+
+
+def _is_worth_telling(delivery: Delivery) -> bool:
+    """Return True if the failure belongs in the history: not that an agent is busy, or told by another process."""
+    return delivery.failure not in {Undelivered.BUSY, Undelivered.UNDER_WAY, Undelivered.NO_PLATFORM}
+
+
+def _reason(agent_id: str, delivery: Delivery) -> str:
+    return f"{delivery.failure}:{agent_id}"
+
+
+def _failure(entry: OutboxEntry, agent_id: str, delivery: Delivery) -> Event:
+    why = {"failure": str(delivery.failure), "error": delivery.error}
+    return Event(type="NotificationFailed", state=entry.state, data=_shown(entry, agent_id) | why)
+
+
+def _loss(entry: OutboxEntry) -> Notice:
+    """Return a notice to the planner that a state's agent does not exist, so that it can have the agent made again."""
+    kind = NoticeKind.UNKNOWN_AGENT.value
+    return Notice(type=kind, state=None, epoch=entry.epoch, reason=kind, about=entry.state)
+
+
+def _announced(entry: OutboxEntry, agent_id: str, now: int) -> Announcement:
+    return Announcement(epoch=entry.epoch, number=entry.number + 1, agent_id=agent_id, at=now)
+
+
+def _missed(entry: OutboxEntry, target: Target, now: int, known: tuple[str, ...]) -> FailedAnnouncement:
+    agent_id, delivery = target.failed[-1]
+    return FailedAnnouncement(
+        epoch=entry.epoch,
+        number=entry.number + 1,
+        agent_id=agent_id,
+        at=now,
+        reason=str(delivery.failure),
+        error=delivery.error or "",
+        known=known,
+    )
+
+
+def _shown(entry: OutboxEntry, agent_id: str) -> dict[str, Json]:
+    return {"agent": agent_id, "reason": entry.reason, "epoch": entry.epoch}

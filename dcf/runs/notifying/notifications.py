@@ -1,0 +1,400 @@
+"""Delivery of notifications: hands outbox entries to the agent platform and records the outcome.
+
+A notification is only a hint: the lease decides who works on a state. A run stays correct without deliveries, but may
+stand still. Any number of copies may run at once.
+"""
+
+import logging
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Final, TypeAlias
+
+from dcf import metrics
+from dcf.asl.state_paths import inside
+from dcf.core.access.provenance import mark_of_event
+from dcf.core.documents.decision import Notice, Snapshot
+from dcf.core.documents.notices import TO_RUNS, NoticeKind, talk_kind
+from dcf.core.lifecycle.inspection import is_ready
+from dcf.errors import DcfError, StoreUnavailable, UnknownState
+from dcf.ports import Deliverer, Delivery, Post, Undelivered
+from dcf.runs.clock.lost_timers import set_timer
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.notifying import waiting_events
+from dcf.runs.notifying.announcements import event_of, is_outdated, recipients
+from dcf.runs.notifying.delivery_records import Target, outcome_name, outcome_of, target_of
+from dcf.runs.notifying.prompt_delivery import PromptDelivery
+from dcf.runs.notifying.queues import Lanes
+from dcf.store.access.authors import current_author
+from dcf.store.events.notified import NEVER_TOLD, PLANNER, Announcement, Told, ToldRecords
+from dcf.store.events.outbox import NOTHING_TOLD, Outbox, OutboxEntry, TellingOutcome
+from dcf.store.keys.table import RunKeys
+from dcf.values.digest import fingerprint
+from dcf.values.json_text import Json, dump
+from dcf.values.records import replace
+
+_log = logging.getLogger(__name__)
+
+STALLED_S: Final = 30.0
+"""Seconds after which an outbox entry that its deliverer did not settle is taken over by another."""
+
+_PAGE: Final = 100
+_PAGE_OF_REMOTE: Final = 10
+"""Entries taken at once for a remote platform: few, since each may take seconds, and others take over slow ones."""
+
+_NO_ROOM_S: Final = 1.0
+"""Seconds after which an entry for which a lane has no room is taken up again, by any process."""
+
+_ANOTHER_MAY: Final = frozenset(
+    {Undelivered.BUSY, Undelivered.UNKNOWN_AGENT, Undelivered.NO_PLATFORM, Undelivered.AGENT_UNAVAILABLE}
+)
+"""Failures that concern one agent only, so that the next member of the pool is tried."""
+
+DeliverAll: TypeAlias = Callable[[Sequence[Post]], Sequence[Delivery]]
+"""Delivers several events at once, each by itself."""
+
+ToRun: TypeAlias = Callable[[str, OutboxEntry], object]
+"""Does what an entry says that no agent is told of, but another run, and removes it (`children/operations.py`)."""
+
+
+class Notifications:
+    """Delivers the notifications that runs owe."""
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        outbox: Outbox,
+        records: ToldRecords,
+        platform: Deliverer,
+        together: DeliverAll | None = None,
+        people: Deliverer | None = None,
+        *,
+        to_run: ToRun,
+        lanes: Lanes | None = None,
+    ) -> None:
+        """Deliver through the platform; with `together` a page at a time, where that is one step for it.
+
+        With `lanes` agents on remote platforms are told there, each platform by itself. Persons are no agents of a
+        remote platform: what it does not know as one is told through `people`.
+        """
+        self._lanes = lanes
+        self._at_once = None if together is None else PromptDelivery(self._lanes_of, together)
+        self._people = people
+        self._plane = plane
+        self._to_run = to_run
+        self._together = together
+        self._outbox = outbox
+        self._records = records
+        self._platform = platform
+        self._page = _PAGE_OF_REMOTE if platform.is_remote else _PAGE
+        self._name = f"relay-{secrets.token_hex(4)}"
+
+    def tell_at_once(self, workflow_id: str, notices: Sequence[Notice], seen: Snapshot, writer: str) -> None:
+        """Tell agents other than the writer of states that a commit made ready, before what it owes is delivered."""
+        if self._at_once is not None:
+            self._at_once.tell(workflow_id, notices, seen, writer)
+
+    def notify_next(
+        self, workflow_id: str, source: str | None, *, reason: str | None = None, payload: Json = None
+    ) -> list[Target]:
+        """Deliver what is owed. Return the outcome for it and for each follower of `source` (None: of the start)."""
+        if source is not None:
+            self._plane.place(workflow_id, source)  # raises UnknownState before anything is delivered
+        delivered = {target.state: target for target in self.deliver(workflow_id, payload=payload)}
+        followers, snapshot = self._read_followers(workflow_id, source)
+        others = [
+            target for state, target in delivered.items() if state not in followers and _is_of_a_scope(state, source)
+        ]
+        word = reason or ("initial" if source is None else "upstream_done")
+        return [
+            delivered.get(state) or self._tell(workflow_id, state, snapshot, word, source, payload)
+            for state in followers
+            if state in delivered or state in snapshot.states
+        ] + others
+
+    def notify(self, workflow_id: str, state: str, *, reason: str, payload: Json = None) -> Target:
+        """Notify the agent of one state again, told before or not; set its timer, if Redis has lost it."""
+        set_timer(self._plane, workflow_id, self._plane.path(workflow_id, state))
+        snapshot = self._read(workflow_id, (state,))
+        doc = snapshot.states.get(state)
+        if doc is None:  # its Parallel or Map has not opened it yet
+            return Target(state=state, agent_id=None, reason=reason, skipped_not_ready=True)
+        entry = OutboxEntry(
+            entry_id="",
+            type=f"nudge-{snapshot.now}",
+            state=state,
+            epoch=doc.lease.epoch,
+            source=None,
+            reason=reason,
+        )
+        target = self._send(workflow_id, entry, None, snapshot, payload)
+        if target.sent and target.agent_id is not None:
+            self._record(workflow_id, self._plane.path(workflow_id, state), entry, target.agent_id, snapshot)
+        return target
+
+    def _record(self, workflow_id: str, path: str, entry: OutboxEntry, agent_id: str, snapshot: Snapshot) -> None:
+        """Record that the agents of a ready state were told once more, for views of the run."""
+        assert snapshot.meta is not None, "read() raises for a run that does not exist"
+        if not is_ready(snapshot.meta, snapshot.states[entry.state or path], snapshot.now):
+            return
+        before = self._records.read(workflow_id, (path,)).get(path, NEVER_TOLD)
+        number = before.times(entry.epoch) + 1
+        announcement = Announcement(epoch=entry.epoch, number=number, agent_id=agent_id, at=snapshot.now)
+        self._records.record(workflow_id, path, announcement.after(before.sent))
+
+    def deliver(self, workflow_id: str, *, payload: Json = None) -> list[Target]:
+        """Hand owed notifications to their agents, a page of them. Entries that no agent can take yet stay."""
+        entries = self._outbox.take(workflow_id, self._name, self._page)
+        return self._settle_all(workflow_id, entries, payload)
+
+    def deliver_all(self, workflow_id: str) -> int:
+        """Deliver all that nobody has taken, and a page of what its deliverer did not settle. Return how many."""
+        done, is_more = 0, True
+        while is_more:
+            entries = self._outbox.take(workflow_id, self._name, self._page)
+            done += self._hand_on(workflow_id, entries)
+            is_more = len(entries) == self._page
+        stalled = self._outbox.take_over(workflow_id, self._name, STALLED_S, self._page)
+        return done + self._hand_on(workflow_id, stalled)
+
+    def _hand_on(self, workflow_id: str, entries: list[OutboxEntry]) -> int:
+        """Deliver entries, those to remote platforms in their lanes. Return how many were handled until now."""
+        told, entries = self._settle_told(workflow_id, entries)
+        done = len(told)
+        entries = [entry for entry in entries if not self._is_for_run(workflow_id, entry)]
+        if self._lanes is None or not entries:
+            return done + len(self._settle_all(workflow_id, entries, None))
+        snapshot = self._of_entries(workflow_id, entries)
+        by_lane = self._by_lane(workflow_id, entries, snapshot)
+        here = by_lane.pop(None)
+        for kind, group in by_lane.items():
+            handled, no_room = self._lanes.put(str(kind), workflow_id, group, self._settle_one)
+            done += handled
+            for entry in no_room:
+                self._outbox.postpone(workflow_id, entry, self._name, STALLED_S - _NO_ROOM_S)
+        return done + len(self._settle_current(workflow_id, here, snapshot, None))
+
+    def _settle_one(self, workflow_id: str, entry: OutboxEntry) -> int:
+        return len(self._settle_all(workflow_id, [entry], None))
+
+    def take_leave(self, workflow_id: str) -> None:
+        """Deliver what a run owes that is about to be deleted.
+
+        What it owes other runs is done here even where a deliverer has taken it: that one may find no run any more.
+        """
+        self.deliver_all(workflow_id)
+        for entry in self._outbox.left(workflow_id):
+            self._is_for_run(workflow_id, entry)
+
+    def _settle_all(self, workflow_id: str, entries: list[OutboxEntry], payload: Json) -> list[Target]:
+        told, entries = self._settle_told(workflow_id, entries)
+        entries = [entry for entry in entries if not self._is_for_run(workflow_id, entry)]
+        told = told if payload is None else []  # they were told without it
+        if not entries:
+            return told
+        return told + self._settle_current(workflow_id, entries, self._of_entries(workflow_id, entries), payload)
+
+    def _settle_told(self, workflow_id: str, entries: Sequence[OutboxEntry]) -> tuple[list[Target], list[OutboxEntry]]:
+        """Record and remove what agents were told at once, after the commit. Return that, and the other entries."""
+        if self._at_once is None:
+            return [], list(entries)
+        handled: list[tuple[OutboxEntry, TellingOutcome]] = []
+        targets, rest = list[Target](), list[OutboxEntry]()
+        for entry in entries:
+            told = self._at_once.take(workflow_id, entry)
+            if told is None:
+                rest.append(entry)
+                continue
+            targets.append(target_of(entry, told.agent_id, told.delivery, []))
+            handled.append((entry, outcome_of(entry, targets[-1], told.at, NEVER_TOLD)))
+        if metrics.current is not None:
+            metrics.current.notified([outcome_name(target) for target in targets])
+        self._outbox.settle(workflow_id, handled)
+        return targets, rest
+
+    def _of_entries(self, workflow_id: str, entries: Sequence[OutboxEntry]) -> Snapshot:
+        about = {entry.state or entry.about for entry in entries}
+        return self._read(workflow_id, tuple(state for state in about if state is not None))
+
+    def _by_lane(
+        self, workflow_id: str, entries: Sequence[OutboxEntry], snapshot: Snapshot
+    ) -> dict[str | None, list[OutboxEntry]]:
+        """Return the entries by the lane of the agent that is first to be asked; those for None need no lane."""
+        first = [next(iter(recipients(workflow_id, entry, snapshot)), None) for entry in entries]
+        found: dict[str | None, list[OutboxEntry]] = {None: []}
+        for entry, lane in zip(entries, self._lanes_of(first), strict=True):
+            found.setdefault(lane, []).append(entry)
+        return found
+
+    def _lanes_of(self, agents: Sequence[str | None]) -> Sequence[str | None]:
+        return [None] * len(agents) if self._lanes is None else self._lanes.sort(agents)
+
+    def _settle_current(
+        self, workflow_id: str, entries: Sequence[OutboxEntry], snapshot: Snapshot, payload: Json
+    ) -> list[Target]:
+        """Remove what is outdated, and deliver the rest: to inboxes together, to remote platforms one by one."""
+        outdated, current = list[OutboxEntry](), list[OutboxEntry]()
+        for entry in entries:
+            (outdated if is_outdated(entry, snapshot) else current).append(entry)
+        self._outbox.settle(workflow_id, [(entry, NOTHING_TOLD) for entry in outdated])
+        by_lane = self._by_lane(workflow_id, current, snapshot)
+        alone = [entry for kind, group in by_lane.items() if kind or not self._together for entry in group]
+        here = self._settle_together(workflow_id, by_lane[None], snapshot, payload) if self._together else []
+        return here + [
+            target for entry in alone for target in self._settle_together(workflow_id, [entry], snapshot, payload)
+        ]
+
+    def are_current(self, events: Sequence[Mapping[str, Json]]) -> list[bool]:
+        """Return of each event that waited in an inbox whether it is still true; those of a run are read together."""
+        return waiting_events.are_current(self._plane, events)
+
+    def is_current(self, event: Mapping[str, Json]) -> bool:
+        """Return True if an event that waited in an inbox is still true."""
+        return waiting_events.is_current(self._plane, event)
+
+    def _is_for_run(self, workflow_id: str, entry: OutboxEntry) -> bool:
+        """Have done what an entry says that concerns another run; return False for one to an agent.
+
+        If that fails, the entry stays for another try. Agents need not wait for that.
+        """
+        if entry.type not in TO_RUNS:
+            return False
+        try:
+            self._to_run(workflow_id, entry)
+        except StoreUnavailable:
+            raise
+        except DcfError as error:
+            _log.warning("%s of run %s: %s: %s", entry.type, workflow_id, error.code, error.message)
+        return True
+
+    def told(self, workflow_id: str, states: Iterable[str]) -> Mapping[str, Told]:
+        """Return how the agents of these states were told of them, and what prevented it. For views of a run."""
+        return self._records.read(workflow_id, states)
+
+    def _read_followers(self, workflow_id: str, source: str | None) -> tuple[tuple[str, ...], Snapshot]:
+        """Return the Tasks that may follow a state, and the documents of those that are open."""
+        followers = self._followers(workflow_id, source)
+        with suppress(UnknownState):
+            snapshot = self._read(workflow_id, followers)
+            if followers == self._followers(workflow_id, source):
+                return followers, snapshot
+        # The cached definition was of an earlier run of this name. Reading has replaced it.
+        followers = self._followers(workflow_id, source)
+        return followers, self._read(workflow_id, followers)
+
+    def _followers(self, workflow_id: str, source: str | None) -> tuple[str, ...]:
+        """Return the Tasks that may follow a state, as far as the definition alone gives their paths."""
+        if source is None:
+            return self._plane.run(workflow_id).definition.machine.task_successors(None)
+        here = self._plane.place(workflow_id, source)
+        found = here.machine.task_successors(here.name)
+        return tuple(inside(here.scope, path) for path in found) if here.scope else found
+
+    def _settle_together(
+        self, workflow_id: str, entries: Sequence[OutboxEntry], snapshot: Snapshot, payload: Json
+    ) -> list[Target]:
+        """Tell the agents of these entries, record what became of it, and remove the entries that are done with."""
+        targets = self._send_all(workflow_id, entries, snapshot, payload)
+        if metrics.current is not None:
+            metrics.current.notified([outcome_name(target) for target in targets])
+        handled: list[tuple[OutboxEntry, TellingOutcome]] = []
+        for entry, target in zip(entries, targets, strict=True):
+            if target.agent_id is None and entry.state is not None:
+                continue  # nobody is assigned yet
+            outcome = self._outcome(workflow_id, entry, snapshot, target)
+            if target.sent or target.agent_id is None or target.delivery.failure is Undelivered.UNKNOWN_AGENT:
+                handled.append((entry, outcome))  # reminders try again later, when the agent may exist
+            else:
+                idle_s = max(0.0, STALLED_S - target.delivery.retry_after_s)
+                self._outbox.postpone(workflow_id, entry, self._name, idle_s, outcome)
+        self._outbox.settle(workflow_id, handled)
+        return targets
+
+    def _tell(
+        self, workflow_id: str, state: str, snapshot: Snapshot, reason: str, source: str | None, payload: Json
+    ) -> Target:
+        """Return the outcome for a follower without an outbox entry: it was told before, or is not ready."""
+        doc = snapshot.states[state]
+        assert snapshot.meta is not None, "read() raises for a run that does not exist"
+        if not is_ready(snapshot.meta, doc, snapshot.now):
+            return Target(state=state, agent_id=None, reason=reason, skipped_not_ready=True)
+        entry = OutboxEntry(
+            entry_id="", type=NoticeKind.READY.value, state=state, epoch=doc.lease.epoch, source=source, reason=reason
+        )
+        told = self._send(workflow_id, entry, None, snapshot, payload)
+        if payload is None or not told.delivery.duplicate:
+            return told
+        # The event was delivered without the payload, so another event brings it.
+        another = replace(entry, type=f"payload-{fingerprint(dump(payload))}x")
+        return self._send(workflow_id, another, None, snapshot, payload)
+
+    def _send_all(
+        self, workflow_id: str, entries: Sequence[OutboxEntry], snapshot: Snapshot, payload: Json
+    ) -> list[Target]:
+        """Send each entry's event; to the agents that are first to be asked all together, where that is possible."""
+        if self._together is None or len(entries) == 1:
+            return [self._send(workflow_id, entry, None, snapshot, payload) for entry in entries]
+        posts = [next(self._posts(workflow_id, entry, snapshot, payload), None) for entry in entries]
+        found = iter(self._together([post for post in posts if post is not None]))
+        first = [None if post is None else next(found) for post in posts]
+        return [self._send(workflow_id, *one, snapshot, payload) for one in zip(entries, first, strict=True)]
+
+    def _posts(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, payload: Json) -> Iterator[Post]:
+        """Yield the entry's event for each agent that may take it, in the order to ask."""
+        assert snapshot.meta is not None, "read() raises for a run that does not exist"
+        mark = mark_of_event(current_author(), snapshot.meta)
+        doc = None if entry.state is None else snapshot.states.get(entry.state)
+        asked = None if doc is None else doc.asked
+        status = snapshot.meta.status
+        event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload, mark, asked, status)
+        event_id = str(event["event_id"])
+        for agent_id in recipients(workflow_id, entry, snapshot):
+            yield Post(agent_id=agent_id, event_id=event_id, event=event)
+
+    def _send(
+        self, workflow_id: str, entry: OutboxEntry, first: Delivery | None, snapshot: Snapshot, payload: Json
+    ) -> Target:
+        """Hand the event to the first agent that takes it. If none does, prefer the failure of a known agent.
+
+        `first` is what came of asking the first one, if it was asked.
+        """
+        failed, away = list[tuple[str, Delivery]](), set[str | None]()
+        for post in self._posts(workflow_id, entry, snapshot, payload):
+            if away and self._lanes_of((post.agent_id,))[0] in away:
+                continue
+            delivery, first = first or self._deliver(entry, post), None
+            if delivery.failure is None:
+                return target_of(entry, post.agent_id, delivery, failed)
+            failed.append((post.agent_id, delivery))
+            if delivery.failure is Undelivered.PLATFORM_UNAVAILABLE:
+                away.update(self._lanes_of((post.agent_id,)))  # a member of the pool elsewhere may take it
+            elif delivery.failure not in _ANOTHER_MAY:
+                break
+        if not failed:
+            return Target(state=entry.state, agent_id=None, reason=entry.reason)
+        hopeful = (one for one in failed if one[1].failure is not Undelivered.UNKNOWN_AGENT)
+        return target_of(entry, *next(hopeful, failed[0]), failed)
+
+    def _deliver(self, entry: OutboxEntry, post: Post) -> Delivery:
+        found = self._platform.deliver(post.agent_id, post.event_id, post.event)
+        kind = talk_kind(entry.type)
+        may_be_person = entry.type == NoticeKind.ASKED or kind in (NoticeKind.QUESTION, NoticeKind.GATE)
+        is_person = found.failure is Undelivered.UNKNOWN_AGENT and may_be_person
+        if not is_person or self._people is None:
+            return found
+        return self._people.deliver(post.agent_id, post.event_id, post.event)
+
+    def _read(self, workflow_id: str, states: tuple[str, ...]) -> Snapshot:
+        return self._plane.read(workflow_id, states, whole_meta=False, with_data=False)
+
+    def _outcome(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, target: Target) -> TellingOutcome:
+        """Return what to record of this entry."""
+        about, recorded = entry.state or PLANNER, NEVER_TOLD
+        if target.failed or entry.type != NoticeKind.READY.value:  # a first announcement comes after none
+            recorded = self._records.read(workflow_id, (about,)).get(about, NEVER_TOLD)
+        return outcome_of(entry, target, snapshot.now, recorded)
+
+
+def _is_of_a_scope(state: str | None, source: str | None) -> bool:
+    """Return True if the definition alone does not tell this follower: it is in a scope, or follows a joined one."""
+    return state is not None and ("/" in state or "/" in (source or ""))

@@ -1,0 +1,1 @@
+"""How runs stand, for every face. Never writes."""

@@ -1,0 +1,1 @@
+"""Every setting of a process."""

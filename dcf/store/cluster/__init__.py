@@ -1,0 +1,1 @@
+"""Redis Cluster: the same commands over many nodes."""

@@ -1,0 +1,101 @@
+"""Checks the Redis server once at start: whether dcf can run on it. How it is doing is read by `health/storage.py`."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import redis
+
+from dcf.errors import StoreUnsuitable
+from dcf.store.connection import faults
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections, checked
+from dcf.store.keys import table as keys
+from dcf.values.records import record
+
+_NEEDED: Final[Mapping[str, Command]] = {
+    "JSON.GET": ("JSON.GET", keys.PROBE),
+    "JSON.MGET": ("JSON.MGET", keys.PROBE, "$"),
+    "JSON.DEL": ("JSON.DEL", keys.PROBE),
+    "JSON.SET": ("JSON.SET", keys.PROBE, "$", "1", "XX"),
+    "JSON.MSET": ("JSON.MSET", keys.PROBE, "$.nothing", "1"),
+    "EVAL": ("EVAL", "return 1", 1, keys.PROBE),
+}
+"""What dcf cannot do without and a service may not have, each in a form that changes nothing.
+
+They are tried, not looked up: services have JSON under other module names, and refuse COMMAND and MODULE.
+"""
+
+_NEEDED_IN_CLUSTER: Final[Mapping[str, Command]] = {
+    "SPUBLISH": ("SPUBLISH", keys.PROBE, ""),
+    "SSUBSCRIBE": ("SSUBSCRIBE", keys.news("a", 2), keys.PROBE),
+}
+"""The same of a cluster. Nobody listens to that channel, and one SSUBSCRIBE may not name two of different slots."""
+
+_ACKNOWLEDGED: Final[Command] = ("WAIT", 0, 0)
+"""Waits for nobody."""
+
+_REMEDY: Final = (
+    "Use Redis 8, Redis Stack or a service with JSON and Lua scripts (docs/managed-redis.md), or leave REDIS_URL unset"
+    " to use the embedded server."
+)
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class ServerFacts:
+    """Facts about the server that do not change while it runs; no modules are known where INFO is refused."""
+
+    version: str
+    modules: tuple[str, ...]
+
+
+def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFacts:
+    """Return facts about the server, on a cluster about one of its servers.
+
+    Raise StoreUnsuitable if dcf cannot use it, or cannot wait for replicas there.
+    """
+    needed = dict(_NEEDED) | ({"WAIT": _ACKNOWLEDGED} if wait_replicas else {})
+    if connections.shards > 1:
+        needed |= _NEEDED_IN_CLUSTER
+    lines: list[str] = []
+    for server in connections.servers():
+        info, *replies = server.ask(("INFO", "everything"), *needed.values())
+        for name, reply in zip(needed, replies, strict=True):
+            _check(name, reply)
+        lines = _lines(info)
+    if "cluster_enabled:1" in lines and connections.shards == 1:
+        raise faults.node_of_cluster()
+    version = next((line.partition(":")[2] for line in lines if line.startswith("redis_version:")), "unknown")
+    return ServerFacts(version=version, modules=tuple(_module_names(lines)))
+
+
+def _check(name: str, reply: Reply) -> None:
+    """Raise StoreUnsuitable if the command is refused; whether it succeeds just now is not asked here."""
+    if not isinstance(reply, redis.ResponseError) or not faults.is_refused(reply):
+        return
+    if name == "WAIT":
+        raise StoreUnsuitable(
+            "Redis refuses WAIT, without which nobody knows what its replicas have (DCF_WAIT_REPLICAS is not 0).",
+            "Allow WAIT to the user of REDIS_URL, or set DCF_WAIT_REPLICAS=0: a failover may then take back what was"
+            " answered.",
+        )
+    if not faults.is_unknown(reply):
+        raise StoreUnsuitable(
+            f"Redis does not allow this user {name}, which dcf needs (NOPERM).",
+            "Give the user of REDIS_URL the keys, channels and commands that deploy/redis/users.acl gives to dcf.",
+        )
+    if name.startswith("JSON."):
+        raise StoreUnsuitable("This Redis has no RedisJSON module, which dcf keeps its documents in.", _REMEDY)
+    raise StoreUnsuitable(f"This Redis has no {name}, which dcf needs.", _REMEDY)
+
+
+def _lines(info: Reply) -> list[str]:
+    if isinstance(info, redis.ResponseError) and faults.is_refused(info):
+        return []
+    text: bytes = checked(info)
+    return text.decode().splitlines()
+
+
+def _module_names(lines: list[str]) -> list[str]:
+    found = [line.removeprefix("module:") for line in lines if line.startswith("module:")]
+    fields = [dict(part.split("=", 1) for part in line.split(",") if "=" in part) for line in found]
+    return [one["name"] for one in fields if "name" in one]

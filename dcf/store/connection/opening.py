@@ -1,0 +1,44 @@
+"""Opens the connections of one process: to the Redis of a URL, or to the embedded one, started or joined for it.
+
+Apart from `application`, so that a command that only reads need not import what runs are made of.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from dcf.store.cluster.url import is_of_cluster, open_cluster
+from dcf.store.connection.connections import Connections, Pool, as_it_is, open_pool
+from dcf.store.embedded import server as embedded
+
+
+def connect(url: str, *, wait_replicas: int = 0, around: Callable[[Pool], Pool] = as_it_is) -> Connections:
+    """Return connections to the Redis of a URL: one server, the primary that sentinels know, or a cluster.
+
+    On a cluster so many replicas must confirm what is written to a node before another hears of it. `around` may put
+    something around each pool.
+    """
+    if is_of_cluster(url):
+        return open_cluster(url, wait_replicas=wait_replicas, around=around)
+    return Connections(around(open_pool(url)))
+
+
+@contextmanager
+def opened(
+    url: str | None,
+    data_dir: Path,
+    *,
+    appendfsync: embedded.Appendfsync,
+    maxmemory: int | None,
+    wait_replicas: int = 0,
+) -> Iterator[tuple[str, Connections]]:
+    """Connect for the duration of the `with` block; return the URL as well."""
+    if url is not None:
+        with closing(connect(url, wait_replicas=wait_replicas)) as connections:
+            yield url, connections
+        return
+    with (
+        embedded.start(data_dir, appendfsync=appendfsync, maxmemory=maxmemory) as server,
+        closing(Connections(open_pool(server.url), server.revive)) as connections,
+    ):
+        yield server.url, connections

@@ -1,0 +1,1 @@
+"""Every key of the engine, and which documents a run has."""

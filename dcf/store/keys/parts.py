@@ -1,0 +1,63 @@
+"""Text as part of a key: the paths of states and other names, without the characters that divide a key."""
+
+import re
+from functools import lru_cache
+from typing import Final, Literal, TypeAlias
+from zlib import crc32
+
+from dcf.asl.state_paths import components, path_of
+
+_UNSAFE = re.compile(r"[:/%{}*?\[\]\x00-\x1f\x7f]")
+_ENCODED = re.compile(r"%([0-9A-F]{2})")
+
+
+AGENT_SHARDS: Final = 256
+"""Parts of the inboxes of all agents on a Redis Cluster, a slot each. Fixed: an inbox is in the same one for ever."""
+
+Counted: TypeAlias = Literal["docs", "sizes", "runs", "live", "inbox", "part", "receipts", "artifacts"]
+"""What is counted of an owner beside all bytes."""
+
+
+class KeyText(str):
+    """What the keys that a script builds begin with. On a Redis Cluster it is written with a hash tag, as a key is."""
+
+    __slots__ = ()
+
+
+@lru_cache(maxsize=4096)
+def agent_shard(agent_id: str) -> int:
+    """Return in which of the `AGENT_SHARDS` the keys of an agent are on a Redis Cluster."""
+    return crc32(agent_id.encode()) % AGENT_SHARDS
+
+
+@lru_cache(maxsize=4096)
+def encode_state(path: str) -> str:
+    """Return a state's path as part of a key, with special characters percent-encoded."""
+    return "/".join(_UNSAFE.sub(_percent, name) for name in components(path))
+
+
+def _percent(found: re.Match[str]) -> str:
+    return f"%{ord(found[0]):02X}"
+
+
+@lru_cache(maxsize=4096)
+def decode_state(part: str) -> str:
+    """Return the path that `encode_state` made this part from."""
+    return path_of([_ENCODED.sub(lambda found: chr(int(found[1], 16)), name) for name in part.split("/")])
+
+
+def receipt_field(path: str, request: str) -> str:
+    """Return the field of a request's receipt in the hash of receipts; the path is empty for one about the run."""
+    return f"{encode_state(path)}:{request}"
+
+
+@lru_cache(maxsize=4096)
+def agent_path(state: str) -> str:
+    """Return the JSONPath of a state's assignment. RedisJSON understands no other escapes than these two.
+
+    It drops spaces at the beginning of a quoted name (2.8.3), so for such a state all assignments are read.
+    """
+    if state.startswith(" "):
+        return "$.agents"
+    quoted = state.replace("\\", "\\\\").replace('"', '\\"')
+    return f'$.agents["{quoted}"]'  # nosemgrep: jsonpaths-are-not-formatted - quoted just now

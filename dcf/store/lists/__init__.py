@@ -1,0 +1,1 @@
+"""The indexes across runs in Redis, and the checks of them."""

@@ -1,0 +1,188 @@
+"""Agents that dcf knows: one record per agent, and sorted sets of agents by tag and by name. Never scanned.
+
+A record says on which platform the agent lives; an agent without one has a mailbox, or an id that its platform knows.
+
+Index entries are written before the record they point at, in the same packet, and removed after it. So an entry may be
+stale, but no record lacks one; readers skip entries without a record.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from dcf.errors import InvalidArgument
+from dcf.ports import MAILBOX
+from dcf.store.connection.connections import Connections
+from dcf.store.connection.documents import micros
+from dcf.store.keys import table as keys
+from dcf.store.lists.shards import in_every_shard, oldest, oldest_commands, place_of
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json, dump, load
+from dcf.values.records import record
+
+if TYPE_CHECKING:
+    from dcf.store.connection.commands import Command
+
+_PART_IF_THERE = """
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  return 0
+end
+if ARGV[2] == '' then
+  redis.call('JSON.DEL', KEYS[1], ARGV[1])
+else
+  redis.call('JSON.SET', KEYS[1], ARGV[1], ARGV[2])
+end
+return 1
+"""
+
+
+_GONE_S = 7 * 24 * 3600
+"""Seconds for which a deleted agent is remembered: the lifetime of an inbox that is not read."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class AgentRecord:
+    """An agent. `blocks` (id to label and value) are its context, `tools` (id to name and definition) what it calls.
+
+    `platform` is the kind of platform on which it lives, and `contact` what that needs to reach it (a URL), no secret.
+    """
+
+    agent_id: str
+    name: str
+    tags: tuple[str, ...] = ()
+    created_at: int = 0
+    blocks: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    tools: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    platform: str = MAILBOX
+    contact: Mapping[str, Json] = field(default_factory=dict)
+
+
+class AgentRecords:
+    """The records in Redis."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def create(self, record: AgentRecord) -> None:
+        """Write a record and its index entries. If the agent_id has a record, change nothing."""
+        (clock,) = self._connections.send(("TIME",))
+        at = micros(clock)
+        document = {
+            "agent_id": record.agent_id,
+            "name": record.name,
+            "tags": list(record.tags),
+            "created_at": at,
+            "blocks": dict(record.blocks),
+            "tools": dict(record.tools),
+        }
+        if record.platform != MAILBOX:
+            document |= {"platform": record.platform, "contact": dict(record.contact)}
+        entries: list[Command] = [("ZADD", key, "NX", at, record.agent_id) for key in self._lists_with(record)]
+        self._connections.send(
+            *entries,
+            ("JSON.SET", keys.agent(record.agent_id), "$", dump(document), "NX"),
+            ("DEL", keys.gone(record.agent_id)),
+        )
+
+    def get(self, agent_id: str) -> AgentRecord | None:
+        """Return the record. For an agent that only has an inbox, return an empty record."""
+        found, inboxes, gone = self._connections.send(
+            ("JSON.GET", keys.agent(agent_id), "$"),
+            ("EXISTS", keys.inbox(agent_id)),
+            ("EXISTS", keys.gone(agent_id)),
+        )
+        if found is not None:
+            return _record(load(found)[0])
+        return AgentRecord(agent_id=agent_id, name=agent_id) if inboxes and not gone else None
+
+    def platforms_of(self, agent_ids: Sequence[str]) -> dict[str, str]:
+        """Return the kinds of platform of those agents that have a record, in one packet."""
+        if not agent_ids:
+            return {}
+        found = self._connections.send(*(("JSON.GET", keys.agent(one), "$.platform") for one in agent_ids))
+        known = {one: load(text) for one, text in zip(agent_ids, found, strict=True) if text is not None}
+        return {one: next(iter(kinds), MAILBOX) for one, kinds in known.items()}
+
+    def is_gone(self, agent_id: str) -> bool:
+        """Return True if the agent was created here and deleted in the last week."""
+        (gone,) = self._connections.send(("EXISTS", keys.gone(agent_id)))
+        return bool(gone)
+
+    def find(self, tags: tuple[str, ...], name: str | None) -> list[AgentRecord]:
+        """Return the agents with all these tags and this name, oldest first. The cost is that of the smallest index."""
+        indexes = [*map(keys.agents_tagged, tags), *([] if name is None else [keys.agents_named(name)])]
+        if not indexes:
+            return []
+        shards = self._connections.shards
+        counts = self._connections.send(*(("ZCARD", key) for one in indexes for key in in_every_shard(one, shards)))
+        sizes = [sum(counts[first : first + shards]) for first in range(0, len(counts), shards)]
+        smallest = indexes[sizes.index(min(sizes))]
+        ids = oldest(self._connections.send(*oldest_commands(smallest, shards)))
+        found = self._connections.send(*(("JSON.GET", keys.agent(one), "$") for one in ids)) if ids else []
+        records = [_record(load(document)[0]) for document in found if document is not None]
+        matching = [one for one in records if set(tags) <= set(one.tags) and name in {None, one.name}]
+        return sorted(matching, key=lambda one: (one.created_at, one.agent_id))
+
+    def delete(self, agent_id: str) -> bool:
+        """Delete the record, the inbox and the index entries. Return True if any of them existed."""
+        record = self.get(agent_id)
+        if record is None:
+            return False
+        gone: list[Command] = [("ZREM", key, agent_id) for key in self._lists_with(record)]
+        if record.created_at:
+            gone.append(("SET", keys.gone(agent_id), "1", "EX", _GONE_S))
+        deleted, *_ = self._connections.send(
+            ("DEL", keys.agent(agent_id)), ("DEL", *keys.inbox_parts(agent_id)), ("DEL", keys.assigned(agent_id)), *gone
+        )
+        return bool(deleted) or record.created_at == 0
+
+    def put(self, agent_id: str, part: str, ident: str, value: Json) -> bool:
+        """Set one block or tool of an agent (`part`: blocks, tools). Return False if there is no such agent."""
+        path = _path_of(part, ident)
+        if self._set(agent_id, path, dump(value)):
+            return True
+        if self.get(agent_id) is None:
+            return False
+        self.create(AgentRecord(agent_id=agent_id, name=agent_id))  # it only had an inbox until now
+        return self._set(agent_id, path, dump(value))
+
+    def remove(self, agent_id: str, part: str, ident: str) -> None:
+        """Remove one block or tool of an agent, if it exists."""
+        self._set(agent_id, _path_of(part, ident), "")
+
+    def _lists_with(self, record: AgentRecord) -> list[str]:
+        return lists_of(record.agent_id, record.name, record.tags, self._connections.shards)
+
+    def _set(self, agent_id: str, path: str, text: str) -> bool:
+        (done,) = self._connections.send(("EVAL", _PART_IF_THERE, 1, keys.agent(agent_id), path, text))
+        return bool(done)
+
+
+def _path_of(part: str, ident: str) -> str:
+    """Return the JSONPath of a block or tool in a record. Its id must have no characters special in a path."""
+    if not all(character.isalnum() or character in "-_" for character in ident):
+        raise InvalidArgument("That is no id of a block or tool.")
+    return f'$.{part}["{ident}"]'  # nosemgrep: jsonpaths-are-not-formatted - the id was looked at just now
+
+
+def created_text(record: AgentRecord) -> str:
+    """Return the creation time as text that sorts like the time; empty for an agent that was never created."""
+    return to_text(record.created_at) if record.created_at else ""
+
+
+def lists_of(agent_id: str, name: str, tags: Iterable[str], shards: int) -> list[str]:
+    """Return the keys of the sorted sets that list an agent, where lists have so many shards."""
+    return [place_of(index, agent_id, shards) for index in (*map(keys.agents_tagged, tags), keys.agents_named(name))]
+
+
+def _record(document: Mapping[str, Json]) -> AgentRecord:
+    return AgentRecord(
+        agent_id=document["agent_id"],
+        name=document["name"],
+        tags=tuple(document["tags"]),
+        created_at=document["created_at"],
+        blocks=document["blocks"],
+        tools=document["tools"],
+        platform=document.get("platform", MAILBOX),
+        contact=document.get("contact", {}),
+    )

@@ -1,0 +1,74 @@
+"""Counts the open states of live runs, for Prometheus: leased, leased by an agent that is late, or held by nobody.
+
+No index has them, since it would cost every step a command. So a bounded number is looked at, in two packets, and what
+was found is good for a while. Never writes.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from dcf.core.documents.codec import read_state
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections
+from dcf.store.connection.documents import micros
+from dcf.store.keys import table as keys
+from dcf.store.keys.parts import decode_state
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.shards import newest, newest_commands
+from dcf.values.json_text import load
+
+MOST_RUNS: Final = 200
+MOST_STATES: Final = 25
+"""Of each run, those that the clock must look at first."""
+GOOD_FOR_S: Final = 30.0
+
+LEASED: Final = "leased"
+EXPIRED: Final = "expired"
+FREE: Final = "free"
+
+
+class OpenStateCounts:
+    """Counts them."""
+
+    def __init__(self, connections: Connections, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._connections = connections
+        self._monotonic = monotonic
+        self._found: tuple[float, Mapping[str, int]] | None = None
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many open states there are of each kind, in the live runs that were listed last."""
+        now = self._monotonic()
+        if self._found is None or now >= self._found[0] + GOOD_FOR_S:
+            self._found = now, self._read()
+        return self._found[1]
+
+    def _read(self) -> dict[str, int]:
+        counts = dict.fromkeys((LEASED, EXPIRED, FREE), 0)
+        listed = self._connections.send(*newest_commands(keys.LIVE, self._connections.shards, MOST_RUNS))
+        runs = list(map(RunKeys, newest(listed, MOST_RUNS)))
+        clock, *opened = self._connections.send(
+            ("TIME",), *(("ZRANGE", run.timers, 0, MOST_STATES - 1) for run in runs)
+        )
+        asked: list[Command] = [
+            ("JSON.MGET", *(run.state(decode_state(part.decode())) for part in parts), "$")
+            for run, parts in zip(runs, opened, strict=True)
+            if parts
+        ]
+        replies = self._connections.ask(*asked) if asked else []
+        for text in (one for reply in replies if isinstance(reply, list) for one in reply):
+            kind = _kind(text, micros(clock))
+            if kind is not None:
+                counts[kind] += 1
+        return counts
+
+
+def _kind(text: Reply, now: int) -> str | None:
+    """Return what a state's document says; None if it is over, or gone."""
+    found = None if text is None else load(text)
+    doc = read_state(found[0]) if isinstance(found, list) and found else None
+    if doc is None or doc.status.is_terminal:
+        return None
+    if doc.has_lost_lease(now):
+        return EXPIRED
+    return FREE if doc.lease.token is None else LEASED

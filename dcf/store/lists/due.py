@@ -1,0 +1,195 @@
+"""The index of when the clock must look at each live run, or schedule. A look costs what is due, not what is alive.
+
+An entry may be early, never late or missing. Every transaction that needs an earlier look enters its time just before
+its commit. Only the clock sets a later time, in a transaction that fails if the run changed. It writes the time to meta
+as well (`clock_due_at`). All transactions of a run watch meta, so one that entered its time before the clock did, and
+has not committed yet, runs again. And one that needs no earlier look finds that in meta, and enters nothing.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from dcf.core.documents.model import RunStatus
+from dcf.core.lifecycle.retention import KEEP_ALL, RetentionPolicy
+from dcf.core.listing.runs import Facet
+from dcf.features.schedules import keys as schedule_keys
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connection, Connections, checked, exchange
+from dcf.store.events.outbox import Attention, attention_commands, read_attention
+from dcf.store.keys import table as keys
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.index import BLOCKED
+from dcf.store.lists.shards import in_shard, shard_of
+from dcf.store.transaction.writing import due_command
+from dcf.values.instants import to_text
+from dcf.values.json_text import dump
+from dcf.values.records import record
+
+_PAGE: Final = 500
+_MOST_RUNS: Final = 500
+"""Runs of each key of due times that one look takes, those due first; the others follow at the next."""
+
+_MOST_SCHEDULES: Final = 100
+"""Schedules of one look; the others follow at the next."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class DueNow:
+    """What the clock must look at: ids of runs, names of schedules."""
+
+    runs: list[str]
+    schedules: list[str]
+
+
+class DueRuns:
+    """Live runs by when the clock must look at them."""
+
+    def __init__(self, connections: Connections, policy: RetentionPolicy = KEEP_ALL) -> None:
+        self._connections = connections
+        self._policy = policy
+
+    def at(self, now: int, spare: int = 0) -> DueNow:
+        """Return runs and schedules that the clock must look at by this server time, those due first, in one packet.
+
+        There may be more. `spare`: so many runs stay due whatever is done; they must not keep others from their turn.
+        """
+        due = ("-inf", now, "BYSCORE", "LIMIT", 0, _MOST_RUNS + spare)
+        asked: list[Command] = [("ZRANGE", shard, *due) for shard in keys.every_due()]
+        timed: Command = ("ZRANGE", schedule_keys.SCHEDULES, "-inf", now, "BYSCORE", "LIMIT", 0, _MOST_SCHEDULES)
+        *shards, schedules = self._connections.send(*asked, timed)
+        runs = [name.decode() for found in shards for name in found]
+        return DueNow(runs=runs, schedules=[name.decode() for name in schedules])
+
+    def settle(self, workflow_id: str) -> None:
+        """Set when the clock must look at the run next, or remove it; leave it due if it changes meanwhile."""
+        shard = shard_of(workflow_id, self._connections.shards)
+        settling = _Settling(run=RunKeys(workflow_id), policy=self._policy, shard=shard)
+        self._connections.over_one(settling.in_steps if shard else settling.at_once)
+
+    def check(self, workflow_ids: Sequence[str], now: int) -> None:
+        """Bring live runs forward that are noted too late or not at all: by an older version, which has no index."""
+        for start in range(0, len(workflow_ids), _PAGE):
+            runs = list(map(RunKeys, workflow_ids[start : start + _PAGE]))
+            asked = [(("ZSCORE", keys.due(run.workflow_id), run.workflow_id), *attention_commands(run)) for run in runs]
+            replies = iter(self._connections.ask(*(command for commands in asked for command in commands)))
+            latest = {run: _latest([next(replies) for _ in own], now) for run, own in zip(runs, asked, strict=True)}
+            late = [due_command(run, at) for run, at in latest.items() if at is not None]
+            if late:
+                self._connections.send(*late)
+
+    def bring_forward(self, workflow_ids: Sequence[str], at: int) -> None:
+        """Make runs due at this time, unless they are due before."""
+        for start in range(0, len(workflow_ids), _PAGE):
+            page = workflow_ids[start : start + _PAGE]
+            self._connections.send(*(("ZADD", keys.due(name), "LT", at, name) for name in page))
+
+
+def _latest(replies: list[Reply], now: int) -> int | None:
+    """Return when the clock must look at a run at the latest; None if it is noted in time."""
+    if any(isinstance(reply, Exception) for reply in replies):
+        return now  # damaged by hand: the look at it says so
+    noted, *rest = replies
+    seen = read_attention(rest)
+    at = now if seen.next_due is None or seen.next_due <= seen.now else seen.next_due
+    return at if noted is None or float(noted) > at else None
+
+
+def _outlived(seen: Attention) -> list[str]:
+    """Return the lists that a run no longer belongs on: those of other statuses, of stuck runs, of blocked ones.
+
+    A running one can be on another only if it was retried. Whoever lists the run meanwhile, for a change of its status,
+    runs again: this is written with meta, which all transactions of the run watch.
+    """
+    if not seen.exists or (seen.is_running and not seen.is_retried):
+        return []
+    others = [keys.runs_by(Facet.STATUS, status) for status in RunStatus if status != seen.status]
+    return others if seen.is_running else [*others, keys.STUCK, keys.HELD, BLOCKED]
+
+
+_TAKEN_OFF: Final = """
+local listed = redis.call('ZSCORE', KEYS[1], ARGV[1])
+redis.call('ZREM', KEYS[1], ARGV[1])
+return listed
+"""
+"""Lua script that takes a name off a list, and returns the score that it had."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class _Next:
+    """When the clock must look at a run next, None for never; and the lists that the run no longer belongs on."""
+
+    seen: Attention
+    at: int | None
+    outlived: list[str]
+
+    def covers(self, later: "_Next") -> bool:
+        """Return True if this is still enough, by what was found later."""
+        is_in_time = self.at is None if later.at is None else self.at is not None and self.at <= later.at
+        return is_in_time and self.outlived == later.outlived
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class _Settling:
+    """Sets when the clock must look at a run next."""
+
+    run: RunKeys
+    policy: RetentionPolicy
+    shard: str
+
+    def at_once(self, connection: Connection) -> None:
+        """Set it in one transaction, which fails if the run changed."""
+        found = self._watched(connection)
+        commands = [self._entered(found.at)]
+        commands += [("ZREM", listed, self.run.workflow_id) for listed in found.outlived]
+        _checked(connection, [("MULTI",), *commands, *self._noted(found), ("EXEC",)])
+
+    def in_steps(self, connection: Connection) -> None:
+        """Do so where the index and the lists are in other slots than the run, so that no transaction has them all.
+
+        First meta says the new time, then the index: so the entry is early in between, and never late by what meta
+        says. Who read meta before that may have entered an earlier time in vain. If it has committed, the second look
+        at the run finds it; if not, the second write of meta makes it run again. A process that dies before this second
+        write, just as another changes the run, leaves it late, until the next clock that starts checks all runs.
+        """
+        found = self._watched(connection)
+        if self._changed_before(found, connection):
+            return  # it stays due
+        taken = [("EVAL", _TAKEN_OFF, 1, listed, self.run.workflow_id) for listed in found.outlived]
+        _, *scores = _checked(connection, [self._entered(found.at), *taken])
+        again = self._watched(connection)
+        if not self._changed_before(found, connection) and found.covers(again):
+            return
+        listed = zip(found.outlived, scores, strict=True)
+        back: list[Command] = [
+            ("ZADD", index, "NX", at, self.run.workflow_id) for index, at in listed if at is not None
+        ]
+        _checked(connection, [due_command(self.run, again.seen.now), *back])
+
+    def _changed_before(self, found: _Next, connection: Connection) -> bool:
+        """Write the time to meta, unless the run changed since it was watched; return True if it did."""
+        own = self._noted(found) or [("EXISTS", self.run.meta)]
+        return _checked(connection, [("MULTI",), *own, ("EXEC",)])[-1] is None
+
+    def _watched(self, connection: Connection) -> _Next:
+        """Watch the run, and find out when the clock must look at it next."""
+        run = self.run
+        watch: Command = ("WATCH", run.meta, run.timers, run.outbox)
+        live: Command = ("ZSCORE", in_shard(keys.LIVE, self.shard), run.workflow_id)
+        _, is_live, *replies = _checked(connection, [watch, live, *attention_commands(run)])
+        seen = read_attention(replies)
+        # A run that is over but still listed was not when the clock looked: the next look takes it off the live list.
+        at = seen.next_due or (seen.retention_due(self.policy) if is_live is None else seen.now)
+        return _Next(seen=seen, at=at, outlived=[in_shard(index, self.shard) for index in _outlived(seen)])
+
+    def _entered(self, at: int | None) -> Command:
+        index, name = keys.due(self.run.workflow_id), self.run.workflow_id
+        return ("ZREM", index, name) if at is None else ("ZADD", index, at, name)
+
+    def _noted(self, found: _Next) -> list[Command]:
+        """Return the commands that write the time to meta, if the run is there."""
+        text = dump(None if found.at is None else to_text(found.at))
+        return [("JSON.SET", self.run.meta, "$.clock_due_at", text)] if found.seen.exists else []
+
+
+def _checked(connection: Connection, commands: list[Command]) -> list[Reply]:
+    return [checked(reply) for reply in exchange(connection, commands)]

@@ -1,0 +1,109 @@
+"""Scripts that look at keys which are elsewhere on a Redis Cluster: at the documents of runs, from a list or a book.
+
+On a single server such a script reads them itself, so it is one atomic step. No script of a cluster may: there it is
+given what was read just before. It asks for what it has not been given, is sent again with the replies, and changes
+nothing until it has all that it asked for. So on a cluster a decision rests on what was true a round trip ago.
+
+A script begins with `LOOK`, reads keys of other slots by `look(mark, command…)`, and returns `unseen()` before it
+changes anything, where that is not nil. The mark is what the question is about, such as the value of an entry in a
+book: a reply counts only while the entry has the same one.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections
+from dcf.values.json_text import Json, dump
+
+LOOK: Final = """
+local function look(mark, ...)
+  return redis.call(...)
+end
+local function unseen()
+  return nil
+end
+"""
+"""How a script begins that looks at other keys, where they are on the same server."""
+
+_ELSEWHERE: Final = """
+local seen, asked = cjson.decode(table.remove(ARGV)), {}
+local function look(mark, ...)
+  local name = cjson.encode({mark, ...})
+  if seen[name] == nil then
+    asked[#asked + 1] = {name, ...}
+  end
+  return seen[name] or false
+end
+local function unseen()
+  return #asked > 0 and {'unseen', asked} or nil
+end
+"""
+"""The same where they are not: the last argument is what was read, by what was asked for."""
+
+_UNSEEN: Final = b"unseen"
+_MOST_ROUNDS: Final = 20
+
+
+def take_off_unless(condition: str, **facts: str) -> str:
+    """Return a script that takes the entry ARGV[1] off the list KEYS[1], unless a condition holds of a state.
+
+    ARGV[3] is the key of the state's document, and ARGV[2] what the condition compares. It is Lua, about these `facts`
+    of the document, each a variable with its JSONPath, and `score`, that of the entry. The script looks itself, since a
+    failover may have undone what its caller saw or committed.
+    """
+    looks = "".join(f"local {name} = look(score, 'JSON.GET', ARGV[3], '{path}')\n" for name, path in facts.items())
+    return f"""{LOOK}
+local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not score then
+  return 0
+end
+{looks}if {condition} then
+  return 0
+end
+return unseen() or redis.call('ZREM', KEYS[1], ARGV[1])
+"""
+
+
+def ask(connections: Connections, *scripts: Command) -> list[Reply]:
+    """Send scripts that look at keys of other slots, and other commands, in one packet on a single server.
+
+    Return their replies.
+
+    Raise AssertionError if a script goes on asking for more: each asks for all that it needs, and then for what
+    follows from that.
+    """
+    if connections.shards == 1:
+        return connections.send(*scripts)
+    replies: dict[int, Reply] = {}
+    seen: list[dict[str, Json]] = [{} for _ in scripts]
+    for _ in range(_MOST_ROUNDS):
+        left = [at for at in range(len(scripts)) if at not in replies]
+        answers = connections.send(*(_with(scripts[at], seen[at]) for at in left)) if left else []
+        wanted: list[tuple[int, str, Command]] = []
+        for at, answer in zip(left, answers, strict=True):
+            if isinstance(answer, list) and answer[:1] == [_UNSEEN]:
+                wanted += [(at, name.decode(), (what.decode(), *rest)) for name, what, *rest in answer[1]]
+            else:
+                replies[at] = answer
+        if not wanted:
+            return [replies[at] for at in range(len(scripts))]
+        for (at, name, _), found in zip(wanted, connections.send(*(one for _, _, one in wanted)), strict=True):
+            seen[at][name] = _json(found)
+    raise AssertionError("A script asks for ever more keys of other slots.")
+
+
+def _with(script: Command, seen: dict[str, Json]) -> Command:
+    if script[0] != "EVAL" or not str(script[1]).startswith(LOOK):
+        return script
+    name, text, *rest = script
+    return (name, _ELSEWHERE + str(text).removeprefix(LOOK), *rest, dump(seen))
+
+
+def _json(reply: Reply) -> Json:
+    """Return a reply as a script gets it from JSON: false where there is nothing."""
+    if isinstance(reply, bytes):
+        return reply.decode("utf-8", "replace")
+    if isinstance(reply, Sequence) and not isinstance(reply, str):
+        return [_json(one) for one in reply]
+    return False if reply is None else reply

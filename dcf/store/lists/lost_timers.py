@@ -1,0 +1,61 @@
+"""Finds open states of running runs that have no timer, among keys that a sweep has listed. Does not write or decide.
+
+The first packet asks which of the runs are running, the second for the documents and timers of their states.
+"""
+
+from collections.abc import Sequence
+
+from dcf.core.documents.codec import read_state
+from dcf.core.documents.model import RunStatus
+from dcf.core.leasing.rearming import is_listed
+from dcf.core.listing.checks import ListFlaw, ListKind
+from dcf.features.people.keys import member
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connection, exchange
+from dcf.store.keys.documents import RunDocument, document_of
+from dcf.store.keys.parts import encode_state
+from dcf.values.json_text import load
+
+
+def without_timers(names: Sequence[str], connection: Connection) -> tuple[ListFlaw, ...]:
+    """Return a flaw for each of these keys that is the document of an open state without a timer."""
+    states = [state for key in names if (state := document_of(key)) is not None and state.kind == "state"]
+    metas = list(dict.fromkeys(state.run.meta for state in states))
+    statuses = exchange(connection, [("JSON.GET", meta, "$.status") for meta in metas]) if metas else []
+    running = {meta for meta, status in zip(metas, statuses, strict=True) if _is_running(status)}
+    live = [state for state in states if state.run.meta in running]
+    # A timer is looked for before and after the document is read: a state that is entered or ends meanwhile has it in
+    # one of the two.
+    commands = [command for state in live for command in _commands(state)]
+    replies = iter(exchange(connection, commands) if commands else [])
+    read = [(state, next(replies), next(replies), next(replies)) for state in live]
+    return tuple(
+        ListFlaw(
+            kind=ListKind.TIMERS,
+            index=state.run.timers,
+            name=member(state.run.workflow_id, state.state or ""),
+            score=0,
+            is_missing=True,
+        )
+        for state, before, text, after in read
+        if before is None and after is None and is_open_state(text)
+    )
+
+
+def _commands(document: RunDocument) -> tuple[Command, ...]:
+    path = document.state or ""
+    timer: Command = ("ZSCORE", document.run.timers, encode_state(path))
+    return timer, ("JSON.GET", document.run.state(path), "$"), timer
+
+
+def _is_running(status: Reply) -> bool:
+    return isinstance(status, bytes) and load(status) == [RunStatus.RUNNING]
+
+
+def is_open_state(text: Reply) -> bool:
+    """Return True if the document is of an open state. A document that was damaged by hand is not."""
+    values = load(text) if isinstance(text, bytes) else []
+    try:
+        return bool(values) and is_listed(read_state(values[0]))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False

@@ -1,0 +1,342 @@
+"""Turns `ReadSet` into one packet of commands, and the replies into a `Snapshot`: one function per row.
+
+A reply is found by its command and a document by its key, so the functions are independent. Of the meta document only
+paths are read unless all of it is requested, since meta grows with the workflow.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
+
+from dcf.asl.state_paths import name_of
+from dcf.asl.steps import Entry
+from dcf.core.definitions.scopes import with_scopes
+from dcf.core.documents import codec, entry_codec
+from dcf.core.documents.decision import OtherRun, ReadSet, Snapshot, Tally, WriteSet
+from dcf.core.documents.model import Meta, StateDoc, StateInput
+from dcf.core.documents.operations import read_run_receipt
+from dcf.features.external.model import read_signals
+from dcf.features.gates.model import read_record
+from dcf.features.growing.counts import read_growth
+from dcf.features.journal.keys import ask_journal
+from dcf.features.questions.model import read_talk
+from dcf.features.usage.storage import read_sums
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.keys.parts import agent_path, encode_state, receipt_field
+from dcf.store.keys.table import RunKeys, keys_of
+from dcf.store.transaction.first_packet import TIME, Asked, Replies, Understand
+from dcf.store.transaction.guards import Unchanged
+from dcf.store.transaction.open_states import add_page, assigned, page_command, ready_in, texts_of
+from dcf.store.transaction.state_texts import read_text
+from dcf.values.instants import SECOND
+from dcf.values.json_text import Json, load
+from dcf.values.records import replace
+
+_FEW: Final = 8
+"""Most assignments that are read one by one; for more, all are read."""
+
+_TALLY: Final = ("done", "failed", "failure")
+_META_FIELDS: Final = {
+    f"$.{name}": name  # nosemgrep: jsonpaths-are-not-formatted - fields of our own
+    for name in (
+        *("status", "definition_sha256", "created_at", "started_at", "paused_at", "blocked_by", "planner_agent_id"),
+        *("created_by", "max_attempts", "clock_due_at", "parent", "budget"),
+    )
+}
+
+
+Ask: TypeAlias = Callable[[Asked, RunKeys, Any], Understand]
+"""Function that asks for a row of `ReadSet`, and returns how its row of the snapshot is understood."""
+
+
+class Reading:
+    """The first packet of a transaction, and the parser of its replies."""
+
+    def __init__(self, run: RunKeys, reads: ReadSet) -> None:
+        self.run = run
+        self._watched = reads.states
+        self._marks = bool(reads.seeker.mark)
+        self._asked = asked = Asked()
+        self._rows = _whole_meta(asked, run) if reads.whole_meta else {"meta": _meta(asked, run, reads.agents)}
+        for (row, ask), wanted in zip(READS.items(), _ROWS(reads), strict=True):
+            if wanted:
+                self._rows[row] = ask(asked, run, wanted)
+        asked.complete()
+        self._page = None if reads.open_states is None else page_command(run, reads.open_states, reads)
+        self.has_page = self._page is not None
+        if self._page is not None:
+            asked.add(self._page)
+
+    def opening(self) -> list[Command]:
+        """Return WATCH and the reads."""
+        return [("WATCH", *self._asked.watched), *self._asked.commands]
+
+    def commands(self) -> list[Command]:
+        """Return the reads without WATCH."""
+        return list(self._asked.commands)
+
+    def snapshot(self, replies: Sequence[Reply], *, passed: int = 0) -> Snapshot:
+        """Parse the replies to `commands`, or to `opening`, whose first reply is that of WATCH.
+
+        `passed` microseconds are added to the server's time, for replies that came a while ago.
+        """
+        found = self._told_apart(replies)
+        rows: dict[str, Any] = {row: understand(found) for row, understand in self._rows.items()}
+        if self._page is not None:
+            add_page(rows, found.of[self._page])
+        seconds, micros = found.of[TIME]
+        return Snapshot(now=int(seconds) * SECOND + int(micros) + passed, **rows)
+
+    def guards(self, replies: Sequence[Reply], changes: WriteSet) -> Unchanged | None:
+        """Return the documents that the changes rest on and that are not watched, as they were read, if any.
+
+        Those are the changed states of a page, and the scopes around them. They were not known when WATCH was sent.
+        """
+        if self._page is None:
+            return None
+        texts = texts_of(self._told_apart(replies).of[self._page])
+        unwatched = [path for path in with_scopes(changes.states) if path in texts and path not in self._watched]
+        found: dict[Command, Reply] = {("JSON.GET", self.run.state(path), "$"): texts[path] for path in unwatched}
+        return Unchanged(replies=found) if found else None
+
+    def all_unchanged(self, replies: Sequence[Reply], now: int) -> Unchanged:
+        """Return the condition that all of this would be read again, at this server time or a little later."""
+        found = self._told_apart(replies).of
+        return Unchanged(replies={command: reply for command, reply in found.items() if command != TIME}, now=now)
+
+    def unmarked(self, replies: Sequence[Reply], changes: WriteSet) -> list[Command]:
+        """Return the command that removes the marks on states of a page that the changes do not take after all."""
+        if self._page is None or not self._marks:
+            return []
+        ready = ready_in(self._told_apart(replies).of[self._page])
+        left = [self.run.taking(path) for path in ready if path not in changes.states]
+        return [("DEL", *left)] if left else []
+
+    def _told_apart(self, replies: Sequence[Reply]) -> Replies:
+        return Replies(self._asked, replies[-len(self._asked.commands) :])
+
+
+def _whole_meta(asked: Asked, run: RunKeys) -> dict[str, Understand]:
+    """Read all of meta: the part that decisions need, and the document."""
+    command: Command = ("JSON.GET", run.meta, "$")
+    asked.add(command)
+    asked.watched.append(run.meta)
+
+    def understand(found: Replies) -> Meta | None:
+        document = _root(found.of[command])
+        return None if found.of[command] is None else codec.read_meta(document)
+
+    return {"meta": understand, "meta_document": lambda found: _root(found.of[command])}
+
+
+def _meta(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
+    """Read the part of meta that decisions need, with the assignments of these states.
+
+    Each assignment is read by its path, or all of them if that is less work.
+    """
+    names = dict.fromkeys(map(name_of, paths))
+    agents = ("$.agents",) if len(names) > _FEW else dict.fromkeys(map(agent_path, names))
+    command: Command = ("JSON.GET", run.meta, *_META_FIELDS, *agents)
+    asked.add(command)
+    asked.watched.append(run.meta)
+
+    def understand(replies: Replies) -> Meta | None:
+        reply = replies.of[command]
+        if reply is None:
+            return None
+        found = load(reply)
+        every = found.get("$.agents")
+        own = {name: assigned(every or found.get(agent_path(name)), name) for name in names}
+        return replace(_read_fields([found.get(path) for path in _META_FIELDS]), agents=own)
+
+    return understand
+
+
+def _read_fields(found: Sequence[list[Json] | None]) -> Meta:
+    """Return the part of meta without assignments, from the replies for its paths. It seldom changes."""
+    values = [one[0] if one else None for one in found]
+    try:
+        return _fields_read(*values)
+    except TypeError:  # an object, as the parent of a child run is, or what somebody made a list
+        return _fields_read.__wrapped__(*values)
+
+
+@lru_cache(maxsize=256, typed=True)
+def _fields_read(*values: Json) -> Meta:
+    return codec.read_meta(dict(zip(_META_FIELDS.values(), values, strict=True)), {})
+
+
+def _states(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
+    keys = {path: run.state(path) for path in paths}
+    asked.documents(keys)
+    asked.watched += keys.values()
+
+    def understand(found: Replies) -> dict[str, StateDoc]:
+        docs: dict[str, StateDoc] = {}
+        for path, key in keys.items():
+            text = found.texts[key]
+            doc = None if text is None else read_text(text)
+            if doc is not None:
+                docs[path] = doc
+        return docs
+
+    return understand
+
+
+def _documents(key: Callable[[RunKeys, str], str]) -> Ask:
+    """Read one document for each path."""
+
+    def ask(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
+        keys = {path: key(run, path) for path in paths}
+        asked.documents(keys)
+        return lambda found: found.present(keys)
+
+    return ask
+
+
+def _entries(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
+    inputs = {path: run.input(path) for path in paths}
+    entries = {path: run.entry(path) for path in paths}
+    asked.documents(inputs)
+    asked.documents(entries)
+
+    def understand(found: Replies) -> dict[str, Entry]:
+        # No entry, or null, is stored for a state that sees its whole raw input and needs nothing else kept.
+        plain = {path: _plain(given) for path, given in found.present(inputs).items()}
+        kept = found.present(entries).items()
+        return plain | {path: entry_codec.read_entry(entry) for path, entry in kept if entry is not None}
+
+    return understand
+
+
+def _scopes(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
+    """Read the records of opening scopes: the entry, or the input alone if that is enough."""
+    inputs = {path: run.input(path) for path in paths}
+    entries = {path: run.entry(path) for path in paths}
+    asked.documents(inputs)
+    asked.documents(entries)
+
+    def understand(found: Replies) -> dict[str, StateInput]:
+        effective: dict[str, Json] = dict.fromkeys(inputs) | found.present(inputs)
+        kept = {
+            path: entry_codec.read_entry(entry) for path, entry in found.present(entries).items() if entry is not None
+        }
+        return {
+            path: StateInput(entry=kept.get(path) or _plain(given), effective=given)
+            for path, given in effective.items()
+        }
+
+    return understand
+
+
+def _timers(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
+    command: Command = ("ZMSCORE", run.timers, *map(encode_state, paths))
+    asked.add(command)
+
+    def understand(found: Replies) -> dict[str, int]:
+        scores = zip(paths, found.of[command], strict=True)
+        return {path: int(float(score)) for path, score in scores if score is not None}
+
+    return understand
+
+
+def _item_path(index: int) -> str:
+    return f"$[{index}]"  # nosemgrep: jsonpaths-are-not-formatted - an index is a number
+
+
+def _items(asked: Asked, run: RunKeys, wanted: tuple[tuple[str, int], ...]) -> Understand:
+    commands: dict[tuple[str, int], Command] = {
+        (path, index): ("JSON.GET", run.items(path), _item_path(index)) for path, index in wanted
+    }
+    asked.commands.update(dict.fromkeys(commands.values()))
+    return lambda found: {item: _root(found.of[command]) for item, command in commands.items()}
+
+
+def _tallies(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
+    commands: dict[str, Command] = {path: ("HMGET", run.join(path), *_TALLY) for path in paths}
+    asked.commands.update(dict.fromkeys(commands.values()))
+    return lambda found: {path: _tally(found.of[command]) for path, command in commands.items()}
+
+
+def _of_hash(key: Callable[[RunKeys], str], field: Callable[[Any], str], read: Callable[[Json], object]) -> Ask:
+    """Read these fields of a hash, each JSON text."""
+
+    def ask(asked: Asked, run: RunKeys, wanted: tuple[Any, ...]) -> Understand:
+        command: Command = ("HMGET", key(run), *map(field, wanted))
+        asked.add(command)
+
+        def understand(found: Replies) -> dict[Any, object]:
+            kept = zip(wanted, found.of[command], strict=True)
+            return {place: None if reply is None else read(load(reply)) for place, reply in kept}
+
+        return understand
+
+    return ask
+
+
+def _kept(kind: str, read: Callable[[Json], object]) -> Ask:
+    """Read a document of the run, which is watched."""
+
+    def ask(asked: Asked, run: RunKeys, _: bool) -> Understand:
+        keys = {kind: run.of(kind)}
+        asked.documents(keys)
+        asked.watched += keys.values()
+        return lambda found: read(found.present(keys).get(kind))
+
+    return ask
+
+
+def _usage(asked: Asked, run: RunKeys, _: bool) -> Understand:
+    command: Command = ("HGETALL", run.usage)
+    asked.add(command)
+    asked.watched.append(run.usage)
+    return lambda found: read_sums(found.of[command])
+
+
+def _other(asked: Asked, _: RunKeys, wanted: OtherRun) -> Understand:
+    reading = Reading(keys_of(wanted.run), wanted.reads)
+    commands = reading.commands()
+    asked.commands.update(dict.fromkeys(commands))
+    return lambda found: reading.snapshot([found.of[command] for command in commands])
+
+
+READS: Final[Mapping[str, Ask]] = {
+    "states": _states,
+    "inputs": _documents(RunKeys.input),
+    "entries": _entries,
+    "outputs": _documents(RunKeys.output),
+    "audit": _kept("audit", lambda document: document),
+    "scopes": _scopes,
+    "timers": _timers,
+    "items": _items,
+    "tallies": _tallies,
+    "receipts": _of_hash(lambda run: run.receipts, lambda place: receipt_field(*place), codec.read_receipt),
+    "run_receipts": _of_hash(lambda run: run.receipts, lambda known: receipt_field("", known), read_run_receipt),
+    "signals": _kept("signals", read_signals),
+    "talk": _kept("talk", read_talk),
+    "gates": _of_hash(lambda run: run.gates, encode_state, read_record),
+    "journal": ask_journal,
+    "growth": _kept("growth", read_growth),
+    "usage": _usage,
+    "other": _other,
+}
+"""Function for each row of `ReadSet` and `Snapshot`, except meta and pages of open states."""
+
+_ROWS: Final = attrgetter(*READS)
+
+
+def _plain(raw: Json) -> Entry:
+    return Entry(raw=raw, variables={}, entered_at="")
+
+
+def _tally(reply: list[bytes | None]) -> Tally:
+    done, failed, failure = reply
+    error, cause = (None, None) if failure is None else load(failure)
+    return Tally(done=int(done or 0), failed=int(failed or 0), error=error, cause=cause)
+
+
+def _root(reply: Reply) -> Json:
+    """Return the single value that a path matched; None if there is none."""
+    found = [] if reply is None else load(reply)
+    return found[0] if found else None

@@ -1,0 +1,1 @@
+"""Calls of tools: at a server, in this process, and repeated where they may be."""

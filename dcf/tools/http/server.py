@@ -1,0 +1,88 @@
+"""The HTTP server: uvicorn with dcf's limits on connections and on the time that a request may take to arrive."""
+
+import socket
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from dcf.settings.process import Settings
+from dcf.store.connection.connections import MOST_CONNECTIONS
+from dcf.tools.http.connections import FIRST_TURNS, SPARE, ConnectionLimit, Deadlines, LimitedProtocol
+
+if sys.platform != "win32":
+    import resource
+
+_AT_ONCE: Final = 4
+"""Connections accepted in one turn of the event loop. asyncio takes as many as the backlog otherwise, and runs out of
+files before any limit counts them. Few enough for the spare ones to hold those that are new."""
+_QUEUED: Final = 512
+"""Connections that the kernel keeps until they are accepted."""
+_IDLE_S: Final = 75
+"""Seconds that a connection may wait for its next request. Load balancers keep theirs for 60 s and Node for 4 s: where
+the server closes first, a request that is just being sent fails. A new connection takes the place of an idle one."""
+_OWN_FILES: Final = 96
+"""Open files besides connections: the log, Redis, SPARE connections, and those that are just being accepted."""
+
+assert _AT_ONCE * FIRST_TURNS < SPARE < _OWN_FILES / 2
+
+
+def nothing() -> None:
+    """Do nothing, where no answer waits for the server to stop."""
+
+
+class HttpServer(uvicorn.Server):
+    """uvicorn for one app, with the limits of the settings.
+
+    `stopping` is called before the server waits for the answers that it still gives: it ends those that go on for ever.
+    """
+
+    def __init__(
+        self, app: ASGIApp, settings: Settings, *, stopping: Callable[[], None] = nothing, **options: Any
+    ) -> None:
+        self._stopping = stopping
+        limited = partial(
+            LimitedProtocol,
+            limit=connection_limit(settings),
+            deadlines=Deadlines(headers_s=settings.header_timeout_s, body_s=settings.body_timeout_s),
+        )
+        protocol: Any = limited  # uvicorn calls it, whatever it is
+        super().__init__(
+            uvicorn.Config(app, http=protocol, ws="none", backlog=_AT_ONCE, timeout_keep_alive=_IDLE_S, **options)
+        )
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to listen, with the queue that the kernel should keep."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(_QUEUED)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop to listen, and wait for the answers that are being given."""
+        self._stopping()
+        await super().shutdown(sockets)
+
+
+def connection_limit(settings: Settings) -> ConnectionLimit:
+    """Return the limit of the settings, or a smaller one where this process may not open so many files."""
+    wanted, per_peer = settings.max_connections, settings.max_connections_per_peer
+    files = files_for(_OWN_FILES + wanted + min(wanted, MOST_CONNECTIONS)) - _OWN_FILES
+    # A request that is worked on takes one more, to Redis; one that waits for an event takes none.
+    total = max(1, min(wanted, max(files // 2, files - MOST_CONNECTIONS)))
+    return ConnectionLimit(total=total, per_peer=max(1, per_peer * total // wanted))
+
+
+def files_for(needed: int) -> int:
+    """Return how many files this process may open; raise its own limit as far as allowed, if it needs more."""
+    if sys.platform == "win32":
+        return needed
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return needed
+    wanted = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return max(soft, wanted)

@@ -1,0 +1,1 @@
+"""The MCP server around the tools: their list, resources, prompts and completions."""

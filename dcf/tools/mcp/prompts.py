@@ -1,0 +1,125 @@
+"""MCP prompts: plan a workflow, work as an agent, find out why a run stands. Their texts are the files beside this one.
+
+A prompt brings what it talks about: the page about the language, or what is known of the run, read for the caller.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    EmbeddedResource,
+    GetPromptResult,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    TextContent,
+    TextResourceContents,
+)
+
+from dcf.tools.mcp.reading import ToolReading
+from dcf.tools.mcp.resources import JSON, LANGUAGE, MARKDOWN, RUNS, language
+from dcf.tools.prompt_texts import text_of
+from dcf.values.json_text import dump
+from dcf.values.records import record
+
+_LONGEST: Final = 20_000
+"""Characters of one argument."""
+
+_RUN: Final = PromptArgument(name="workflow_id", description="Id of the run.", required=True)
+_STATE: Final = PromptArgument(name="state", description="Only this state of the run.", required=False)
+
+PROMPTS: Final = (
+    Prompt(
+        name="plan_workflow",
+        title="Plan a workflow",
+        description="Write a workflow for a goal, have agents carry it out, and close it.",
+        arguments=[
+            PromptArgument(name="goal", description="What is to be achieved.", required=True),
+            PromptArgument(name="agent_id", description="Your agent id, as the planner.", required=False),
+        ],
+    ),
+    Prompt(
+        name="work_as_agent",
+        title="Work as an agent",
+        description="Take pieces of work of workflows, do them, and hand in the results.",
+        arguments=[
+            PromptArgument(name="agent_id", description="Your agent id.", required=True),
+            PromptArgument(name="workflow_id", description="Only for this run.", required=False),
+        ],
+    ),
+    Prompt(
+        name="why_run_stands",
+        title="Find out why a run stands",
+        description="What holds a run up, since when, and who has to do what.",
+        arguments=[_RUN, _STATE],
+    ),
+)
+
+Given = Mapping[str, str]
+
+
+@record(frozen=True, slots=True)
+class Prompts:
+    """The prompts as a caller may have them."""
+
+    reading: ToolReading
+
+    async def get(self, name: str, given: Given) -> GetPromptResult | None:
+        """Return the messages of a prompt; None for one that is not ours. Raise MCPError for wrong arguments."""
+        prompt = next((one for one in PROMPTS if one.name == name), None)
+        if prompt is None:
+            return None
+        _check(prompt, given)
+        said = [PromptMessage(role="user", content=TextContent(text=text_of(name).format(**_WORDS[name](given))))]
+        beside = await self._beside(name, given)
+        return GetPromptResult(
+            description=prompt.description,
+            messages=said if beside is None else [*said, PromptMessage(role="user", content=beside)],
+        )
+
+    async def _beside(self, name: str, given: Given) -> EmbeddedResource | None:
+        """Return what the prompt talks about."""
+        if name == "plan_workflow":
+            page = TextResourceContents(uri=LANGUAGE, text=language(), mime_type=MARKDOWN)
+            return EmbeddedResource(resource=page)
+        if name == "why_run_stands":
+            asked = {argument: given[argument] for argument in ("workflow_id", "state") if given.get(argument)}
+            found = dump(dict(await self.reading.tool("explain_run", **asked)))
+            uri = f"{RUNS}/{given['workflow_id']}"
+            return EmbeddedResource(resource=TextResourceContents(uri=uri, text=found, mime_type=JSON))
+        return None
+
+
+def _check(prompt: Prompt, given: Given) -> None:
+    known = {one.name: one.required for one in prompt.arguments or ()}
+    missing = [name for name, is_required in known.items() if is_required and not given.get(name)]
+    if missing:
+        raise MCPError(INVALID_PARAMS, f"The argument {missing[0]} is missing.", {"missing": missing})
+    unknown = sorted(given.keys() - known.keys())
+    if unknown:
+        raise MCPError(INVALID_PARAMS, f"The prompt has no such argument; it has {', '.join(known)}.")
+    if any(len(value) > _LONGEST for value in given.values()):
+        raise MCPError(INVALID_PARAMS, f"An argument is longer than {_LONGEST} characters.")
+
+
+def _named(given: Given, argument: str, words: str) -> str:
+    return words.format(given[argument]) if given.get(argument) else ""
+
+
+_WORDS: Final[Mapping[str, Callable[[Given], Mapping[str, str]]]] = {
+    "plan_workflow": lambda given: {
+        "goal": given["goal"],
+        "planner": _named(given, "agent_id", ", with the agent id `{}` (planner_agent_id)"),
+    },
+    "work_as_agent": lambda given: {
+        "agent_id": given["agent_id"],
+        "run": _named(given, "workflow_id", " in the run `{}`"),
+    },
+    "why_run_stands": lambda given: {
+        "workflow_id": given["workflow_id"],
+        "state": _named(given, "state", " at its state `{}`"),
+    },
+}
+"""What stands in the texts for the arguments."""

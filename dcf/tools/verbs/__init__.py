@@ -1,0 +1,1 @@
+"""The engine's own verbs as tools."""

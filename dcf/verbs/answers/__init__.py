@@ -1,0 +1,1 @@
+"""What answers have in common: outcomes, next calls, guidance, pages."""

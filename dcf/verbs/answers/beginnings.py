@@ -1,0 +1,89 @@
+"""What the answers about a new run have in common: what was defaulted, who is missing, and the calls that come next."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from dcf.asl.machine import Task, every_state
+from dcf.core.definitions.forms import defaults_of
+from dcf.core.definitions.model import Definition
+from dcf.core.documents.codec import read_meta
+from dcf.core.documents.model import RunStatus
+from dcf.values.json_text import Json, dump
+from dcf.values.names import escaped
+from dcf.values.open_tasks import agents_map_for, open_tasks_warning
+from dcf.verbs.answers import planner_steps
+from dcf.workforce.steps import Step
+
+WORKFLOW: Final[Json] = {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}
+"""The smallest workflow, as an example of an argument."""
+
+WORKFLOW_FORMS: Final = (
+    "The workflow: a document with 'asl', a bare machine {StartAt, States}, or {steps}. "
+    "describe_workflow_language has examples."
+)
+AGENTS_MAP: Final = (
+    'Who does what: {"Task": "agent-id"}, or a list of ids for a pool; "*" is every other Task. A Task inside a Map or '
+    "Parallel goes by its own name."
+)
+
+
+_REFERENCES: Final = frozenset({"agent_ref", "agent_template_ref"})
+
+
+def open_tasks(definition: Definition, meta: Mapping[str, Json]) -> list[str]:
+    """Return the Tasks that nobody is assigned to."""
+    return [name for name in definition.skills if not meta["agents"].get(name)]
+
+
+def warnings_of(definition: Definition, meta: Mapping[str, Json]) -> list[str]:
+    """Return the warning about Tasks that nobody is assigned to, if there are any."""
+    missing = open_tasks(definition, meta)
+    remedy = f"Assign it as `next` says; for another run pass agents_map_json={dump(agents_map_for(missing))}."
+    warning = open_tasks_warning(missing, remedy)
+    return [] if warning is None else [warning]
+
+
+def defaulted(
+    given: Json, definition: Definition, agents: Mapping[str, tuple[str, ...]], *, chosen_id: str | None
+) -> list[str]:
+    """Return what the caller left open, and what was taken instead.
+
+    `given` is the workflow as the caller sent it, None where it was named; `chosen_id` the id that the run got.
+    """
+    bound = ((name, agent) for name, agent in definition.bound.items() if name not in agents)
+    return [
+        *([] if chosen_id is None else [f"workflow_id: {chosen_id}"]),
+        *(defaults_of(given) if isinstance(given, Mapping) else ()),
+        *(f"agent of '{escaped(name)}': {agent} (agent_ref)" for name, agent in bound),
+    ]
+
+
+def next_calls(workflow_id: str, definition: Definition, document: Mapping[str, Json]) -> list[dict[str, Any]]:
+    """Return the calls that come after a creation or a start, as JSON."""
+    return [step.as_json() for step in _steps(workflow_id, definition, document)]
+
+
+def _steps(workflow_id: str, definition: Definition, document: Mapping[str, Json]) -> Iterator[Step]:
+    meta = read_meta(dict(document))
+    if meta.status is not RunStatus.RUNNING:
+        yield planner_steps.output(workflow_id)
+        return
+    planner = document.get("planner_agent_id")
+    missing = open_tasks(definition, document)
+    templated = _from_templates(definition, missing)
+    if templated:
+        yield planner_steps.make_agents(workflow_id)
+    elif missing:
+        yield from planner_steps.assign(workflow_id, missing)
+    if not meta.is_started:
+        yield planner_steps.start(workflow_id)
+    yield from planner_steps.watch(workflow_id, planner)
+
+
+def _from_templates(definition: Definition, tasks: Sequence[str]) -> list[str]:
+    """Return those of the Tasks whose agents are to be made from templates."""
+    return [
+        name
+        for name, state in every_state(definition.machine)
+        if name in tasks and isinstance(state, Task) and not _REFERENCES.isdisjoint(state.agent_binding or {})
+    ]

@@ -1,0 +1,11 @@
+"""What an answer says about the name of a failure: that its Task does not list it, where it lists any."""
+
+from dcf.application.application import Application
+from dcf.core.definitions.outputs import unlisted
+from dcf.verbs.registry import printable
+
+
+def note_on(app: Application, workflow_id: str, state: str, error: str) -> str | None:
+    """Return what is to be said about the name of a failure that was taken; None if nothing is."""
+    found = unlisted(app.control_plane.transactions.run(workflow_id).definition, state, error)
+    return None if found is None else printable(found)

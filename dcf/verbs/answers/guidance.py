@@ -1,0 +1,223 @@
+"""Adds to an answer the calls that come next, where the tool itself has not said so, and to a failure what was meant.
+
+Here once for all tools, so that no answer leaves its reader without a next step. Reads only after a failure.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from dcf.application.application import Application
+from dcf.asl.machine import every_state
+from dcf.asl.state_paths import name_of
+from dcf.core.access.model import Caller, Scope
+from dcf.core.documents.model import RunStatus
+from dcf.core.listing.runs import RunQuery
+from dcf.errors import DcfError, UnknownRun, UnknownState
+from dcf.values.json_text import Json
+from dcf.verbs.answers.next_calls import Call, calls_after_refusal, wait_again
+from dcf.verbs.answers.suggestions import call_again, closest
+from dcf.verbs.argument_checks import AlmostRight
+from dcf.verbs.profiles import AUTO, listed_for
+from dcf.verbs.registry import TOOLS, Answer, Arguments, ToolSpec, printable
+from dcf.verbs.unlisted import is_listed
+from dcf.workforce.steps import Step, to_complete
+
+_NEWEST_RUNS: Final = 100
+
+After: TypeAlias = Callable[[Arguments, Any, str | None], list[Call]]
+"""Returns the calls that follow a call that was carried out; the last argument is the calling agent."""
+
+
+def guided(spec: ToolSpec, checked: Arguments, caller: Caller, answer: Answer) -> Answer:
+    """Return the answer with the calls that come next, if there are any that the caller may make."""
+    if answer.next is not None:
+        legal = [call for call in answer.next if _may_call(call, caller)]
+        return answer if legal == answer.next else answer.model_copy(update={"next": legal or None})
+    agent_id = _agent_of(spec, checked, caller)
+    if answer.code == "ok":
+        made = AFTER.get(spec.name)
+        calls = [] if made is None else made(checked, answer, agent_id)
+    else:
+        calls = _after_refusal(spec, answer.code, lambda name: getattr(checked, name, None), agent_id)
+    allowed = _allowed(calls, caller)
+    return answer.model_copy(update={"next": allowed}) if allowed else answer
+
+
+def guide_failure(
+    spec: ToolSpec, app: Application, error: DcfError, sent: Mapping[str, Json], caller: Caller
+) -> tuple[str, list[Call]]:
+    """Return a sentence that says what was probably meant, which may be empty, and the calls that come next."""
+    fields = spec.arguments.model_fields
+    arguments = {name: value for name, value in sent.items() if name not in fields or is_listed(fields[name])}
+    if isinstance(error, AlmostRight):
+        return "", [call_again(spec.name, {**arguments, **error.values}, error.renamed, "The same call, mended.")]
+    said = spec.acts_as and arguments.get(spec.acts_as)
+    agent_id = caller.agent_id or (said if isinstance(said, str) else None)
+    meant = _meant(app, error, arguments, caller.project) if Scope.READ in caller.scopes else None
+    calls = _after_refusal(spec, error.code, arguments.get, agent_id)
+    allowed = _allowed(calls, caller)
+    if meant is None:
+        return "", allowed
+    name, value = meant
+    again = call_again(spec.name, {**arguments, name: value}, {}, f"The same call with the {name} that is like yours.")
+    return f"Did you mean '{printable(value)}'?", [again, *allowed]
+
+
+def _allowed(calls: list[Call], caller: Caller) -> list[Call]:
+    """Return the calls that the caller may make of tools that it is shown."""
+    shown = listed_for(caller, AUTO)
+    return [call for call in calls if _may_call(call, caller) and (shown is None or call["tool"] in shown)]
+
+
+def _may_call(call: Call, caller: Caller) -> bool:
+    return call["tool"] in TOOLS and TOOLS[call["tool"]].scope in caller.scopes
+
+
+def _agent_of(spec: ToolSpec, checked: Arguments, caller: Caller) -> str | None:
+    said = None if spec.acts_as is None else getattr(checked, spec.acts_as)
+    return said or caller.agent_id
+
+
+def _meant(
+    app: Application, error: DcfError, arguments: Mapping[str, Json], project: str | None
+) -> tuple[str, str] | None:
+    """Return the argument with an unknown run or state, and the one there is, in the project, that is most like it."""
+    run = arguments.get("workflow_id")
+    if not isinstance(run, str):
+        return None
+    if isinstance(error, UnknownRun):
+        page = app.run_list.list_runs(RunQuery(limit=_NEWEST_RUNS, project=project))
+        found = closest(run, (row.workflow_id for row in page.rows))
+        return None if found is None else ("workflow_id", found)
+    named = next((name for name in ("state", "source_state") if isinstance(arguments.get(name), str)), None)
+    if not isinstance(error, UnknownState) or named is None:
+        return None
+    found = _state_like(app, run, str(arguments[named]))
+    return None if found is None else (named, found)
+
+
+def _state_like(app: Application, run: str, said: str) -> str | None:
+    """Return the state that is open, or of the workflow, whose path or name is most like what was said."""
+    definition = app.control_plane.run(run).definition
+    paths = app.runs.paths_of(run, definition, [name for name, _ in every_state(definition.machine)])
+    by_name = {name_of(path).casefold(): path for path in reversed(paths)}
+    found = by_name.get(said.rpartition("/")[2].casefold()) or closest(said, paths)
+    return found or by_name.get((closest(said.rpartition("/")[2], by_name) or "").casefold())
+
+
+def _after_refusal(spec: ToolSpec, code: str, named: Callable[[str], Json], agent_id: str | None) -> list[Call]:
+    run = named("workflow_id")
+    if code in _MENDED_BY and run is not None:
+        tool, why = _MENDED_BY[code]
+        more: Call = {"hold": False} if tool == "hold_run" else {"summary": True} if tool == _READ else {}
+        steps = [Step(tool=tool, arguments={"workflow_id": run, **more}, why=why)]
+        if code == "unknown_state" and agent_id is not None:
+            steps.append(Step(tool=_MINE, arguments={"agent_id": agent_id, "workflow_id": run}, why=_WHY_MINE))
+        return [step.as_json() for step in steps]
+    if code == "invalid_definition":
+        return [Step(tool=_LANGUAGE, arguments={}, why="It shows the workflow language, with examples.").as_json()]
+    if code == "unknown_run" and agent_id is not None and "worker" in spec.profiles:
+        return [Step(tool="get_my_assignment", arguments={"agent_id": agent_id}, why="It names your runs.").as_json()]
+    if code == "unknown_run":
+        return [Step(tool="list_runs", arguments={}, why="It names the runs that there are.").as_json()]
+    is_worker = spec.scope is Scope.WORK or agent_id is not None
+    return (calls_after_refusal(code, named, agent_id) or []) if is_worker else []
+
+
+_READ: Final = "read_workflow_control_plane"
+_MINE: Final = "get_my_assignment"
+_WHY_MINE: Final = "It names your states."
+_LANGUAGE: Final = "describe_workflow_language"
+_MENDED_BY: Final[Mapping[str, tuple[str, str]]] = {
+    "run_over": (_READ, "It shows how the run ended; rerun repeats it as a new one."),
+    "run_live": ("cancel_run", "Only a run that is over is deleted."),
+    "on_hold": ("hold_run", "An operator releases the hold, if the run may go."),
+    "cannot_retry": ("rerun", "It repeats the run as a new one."),
+    "cannot_rerun": (_READ, "It shows from which states the run can be repeated."),
+    "conflict": (_READ, "It shows how the run stands now."),
+    "invalid_transition": (_READ, "It shows which states are open, and what they wait for."),
+    "unknown_state": (_READ, "meta.states has the names, states what is open."),
+    "not_delivered": ("explain_run", "It says whom nothing could be delivered to, and what mends it."),
+}
+"""By code: the tool that mends it or shows what is the case, and why."""
+
+
+def _of_run(tool: str, why: str, **more: Json) -> After:
+    """Return what follows a call about a run: one call about the same run."""
+
+    def after(_: Arguments, answer: Any, __: str | None) -> list[Call]:
+        if answer.workflow_id is None:
+            return []
+        return [Step(tool=tool, arguments={"workflow_id": answer.workflow_id, **more}, why=why).as_json()]
+
+    return after
+
+
+def _watched(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
+    """Return the calls that tell how a run goes on that was set in motion."""
+    if agent_id is not None:
+        return [wait_again(agent_id, why="Agents are told by themselves; you are told when the run is over or stands.")]
+    return _of_run(_READ, "It shows how the run goes on.", summary=True)(_, answer, None)
+
+
+def _begun(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
+    """Return what starts a run that was created."""
+    return _of_run("notify_next_worker_agent", "This starts the run: nothing moves before.")(_, answer, agent_id)
+
+
+def _kept(checked: Any, _: Any, agent_id: str | None) -> list[Call]:
+    """Return what follows a renewal: the result, when the work is done."""
+    held: Call = {"workflow_id": checked.workflow_id, "state": checked.state, "lease_token": checked.lease_token}
+    return [to_complete(held, agent_id).as_json()]
+
+
+def _waiting(_: Arguments, __: Any, agent_id: str | None) -> list[Call]:
+    return [] if agent_id is None else [wait_again(agent_id)]
+
+
+def _completed(checked: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
+    return [] if answer.work else _waiting(checked, answer, agent_id)
+
+
+def _looked_at(_: Arguments, answer: Any, __: str | None) -> list[Call]:
+    """Return what there is to do about a run that was read: find out why it stands, or close it."""
+    meta = answer.meta or {}
+    if meta.get("status") == RunStatus.RUNNING:
+        return _of_run("explain_run", "If it does not move: why, and what mends it.")(_, answer, None)
+    if not meta or meta.get("finalized_at"):
+        return []
+    return _of_run("finalize_workflow", "The run is over: this closes it.")(_, answer, None)
+
+
+def _valid(_: Arguments, answer: Any, __: str | None) -> list[Call]:
+    """Return what follows a validation that found nothing: the run."""
+    if not answer.ok:
+        return []
+    arguments: Call = {"workflow_json": "<the same document>", "input_json": "<the input of the run>"}
+    return [Step(tool="start_run", arguments=arguments, why="Creates the run and starts it.").as_json()]
+
+
+AFTER: Final[Mapping[str, After]] = {
+    "validate_workflow": _valid,
+    "complete_states": _completed,
+    _READ: _looked_at,
+    "create_workflow_control_plane": _begun,
+    "create_worker_agents": _begun,
+    "notify_next_worker_agent": _watched,
+    "notify_if_ready": _watched,
+    "renew_state_lease": _kept,
+    "release_state_lease": _waiting,
+    "start_run": _watched,
+    "rerun": _watched,
+    "retry_run": _watched,
+    "resume_run": _watched,
+    "resolve_state": _watched,
+    "pause_run": _of_run("resume_run", "Lets the run go on."),
+    "cancel_run": _of_run("finalize_workflow", "Writes the audit record and deletes the agents made for the run."),
+    "finalize_workflow": _of_run(_READ, "Its documents stay readable.", summary=True),
+    "hold_run": _of_run("hold_run", "Releases it.", hold=False),
+    "send_signal": _of_run(_READ, "It shows how the run goes on.", summary=True),
+    "answer_question": _watched,
+    "answer_human_task": _of_run(_READ, "It shows how the run goes on.", summary=True),
+}
+"""By tool: what comes after a call that was carried out. Other tools say it themselves, or have nothing to follow."""

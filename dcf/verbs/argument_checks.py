@@ -1,0 +1,175 @@
+"""Checks the arguments of a tool call, and says in words what is wrong with them.
+
+Nothing here costs more for arguments made to be costly than for others of their length: names that a tool does not
+have are counted before pydantic sees them (it builds an error for each), and large arguments are checked beside the
+event loop, so that other requests are answered meanwhile.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+
+import anyio
+import anyio.to_thread
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from dcf.errors import InvalidArgument
+from dcf.values.json_text import Json, dump
+from dcf.verbs.answers.suggestions import argument_meant, closest
+from dcf.verbs.examples import example_of
+from dcf.verbs.registry import ID_PATTERN, ID_RULE, Arguments, ToolSpec, printable
+from dcf.verbs.unlisted import is_listed
+
+_LONGEST_ECHO = 80
+_TYPE_WORDS = {"boolean": "true or false", "object": "an object", "array": "an array"}
+
+
+_SMALL = 1000
+"""Values in arguments that are checked on the event loop; that takes less than a millisecond."""
+_CHARACTERS = 64
+"""Characters of a string that count as one value."""
+
+
+class AlmostRight(InvalidArgument):
+    """A call that is known how to mend.
+
+    `renamed` has the names of arguments that were probably meant, `values` what is to be sent for others.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        hint: str | None,
+        renamed: Mapping[str, str] | None = None,
+        values: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message, hint)
+        self.renamed: Mapping[str, str] = renamed or {}
+        self.values: Mapping[str, str] = values or {}
+
+
+async def check_arguments(
+    spec: ToolSpec, arguments: Mapping[str, Json], threads: anyio.CapacityLimiter | None
+) -> Arguments:
+    """Return the arguments as the tool's model; raise InvalidArgument, which names what is wrong.
+
+    Large ones are checked on one of the caller's threads.
+    """
+    if is_large(arguments):
+        return await anyio.to_thread.run_sync(check_at_once, spec, arguments, limiter=threads)
+    return check_at_once(spec, arguments)
+
+
+def is_large(arguments: Mapping[str, Json]) -> bool:
+    """Return True if looking at all of the arguments takes long; looks at a few of them only."""
+    left, pending = _SMALL, [dict(arguments)] if len(arguments) < _SMALL else []
+    while pending and left > 0:
+        value = pending.pop()
+        if isinstance(value, str):
+            left -= len(value) // _CHARACTERS
+        elif isinstance(value, dict | list):
+            left -= len(value)
+            if left > 0:
+                pending.extend(value.values() if isinstance(value, dict) else value)
+    return left <= 0 or len(arguments) >= _SMALL
+
+
+def check_at_once(spec: ToolSpec, arguments: Mapping[str, Json]) -> Arguments:
+    """Return the arguments as the tool's model, checked in this thread; raise InvalidArgument."""
+    _refuse_unknown(spec, arguments)
+    spec.build()
+    try:
+        return spec.arguments.model_validate(dict(arguments))
+    except ValidationError as error:
+        raise _explained(spec, error) from None
+
+
+def _refuse_unknown(spec: ToolSpec, arguments: Mapping[str, Json]) -> None:
+    """Raise for names that the tool does not have: the first is told, the others are only counted."""
+    known = spec.arguments.model_fields
+    first = next((name for name in arguments if name not in known), None)
+    if first is None:
+        return
+    others = sum(name not in known for name in arguments) - 1
+    more = f", nor {others} more that were sent" if others else ""
+    message = f"There is no argument '{printable(first[:_LONGEST_ECHO])}'{more}."
+    listed = [name for name, field in known.items() if is_listed(field)]
+    told = f"The arguments are: {', '.join(listed)}."
+    meant = None if others else argument_meant(first, listed, arguments)
+    if meant is not None:
+        raise AlmostRight(message, f"Did you mean {meant}? {told}", {first: meant})
+    raise InvalidArgument(message, told)
+
+
+def _explained(spec: ToolSpec, error: ValidationError) -> InvalidArgument:
+    """Return an error naming the wrong argument and what is expected; never repeats a value."""
+    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    name = str(first["loc"][0])
+    wanted = _properties(spec.arguments)[name]
+    said = error.errors(include_url=False, include_context=False)[0]["input"]
+    meant = _value_meant(said, wanted)
+    told = _told(spec, name, wanted)
+    hint = told if meant is None else f"Did you mean '{meant}'?" + ("" if told is None else f" {told}")
+    missing = _missing(error)
+    if meant is None and not missing:
+        return InvalidArgument(f"{_wrong(first, name, wanted)}.", hint)
+    values = missing if meant is None else {name: meant}
+    return AlmostRight(f"{_wrong(first, name, wanted)}.", hint, values=values)
+
+
+@cache
+def _properties(arguments: type[Arguments]) -> Mapping[str, Json]:
+    """Return what the schema says of each argument; pydantic makes it anew each time, which takes milliseconds."""
+    properties: Mapping[str, Json] = arguments.model_json_schema()["properties"]
+    return properties
+
+
+def _missing(error: ValidationError) -> dict[str, str]:
+    """Return the arguments that are missing, each with a place to fill in; none if others are wrong too."""
+    found = error.errors(include_input=False, include_url=False, include_context=False)
+    if any(one["type"] != "missing" or len(one["loc"]) > 1 for one in found):
+        return {}
+    return {str(one["loc"][0]): f"<{one['loc'][0]}>" for one in found}
+
+
+def _value_meant(said: object, wanted: Mapping[str, Json]) -> str | None:
+    """Return the allowed word that is most like what was said."""
+    words = [word for one in wanted.get("anyOf", [wanted]) for word in one.get("enum", ())]
+    return closest(said, words) if isinstance(said, str) else None
+
+
+def _told(spec: ToolSpec, name: str, wanted: Mapping[str, Json]) -> str | None:
+    """Return an argument's description and an example; for ids also their format, in the schema a pattern."""
+    branches = wanted.get("anyOf", [wanted])
+    rule = f"It has {ID_RULE}." if any(one.get("pattern") == ID_PATTERN for one in branches) else None
+    value = example_of(spec, name)
+    example = None if value is None else f"For example {dump({name: value})}."
+    told = " ".join(filter(None, (wanted.get("description"), rule, example)))
+    return f"{name}: {told}" if told else None
+
+
+def _wrong(error: ErrorDetails, name: str, wanted: Mapping[str, Json]) -> str:
+    if error["type"] == "missing":
+        return f"The argument {name} is missing"
+    if error["type"] == "string_pattern_mismatch":
+        return f"{name} has the wrong form"
+    if error["type"] == "string_unicode":
+        return f"{name} holds a string that is not valid Unicode"
+    return f"{name} must be {_expected(wanted)}"
+
+
+def _expected(schema: Mapping[str, Json]) -> str:
+    """Describe in words what a JSON Schema allows, without null: leaving an argument out is simpler."""
+    if "anyOf" in schema:
+        return " or ".join(_expected(branch) for branch in schema["anyOf"] if branch.get("type") != "null")
+    if "const" in schema:
+        return f"'{schema['const']}'"
+    if "enum" in schema:
+        return "one of " + ", ".join(schema["enum"])
+    if schema.get("type") in {"integer", "number"}:
+        kind = "a whole number" if schema["type"] == "integer" else "a number"
+        return f"{kind} between {schema['minimum']:g} and {schema['maximum']:.0f}" if "minimum" in schema else kind
+    if schema.get("type") == "string":
+        longest = f" of at most {schema['maxLength']} characters" if "maxLength" in schema else ""
+        return ("a non-empty string" if schema.get("minLength") else "a string") + longest
+    return _TYPE_WORDS[schema["type"]]

@@ -1,0 +1,8 @@
+"""Makes the tokens of leases, for verbs whose caller sends none."""
+
+import secrets
+
+
+def new_token() -> str:
+    """Return a new lease token: 128 random bits."""
+    return f"lease-{secrets.token_hex(16)}"

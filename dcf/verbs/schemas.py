@@ -1,0 +1,123 @@
+"""The JSON Schemas of a tool's arguments and answer, without parts that carry no information.
+
+`parameters_of` has all that a tool accepts. `listed_of` is what clients are shown: a model reads it with every list of
+tools, so it has only what a caller needs to know.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from functools import cache
+from typing import Final, TypeAlias
+
+from dcf.values.json_text import Json
+from dcf.verbs.registry import ToolSpec
+from dcf.verbs.unlisted import KEYWORD
+
+Keywords: TypeAlias = AbstractSet[tuple[str, type]]
+"""Keywords of JSON Schema, with the type of what they say, since an argument may be named like one of them."""
+
+_TYPES = ("object", "array", "string", "number", "boolean", "null")
+_SAYS_TYPE = frozenset({"type", "anyOf", "$ref", "const", "enum"})
+_LEFT_OUT: Final[Keywords] = frozenset(
+    {("title", str), ("default", type(None)), ("additionalProperties", bool), ("examples", list)}
+)
+"""Keywords that tell a model nothing, and examples, which hints show."""
+
+_CHECKED: Final[Keywords] = frozenset({("pattern", str), ("minLength", int)})
+"""Keywords of what is checked in any case, and told in words where it is not so; they are a tenth of a list."""
+
+_WORTH_TELLING: Final = 1000
+"""Lengths from here on are of texts that a model writes; shorter ones are of names."""
+
+_NULL: Final[Mapping[str, Json]] = {"type": "null"}
+
+
+def answer_of(spec: ToolSpec) -> dict[str, Json]:
+    """Return the schema of the answer: names and types only. It is on no list, which would be half as long again."""
+    spec.build()
+    found: dict[str, Json] = _without(_LEFT_OUT, spec.answer.model_json_schema())
+    words: dict[str, Json] = found.get("$defs", {})
+    assert all("enum" in part for part in words.values()), "answers are flat"
+    properties = {name: _bare(part, words) for name, part in found["properties"].items()}
+    return {"type": "object", "properties": properties}
+
+
+def _bare(part: dict[str, Json], words: Mapping[str, Json]) -> dict[str, Json]:
+    """Leave out defaults, descriptions and enums, and write a nullable type as one list of types."""
+    if "$ref" in part:
+        part = words[part["$ref"].rpartition("/")[2]]
+    kept = {name: value for name, value in part.items() if name not in {"default", "description", "enum"}}
+    kinds = [_bare(kind, words) for kind in kept.get("anyOf", ())]
+    plain = [kind["type"] for kind in kinds if kind.keys() == {"type"}]
+    if kinds:
+        return {"type": plain} if len(plain) == len(kinds) else {**kept, "anyOf": kinds}
+    return kept
+
+
+@cache
+def listed_of(spec: ToolSpec) -> dict[str, Json]:
+    """Return the input schema as clients are shown it.
+
+    An argument that may be null may as well be left out, so only its other type is shown.
+    """
+    found = _without(_CHECKED, parameters_of(spec))
+    shown = {name: _present(part) for name, part in found["properties"].items() if KEYWORD not in part}
+    return {**found, "properties": {name: _plain(part) for name, part in shown.items()}}
+
+
+def _plain(part: dict[str, Json]) -> dict[str, Json]:
+    """Say nothing of the elements of an array that may be anything, nor how long a name may be."""
+    found = part if part.get("items", {}).get("type") != list(_TYPES) else {**part, "items": {}}
+    return {name: value for name, value in found.items() if name != "maxLength" or value >= _WORTH_TELLING}
+
+
+def _present(part: dict[str, Json]) -> dict[str, Json]:
+    """Return the schema of an optional argument where it is given."""
+    kept = [kind for kind in part.get("anyOf", ()) if kind != _NULL]
+    if not kept:
+        return part
+    return {**_one_of(kept), **{name: value for name, value in part.items() if name != "anyOf"}}
+
+
+def _one_of(kinds: list[dict[str, Json]]) -> dict[str, Json]:
+    """Return the schema of a value of one of these kinds, with a list of types where they say nothing different."""
+    said = [name for kind in kinds for name in kind if name != "type"]
+    if len(said) != len(set(said)) or not all(isinstance(kind.get("type"), str) for kind in kinds):
+        return {"anyOf": kinds}
+    types = [kind["type"] for kind in kinds]
+    merged = {name: value for kind in kinds for name, value in kind.items()}
+    return {**merged, "type": types[0] if len(types) == 1 else types}
+
+
+def parameters_of(spec: ToolSpec) -> dict[str, Json]:
+    """Return the input schema, without the tool's description, which clients get separately."""
+    spec.build()
+    found = _typed(_without(_LEFT_OUT, spec.arguments.model_json_schema()))
+    del found["description"]
+    return {**found, "additionalProperties": False}
+
+
+def _typed(node: Json) -> Json:
+    """Give every property and item a type, if need be the list of all types.
+
+    Letta 0.16.8 silently leaves out a tool with a parameter that has no type (measured).
+    """
+    if not isinstance(node, dict):
+        return node
+    found: dict[str, Json] = dict(node)
+    if "anyOf" in found:
+        found["anyOf"] = [_typed(one) for one in found["anyOf"]]
+    if "items" in found:
+        found["items"] = _typed(found["items"])
+    if "properties" in found:
+        found["properties"] = {name: _typed(part) for name, part in found["properties"].items()}
+    return found if found.keys() & _SAYS_TYPE else {**found, "type": list(_TYPES), "items": {}}
+
+
+def _without(keywords: Keywords, found: Json) -> Json:
+    """Leave these keywords out of a JSON Schema, wherever they are."""
+    if isinstance(found, Mapping):
+        return {name: _without(keywords, part) for name, part in found.items() if (name, type(part)) not in keywords}
+    if isinstance(found, list):
+        return [_without(keywords, part) for part in found]
+    return found

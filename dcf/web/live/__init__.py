@@ -1,0 +1,1 @@
+"""Keeps open pages current by event streams."""

@@ -1,0 +1,153 @@
+"""Tells the open pages of the list of runs which counts and rows changed.
+
+No stream in Redis tells of all runs, so the lists that somebody looks at are read at intervals: once for all pages with
+the same filters and the same caller, one list after the other, and with pauses that leave most of the time to others.
+"""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, TypeAlias
+
+import anyio
+import anyio.to_thread
+
+from dcf.core.leasing.blockers import listed_word
+from dcf.values.json_text import Json, dump_bytes
+from dcf.web.live.readers import Stream, StreamMessage, message, refresh
+from dcf.web.visit import ToolRefused
+
+log = logging.getLogger(__name__)
+
+EVERY_S: Final = 0.5
+_SHARE: Final = 4
+"""The time for reading lists is at most one part in so many."""
+
+Listed: TypeAlias = Mapping[str, Json]
+"""An answer of list_runs."""
+ReadList: TypeAlias = Callable[[], Listed]
+
+
+@dataclass(slots=True, eq=False)
+class _ListFeed:
+    """The pages that show one list, and what they know of it."""
+
+    read: ReadList
+    streams: set[Stream] = field(default_factory=set)
+    known: Listed | None = None
+    refreshed_at: float = 0.0
+    is_changed: bool = False
+
+
+class ListFeeds:
+    """The lists whose pages are open. `every_s` is the shortest time between two refreshes of a list's pages."""
+
+    def __init__(self, every_s: Callable[[], float]) -> None:
+        self._every_s = every_s
+        self._lists: dict[str, _ListFeed] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._threads = anyio.CapacityLimiter(1)
+
+    async def join(self, stream: Stream, key: str, read: ReadList, after: str | None) -> Sequence[StreamMessage]:
+        """Tell a page from now on what changes; return what it missed. Raise ToolRefused for filters without meaning.
+
+        `key` tells lists and callers apart, `after` is what `mark_of` returned for what the page shows.
+        """
+        first = await anyio.to_thread.run_sync(read, limiter=self._threads)
+        found = self._lists.setdefault(key, _ListFeed(read))
+        found.streams.add(stream)
+        if found.known is None:
+            found.known = first
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._keep())
+        if mark_of(found.known) == after:
+            return ()
+        return (_whole(found.known), refresh())
+
+    async def again(self, key: str) -> Sequence[StreamMessage]:
+        """Return the whole list, for a page that was too slow."""
+        found = self._lists.get(key)
+        return () if found is None or found.known is None else (_whole(found.known), refresh())
+
+    def leave(self, stream: Stream, key: str) -> None:
+        """Tell a page nothing any more. Idempotent."""
+        found = self._lists.get(key)
+        if found is not None:
+            found.streams.discard(stream)
+            if not found.streams:
+                del self._lists[key]
+
+    async def close(self) -> None:
+        """Read no list any more."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _keep(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._lists:
+            began = loop.time()
+            for found in list(self._lists.values()):
+                await self._look(found)
+            spent = loop.time() - began
+            await asyncio.sleep(max(EVERY_S, _SHARE * spent))
+
+    async def _look(self, found: _ListFeed) -> None:
+        """Read a list, and tell its pages what changed since the last time."""
+        try:
+            now = await anyio.to_thread.run_sync(found.read, limiter=self._threads)
+        except ToolRefused:  # Redis is away, or the caller may not any more: asking again tells the page which
+            _end(found)
+            return
+        except Exception:  # a bug must not leave pages waiting
+            log.exception("a list of runs could not be read")
+            _end(found)
+            return
+        before, found.known = found.known, now
+        if before is not None and mark_of(before) != mark_of(now):
+            found.is_changed = True
+            _tell(found, message("changed", _changes(before, now), event_id=mark_of(now)))
+        passed = asyncio.get_running_loop().time() - found.refreshed_at
+        if found.is_changed and passed >= self._every_s():
+            found.is_changed, found.refreshed_at = False, asyncio.get_running_loop().time()
+            _tell(found, refresh())
+
+
+def reader_of(ask: Callable[..., Listed], asked: Mapping[str, Json]) -> ReadList:
+    """Return what reads a list as its page does."""
+    return partial(ask, "list_runs", **asked)
+
+
+def mark_of(listed: Listed) -> str:
+    """Return what tells two states of a list apart."""
+    shown = [listed["runs"], listed["counts"], listed["next_cursor"] is None]
+    return hashlib.blake2b(dump_bytes(shown), digest_size=8).hexdigest()
+
+
+def _end(found: _ListFeed) -> None:
+    for stream in found.streams:
+        stream.end()
+
+
+def _tell(found: _ListFeed, told: StreamMessage) -> None:
+    for stream in found.streams:
+        stream.put(told)
+
+
+def _whole(now: Listed) -> StreamMessage:
+    rows = {str(row["workflow_id"]): listed_word(row) for row in now["runs"]}
+    return message("reset", {"counts": now["counts"], "rows": rows}, event_id=mark_of(now))
+
+
+def _changes(before: Listed, now: Listed) -> dict[str, Json]:
+    """Return the counts that changed, and the words of the runs whose rows did."""
+    old = {row["workflow_id"]: row for row in before["runs"]}
+    rows = {str(row["workflow_id"]): listed_word(row) for row in now["runs"] if old.get(row["workflow_id"]) != row}
+    counts = {name: count for name, count in now["counts"].items() if before["counts"].get(name) != count}
+    return {"counts": counts, "rows": rows}

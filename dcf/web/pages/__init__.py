@@ -1,0 +1,1 @@
+"""The pages, but for that of one run."""

@@ -1,0 +1,125 @@
+"""The inbox: what waits for people - human tasks, questions of workers, verdicts on outputs - and the forms to answer.
+
+What a schema asks for is checked here before it is sent to the action, so that a problem is told at its field. Nothing
+is changed here.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from dcf.errors import InvalidArgument
+from dcf.values.json_text import Json, dump
+from dcf.web.form_fields import Filled
+from dcf.web.forms import new_request_id
+from dcf.web.moments import this_moment
+from dcf.web.pages.inbox_items import InboxItem, of_gate, of_task
+from dcf.web.templating import html, query
+from dcf.web.visit import Visit
+
+_LISTED: Final = 20
+
+
+def inbox_page(visit: Visit, parameters: Mapping[str, str]) -> str:
+    """Return the list, of a run if `run` names one, or what waits at one state whole, where `state` does as well."""
+    run, state = parameters.get("run") or None, parameters.get("state") or None
+    if run is not None and state is not None:
+        return _shown(visit, run, state, tuple((item, None, {}) for item in _at(visit, run, state)))
+    person = parameters.get("person") or visit.caller.agent_id
+    group, cursor = parameters.get("group") or None, parameters.get("cursor") or None
+    who = {} if run is not None else {"person": person}
+    now = this_moment()
+    found = visit.ask("list_human_tasks", limit=_LISTED, **_given(workflow_id=run, group=group, cursor=cursor, **who))
+    may_judge = visit.caller.agent_id in {None, person}  # nobody asks for the verdicts of another
+    gates = _gates(visit, run, person, group) if cursor is None and (run is not None or may_judge) else ()
+    tasks = [of_task(one, now) for one in found["tasks"]]
+    listed = {(item.run, item.state, item.known.get("gate")) for item in tasks}
+    items = [*tasks, *(one for one in gates if (one.run, one.state, one.known["gate"]) not in listed)]
+    again = {"run": run, "person": parameters.get("person"), "group": group}
+    further = found["next_cursor"]
+    return html(
+        "inbox.html",
+        title="Inbox",
+        visit=visit,
+        run=run,
+        at=now,
+        here=f"/ui/inbox{query(**again, cursor=cursor)}",
+        person=person or "",
+        group=group or "",
+        items=[(item, f"/ui/inbox{query(run=item.run, state=item.state)}") for item in items],
+        further=None if further is None else f"/ui/inbox{query(**again, cursor=further)}",
+        first=None if cursor is None else f"/ui/inbox{query(**again)}",
+        is_filtered=bool(run or group or parameters.get("person")),
+    )
+
+
+def check_answer(visit: Visit, filled: Filled) -> str:
+    """Return what an answer would send, to be confirmed, or its form with what is wrong with it."""
+    run, state = filled.get("workflow_id", ""), filled.get("state", "")
+    items = _at(visit, run, state) if run and state else ()
+    item = next((one for one in items if _names(one, filled)), None)
+    if item is None:
+        raise InvalidArgument("That does not wait any more, or waits for something else by now.", "Look at the inbox.")
+    told, problems = item.read(filled)
+    if problems:
+        return _shown(visit, run, state, ((item, filled, problems),))
+    sent = {**item.known, **told}
+    return html(
+        "checked.html",
+        title=item.title,
+        visit=visit,
+        tool=item.tool,
+        label="Answer",
+        request_id=new_request_id(),
+        asked=(),
+        sent={name: value if isinstance(value, str | int) else dump(value) for name, value in sent.items()},
+        documents={name: value for name, value in sent.items() if not isinstance(value, str | int)},
+        facts={name: value for name, value in told.items() if isinstance(value, str)},
+        back=f"/ui/inbox{query(run=run, state=state)}",
+        after="/ui/inbox",
+    )
+
+
+def _names(item: InboxItem, filled: Filled) -> bool:
+    """Return True for the item that a form was made for; a task that was entered again since is another."""
+    return filled.get("tool") == item.tool and all(filled.get(name) == str(value) for name, value in item.known.items())
+
+
+_Filled = tuple[InboxItem, Filled | None, Mapping[str, str]]
+
+
+def _shown(visit: Visit, run: str, state: str, items: Iterable[_Filled]) -> str:
+    shown: list[dict[str, Any]] = [
+        {"item": item, "form": item.form(filled, f"field-{number}"), "filled": filled or {}, "problems": problems}
+        for number, (item, filled, problems) in enumerate(items)
+    ]
+    return html(
+        "answer.html",
+        title=shown[0]["item"].title if shown else "Inbox",
+        visit=visit,
+        run=run,
+        state=state,
+        items=shown,
+        person=visit.caller.agent_id,
+    )
+
+
+def _at(visit: Visit, run: str, state: str) -> tuple[InboxItem, ...]:
+    """Return what waits at a state, whole: verdicts with the output that they are about."""
+    now = this_moment()
+    rows = visit.ask("list_human_tasks", workflow_id=run, state=state)["tasks"]
+    tasks = [of_task(row, now) for row in rows if "gate" not in row]
+    gates = [of_gate(row, now) for row in visit.ask("list_gates", workflow_id=run, state=state)["gates"]]
+    return (*tasks, *gates)
+
+
+def _gates(visit: Visit, run: str | None, person: str | None, group: str | None) -> Iterable[InboxItem]:
+    """Return the verdicts that are asked of a person or agent, or in a run; nobody's without either."""
+    if run is None and person is None:
+        return ()
+    wanted: dict[str, Any] = {"workflow_id": run} if run is not None else {"agent_id": person, "group": group}
+    now = this_moment()
+    return [of_gate(row, now) for row in visit.ask("list_gates", limit=_LISTED, **_given(**wanted))["gates"]]
+
+
+def _given(**wanted: Json) -> dict[str, Json]:
+    return {name: value for name, value in wanted.items() if value is not None}

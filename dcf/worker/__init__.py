@@ -1,0 +1,56 @@
+"""Python functions as agents: which there are, one call of them, their leases, and the loop that serves them.
+
+Programs import its public names from here. Each is imported on first use: an agent's child process needs the errors of
+functions only, and those with the standard library alone.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dcf.worker.calls import Work
+    from dcf.worker.context import TaskCancelled, TaskContext
+    from dcf.worker.failure import TaskFailed
+    from dcf.worker.functions import TaskFunction
+    from dcf.worker.lease_calls import ToolCaller
+    from dcf.worker.registry import FUNCTIONS, task
+    from dcf.worker.worker import Granted, Worker
+
+__all__ = [
+    "FUNCTIONS",
+    "Granted",
+    "TaskCancelled",
+    "TaskContext",
+    "TaskFailed",
+    "TaskFunction",
+    "ToolCaller",
+    "Work",
+    "Worker",
+    "task",
+]
+
+_PLACES = {
+    "FUNCTIONS": "registry",
+    "Granted": "worker",
+    "TaskCancelled": "context",
+    "TaskContext": "context",
+    "TaskFailed": "failure",
+    "TaskFunction": "functions",
+    "ToolCaller": "lease_calls",
+    "Work": "calls",
+    "Worker": "worker",
+    "task": "registry",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for."""
+    if name not in _PLACES:
+        raise AttributeError(f"module 'dcf.worker' has no attribute '{name}'")
+    place = f"dcf.worker.{_PLACES[name]}"
+    return getattr(import_module(place), name)  # nosemgrep: nothing-of-a-caller-is-executed - only the modules above
+
+
+def __dir__() -> list[str]:
+    """Name what can be asked for, for editors and shells."""
+    return sorted({*globals(), *_PLACES})

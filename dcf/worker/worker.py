@@ -1,0 +1,385 @@
+"""Serves Python functions as workers: a user registers a function for a state, and a worker process runs it.
+
+A worker knows nothing of Redis; it calls dcf's tools over any transport. It may be killed at any moment: its lease
+expires, the assigned agents are notified, and unfinished work is done again. While it lives, it keeps a finished
+result and retries until the server accepts or refuses it, however long that takes.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias
+
+from dcf.asl.state_paths import name_of
+from dcf.errors import PASSING, DcfError
+from dcf.jitter import JITTER
+from dcf.values.json_text import Json
+from dcf.worker.calls import Ended, TaskCall, Work
+from dcf.worker.concurrency import Hands
+from dcf.worker.functions import TaskFunction, TaskPlan, plan_of
+from dcf.worker.lease_calls import LeaseCalls, NotLeased, Results, ToolCaller, work_of
+from dcf.worker.observer import Witness
+from dcf.worker.registry import FUNCTIONS
+from dcf.worker.renewals import Renewals
+from dcf.worker.results import Result, mismatched
+
+log = logging.getLogger(__name__)
+
+_RENEWALS_PER_LEASE = 3
+_LONGEST_PAUSE_S = 5.0
+_UNWIND_S = 1.0
+"""How long a function that was cancelled may take to end before its lease is given back all the same."""
+
+_STOPS = frozenset({"run_over", "lease_lost"})
+"""Types of the events that tell a holder to stop."""
+
+_WAITED_FOR = (PASSING | {"quota_exceeded"}) - {"internal_error"}
+"""Codes after which a finished result is sent again; internal_error is none, since a bug would repeat it."""
+
+_MISMATCH = "output_invalid"
+"""Code after which the failure of the function is sent in place of its output, which would not match again."""
+
+_JUDGED = "review_running"
+"""Code of a result that is kept: the gates of its state judge it, and an event comes if it is sent back."""
+
+Granted: TypeAlias = Mapping[str, Json] | None
+"""The work that the server leased with an event, if it did."""
+
+
+class Worker:
+    """Serves task functions for one agent id: awaits an event, leases its state, works, writes.
+
+    The write ends the lease, has the agents of what follows told, and brings the lease on the next state, if there is
+    one for this agent. So between two functions there is one call. `otherwise` is the function of every state that has
+    none of its own.
+    """
+
+    def __init__(
+        self,
+        tools: ToolCaller,
+        agent_id: str,
+        functions: Mapping[str, TaskFunction] | None = None,
+        *,
+        otherwise: TaskFunction | None = None,
+        concurrency: int = 1,
+        lease_ttl_s: int = 30,
+        wait_s: float = 20,
+        pause_s: float = 1.0,
+        witness: Witness | None = None,
+    ) -> None:
+        self._leases = LeaseCalls(tools, agent_id, lease_ttl_s=lease_ttl_s, wait_s=wait_s)
+        found = FUNCTIONS if functions is None else functions
+        self._plans = {state: plan_of(function, state) for state, function in found.items()}
+        self._otherwise = None if otherwise is None else plan_of(otherwise, "any state")
+        self._concurrency = concurrency
+        self._pause_s = pause_s
+        self._witness = witness
+        self._stop = threading.Event()
+        self._hands: Hands | None = None
+        self._in_hand: dict[str, Work] = {}
+        self._calls: dict[str, TaskCall] = {}
+        self._given_back: dict[str, Work] = {}
+        self._is_asking = False
+        self._comes_again = False
+        self._changed = threading.Condition()
+        self._renewals = Renewals(self._leases.renew, lease_ttl_s / _RENEWALS_PER_LEASE)
+
+    def serve(self, stop: threading.Event | None = None, *, outlives: bool = False) -> None:
+        """Handle events until told to stop; raise if the server cannot be reached at first, later retry.
+
+        It has `concurrency` threads. When a function ends one, all end, unless the worker `outlives` that.
+        """
+        self._stop = stop or self._stop
+        if self._concurrency > 1:
+            if self._hands is None or not outlives:
+                self._hands = Hands(self, self._concurrency, self._stop)
+            self._hands.serve(outlives=outlives)
+            return
+        for event, granted in self.events(self._stop):
+            if self._stop.is_set():
+                self.decline(granted)
+                return  # without an acknowledgement, so that another process of this agent gets the event
+            try:
+                self.handle(event, granted)
+            except DcfError as error:
+                self.drop(event, error)
+
+    def drain(self, grace_s: float) -> list[Work]:
+        """Take no more work, let what runs finish for so long, and give back the rest; return what was given back.
+
+        A function that is not finished by then is cancelled. One that does not notice may still run afterwards.
+        """
+        self._stop.set()
+        if self._hands is not None:
+            self._hands.wake()
+        if not self._is_free_within(grace_s):
+            for call in list(self._calls.values()):
+                call.cancel("the worker is told to stop")
+            self._is_free_within(_UNWIND_S)
+        for work in list(self._in_hand.values()):
+            self.give_back(work)
+        return list(self._given_back.values())
+
+    def handle(self, event: Mapping[str, Json], granted: Granted = None) -> None:
+        """Lease and execute the state of an event, then the next states whose leases come with the completion."""
+        work = self.acquire(event, granted)
+        while work is not None:
+            result = self.carry_out(work)
+            if result is None:
+                self.abandon(work)
+                return
+            result, answer = self._written(work, result)
+            if answer is not None and self._witness is not None:
+                self._witness.ended(work, result)
+            claimed = None if answer is None else answer.get("work")
+            following = None if claimed is None else self._served(work_of(claimed))
+            self._free(work)  # after what follows is in hand: whoever drains the worker sees one or the other
+            work = following
+
+    def events(
+        self, stop: threading.Event, before: Callable[[], None] = lambda: None, *, leases: bool = True
+    ) -> Iterator[tuple[Mapping[str, Json], Granted]]:
+        """Yield events until told to stop, with the work of those whose state was leased with them.
+
+        Call `before` each wait. Asking for the next acknowledges an event, unless its agent holds as much as it may.
+        Without `leases` nothing is: of what a wait that was left behind leased nobody would hear.
+        """
+        handled, reached = None, False
+        served = () if not leases else None if self._otherwise else tuple(self._plans)
+        while not stop.is_set():
+            before()
+            try:
+                answer = self._leases.await_event(handled, served)
+            except DcfError as error:
+                if not reached or error.code not in PASSING:
+                    raise
+                log.warning("%s waits on: %s", self._leases.agent_id, error.message)
+                continue
+            reached = True
+            handled = answer.get("message_id")
+            if answer.get("status") == "event":
+                yield answer["event"], answer.get("work")
+                handled, self._comes_again = None if self._comes_again else handled, False
+
+    def drop(self, event: Mapping[str, Json], error: DcfError) -> None:
+        """Log that an event could not be handled. It must not be delivered for ever; the clock notifies again."""
+        log.warning("%s: the event of %s is dropped: %s", event.get("workflow_id"), event.get("target_state"), error)
+
+    def decline(self, granted: Granted) -> None:
+        """Give back what was leased with an event that came too late."""
+        if granted is not None:
+            self.give_back(work_of(granted))
+
+    def acquire(self, event: Mapping[str, Json], granted: Granted = None) -> Work | None:
+        """Lease the state of an event, unless that was done; None if it is refused or there is no function for it."""
+        if granted is not None:
+            return self._taken(work_of(granted))
+        workflow_id, state = str(event.get("workflow_id")), event.get("target_state")
+        if event.get("type") in _STOPS:
+            self._stop_work_on(workflow_id, event)
+            return None
+        if not isinstance(state, str) or self._plan_of(state) is None:
+            log.warning("no function is registered for state %r; the event is dropped", state)
+            return None
+        self._is_asking = True
+        try:
+            work = self._leases.acquire(workflow_id, state)
+            if isinstance(work, NotLeased):
+                log.info("%s/%s: %s", workflow_id, state, work.why)
+                self._comes_again = work.is_over_limit
+                return None
+            return self._taken(work)
+        finally:
+            self._asked()
+
+    def _stop_work_on(self, workflow_id: str, event: Mapping[str, Json]) -> None:
+        """Cancel the functions whose results nobody wants any more: of a run that is over, or of one lost lease."""
+        epoch, state = event.get("epoch"), event.get("target_state")  # states leased together have the same epoch
+        for token, call in list(self._calls.items()):
+            work = self._in_hand.get(token)
+            if work is None or work.workflow_id != workflow_id:
+                continue
+            if epoch is None or (epoch, state) == (work.epoch, work.state):
+                call.cancel("the run is over" if epoch is None else "the lease is lost")
+
+    def claim(self, workflow_id: str, most: int) -> list[Work]:
+        """Lease ready states of a run, so many at most."""
+        self._is_asking = True
+        try:
+            found = [self._served(work) for work in self._leases.claim(workflow_id, most)]
+            return [work for work in found if work is not None]
+        finally:
+            self._asked()
+
+    def carry_out(self, work: Work) -> Result | None:
+        """Call the function, and keep the lease meanwhile; return its result, or None if it was cancelled."""
+        call = self._begun(work)
+        try:
+            return call.run()
+        except BaseException:
+            self._free(work)  # its lease expires
+            raise
+        finally:
+            self._renewals.let_go(work)
+
+    def is_async(self, work: Work) -> bool:
+        """Return True if the function of the state is async, and needs no thread."""
+        return self._planned(work).is_async
+
+    def begin(self, work: Work, ended: Ended) -> None:
+        """Begin an async function, and keep the lease until it has ended; `ended` must not wait."""
+
+        def told(result: Result | None, error: BaseException | None) -> None:
+            self._renewals.let_go(work)
+            ended(result, error)
+
+        self._begun(work).start(told)
+
+    def abandon(self, work: Work) -> None:
+        """Let go of a state whose function was cancelled. Its lease is given back where the worker is told to stop."""
+        if self._stop.is_set():
+            self.give_back(work)
+        else:
+            self._lost(work, "the function was cancelled")
+
+    def deliver_all(self, workflow_id: str, results: Results, claim_next: int) -> list[Work]:
+        """Write results of one run with one call until each is accepted or refused. Return what was leased with it."""
+        claimed: list[Work | None] = []
+        while results:
+            answer = self._deliver(results, partial(self._leases.write_all, workflow_id, results, claim_next))
+            if answer is None:
+                break
+            self._note(results, answer["completed"])
+            claimed += [self._served(work_of(one)) for one in answer["work"]]
+            claim_next -= len(answer["work"])
+            results = _to_send_again(results, answer["completed"])
+            if results and self._stop.wait(self._pause_s):
+                break
+        return [work for work in claimed if work is not None]
+
+    def free(self, results: Results) -> None:
+        """Note that nothing more is to be done about these states."""
+        for work, _ in results:
+            self._free(work)
+
+    def give_back(self, work: Work) -> None:
+        """Release a lease. If the call fails, the lease expires, so a failure is only logged."""
+        try:
+            why = self._leases.release(work)
+        except DcfError as error:
+            why = None
+            log.warning("%s: the lease is not given back: %s", work.name, error.message)
+        if why is None:
+            self._given_back[work.token] = work
+        self._lost(work, why or "given back")
+
+    def _plan_of(self, state: str) -> TaskPlan | None:
+        return self._plans.get(name_of(state), self._otherwise)
+
+    def _planned(self, work: Work) -> TaskPlan:
+        plan = self._plan_of(work.state)
+        assert plan is not None, "a state without a function is not taken"
+        return plan
+
+    def _written(self, work: Work, result: Result) -> tuple[Result, dict[str, Json] | None]:
+        """Write a result, or that its output does not match its schema; return what was written, and the answer."""
+        write = partial(self._leases.write, work, claim_next=not self._stop.is_set())
+        answer = self._deliver([(work, result)], partial(write, result))
+        if answer is not None and answer["code"] == _MISMATCH:
+            result = mismatched(answer["problems"], result)
+            answer = self._deliver([(work, result)], partial(write, result))
+        return result, answer
+
+    def _begun(self, work: Work) -> TaskCall:
+        self._calls[work.token] = call = TaskCall(work, self._planned(work), self._leases)
+        self._renewals.hold(work, call.cancel)
+        return call
+
+    def _taken(self, work: Work) -> Work:
+        self._in_hand[work.token] = work
+        if self._witness is not None:
+            self._witness.taken(work)
+        return work
+
+    def _lost(self, work: Work, why: str) -> None:
+        """Let go of work without a result; the witness hears of it once, if it heard that the work was taken."""
+        with self._changed:  # whoever drains the worker finds nothing in hand only once the witness has heard
+            if self._free(work) and self._witness is not None:
+                self._witness.lost(work, why)
+
+    def _asked(self) -> None:
+        self._is_asking = False
+        self._tell_drain()
+
+    def _free(self, work: Work) -> bool:
+        self._calls.pop(work.token, None)
+        was_in_hand = self._in_hand.pop(work.token, None) is not None
+        self._tell_drain()
+        return was_in_hand
+
+    def _tell_drain(self) -> None:
+        if self._stop.is_set():
+            with self._changed:
+                self._changed.notify_all()
+
+    def _is_free_within(self, seconds: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._in_hand and not self._is_asking, seconds)
+
+    def _note(self, results: Results, told: Sequence[Mapping[str, Json]]) -> None:
+        """Tell the witness which results were accepted."""
+        if self._witness is None:
+            return
+        for (work, result), found in zip(results, told, strict=True):
+            if found["code"] in ("ok", _JUDGED):
+                self._witness.ended(work, result)
+            elif found["code"] not in _WAITED_FOR | {_MISMATCH}:
+                self._lost(work, str(found["error"]))
+
+    def _deliver(self, results: Results, write: Callable[[], dict[str, Json]]) -> dict[str, Json] | None:
+        """Write what came of states until the server answers; None if it refuses, or cannot be told of it.
+
+        No other process has the result. A lease that expired meanwhile is valid until another agent takes it.
+        """
+        pause, name = self._pause_s, results[0][0].name
+        while True:
+            try:
+                if (answer := write()).get("code") in ("ok", _MISMATCH, _JUDGED):
+                    return answer
+                why, code = answer.get("error"), answer.get("code")
+            except DcfError as error:
+                why, code = error.message, error.code
+            if code not in _WAITED_FOR:
+                break
+            log.warning("%s: the result is kept and sent again: %s", name, why)
+            if self._stop.wait(pause * JITTER.uniform(0.5, 1)):
+                why = "the worker was told to stop"
+                break
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+        log.warning("%s: the result is given up: %s", name, why)
+        for work, _ in results:
+            self._lost(work, str(why))
+        return None
+
+    def _served(self, work: Work) -> Work | None:
+        """Take a state that was leased unasked; give it back if there is no function for it."""
+        if self._plan_of(work.state) is not None:
+            return self._taken(work)
+        self.give_back(work)
+        return None
+
+
+def _to_send_again(results: Results, told: Sequence[Mapping[str, Json]]) -> Results:
+    """Return the results that were neither accepted nor refused for good; log why they were not accepted.
+
+    In place of an output that does not match its schema the failure is sent.
+    """
+    for (work, _), found in zip(results, told, strict=True):
+        if found["code"] not in ("ok", _JUDGED):
+            log.warning("%s: the result is not accepted: %s", work.name, found["error"])
+    again = [
+        (work, mismatched(found["problems"], result) if found["code"] == _MISMATCH else result, found["code"])
+        for (work, result), found in zip(results, told, strict=True)
+    ]
+    return [(work, result) for work, result, code in again if code in _WAITED_FOR or code == _MISMATCH]

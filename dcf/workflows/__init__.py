@@ -1,0 +1,1 @@
+"""A workflow as a document alone: checked, drawn, tried in memory and explained."""

@@ -1,0 +1,352 @@
+"""Makes a timeline of a run from its history: for each state when it was ready, was worked on, or waited.
+
+Pure: the web page, `dcf timeline` and the export for trace viewers show what is decided here. Only what the history
+tells is known. That a lease ran out is no event. Of a state that nobody took over since, the caller says when it did;
+an agent whose state was taken over counts as lost from the end of the last lease that the history knows of, or from
+when it was heard of after that; of renewals the history has only some.
+That a retry is due is none either: backing off ends when it was due, or earlier if somebody was told or took the state.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Final
+
+from dcf.asl.machine import Machine, Task
+from dcf.asl.places import resolve
+from dcf.values.instants import SECOND, from_text, seconds, to_text
+from dcf.values.json_text import Json
+from dcf.values.records import record
+
+
+class Phase(StrEnum):
+    """What a state does in a span: it may be taken, is worked on, waits for its next try, lost its agent, or waits.
+
+    `waiting` is everything else that holds it up: a time, a signal, a person, the states inside it, or its run, which
+    has not been started, is paused or blocked.
+    """
+
+    READY = "ready"
+    WORKING = "working"
+    BACKING_OFF = "backing_off"
+    LOST_LEASE = "lost_lease"
+    WAITING = "waiting"
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """A span of a state's time, in server microseconds; `end` is None while it lasts. `outcome` is how work ended."""
+
+    phase: Phase
+    start: int
+    end: int | None
+    attempt: int | None = None
+    agent: str | None = None
+    outcome: str | None = None
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as JSON, without what is not known."""
+        shown: dict[str, Json] = {
+            "phase": self.phase.value,
+            "start": to_text(self.start),
+            "end": None if self.end is None else to_text(self.end),
+            "seconds": None if self.end is None else seconds(self.end - self.start),
+            "attempt": self.attempt,
+            "agent": self.agent,
+            "outcome": self.outcome,
+        }
+        return {name: value for name, value in shown.items() if value is not None or name == "end"}
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class StateTimes:
+    """The segments of one state, in order. `outcome` is how it ended at last; None while it is open."""
+
+    state: str
+    segments: tuple[Segment, ...]
+    outcome: str | None = None
+
+    def seconds_in(self, phase: Phase, until: int) -> float:
+        """Return how long it was in a phase, up to then."""
+        spans = ((one.start, until if one.end is None else one.end) for one in self.segments if one.phase is phase)
+        return seconds(sum(max(0, end - start) for start, end in spans))
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """A row for each state, in the order in which they were first heard of; `end` is None while the run is not over."""
+
+    start: int
+    last: int
+    end: int | None
+    rows: tuple[StateTimes, ...]
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as JSON."""
+        rows: list[Json] = [
+            {"state": row.state, "outcome": row.outcome, "segments": [one.as_json() for one in row.segments]}
+            for row in self.rows
+        ]
+        ends = {"end": None if self.end is None else to_text(self.end), "last_event": to_text(self.last)}
+        return {"start": to_text(self.start), **ends, "states": rows}
+
+
+_WORKED: Final = frozenset({None, "Task"})
+"""Kinds of states that agents take; all others wait by themselves."""
+
+_OVER: Final = frozenset({"RunSucceeded", "RunFailed", "RunCancelled", "RunTimedOut", "RunClosed", "RunFinalized"})
+_ENDS: Final[Mapping[str, str]] = {
+    "StateSucceeded": "succeeded",
+    "StateFailed": "failed",
+    "StateCancelled": "cancelled",
+}
+_WAITS: Final[Mapping[str, tuple[Phase, str]]] = {
+    "StateRetried": (Phase.BACKING_OFF, "failed"),
+    "CallbackAwaited": (Phase.WAITING, "handed_on"),
+    "StateReopened": (Phase.WAITING, "reopened"),
+}
+"""What begins with events after which nobody works on a state, and how the work before it ended."""
+
+_BY_OTHERS: Final = frozenset({"StateResolved", "StateConcluded"})
+_SETTLED: Final[Mapping[str, str]] = {"output": "succeeded", "skip": "skipped"}
+
+_HOLDS: Final[Mapping[str, str]] = {"RunCreated": "start", "RunPaused": "pause", "RunBlocked": "block"}
+_FREES: Final[Mapping[str, str]] = {"RunStarted": "start", "RunResumed": "pause", "RunUnblocked": "block"}
+_SIGNS_OF_LIFE: Final = frozenset({"LeaseRenewed", "StateUpdated", "TaskHeartbeat", "TaskLogged", "ArtifactPut"})
+_CALLS: Final = frozenset({"NotificationSent", "StateReminded"})
+
+
+def timeline(
+    events: Iterable[Mapping[str, Json]],
+    kinds: Mapping[str, str | None] | None = None,
+    expired: Mapping[str, int] | None = None,
+) -> Timeline | None:
+    """Return the timeline of a run by its events, oldest first; None if there are none.
+
+    `kinds` are those of the states by path (`kind_in`): they tell states that agents take from Wait, Map and others.
+    `expired` says when the leases ended that are over now, by the path of their state.
+    """
+    fold = _TimelineFold(kinds or {})
+    for event in events:
+        at = from_text(event.get("at"))
+        if at is not None:  # an export that somebody changed by hand
+            fold.take(event, at)
+    for state, ended in (expired or {}).items():
+        fold.lose(state, ended)
+    return fold.result()
+
+
+def kind_in(machine: Machine, path: str) -> str | None:
+    """Return the Type of a state, or what a Task waits for that no agent takes; None if the workflow has no such state.
+
+    The document of a state tells it only while the state waits.
+    """
+    try:
+        state = resolve(machine, path).state
+    except KeyError:
+        return None
+    waits_as = None if not isinstance(state, Task) or state.served_by.is_worked else state.served_by.waits_as
+    return waits_as or state.kind()
+
+
+class _Track:
+    """The segments of one state while its history is read."""
+
+    def __init__(self, state: str) -> None:
+        self.state = state
+        self.done: list[Segment] = []
+        self.open: Segment | None = None
+        self.heard = 0
+        self.ttl = 0
+        self.lease_end = 0
+        self.due: int | None = None
+        self.epoch = 0
+        self.outcome: str | None = None
+        self.is_idle = False
+
+    def begin(self, phase: Phase, at: int, *, attempt: int | None = None, agent: str | None = None) -> None:
+        """Begin a segment, which ends the one before it."""
+        self.end(at)
+        self.open = Segment(phase=phase, start=at, end=None, attempt=attempt, agent=agent)
+        self.heard, self.outcome, self.is_idle, self.due = at, None, False, None
+
+    def end(self, at: int, outcome: str | None = None) -> None:
+        """End the segment that is open, if there is one."""
+        if self.open is None:
+            return
+        now, self.open = self.open, None
+        worked = outcome if now.phase is Phase.WORKING else None
+        end = max(at, now.start)
+        if end > now.start or now.phase is Phase.WORKING:
+            self.done.append(
+                Segment(phase=now.phase, start=now.start, end=end, attempt=now.attempt, agent=now.agent, outcome=worked)
+            )
+
+    def lease(self, event: Mapping[str, Json], at: int) -> None:
+        """Note that a lease begins, or begins anew. Older histories do not tell how long it is."""
+        ttl_s = event.get("ttl_s")
+        self.ttl = ttl_s * SECOND if isinstance(ttl_s, int) else self.ttl
+        self.lease_end = at + self.ttl
+
+    def lost_since(self, at: int) -> int:
+        """Return since when the agent was lost whose state another took over then.
+
+        If that was within the last lease known, a later one was shorter: then since the agent was heard of last.
+        """
+        return max(self.heard, self.lease_end) if self.lease_end <= at else self.heard
+
+    def wait(self, event: Mapping[str, Json], at: int) -> None:
+        """Begin to wait, or to back off."""
+        phase, outcome = _WAITS[str(event.get("type"))]
+        self.end(at, outcome)
+        self.begin(phase, at)
+        epoch = event.get("epoch")
+        self.epoch = epoch if isinstance(epoch, int) else 0
+        self.due = from_text(event.get("not_before")) if phase is Phase.BACKING_OFF else None
+
+    def is_called(self, epoch: Json) -> bool:
+        """Return True if a message to agents says that the next try may begin: not a late one about an earlier try."""
+        is_off = self.open is not None and self.open.phase is Phase.BACKING_OFF
+        return is_off and isinstance(epoch, int) and epoch >= self.epoch
+
+    def lose(self, at: int) -> None:
+        """Let the agent that works on it be lost since then."""
+        if self.open is not None and self.open.phase is Phase.WORKING:
+            at = max(at, self.open.start)
+            self.end(at, "lost_lease")
+            self.begin(Phase.LOST_LEASE, at)
+
+    def row(self) -> StateTimes:
+        """Return the finished row."""
+        still = () if self.open is None else (self.open,)
+        return StateTimes(state=self.state, segments=(*self.done, *still), outcome=self.outcome)
+
+
+class _TimelineFold:
+    """Takes the events of a run one by one."""
+
+    def __init__(self, kinds: Mapping[str, str | None]) -> None:
+        self._kinds = kinds
+        self._tracks: dict[str, _Track] = {}
+        self._held: set[str] = set()
+        self._start: int | None = None
+        self._last = 0
+        self._end: int | None = None
+
+    def result(self) -> Timeline | None:
+        """Return the timeline of what was taken."""
+        if self._start is None:
+            return None
+        for track in self._tracks.values():
+            self._pass_due(track, self._last)
+        rows = tuple(track.row() for track in self._tracks.values())
+        return Timeline(start=self._start, last=self._last, end=self._end, rows=rows)
+
+    def lose(self, state: str, at: int) -> None:
+        """Take it that the lease of a state ended then, and nobody has taken the state over."""
+        if state in self._tracks:
+            self._tracks[state].lose(at)
+
+    def take(self, event: Mapping[str, Json], at: int) -> None:
+        """Take the next event."""
+        self._start = at if self._start is None else self._start
+        self._last = max(self._last, at)
+        state = event.get("state")
+        if isinstance(state, str) and event.get("type") not in _OVER:
+            self._of_state(self._track(state), event, at)
+        else:
+            self._of_run(event, at)
+
+    def _track(self, state: str) -> _Track:
+        return self._tracks.setdefault(state, _Track(state))
+
+    def _of_run(self, event: Mapping[str, Json], at: int) -> None:
+        told = str(event.get("type"))
+        for track in self._tracks.values():
+            self._pass_due(track, at)
+        if told in _OVER:
+            self._end = at if self._end is None else self._end
+            for track in self._tracks.values():
+                track.end(at, "cancelled")
+        elif told in _HOLDS:
+            self._held.add(_HOLDS[told])
+        elif told in _FREES and event.get("still_blocked") is not True:
+            self._held.discard(_FREES[told])
+        elif told == "RunRetried":
+            self._end, self._held = None, set()
+        elif told == "StatesSkipped":
+            for name in event.get("states") or ():
+                self._track(str(name)).outcome = "skipped"
+        if self._end is None:
+            self._redo_idle(at)
+
+    def _redo_idle(self, at: int) -> None:
+        """Let the states that agents may take be ready or waiting, as the run stands."""
+        for track in self._tracks.values():
+            if track.is_idle and track.open is not None and track.open.phase is not self._idle_phase:
+                self._idle(track, at)
+
+    @property
+    def _idle_phase(self) -> Phase:
+        return Phase.WAITING if self._held else Phase.READY
+
+    def _idle(self, track: _Track, at: int) -> None:
+        track.begin(self._idle_phase, at)
+        track.is_idle = True
+
+    def _pass_due(self, track: _Track, at: int) -> None:
+        """Let a state that backed off be ready, or wait, from when its next try was due, if that was by then."""
+        if track.due is not None and track.open is not None and track.due <= at:
+            self._enter(track, track.due)
+
+    def _of_state(self, track: _Track, event: Mapping[str, Json], at: int) -> None:
+        told = str(event.get("type"))
+        self._pass_due(track, at)
+        if told == "StateEntered":
+            self._enter(track, at)
+        elif told == "LeaseAcquired":
+            _acquire(track, event, at)
+        elif told == "LeaseReleased":
+            track.end(at, "released")
+            self._idle(track, at)
+        elif told in _ENDS:
+            track.end(at, _ENDS[told])
+            track.outcome = _ENDS[told]
+        elif told in _BY_OTHERS:
+            self._settle(track, str(event.get("how")), at)
+        elif told in _WAITS:
+            track.wait(event, at)
+        elif told in _SIGNS_OF_LIFE:
+            track.heard = max(track.heard, at)
+            if told == "LeaseRenewed":
+                track.lease(event, at)
+        elif told in _CALLS and track.is_called(event.get("epoch")):
+            self._idle(track, at)
+
+    def _settle(self, track: _Track, how: str, at: int) -> None:
+        """Let somebody else than the holder decide: after an error the history goes on with what follows from it."""
+        track.end(at, "resolved")
+        if how == "assign":
+            self._idle(track, at)
+        elif how in _SETTLED:
+            track.outcome = _SETTLED[how]
+
+    def _enter(self, track: _Track, at: int) -> None:
+        if self._kinds.get(track.state) in _WORKED:
+            self._idle(track, at)
+        else:
+            track.begin(Phase.WAITING, at)
+
+
+def _acquire(track: _Track, event: Mapping[str, Json], at: int) -> None:
+    """Begin an attempt; if it takes over, the earlier agent was lost before."""
+    if event.get("takeover") is True:
+        track.lose(track.lost_since(at))
+    attempt, owner = event.get("attempt"), event.get("owner")
+    track.begin(
+        Phase.WORKING,
+        at,
+        attempt=attempt if isinstance(attempt, int) else None,
+        agent=owner if isinstance(owner, str) else None,
+    )
+    track.ttl = 0
+    track.lease(event, at)

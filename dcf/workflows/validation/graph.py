@@ -1,0 +1,46 @@
+"""Stage 3: the rules of the language, and the summary of the graph of states that the seed contract asks for."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from dcf.asl.machine import warnings_of
+from dcf.asl.syntax.parsing import parse_machine
+from dcf.errors import Problem
+from dcf.values.json_text import Json
+from dcf.workflows.validation.pointers import state_in, value_at
+from dcf.workflows.validation.promises import broken_promises
+from dcf.workflows.validation.verdict import Finding, found
+
+_NO_GOOD_END: Final = frozenset({"no_terminal_state", "conflicting_fields"})
+
+
+def check_graph(machine: Json, path: str = "") -> tuple[list[Finding], list[str], dict[str, Json]]:
+    """Parse the machine that stands at `path`; return its problems, its warnings and the summary of its graph."""
+    parsed, problems = parse_machine(machine, path)
+    findings = [found("graph", one.path, one.code, one.message, one.hint) for one in problems]
+    doubts = [] if parsed is None else [f"{one.path}: {one.message}" for one in warnings_of(parsed)]
+    if parsed is not None:
+        doubts += broken_promises(parsed, machine, path)
+    return findings, doubts, _summary(machine, path, problems)
+
+
+def _summary(machine: Json, path: str, problems: Sequence[Problem]) -> dict[str, Json]:
+    tails = [(one, one.path.removeprefix(path)) for one in problems]
+    unknown = [tail for one, tail in tails if one.code == "unknown_state"]
+    missing = [value_at(machine, tail) for tail in unknown if tail == "/StartAt"]
+    return {
+        "start_exists": _start_exists(machine),
+        "missing_states": missing,
+        "invalid_transitions": [
+            {"state": state_in(tail), "to": value_at(machine, tail)} for tail in unknown if tail != "/StartAt"
+        ],
+        "terminal_states_ok": not any(one.code in _NO_GOOD_END for one in problems),
+        "unreachable_states": [state_in(tail) for one, tail in tails if one.code == "unreachable_state"],
+    }
+
+
+def _start_exists(machine: Json) -> bool:
+    if not isinstance(machine, Mapping) or not isinstance(machine.get("States"), Mapping):
+        return False
+    start = machine.get("StartAt")
+    return isinstance(start, str) and start in machine["States"]
