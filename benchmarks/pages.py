@@ -16,7 +16,7 @@ from playwright.sync_api import Browser
 from dcf.application.application import open_application
 from dcf.settings.process import Settings
 from dcf.web.site import build_site
-from tests.support.restricted import restricted_redis
+from tests.support.redis.restricted import restricted_redis
 from tests.system.browser.browser import opened_browser
 from tests.system.browser.demo_runs import Crew
 from tests.tools.calls import serving

@@ -18,7 +18,7 @@ from playwright.sync_api import Page
 from benchmarks.waiting import serving
 from dcf.application.application import open_application
 from dcf.settings.process import Settings
-from tests.support.restricted import restricted_redis
+from tests.support.redis.restricted import restricted_redis
 from tests.system.browser.browser import opened_browser
 from tests.system.browser.demo_runs import Crew
 

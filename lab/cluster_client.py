@@ -14,7 +14,7 @@ from dcf.store.cluster.connections import SHARDS
 from dcf.store.cluster.keys import cluster_key, plain_key
 from dcf.store.keys.table import LIVE, RUNS
 from dcf.store.lists.shards import in_every_shard
-from tests.support.cluster import ADMIN, Cluster
+from tests.support.redis.cluster import ADMIN, Cluster
 
 
 class ClusterClient:

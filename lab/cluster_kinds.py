@@ -21,7 +21,7 @@ from lab.halves import Halves
 from lab.kind import Kind, kill_clock, kill_worker
 from lab.process import Place
 from lab.regions import why_not
-from tests.support.cluster import HERE, Cluster, Host, Node, redis_cluster
+from tests.support.redis.cluster import HERE, Cluster, Host, Node, redis_cluster
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from lab.extras import Calls
 from lab.http_verbs import connected
 from lab.redis_servers import LabRedis
 from lab.serving import answers
-from tests.support.servers import free_port
+from tests.support.redis.servers import free_port
 from tests.support.waiting import wait_until
 
 _SOON: Final = {"DCF_PULSE_INTERVAL_S": "0.1", "DCF_ALLOW_OPERATOR": "true"}

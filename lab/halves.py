@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from lab.regions import ip
-from tests.support.cluster import Host
+from tests.support.redis.cluster import Host
 
 _LINK: Final = "between"
 _OUT: Final = "out"

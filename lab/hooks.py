@@ -17,7 +17,7 @@ from lab.case_rules import lost_answers_of_webhooks_lose_no_work
 from lab.deployments import Deployment
 from lab.evidence import read_meta
 from lab.extras import Bench, Errands
-from tests.support.servers import free_port
+from tests.support.redis.servers import free_port
 
 _MACHINE: Final = {
     "StartAt": "A",

@@ -19,7 +19,7 @@ from lab.process import Place, opened
 from lab.redis_servers import LabRedis, Users
 from lab.server_time import SharedTime
 from lab.serving import ServerDuty, answers
-from tests.support.servers import free_port, listens
+from tests.support.redis.servers import free_port, listens
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:

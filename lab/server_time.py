@@ -20,7 +20,7 @@ from dcf.store.cluster import connections as cluster
 from dcf.store.connection.connections import Pool
 from dcf.store.events import inbox
 from dcf.store.transaction import attempts, prefetched
-from tests.support.between import PoolBetween, Replied, Sending
+from tests.support.redis.between import PoolBetween, Replied, Sending
 
 FACTOR: Final = 20
 _FORM: Final = struct.Struct("<qq")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import cast
 
 if "DCF_CHECK_SLOTS" in os.environ:
-    import tests.support.slots  # noqa: F401 - before whatever imports what it replaces
+    import tests.support.redis.slots  # noqa: F401 - before whatever imports what it replaces
 
 import pytest
 import redis
@@ -25,16 +25,16 @@ from dcf.cli.processes.garbage import LASTING
 from dcf.store.cluster.connections import ClusterConnections
 from dcf.store.connection.connections import Connections, Pool, open_pool
 from dcf.store.connection.opening import connect
-from tests.support import restricted
+from tests.support.agents.mocks import Files
 from tests.support.ahead import Ahead
-from tests.support.authority import new_authority
-from tests.support.cluster import Cluster, onlooker_of, redis_cluster
-from tests.support.counting import CountingPool
-from tests.support.fake_redis import FakePool
-from tests.support.mocks import Files
-from tests.support.proxy import Proxy
-from tests.support.restricted import RestrictedRedis, assert_keys_are_ours, restricted_redis
-from tests.support.servers import free_port, listens, redis_server, running
+from tests.support.redis import restricted
+from tests.support.redis.authority import new_authority
+from tests.support.redis.cluster import Cluster, onlooker_of, redis_cluster
+from tests.support.redis.counting import CountingPool
+from tests.support.redis.fake_redis import FakePool
+from tests.support.redis.proxy import Proxy
+from tests.support.redis.restricted import RestrictedRedis, assert_keys_are_ours, restricted_redis
+from tests.support.redis.servers import free_port, listens, redis_server, running
 from tests.support.trouble import Killer
 from tests.support.waiting import wait_until
 from tests.support.world import World

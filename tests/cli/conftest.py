@@ -10,8 +10,8 @@ from typer.testing import Result
 
 from dcf.values.json_text import Json
 from tests.support.command_line import call
-from tests.support.restricted import RestrictedRedis
-from tests.support.servers import listens, running
+from tests.support.redis.restricted import RestrictedRedis
+from tests.support.redis.servers import listens, running
 from tests.support.waiting import wait_until
 from tests.support.world import World
 

@@ -13,9 +13,9 @@ from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.embedded import server as embedded
 from dcf.store.keys import table as keys
 from tests.cli.conftest import Dcf, Seed
-from tests.support.machines import chain
-from tests.support.servers import free_port
+from tests.support.redis.servers import free_port
 from tests.support.tables import rows
+from tests.support.workflows.machines import chain
 from tests.support.world import World
 
 COMMANDS = ("run", "serve", "worker", "pulse", "ls", "show", "events", "doctor", "validate", "graph", "simulate")

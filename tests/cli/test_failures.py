@@ -18,7 +18,7 @@ from dcf.tools.calling.client import connect
 from dcf.values.json_text import Json
 from dcf.worker import FUNCTIONS, TaskFunction
 from tests.cli.conftest import Dcf, plain_redis
-from tests.support.servers import redis_server
+from tests.support.redis.servers import redis_server
 from tests.support.tables import rows
 
 WORKFLOW = "workflows/order_processing.json"

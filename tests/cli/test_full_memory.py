@@ -9,8 +9,8 @@ from dcf.core.listing.runs import Facet
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
 from tests.cli.conftest import Dcf
-from tests.support.alone import url_of, world_alone
-from tests.support.machines import chain
+from tests.support.redis.alone import url_of, world_alone
+from tests.support.workflows.machines import chain
 from tests.support.world import World
 
 LONG_AGO = "2001-01-01T00:00:00.000000Z"

@@ -21,9 +21,9 @@ from dcf.asl.syntax.parsing import parse_machine
 from dcf.errors import InvalidDefinition
 from dcf.values.json_text import MAX_BYTES, byte_length
 from dcf.workflows.simulation import simulate
-from tests.support import random_expressions
 from tests.support.memory import growth
 from tests.support.tables import rows
+from tests.support.workflows import random_expressions
 
 COUNT = int(os.environ.get("DCF_EXPRESSIONS", "500"))
 """How many random expressions are tried: 5,000 to prove a change of the limits."""

@@ -8,7 +8,7 @@ import redis
 from redis.exceptions import AuthenticationError, NoPermissionError
 
 from tests.support.paths import ROOT
-from tests.support.restricted import USERS, RestrictedRedis, rendered
+from tests.support.redis.restricted import USERS, RestrictedRedis, rendered
 from tests.support.tables import rows
 
 LINES = {

@@ -11,7 +11,7 @@ import pytest
 from dcf.adapters.letta import LettaOptions, LettaPlatform
 from dcf.errors import AgentUnknown, DcfError, InvalidArgument, PlatformUnavailable
 from dcf.ports import AgentWish, ToolWish
-from tests.support.servers import free_port
+from tests.support.redis.servers import free_port
 from tests.support.tables import rows
 
 NOBODY = "agent-00000000-0000-4000-8000-000000000000"

@@ -19,7 +19,7 @@ from dcf.verbs.registry import TOOLS
 from dcf.workflows.validation.document import validate_document
 from dcf.workforce.crew.templates import read_staffing
 from tests.letta.templates import AGENTS, DESCRIPTIONS, SERVER, calls, document
-from tests.support.restricted import RestrictedRedis
+from tests.support.redis.restricted import RestrictedRedis
 from tests.support.tables import rows
 
 ROOT = AGENTS.parent

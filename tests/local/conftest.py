@@ -10,7 +10,7 @@ from dcf.application.application import open_application
 from dcf.settings.process import Settings
 from dcf.tools.mcp.server import build_http_app
 from tests.local.helper import Agent, Connecting, Json, Options, agent_of
-from tests.support.restricted import restricted_redis
+from tests.support.redis.restricted import restricted_redis
 from tests.tools.calls import serving
 
 

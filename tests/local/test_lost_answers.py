@@ -10,8 +10,8 @@ from dcf.features.artifacts.operations import ArtifactRead
 from dcf.settings.process import Settings
 from dcf.tools.mcp.server import build_http_app
 from tests.local.helper import ONE_TASK, Options, agent_of
-from tests.support.proxy import Fault, Proxy
-from tests.support.restricted import restricted_redis
+from tests.support.redis.proxy import Fault, Proxy
+from tests.support.redis.restricted import restricted_redis
 from tests.tools.calls import serving
 
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,7 @@ from dcf.application.application import Application, open_application
 from dcf.settings.process import Settings
 from dcf.tools.mcp.server import build_http_app
 from tests.local.helper import ONE_TASK, Connecting, Options, agent_of
-from tests.support.restricted import RestrictedRedis
+from tests.support.redis.restricted import RestrictedRedis
 from tests.tools.calls import serving
 
 pytestmark = pytest.mark.anyio

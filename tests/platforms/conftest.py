@@ -25,8 +25,8 @@ from dcf.workforce.crew.templates import Staffing
 from dcf.workforce.crew.workers import Workers
 from dcf.workforce.skills.equipment import Equipment, Limits
 from dcf.workforce.skills.holdings_documents import HoldingsDocuments
-from tests.support.faults import WholePlatform
-from tests.support.skill_manifests import REGISTRY
+from tests.support.agents.faults import WholePlatform
+from tests.support.agents.skill_manifests import REGISTRY
 from tests.support.world import World
 
 MIRROR = "dcf_active_skills"

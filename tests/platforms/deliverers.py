@@ -12,7 +12,7 @@ from dcf.features.webhooks.posting import Poster
 from dcf.features.webhooks.storage import Webhooks
 from dcf.ports import AgentWish, Deliverer, Undelivered
 from dcf.webhooks import verify
-from tests.support.receivers import receiver
+from tests.support.agents.receivers import receiver
 from tests.support.world import World
 
 NOT_NOW = frozenset({Undelivered.PLATFORM_UNAVAILABLE, Undelivered.AGENT_UNAVAILABLE})

@@ -7,7 +7,7 @@ import pytest
 from dcf.errors import AgentUnknown, ToolUnavailable
 from dcf.ports import AgentWish
 from tests.platforms.conftest import Site
-from tests.support.faults import WholePlatform
+from tests.support.agents.faults import WholePlatform
 from tests.support.tables import rows
 
 NOBODY = "agent-00000000-0000-4000-8000-000000000000"

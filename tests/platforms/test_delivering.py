@@ -12,7 +12,7 @@ import pytest
 
 from dcf.ports import Delivery, Undelivered
 from tests.platforms.deliverers import IN_TROUBLE, NOT_NOW, SITES, AtUrl, DeliverySite
-from tests.support.servers import free_port
+from tests.support.redis.servers import free_port
 from tests.support.waiting import wait_until
 from tests.support.world import World
 

@@ -9,9 +9,9 @@ import pytest
 from dcf.errors import AgentUnknown, Conflict, Forbidden, PlatformUnavailable, ToolUnavailable
 from dcf.store.keys import table as keys
 from tests.platforms.conftest import MIRROR, Site, Workshop, read
-from tests.support.faults import Died, Watched, always, once
+from tests.support.agents.faults import Died, Watched, always, once
+from tests.support.agents.skill_manifests import Document, manifest, source, tool
 from tests.support.racing import race
-from tests.support.skill_manifests import Document, manifest, source, tool
 from tests.support.tables import rows
 
 GONE = ToolUnavailable("The server does not have it.")

@@ -17,12 +17,12 @@ from dcf.ports import MAILBOX, Deliverer, Platform
 from dcf.runs.notifying import notifications
 from dcf.runs.notifying.queues import MOST_WAITING
 from dcf.store.events.activity import ActivityRecords
-from tests.runs.test_telling import failures, offer_again
-from tests.support.elsewhere import AWAY, Elsewhere
-from tests.support.machines import chain, workflow
-from tests.support.scopes import each, parallel, task
+from tests.runs.notifying.test_delivery_records import failures, offer_again
+from tests.support.agents.elsewhere import AWAY, Elsewhere
 from tests.support.tables import rows
 from tests.support.waiting import wait_until
+from tests.support.workflows.machines import chain, workflow
+from tests.support.workflows.scopes import each, parallel, task
 from tests.support.world import Relay, World
 
 

@@ -20,9 +20,9 @@ from dcf.workforce.crew.templates import read_staffing
 from dcf.workforce.crew.workers import CrewWish, MadeWorkers, Workers
 from dcf.workforce.skills.equipment import Equipment, Limits
 from dcf.workforce.skills.holdings_documents import HoldingsDocuments
-from tests.support.machines import chain, workflow
-from tests.support.scopes import each, task
 from tests.support.tables import rows
+from tests.support.workflows.machines import chain, workflow
+from tests.support.workflows.scopes import each, task
 from tests.support.world import World
 
 

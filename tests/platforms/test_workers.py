@@ -12,11 +12,11 @@ from dcf.store.keys import table as keys
 from dcf.workforce.crew.templates import Staffing, TemplateReference
 from dcf.workforce.crew.workers import CrewWish, MadeWorkers, Workers
 from tests.platforms.conftest import Site, Workshop, read
-from tests.support.faults import Died, Watched, always, once
-from tests.support.machines import chain
+from tests.support.agents.faults import Died, Watched, always, once
+from tests.support.agents.skill_manifests import manifest
 from tests.support.racing import race
-from tests.support.skill_manifests import manifest
 from tests.support.tables import rows
+from tests.support.workflows.machines import chain
 
 DOWN = PlatformUnavailable("The platform does not answer.")
 

@@ -14,7 +14,7 @@ from dcf.application.application import Application, open_application
 from dcf.settings.process import Settings
 from dcf.tools.mcp.server import build_http_app
 from tests.profiles.clients import ProfileClient
-from tests.support.restricted import RestrictedRedis, restricted_redis
+from tests.support.redis.restricted import RestrictedRedis, restricted_redis
 from tests.tools.calls import serving
 
 Connect = Callable[..., AbstractAsyncContextManager[ProfileClient]]

@@ -13,7 +13,7 @@ from dcf.profiles.deepwork.jobs import read_job
 from dcf.profiles.profile import NotDone
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
-from tests.support.restricted import RestrictedRedis
+from tests.support.redis.restricted import RestrictedRedis
 
 pytestmark = pytest.mark.anyio
 

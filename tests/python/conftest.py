@@ -15,7 +15,7 @@ from dcf.client import Client
 from dcf.settings.process import Settings
 from dcf.tools.mcp.server import build_http_app
 from tests.python.awaiting import as_blocking
-from tests.support.restricted import RestrictedRedis, restricted_redis
+from tests.support.redis.restricted import RestrictedRedis, restricted_redis
 from tests.tools.calls import serving
 
 Connect = Callable[[], AbstractContextManager[Client]]

@@ -14,8 +14,8 @@ from dcf.settings.process import Settings
 from dcf.tools.mcp.server import build_http_app
 from tests.python.forgetful import forgetful
 from tests.python.workflows import HELLO, chain
-from tests.support.proxy import Fault, Proxy
-from tests.support.restricted import RestrictedRedis
+from tests.support.redis.proxy import Fault, Proxy
+from tests.support.redis.restricted import RestrictedRedis
 from tests.support.tables import rows
 from tests.tools.calls import serving
 

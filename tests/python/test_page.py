@@ -22,7 +22,7 @@ from dcf.verbs.registry import TOOLS
 from tests.python.conftest import greeter
 from tests.python.workflows import EMPTY, FAILING, HELLO
 from tests.support.paths import ROOT
-from tests.support.restricted import RestrictedRedis
+from tests.support.redis.restricted import RestrictedRedis
 
 PAGE = (ROOT / "docs" / "python.md").read_text("utf-8")
 PROGRAMS: list[str] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

@@ -7,10 +7,10 @@ from dcf.core.documents.answers import Updated
 from dcf.core.documents.model import Status
 from dcf.values.refusal import Refusal
 from tests.support import ahead
-from tests.support.counting import CountingPool
-from tests.support.machines import Document, workflow
-from tests.support.scopes import catching, each, parallel, task
+from tests.support.redis.counting import CountingPool
 from tests.support.tables import rows
+from tests.support.workflows.machines import Document, workflow
+from tests.support.workflows.scopes import catching, each, parallel, task
 from tests.support.world import World
 
 Held = dict[str, str]

@@ -17,10 +17,10 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.store.keys import parts as key_parts
 from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
-from tests.support.counting import CountingPool
-from tests.support.machines import chain, numbered_chain, workflow
-from tests.support.scopes import parallel, task
+from tests.support.redis.counting import CountingPool
 from tests.support.tables import rows
+from tests.support.workflows.machines import chain, numbered_chain, workflow
+from tests.support.workflows.scopes import parallel, task
 from tests.support.world import World, new_token
 
 Worlds = Callable[..., World]

@@ -21,9 +21,9 @@ from dcf.store.keys import table as keys
 from dcf.store.lists.pages import Catalog
 from dcf.store.transaction.evaluation_marks import EvaluationMarks
 from dcf.values.refusal import Refusal
-from tests.support.machines import Document, chain, workflow
-from tests.support.scopes import each, task
 from tests.support.tables import rows
+from tests.support.workflows.machines import Document, chain, workflow
+from tests.support.workflows.scopes import each, task
 from tests.support.world import World
 
 SUM = "{% $sum([1..3]) %}"

@@ -15,9 +15,9 @@ from dcf.features.schedules.model import ScheduleWish
 from dcf.features.schedules.operations import ScheduleMade
 from dcf.store.keys import table as keys
 from dcf.values.instants import SECOND
-from tests.support.machines import chain
-from tests.support.proxy import Fault, Proxy
+from tests.support.redis.proxy import Fault, Proxy
 from tests.support.tables import rows
+from tests.support.workflows.machines import chain
 from tests.support.world import World
 
 

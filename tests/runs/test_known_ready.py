@@ -10,10 +10,10 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.known_ready import KnownReady
 from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
-from tests.support.counting import CountingPool
-from tests.support.machines import workflow
-from tests.support.scopes import parallel, task
+from tests.support.redis.counting import CountingPool
 from tests.support.tables import rows
+from tests.support.workflows.machines import workflow
+from tests.support.workflows.scopes import parallel, task
 from tests.support.world import World
 
 Worlds = Callable[..., World]

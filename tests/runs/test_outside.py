@@ -10,9 +10,9 @@ from dcf.features.diagnosis.model import Cause
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from tests.support import ahead
-from tests.support.machines import Document, chain, workflow
-from tests.support.scopes import catching, each, parallel, retrying, task
 from tests.support.tables import rows
+from tests.support.workflows.machines import Document, chain, workflow
+from tests.support.workflows.scopes import catching, each, parallel, retrying, task
 from tests.support.world import World
 
 CALLBACK = "dcf:callback.waitForTaskToken"

@@ -11,9 +11,9 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support import ahead
-from tests.support.machines import Document, chain, workflow
-from tests.support.scopes import parallel, task
 from tests.support.tables import rows
+from tests.support.workflows.machines import Document, chain, workflow
+from tests.support.workflows.scopes import parallel, task
 from tests.support.world import World
 
 RETRIED = {"Type": "Task", "End": True, "Retry": [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 5}]}

@@ -16,10 +16,10 @@ from dcf.store.access.authors import authored_by
 from dcf.store.connection.connections import Connections
 from dcf.store.keys import table as keys
 from dcf.values.refusal import Refusal
-from tests.support.counting import CountingPool
-from tests.support.machines import Document, chain, workflow
+from tests.support.redis.counting import CountingPool
 from tests.support.tables import rows
 from tests.support.trouble import Killed, Killer
+from tests.support.workflows.machines import Document, chain, workflow
 from tests.support.world import World
 
 LOCAL = {"A": "ann", "B": "ann"}

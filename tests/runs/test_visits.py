@@ -4,8 +4,8 @@ from typing import Any
 
 from dcf.core.documents.model import RunStatus
 from tests.support import ahead
-from tests.support.machines import Document, workflow
-from tests.support.scopes import task, when
+from tests.support.workflows.machines import Document, workflow
+from tests.support.workflows.scopes import task, when
 from tests.support.world import World
 
 DONE: Document = {"Type": "Succeed"}

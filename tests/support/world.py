@@ -77,9 +77,9 @@ from dcf.store.lists.pages import Catalog
 from dcf.store.lists.shards import in_every_shard, newest, newest_commands, place_of
 from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
+from tests.support.agents.mocks import Files
 from tests.support.ahead import Ahead
-from tests.support.machines import Document
-from tests.support.mocks import Files
+from tests.support.workflows.machines import Document
 
 LONG = 3600
 

@@ -8,8 +8,8 @@ from dcf.values.instants import from_text
 from dcf.values.json_text import Json
 from tests.runs.test_outside import conclude, waits
 from tests.support.ahead import let_pass
-from tests.support.machines import chain, workflow
-from tests.support.scopes import parallel, retrying, task
+from tests.support.workflows.machines import chain, workflow
+from tests.support.workflows.scopes import parallel, retrying, task
 from tests.support.world import World
 
 SECRET = "what-an-agent-wrote"

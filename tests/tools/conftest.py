@@ -10,7 +10,7 @@ from mcp.client import Client
 from dcf.application.application import Application, open_application
 from dcf.settings.process import Settings
 from dcf.tools.mcp.server import build_server
-from tests.support.restricted import RestrictedRedis, restricted_redis
+from tests.support.redis.restricted import RestrictedRedis, restricted_redis
 from tests.tools.calls import Tools
 
 

@@ -12,8 +12,8 @@ from dcf import testing
 from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.testing import NEVER, After
 from dcf.worker import TaskContext, TaskFailed, TaskFunction
-from tests.support.scopes import machine, parallel, task
 from tests.support.tables import rows
+from tests.support.workflows.scopes import machine, parallel, task
 
 RETRY = {"ErrorEquals": ["Busy"], "IntervalSeconds": 60, "MaxAttempts": 3, "BackoffRate": 2}
 

@@ -11,7 +11,7 @@ from dcf.settings.process import Settings
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.web.live.streams import LivePages
 from dcf.web.site import build_site
-from tests.support.restricted import RestrictedRedis, restricted_redis
+from tests.support.redis.restricted import RestrictedRedis, restricted_redis
 from tests.support.world import World
 
 

@@ -11,10 +11,10 @@ from dcf.features.gates.verdicts import Ruling
 from dcf.features.journal.model import EntryKind
 from dcf.features.journal.writing import AddEntry
 from dcf.features.questions.asking import Ask
-from tests.runs.test_children import begin, keep, only_child, starts
-from tests.support.machines import Document, chain, numbered_chain, workflow
-from tests.support.scopes import each, parallel, retrying, task
+from tests.features.children.test_operations import begin, keep, only_child, starts
 from tests.support.waiting import wait_until
+from tests.support.workflows.machines import Document, chain, numbered_chain, workflow
+from tests.support.workflows.scopes import each, parallel, retrying, task
 from tests.support.world import World
 
 CRITERION = "Every claim has a source."

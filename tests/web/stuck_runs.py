@@ -1,6 +1,6 @@
 """A run for each cause that a diagnosis finds: the function has the name of the cause, and returns the run.
 
-`store_refuses_writes` needs a Redis of its own, and `waiting_for` is that of a state; tests/web/test_why_clears.py has
+`store_refuses_writes` needs a Redis of its own, and `waiting_for` is that of a state; tests/web/pages/test_why_clears.py has
 them.
 """
 
@@ -17,10 +17,10 @@ from dcf.store.keys import parts as key_parts
 from dcf.store.keys import table as keys
 from dcf.store.lists.agents import AgentRecord
 from dcf.values.instants import SECOND, from_text, to_text
-from tests.runs.test_callbacks import asks
-from tests.runs.test_signals import waits
+from tests.features.external.test_callbacks import asks
+from tests.features.external.test_operations import waits
 from tests.support.ahead import now
-from tests.support.machines import Document, chain, workflow
+from tests.support.workflows.machines import Document, chain, workflow
 from tests.support.world import World
 from tests.web import run_stories
 

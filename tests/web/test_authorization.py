@@ -17,7 +17,7 @@ from dcf.web.guard import Guard
 from dcf.web.sessions import Sessions
 from dcf.web.site import build_site, pages, routes
 from dcf.web.visit import Visit
-from tests.support.restricted import RestrictedRedis
+from tests.support.redis.restricted import RestrictedRedis
 from tests.support.tables import rows
 from tests.tools.calls import ONE_TASK
 from tests.web.test_actions import create, logged_in, token_of
@@ -56,7 +56,7 @@ SENT: Final = {
 """Routes that take forms."""
 
 STREAMED: Final = {"/live", "/runs/{workflow_id}/live"}
-"""Routes of event streams, which are a matter of tests/web/test_live_ends.py once one is let in."""
+"""Routes of event streams, which are a matter of tests/web/live/test_live_ends.py once one is let in."""
 
 SOME: Final = ["/runs", "/runs/{workflow_id}/value", "/act/{tool}"]
 """A route of each kind: a list, a value of a run, a form."""

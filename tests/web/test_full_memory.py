@@ -7,7 +7,7 @@ import pytest
 from dcf.application.application import open_application
 from dcf.settings.process import Settings
 from dcf.web.site import build_site
-from tests.support.restricted import restricted_redis
+from tests.support.redis.restricted import restricted_redis
 from tests.web.test_actions import OPERATOR, asked, create
 from tests.web.visitors import Visitor
 

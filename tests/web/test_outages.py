@@ -7,7 +7,7 @@ import pytest
 from dcf.application.application import open_application
 from dcf.settings.process import Settings
 from dcf.web.site import build_site
-from tests.support.servers import JSON_MODULE, listens, running
+from tests.support.redis.servers import JSON_MODULE, listens, running
 from tests.support.waiting import wait_until
 from tests.web.visitors import Visitor
 

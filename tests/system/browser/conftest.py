@@ -13,7 +13,7 @@ from dcf.application.application import open_application
 from dcf.settings.process import Settings
 from dcf.tools.mcp.server import build_http_app
 from dcf.web.site import pages
-from tests.support.restricted import RestrictedRedis, restricted_redis
+from tests.support.redis.restricted import RestrictedRedis, restricted_redis
 from tests.system.browser.browser import Tab, opened_browser, opened_tab
 from tests.system.browser.demo_runs import Crew
 from tests.system.clients.node import installed

@@ -22,7 +22,7 @@ from dcf.application.application import open_application
 from dcf.settings.process import Settings
 from dcf.tools.mcp.server import build_http_app
 from dcf.web.site import pages
-from tests.support.restricted import restricted_redis
+from tests.support.redis.restricted import restricted_redis
 from tests.system.browser.browser import THEMES, Theme, opened_browser
 from tests.system.browser.demo_runs import Crew
 from tests.tools.calls import serving

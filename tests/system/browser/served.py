@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from dcf.application.application import Application
-from tests.support.servers import free_port, listens_http
+from tests.support.redis.servers import free_port, listens_http
 from tests.support.waiting import wait_until
 
 

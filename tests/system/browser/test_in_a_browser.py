@@ -19,7 +19,7 @@ from dcf.settings.process import Settings
 from dcf.store.keys.table import RunKeys
 from dcf.web.site import build_site
 from tests.support.paths import ROOT
-from tests.support.restricted import restricted_redis
+from tests.support.redis.restricted import restricted_redis
 from tests.system.browser.browser import THEMES, WIDTHS, Tab, opened_tab
 from tests.system.browser.conftest import DemoSite, Tabs
 from tests.tools.calls import serving

@@ -81,7 +81,7 @@ def test_with_keys_one_logs_in_and_acts_only_if_the_server_lets_its_page_act(
 
 
 def test_where_the_page_would_be_open_to_others_it_is_refused(short_directory: Path) -> None:
-    """The other cases are in the first tier: tests/cli/test_web_exposure.py."""
+    """The other cases are in the first tier: tests/cli/processes/test_web_exposure.py."""
     command = [*DCF, "web"]
     done = subprocess.run(
         command,

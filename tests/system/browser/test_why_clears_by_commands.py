@@ -14,7 +14,7 @@ from tests.support.waiting import wait_until
 from tests.support.world import World
 from tests.web import stuck_runs
 from tests.web.browsing import text_of
-from tests.web.test_why_clears import _clock, causes, command_on, here, visitor
+from tests.web.pages.test_why_clears import _clock, causes, command_on, here, visitor
 from tests.web.visitors import Visitor
 
 __all__ = ["_clock", "here", "visitor"]

@@ -23,8 +23,8 @@ from dcf.store.connection.opening import connect
 from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.attempts import Overtaken, commit, watch_if
 from dcf.store.transaction.guards import Unchanged
-from tests.support.cluster import Cluster
-from tests.support.servers import free_port, redis_server
+from tests.support.redis.cluster import Cluster
+from tests.support.redis.servers import free_port, redis_server
 from tests.support.waiting import wait_until
 
 RUN = RunKeys("of-callers")

@@ -20,8 +20,8 @@ from dcf.store.keys.table import RunKeys
 from dcf.store.lists.index import RunIndex
 from dcf.store.transaction.attempts import Overtaken, commit
 from dcf.store.transaction.runs import RunStore
-from tests.support.cluster import Cluster
-from tests.support.machines import chain, workflow
+from tests.support.redis.cluster import Cluster
+from tests.support.workflows.machines import chain, workflow
 from tests.support.world import World
 
 _BUILT = "return redis.call('GET', ARGV[1] .. 'absent')"

@@ -14,8 +14,8 @@ from dcf.store.events.inbox import Inbox, Message, Taken
 from dcf.store.events.inbox_waits import InboxReader
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import AGENT_SHARDS
-from tests.support.cluster import Cluster, Node
-from tests.support.inboxes import listener_ids, reading
+from tests.support.redis.cluster import Cluster, Node
+from tests.support.redis.inboxes import listener_ids, reading
 from tests.support.waiting import until, wait_until
 
 pytestmark = pytest.mark.anyio

@@ -16,12 +16,12 @@ from dcf.store.connection.opening import connect
 from dcf.store.keys.table import RunKeys, assigned
 from dcf.store.transaction import attempts
 from dcf.values.json_text import dump
-from tests.runs.test_children import begin, keep, only_child, starts
+from tests.features.children.test_operations import begin, keep, only_child, starts
 from tests.support.ahead import Ahead, let_pass
-from tests.support.cluster import Cluster, Node, redis_cluster
-from tests.support.machines import workflow
-from tests.support.scopes import task
+from tests.support.redis.cluster import Cluster, Node, redis_cluster
 from tests.support.waiting import wait_until
+from tests.support.workflows.machines import workflow
+from tests.support.workflows.scopes import task
 from tests.support.world import World
 
 

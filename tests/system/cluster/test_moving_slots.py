@@ -16,9 +16,9 @@ from dcf.store.cluster.url import open_cluster
 from dcf.store.connection.opening import connect
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
-from tests.support.cluster import Cluster, Node, redis_cluster
-from tests.support.machines import chain
+from tests.support.redis.cluster import Cluster, Node, redis_cluster
 from tests.support.waiting import wait_until
+from tests.support.workflows.machines import chain
 from tests.support.world import World
 
 NAMES = tuple(f"S{number}" for number in range(8))

@@ -11,7 +11,7 @@ from dcf.store.connection.server_time import ServerTime
 from dcf.store.keys import table as keys
 from dcf.store.lists.shards import in_every_shard
 from lab.server_time import SharedTime, TimedPool
-from tests.support.cluster import Cluster
+from tests.support.redis.cluster import Cluster
 
 
 def test_on_a_cluster_a_step_back_of_any_node_is_told(cluster: Cluster, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from dcf.store.connection.opening import connect
 from dcf.store.events.inbox import Inbox, Message
 from dcf.store.events.inbox_waits import InboxReader
 from dcf.store.keys import table as keys
-from tests.support.cluster import Cluster, Node, redis_cluster
-from tests.support.inboxes import listener_ids, reading
+from tests.support.redis.cluster import Cluster, Node, redis_cluster
+from tests.support.redis.inboxes import listener_ids, reading
 from tests.support.waiting import until, wait_until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]

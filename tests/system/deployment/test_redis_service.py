@@ -17,7 +17,7 @@ from redis.retry import Retry
 
 from tests.deployment.files import without
 from tests.support.paths import ROOT
-from tests.support.restricted import USERS, rendered
+from tests.support.redis.restricted import USERS, rendered
 from tests.system.deployment.conftest import PASSWORDS, Container
 from tests.system.processes.site import LONG
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from dcf.store.connection.connections import Connections, open_pool
 from lab.redis_servers import LabRedis, Users
-from tests.support.machines import chain
+from tests.support.workflows.machines import chain
 from tests.support.world import World
 
 

@@ -1,4 +1,4 @@
-"""The long form of `tests/tools/test_document_fuzz.py`: the same calls, more of them."""
+"""The long form of `tests/tools/verbs/test_document_fuzz.py`: the same calls, more of them."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import redis
 from hypothesis import HealthCheck, given, settings
 
 from tests.tools.calls import Tools
-from tests.tools.test_document_fuzz import calls, check_call, fuzzed, place
+from tests.tools.verbs.test_document_fuzz import calls, check_call, fuzzed, place
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(3600)]  # the limit is for a hang only
 

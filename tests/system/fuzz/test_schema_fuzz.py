@@ -1,4 +1,4 @@
-"""The long form of `tests/tools/test_schema_fuzz.py`: more calls of every tool, and some of them over HTTP."""
+"""The long form of `tests/tools/mcp/test_schema_fuzz.py`: more calls of every tool, and some of them over HTTP."""
 
 import json
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from dcf.application.application import Application, open_application
 from dcf.core.access.model import Scope
 from dcf.tools.mcp.server import build_http_app
 from dcf.verbs.registry import TOOLS
-from tests.support.restricted import RestrictedRedis
+from tests.support.redis.restricted import RestrictedRedis
 from tests.tools.calls import serving
-from tests.tools.test_schema_fuzz import check_answers, drawn, fuzzed, fuzzed_redis, seed, strange_keys
+from tests.tools.mcp.test_schema_fuzz import check_answers, drawn, fuzzed, fuzzed_redis, seed, strange_keys
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(3600)]  # the limit is for a hang only
 

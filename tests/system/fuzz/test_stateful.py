@@ -1,9 +1,9 @@
-"""The long form of `tests/runs/test_stateful.py`: the same state machine, with more examples."""
+"""The long form of `tests/runs/whole/test_stateful.py`: the same state machine, with more examples."""
 
 import pytest
 
 from dcf.store.connection.connections import Connections
-from tests.runs.test_stateful import check_agents
+from tests.runs.whole.test_stateful import check_agents
 
 
 @pytest.mark.timeout(3600)  # for a hang only

@@ -16,7 +16,7 @@ from dcf.hosting.agents_file import read_agents_file
 from dcf.hosting.host import AgentHost, HostOptions
 from dcf.settings.process import Settings
 from dcf.tools.calling.direct import DirectTools, control_plane_here
-from tests.support.restricted import RestrictedRedis, restricted_redis
+from tests.support.redis.restricted import RestrictedRedis, restricted_redis
 
 LEASE_S = 2
 NUMBERS = itertools.count(1)

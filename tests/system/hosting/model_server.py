@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
-from tests.support.servers import free_port
+from tests.support.redis.servers import free_port
 from tests.system.hosting import model_replies
 
 Json = Any

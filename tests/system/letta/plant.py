@@ -21,7 +21,7 @@ from dcf.errors import ToolCallFailed
 from dcf.ports import AgentWish
 from dcf.tools.calling.client import ToolClient, connect
 from tests.letta.templates import AGENTS
-from tests.support.servers import free_port
+from tests.support.redis.servers import free_port
 from tests.support.waiting import wait_until
 from tests.system.letta.installed.server import LettaServer
 from tests.system.processes.shop import write_registry

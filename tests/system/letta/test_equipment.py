@@ -11,7 +11,7 @@ from letta_client import Letta
 from dcf.adapters.letta import LettaOptions, LettaPlatform
 from dcf.errors import AgentUnknown, InvalidArgument, ToolUnavailable
 from dcf.ports import ToolWish
-from tests.support.servers import free_port
+from tests.support.redis.servers import free_port
 from tests.support.tables import rows
 from tests.system.letta.conftest import Hire
 from tests.system.letta.mcp_servers import McpService, mcp_service

@@ -13,7 +13,7 @@ from dcf.adapters.letta import LettaOptions, LettaPlatform, LocalDeliveries
 from dcf.ports import Delivery, Undelivered
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.events.deliveries import SharedDeliveries
-from tests.support.restricted import RestrictedRedis
+from tests.support.redis.restricted import RestrictedRedis
 from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.system.letta.conftest import Hire

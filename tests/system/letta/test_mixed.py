@@ -13,10 +13,10 @@ from dcf.core.lifecycle.creation import Create
 from dcf.settings.process import Settings
 from dcf.workforce.crew.templates import read_staffing
 from dcf.workforce.crew.workers import CrewWish
-from tests.support.machines import workflow
-from tests.support.restricted import RestrictedRedis, restricted_redis
-from tests.support.scopes import parallel, task
+from tests.support.redis.restricted import RestrictedRedis, restricted_redis
 from tests.support.waiting import wait_until
+from tests.support.workflows.machines import workflow
+from tests.support.workflows.scopes import parallel, task
 from tests.system.letta.installed.server import LettaServer
 from tests.system.letta.model import HANDLE, ScriptedModel
 from tests.system.letta.waiting import LONG

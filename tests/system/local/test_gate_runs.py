@@ -8,8 +8,8 @@ import anyio.to_thread
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from tests.features.gates.test_local_commands import CHECK, held
 from tests.local.helper import Connecting
-from tests.local.test_gate_runs import CHECK, held
 from tests.support.waiting import wait_until
 from tests.system.local.conftest import Repository
 from tests.system.processes.site import is_alive

@@ -10,7 +10,7 @@ from mcp.client import Client
 from mcp.client.subscriptions import ResourceUpdated
 
 from tests.local.helper import ONE_TASK, Agent, Json
-from tests.support.servers import free_port
+from tests.support.redis.servers import free_port
 from tests.support.waiting import wait_until
 from tests.system.local.conftest import Repository, agent_at
 from tests.system.processes.conftest import _site

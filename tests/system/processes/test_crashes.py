@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from dcf.tools.calling.client import ToolClient, connect
-from tests.support.servers import free_port
+from tests.support.redis.servers import free_port
 from tests.support.waiting import wait_until
 from tests.system.processes.runs import begin, one_agent_each, read, state_of, wait_succeeded
 from tests.system.processes.site import LONG, STATES, Server, Site, effective, is_alive

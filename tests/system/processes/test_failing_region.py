@@ -24,8 +24,8 @@ from lab.redis_servers import LabRedis
 from lab.regions import Regions, why_not
 from lab.rules import judge
 from tests.support.ahead import Ahead, let_pass
-from tests.support.machines import chain
 from tests.support.waiting import wait_until
+from tests.support.workflows.machines import chain
 from tests.support.world import World
 from tests.system.processes.site import HOOKED, LONG, ORDER, STATES, WORKFLOW, Process, Site, finish, first_line
 

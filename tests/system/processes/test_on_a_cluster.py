@@ -11,9 +11,9 @@ from redis.crc import key_slot
 from dcf.store.connection.opening import connect
 from dcf.store.connection.waiting_clients import WaitingClients
 from dcf.store.events.history import Happening
-from tests.support.cluster import Cluster, redis_cluster
-from tests.support.machines import chain
+from tests.support.redis.cluster import Cluster, redis_cluster
 from tests.support.waiting import wait_until
+from tests.support.workflows.machines import chain
 from tests.support.world import World
 from tests.system.processes.site import HOOKED, STATES, Site, finish, result_of
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dcf
-from tests.support.servers import free_port
+from tests.support.redis.servers import free_port
 from tests.support.waiting import wait_until
 from tests.system.processes.site import LONG, Site, finish, first_line
 

@@ -15,10 +15,10 @@ from dcf.features.schedules.model import CatchUp, Overlap, Schedule
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.keys import table as keys
 from dcf.values.instants import SECOND
-from tests.support.machines import chain
-from tests.support.proxy import Proxy
-from tests.support.servers import listens, redis_server
+from tests.support.redis.proxy import Proxy
+from tests.support.redis.servers import listens, redis_server
 from tests.support.waiting import wait_until
+from tests.support.workflows.machines import chain
 from tests.support.world import World
 from tests.system.processes.site import LONG, Process, Site
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import ROOT
-from tests.system.processes.test_init import init
+from tests.system.dcf_run.test_init import init
 
 
 @pytest.mark.timeout(1200)

@@ -10,10 +10,10 @@ import pytest
 
 from dcf.application.application import Application
 from dcf.tools.mcp.server import build_http_app
-from tests.support.servers import free_port
+from tests.features.a2a.test_routes import planner, site
+from tests.support.redis.servers import free_port
 from tests.system.hosting.environments import A2A, WANTED, WHY_NOT
 from tests.tools.calls import serving
-from tests.tools.test_a2a import planner, site
 
 __all__ = ["planner", "site"]
 

@@ -19,9 +19,7 @@ from dcf.adapters.blobs import open_blob_store
 from dcf.application.application import Application
 from dcf.errors import StoreUnavailable
 from dcf.features.artifacts.model import ArtifactStands
-from tests.support.paths import ROOT
-from tests.tools.calls import ONE_TASK
-from tests.tools.test_artifact_stores import (
+from tests.features.artifacts.test_stores import (
     blobs,
     given,
     succeeds,
@@ -29,6 +27,8 @@ from tests.tools.test_artifact_stores import (
     test_only_what_is_below_a_name_is_deleted,
     test_what_is_written_is_read_and_nothing_else_is_there,
 )
+from tests.support.paths import ROOT
+from tests.tools.calls import ONE_TASK
 
 __all__ = [
     "blobs",
@@ -97,7 +97,7 @@ from pathlib import Path
 from dcf.adapters.blobs import directory
 from dcf.application.application import open_application
 from dcf.settings.process import Settings
-from tests.tools.test_artifact_stores import given
+from tests.features.artifacts.test_stores import given
 
 def put(url, home, run, moment, of):
     die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)

@@ -10,7 +10,7 @@ from mcp.client.stdio import StdioServerParameters
 from dcf.application.application import Application
 from tests.support.paths import ROOT
 from tests.tools.calls import STEPS, Tools, run_orders
-from tests.tools.test_order_run import json_arguments_arrive
+from tests.tools.working.test_order_run import json_arguments_arrive
 
 pytestmark = pytest.mark.anyio
 

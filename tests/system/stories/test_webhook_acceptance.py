@@ -18,8 +18,8 @@ from dcf.settings.process import Settings
 from dcf.tools.calling.client import connect
 from dcf.tools.mcp.server import build_http_app
 from dcf.webhooks import WebhookEvent, verify
-from tests.support.restricted import RestrictedRedis
-from tests.support.servers import free_port
+from tests.support.redis.restricted import RestrictedRedis
+from tests.support.redis.servers import free_port
 from tests.support.waiting import wait_until
 from tests.tools.calls import ORDER, ORDER_WORKFLOW, STEPS, serving
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_doctor import own
-from tests.support.alone import url_of
+from tests.features.health.test_commands import own
+from tests.support.redis.alone import url_of
 from tests.support.tables import rows
 from tests.support.world import World
 

@@ -4,7 +4,7 @@ import sys
 
 from dcf.core.documents.model import RunStatus
 from tests.cli.conftest import Seed
-from tests.support.restricted import RestrictedRedis
+from tests.support.redis.restricted import RestrictedRedis
 from tests.support.terminal import on_a_terminal
 from tests.support.world import World
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.cli.conftest import Seed
 from tests.support.paths import ROOT
-from tests.support.restricted import RestrictedRedis
+from tests.support.redis.restricted import RestrictedRedis
 from tests.support.terminal import on_a_terminal
 
 WAITS = """

@@ -3,7 +3,7 @@
 import sys
 
 from tests.cli.conftest import Dcf, Seed
-from tests.support.restricted import RestrictedRedis
+from tests.support.redis.restricted import RestrictedRedis
 from tests.support.terminal import on_a_terminal
 from tests.support.world import World
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Dcf
-from tests.support.machines import workflow
-from tests.support.scopes import each, parallel, task
 from tests.support.terminal import on_a_terminal
+from tests.support.workflows.machines import workflow
+from tests.support.workflows.scopes import each, parallel, task
 
 STATES = {
     "List": task("Each"),

@@ -4,7 +4,7 @@ import re
 import sys
 
 from tests.cli.conftest import Dcf
-from tests.cli.test_timeline import run
+from tests.cli.reading.test_timeline import run
 from tests.support.terminal import on_a_terminal
 
 __all__ = ["run"]

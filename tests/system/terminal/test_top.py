@@ -3,7 +3,7 @@
 import sys
 
 from tests.cli.conftest import Dcf
-from tests.cli.test_top import dcf, quiet_redis, run, world
+from tests.cli.reading.test_top import dcf, quiet_redis, run, world
 from tests.support.terminal import on_a_terminal
 
 __all__ = ["dcf", "quiet_redis", "run", "world"]

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.support.servers import free_port
+from tests.support.redis.servers import free_port
 from tests.support.waiting import wait_until
 
 _OPTIONS = (

@@ -1,0 +1,95 @@
+"""`dcf timeline`, and what `dcf export --as` makes of a run: on Redis, and of a file without it."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.cli.conftest import Dcf
+from tests.features.diagnosis.test_operations import started
+from tests.support.tables import rows
+from tests.support.workflows.machines import workflow
+from tests.support.workflows.scopes import task
+from tests.support.world import World
+from tests.web.run_stories import let_a_moment_pass
+
+NOWHERE = "redis://127.0.0.1:1"
+
+
+@pytest.fixture
+def run(world: World) -> str:
+    """A run whose first state was tried, lost and taken over, and whose second is worked on."""
+    states = {"First": task("Second"), "Second": task()}
+    run = started(world, workflow(states), agents={"First": "ann", "Second": "bob"})
+    world.acquire(run, "First", "ann")
+    world.expire_lease(run, "First")
+    let_a_moment_pass(world)
+    token = world.acquire(run, "First", "ann")
+    let_a_moment_pass(world)
+    world.complete(run, "First", token, {})
+    world.acquire(run, "Second", "bob")
+    return run
+
+
+def phases(document: dict[str, list[dict[str, list[dict[str, str]]]]], at: int) -> list[str]:
+    return [one["phase"] for one in document["states"][at]["segments"]]
+
+
+def test_a_run_that_is_worked_on_shows_takeovers_and_what_lasts(dcf: Dcf, run: str) -> None:
+    found = json.loads(dcf("timeline", run, "--json").stdout)
+    assert [row["state"] for row in found["states"]] == ["First", "Second"]
+    assert [row["outcome"] for row in found["states"]] == ["succeeded", None]
+    assert found["end"] is None
+    first = [one for one in found["states"][0]["segments"] if one["phase"] == "working"]
+    assert [one["outcome"] for one in first] == ["lost_lease", "succeeded"]
+    assert phases(found, 0)[-2:] == ["lost_lease", "working"]
+    assert (found["states"][1]["segments"][-1]["agent"], found["states"][1]["segments"][-1]["end"]) == ("bob", None)
+
+
+def test_a_retried_state_backs_off_and_a_resolved_one_is_over(dcf: Dcf, world: World) -> None:
+    again = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 3600, "MaxAttempts": 2}]
+    run = started(world, workflow({"Only": task(Retry=again)}), agents={"Only": "ann"})
+    token = world.acquire(run, "Only", "ann")
+    world.fail(run, "Only", token)
+    found = json.loads(dcf("timeline", run, "--json").stdout)
+    assert phases(found, 0)[-2:] == ["working", "backing_off"]
+    assert dcf("resolve", run, "Only", "--output", "{}", "--yes").exit_code == 0
+    found = json.loads(dcf("timeline", run, "--json").stdout)
+    assert (phases(found, 0)[-1], found["states"][0]["outcome"]) == ("backing_off", "succeeded")
+    assert found["end"] is not None
+
+
+def test_a_pipe_gets_a_line_for_each_segment_and_a_file_the_same(dcf: Dcf, run: str, tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    dcf("export", run, "-o", file)
+    lines = dcf("timeline", run).stdout
+    assert dcf("timeline", "--file", file, REDIS_URL=NOWHERE).stdout == lines
+    last = lines.splitlines()[-1].split("\t")
+    assert (last[0], last[2][-1], last[3:]) == ("Second", "+", ["working", "attempt 1", "bob"])
+
+
+@rows("of_a_file", [False, True])
+def test_a_run_is_exported_as_pictures_and_as_a_trace(dcf: Dcf, run: str, tmp_path: Path, of_a_file: bool) -> None:
+    file = tmp_path / "run.json"
+    dcf("export", run, "--as", "json", "-o", file)
+    what = ["--file", file] if of_a_file else [run]
+    where = {"REDIS_URL": NOWHERE} if of_a_file else {}
+    assert ET.fromstring(dcf("export", *what, "--as", "svg", **where).stdout).tag.endswith("svg")
+    assert dcf("export", *what, "--as", "mermaid", **where).stdout.startswith("flowchart")
+    assert dcf("export", *what, "--as", "html", **where).stdout.startswith("<!doctype html>")
+    trace = json.loads(dcf("export", *what, "--as", "trace", **where).stdout)
+    threads = [one["args"]["name"] for one in trace["traceEvents"] if one["name"] == "thread_name"]
+    assert threads == ["First", "Second"]
+    assert {one["ph"] for one in trace["traceEvents"]} == {"M", "X"}
+    assert min(one["ts"] for one in trace["traceEvents"] if one["ph"] == "X") >= 0
+
+
+def test_one_thing_is_asked_for(dcf: Dcf, run: str, tmp_path: Path) -> None:
+    for wrong in (["timeline"], ["timeline", run, "--file", "x"], ["export", run, "--as", "svg", "--html"]):
+        assert dcf(*wrong).exit_code == 2
+    assert dcf("timeline", "no-such-run").exit_code == 3
+    assert dcf("export", run, "--as", "markdown").stdout.startswith(f"# {run}: running")
+    file = tmp_path / "run.json"
+    dcf("export", run, "-o", file)
+    assert dcf("export", "--file", file, "--as", "markdown").exit_code == 2

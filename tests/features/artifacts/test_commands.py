@@ -1,0 +1,113 @@
+"""The commands `dcf projects` and `dcf artifacts`."""
+
+import base64
+import hashlib
+import json
+import secrets
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Dcf
+from tests.support.workflows.machines import chain
+from tests.support.world import World
+
+
+@pytest.fixture
+def run(world: World) -> str:
+    return world.create(chain("A", "B"), agents={"A": "ann", "B": "ben"})
+
+
+def test_a_project_is_put_found_listed_and_deleted(dcf: Dcf) -> None:
+    name = f"p-{secrets.token_hex(4)}"
+    given = ("--name", "Shop", "--path", f"/srv/{name}", "--path", f"ci-1=/work/{name}", "--git", '{"branch": "main"}')
+    assert dcf("projects", "put", name, *given).stdout == f"{name} is created (revision 1).\n"
+    assert dcf("projects", "put", name, *given).stdout == f"{name} is as it was (revision 1).\n"
+    refused = dcf("projects", "put", name, "--name", "Store")
+    assert (refused.exit_code, "conflict" in refused.stderr) == (1, True)
+    assert dcf("projects", "put", name, "--name", "Store", "--revision", 1).exit_code == 0
+    found = json.loads(dcf("projects", "get", "--path", f"ci-1=/work/{name}", "--json").stdout)
+    assert (found["project"], found["name"], found["overview"]["runs"]) == (name, "Store", 0)
+    assert "git branch: main" in dcf("projects", "get", name).stdout
+    _its_limits_are_set_and_taken_away(dcf, name)
+    listed = json.loads(dcf("projects", "list", "--json").stdout)
+    assert listed["projects"][0]["project"] == name
+    assert dcf("projects", "delete", name).exit_code == 2, "it asks first"
+    assert dcf("projects", "delete", name, "--yes").stdout == f"{name} is deleted.\n"
+    assert dcf("projects", "get", name).exit_code == 3
+
+
+def _its_limits_are_set_and_taken_away(dcf: Dcf, name: str) -> None:
+    put = ("projects", "put", name)
+    limited = json.loads(
+        dcf(*put, "--max-in-progress", 2, "--budget", '{"tokens": 900, "seconds": 5}', "--json").stdout
+    )
+    assert (limited["max_in_progress"], limited["changed"]) == (2, False)
+    shown = dcf("projects", "get", name).stdout
+    assert all(words in shown for words in ("at most 2 states", "tokens 900")), shown
+    kept = json.loads(dcf(*put, "--budget", '{"tokens": null}', "--json").stdout)
+    assert set(kept["budget"]) == {"seconds"}
+    free = json.loads(dcf(*put, "--budget", "{}", "--max-in-progress", 0, "--json").stdout)
+    assert ("budget" in free, free.get("max_in_progress", 0)) == (False, 0)
+    assert dcf(*put, "--budget", '{"money": 1}').exit_code == 2
+    assert dcf(*put, "--max-in-progress", 1001).exit_code == 2
+
+
+def test_a_run_is_started_in_a_project_and_listed_by_it(dcf: Dcf, tmp_path: Path) -> None:
+    name, file = f"p-{secrets.token_hex(4)}", tmp_path / "w.json"
+    file.write_text('{"workflow_name": "w", "asl": {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}}')
+    run = dcf("start", file, "--project", name).stdout.strip()
+    rows = json.loads(dcf("ls", "--project", name, "--json").stdout)
+    assert [(row["workflow_id"], row["project"]) for row in rows] == [(run, name)]
+    assert dcf("start", file, "--project", "no good").exit_code == 2
+
+
+def test_a_key_of_a_project_says_so(dcf: Dcf) -> None:
+    made = json.loads(dcf("keys", "create", "--any-agent", "--project", "shop", "--json").stdout)
+    assert made["project"] == "shop"
+    shown = json.loads(dcf("keys", "show", made["key_id"], "--json").stdout)
+    assert shown["project"] == "shop"
+    assert "artifact_bytes" in shown["quotas"]
+    assert dcf("keys", "revoke", made["key_id"]).exit_code == 0
+
+
+def test_a_file_is_kept_listed_and_written_again(dcf: Dcf, run: str, tmp_path: Path) -> None:
+    data, file, copy = secrets.token_bytes(2000), tmp_path / "report.pdf", tmp_path / "copy.pdf"
+    file.write_bytes(data)
+    given = ("--type", "application/pdf", "--state", "A", "--metadata", '{"pages": 3}')
+    kept = dcf("artifacts", "put", run, file, *given).stdout.strip()
+    assert kept.startswith("report.pdf-")
+    assert dcf("artifacts", "put", run, file, "--type", "application/pdf").stdout.strip() == kept
+    assert dcf("artifacts", "get", run, kept, "-o", copy).exit_code == 0
+    assert copy.read_bytes() == data
+    assert dcf("artifacts", "get", run, kept, "-o", copy).exit_code == 2, "nothing is overwritten"
+    assert dcf("artifacts", "get", run, kept).stdout_bytes == data
+    whole = json.loads(dcf("artifacts", "get", run, kept, "--json").stdout)
+    assert (whole["artifact_id"], base64.b64decode(whole["content"]), whole["encoding"]) == (kept, data, "base64")
+    saved = json.loads(dcf("artifacts", "get", run, kept, "-o", tmp_path / "again.pdf", "--json").stdout)
+    assert ("content" in saved, (tmp_path / "again.pdf").read_bytes()) == (False, data)
+    listed = json.loads(dcf("artifacts", "list", run, "--json").stdout)
+    (one,) = listed["artifacts"]
+    assert one["metadata"] == {"pages": 3}
+    assert (one["sha256"], one["state"], one["size"]) == (hashlib.sha256(data).hexdigest(), "A", 2000)
+    assert "1 artifacts, 2000 bytes." in dcf("artifacts", "list", run).stdout
+    assert dcf("artifacts", "get", run, "nothing").exit_code == 3
+    assert dcf("artifacts", "get", "nowhere", kept).exit_code == 3
+    assert dcf("artifacts", "put", run, tmp_path / "missing").exit_code == 2
+    assert dcf("artifacts", "put", run, "-").exit_code == 2
+    assert "--metadata is no JSON object" in dcf("artifacts", "put", run, file, "--metadata", "[3]").stderr
+    long = json.dumps({"pages": "x" * 17_000})
+    assert "at most 16384 bytes" in dcf("artifacts", "put", run, file, "--metadata", long).stderr
+
+
+def test_long_content_goes_into_the_data_directory_beside_an_embedded_redis(dcf_alone: Dcf, tmp_path: Path) -> None:
+    data, file, workflow = secrets.token_bytes(9 * 1024 * 1024), tmp_path / "big", tmp_path / "w.json"
+    file.write_bytes(data)
+    workflow.write_text('{"asl": {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}}')
+    assert dcf_alone("start", workflow, "--id", "big-run").exit_code == 0
+    kept = dcf_alone("artifacts", "put", "big-run", file).stdout.strip()
+    home = tmp_path / "data" / "artifacts"
+    assert len([one for one in home.rglob("*") if one.is_file()]) == 2, "it was put in parts"
+    assert dcf_alone("artifacts", "get", "big-run", kept).stdout_bytes == data
+    assert dcf_alone("delete", "big-run", "--yes").exit_code == 0
+    assert not list(home.iterdir())

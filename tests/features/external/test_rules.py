@@ -1,0 +1,52 @@
+"""What a workflow says of signals and child runs is checked before it is run, as far as it is written out."""
+
+from typing import Any
+
+from dcf.core.definitions.model import read_definition
+from dcf.errors import InvalidDefinition
+from tests.support.tables import rows
+from tests.support.workflows.machines import workflow
+
+SIGNAL = "dcf:signal"
+CHILD = "arn:aws:states:::states:startExecution.sync:2"
+
+
+def problems(resource: str, **fields: Any) -> list[tuple[str, str]]:
+    try:
+        read_definition(workflow({"A": {"Type": "Task", "Resource": resource, "End": True, **fields}}))
+    except InvalidDefinition as found:
+        return [(one.path.rpartition("/")[2], one.code) for one in found.problems]
+    return []
+
+
+@rows(
+    ("resource", "given"),
+    [
+        (SIGNAL, {"name": "paid"}),
+        (SIGNAL, {"name.$": "$.name"}),
+        (SIGNAL, {"name.$": "States.Format('paid-{}', $.id)", "more": 1}),
+        (CHILD, {"StateMachineArn": "inner", "Input.$": "$"}),
+        (CHILD, {"StateMachineArn.$": "$.which", "Name": "n", "Agents": {"Do": "ann"}}),
+    ],
+)
+def test_what_is_right_is_accepted(resource: str, given: dict[str, Any]) -> None:
+    assert problems(resource, Parameters=given) == []
+
+
+@rows(
+    ("resource", "given", "code"),
+    [
+        (SIGNAL, {"signal": "paid"}, "missing_field"),
+        (SIGNAL, {"name": "two words"}, "invalid_value"),
+        (CHILD, {"Input": {}}, "missing_field"),
+        (CHILD, {"StateMachineArn": "inner", "Inputs": {}}, "unknown_field"),
+    ],
+)
+def test_what_can_never_work_is_told_with_its_place(resource: str, given: dict[str, Any], code: str) -> None:
+    assert problems(resource, Parameters=given) == [("Parameters", code)]
+    assert problems(resource, Arguments=given, QueryLanguage="JSONata") == [("Arguments", code)]
+
+
+def test_without_parameters_the_input_says_it() -> None:
+    assert problems(SIGNAL) == []
+    assert problems(CHILD) == []

@@ -1,0 +1,251 @@
+"""A crew with prepared answers that takes one run to its end, by the calls that agents and the clock make.
+
+Which state is taken next, who dies and what is called twice is drawn from a seed; how the run ends must not depend
+on it. Nothing is waited for: when nobody can work, time runs ahead to what the clock has listed.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dcf.asl.state_paths import split
+from dcf.core.completing.outside import Conclusion
+from dcf.core.documents.answers import Created, Leased, Owed, Updated
+from dcf.core.documents.model import RunStatus, Status
+from dcf.core.leasing.lease import Acquire
+from dcf.core.lifecycle.creation import Create
+from dcf.values.refusal import Refusal
+from tests.support import ahead
+from tests.support.agents.mocks import Answer, Mocks
+from tests.support.trouble import CALM, Fate, Killer, Trouble
+from tests.support.world import World, new_token
+
+FOR_EVER_S = 200_000_000
+"""Longer than any TimeoutSeconds, for holders that never lose their lease."""
+
+_MOST_STEPS = 20_000
+_MOST_IDLE = 300
+_ENDS = {RunStatus.SUCCEEDED: "SUCCEEDED", RunStatus.FAILED: "FAILED"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A lease of one of the crew."""
+
+    state: str
+    owner: str
+    token: str
+    given: Any
+
+    @property
+    def name(self) -> str:
+        return split(self.state)[1]
+
+
+@dataclass(slots=True, kw_only=True)
+class Crew:
+    """Works on one run. `luck` None means one agent that takes what comes first and answers at once."""
+
+    world: World
+    run: str
+    mocks: Mocks = field(default_factory=Mocks)
+    luck: random.Random | None = None
+    agents: Sequence[str] = ("ann",)
+    hands: int = 1
+    ttl_s: int = FOR_EVER_S
+    trouble: Trouble = CALM
+    held: list[Held] = field(default_factory=list)
+    lost: list[Held] = field(default_factory=list)
+    done: list[tuple[Held, dict[str, Any]]] = field(default_factory=list)
+    task_calls: list[dict[str, Any]] = field(default_factory=list)
+    fate: Fate = field(init=False)
+    idle: int = 0
+
+    def __post_init__(self) -> None:
+        killer = self.world.before_commit
+        self.fate = Fate(
+            luck=self.luck or random.Random(0),
+            trouble=self.trouble,
+            killer=killer if isinstance(killer, Killer) else None,
+        )
+
+    def create(self, wish: Create) -> None:
+        """Create the run and give the start signal, again and again if the planner dies over it."""
+        while True:
+            created = self.fate.call(lambda: isinstance(self.world.plane.create(wish), Created))
+            if created is not None or (self.exists() and self.fate.strikes(0.5)):
+                break
+        assert created is not False
+        while self.fate.call(lambda: isinstance(self.world.plane.kick_off(self.run, "start"), Owed)) is None:
+            pass
+
+    def exists(self) -> bool:
+        return self.world.store.definition(self.run) is not None
+
+    def finish(self) -> dict[str, Any]:
+        """Work until the run is over; how it ended."""
+        for _ in range(_MOST_STEPS):
+            if not self.step():
+                return self.ending()
+        raise AssertionError(f"the run goes on after {_MOST_STEPS} steps")
+
+    def step(self) -> bool:
+        """Take a state, or answer for one, or let time run; whether the run goes on."""
+        if self.held and (len(self.held) >= self.hands or self.fate.strikes(0.5)):
+            self.answer(self.held.pop(self.fate.luck.randrange(len(self.held))))
+            return True
+        taken = self.take()
+        if taken is not None:
+            self.idle = 0
+            (self.lost if self.fate.strikes(self.trouble.vanished) else self.held).append(taken)
+            return True
+        if self.held:
+            self.answer(self.held.pop())
+            return True
+        if self.answer_from_outside():
+            return True
+        return self.world.run_status(self.run) is RunStatus.RUNNING and self.let_time_run()
+
+    # Working
+
+    def take(self) -> Held | None:
+        """Lease a ready state: what the run offers, or any of those that are open."""
+        owner, token = self.fate.luck.choice(self.agents), new_token()
+        states = [""]
+        if self.luck is not None and self.luck.random() < 0.5:
+            states = list(ahead.timers(self.world, self.run))
+            self.luck.shuffle(states)
+        for state in states:
+            wish = Acquire(state=state, owner=owner, token=token, ttl_s=self.ttl_s)
+            leased = self.fate.call(lambda wish=wish: self.lease(wish))  # type: ignore[misc]
+            if isinstance(leased, Leased):
+                return Held(state=leased.state, owner=owner, token=token, given=leased.given)
+        return None
+
+    def lease(self, wish: Acquire) -> Any:
+        """Claim, or acquire the state that is named, if it is one; as the tools, with its input in any case."""
+        if wish.state and wish.state not in self.world.known(self.run, wish.state):
+            return None
+        plane = self.world.plane
+        answer = plane.acquire(self.run, wish) if wish.state else plane.claim(self.run, wish)
+        if isinstance(answer, Leased) and answer.given is None:
+            return replace(answer, given=self.world.given(self.run, answer.state))
+        return answer
+
+    def answer(self, held: Held) -> None:
+        """Do what was prepared for this call; its answer is used up only if it took effect."""
+        answer = self.mocks.take(held.name, held.given)
+        self.task_calls.append({"state": held.name, "path": held.state, "input": held.given})
+        request = self.request(held, answer)
+        if request is None:
+            return  # its time will run out
+        if self.luck is not None and self.luck.random() < 0.4:
+            request |= {"owner": held.owner, "claim_ttl_s": self.ttl_s}
+        told = self.fate.call(lambda: self.write(held, request))
+        if told is None and self.fate.strikes(0.5):  # the agent is back and asks again
+            told = self.write(held, request)
+        if told is not None:
+            self.done.append((held, request))
+            self.go_on(held, told)
+        elif self.holds(held):
+            self.mocks.give_back(held.name, answer)
+            self.task_calls.pop()
+            self.lost.append(held)
+
+    def answer_from_outside(self) -> bool:
+        """Answer for what one state waits for that no agent works on; whether there was one that anybody answers."""
+        for path, doc in self.world.docs(self.run).items():
+            if not doc.waits_outside:
+                continue
+            given = self.world.given(self.run, path)
+            name = split(path)[1]
+            answer = self.mocks.take(name, given)
+            self.task_calls.append({"state": name, "path": path, "input": given})
+            if "output" not in answer and (answer.get("timed_out") or answer.get("never")):
+                return False  # its time will run out
+            wish = Conclusion(
+                state=path,
+                epoch=doc.lease.epoch,
+                by="outside",
+                failed="output" not in answer,
+                output=answer.get("output"),
+                error=answer.get("error"),
+                cause=answer.get("cause"),
+            )
+            self.world.outside.conclude(self.run, wish)
+            return True
+        return False
+
+    def go_on(self, before: Held, told: Updated | Refusal) -> None:
+        """Hold what the completion leased as well."""
+        claimed = told.claimed if isinstance(told, Updated) else None
+        if claimed is not None and claimed.doc.lease.token is not None:
+            given = self.world.given(self.run, claimed.state) if claimed.given is None else claimed.given
+            held = Held(state=claimed.state, owner=before.owner, token=claimed.doc.lease.token, given=given)
+            self.held.append(held)
+
+    def request(self, held: Held, answer: Answer) -> dict[str, Any] | None:
+        """What the holder writes; None if it never does although its time is limited."""
+        if "output" in answer:
+            return {"status": Status.SUCCEEDED, "output": answer["output"]}
+        if answer.get("timed_out") or answer.get("never"):
+            doc = self.world.doc(self.run, held.state)
+            if doc.deadline is not None or doc.heartbeat_s is not None:
+                return None
+            answer = {"error": "States.Timeout", **answer}
+        return {"status": Status.FAILED, "error": answer.get("error"), "cause": answer.get("cause")}
+
+    def write(self, held: Held, request: dict[str, Any]) -> Updated | Refusal:
+        return self.world.update(self.run, held.state, held.token, **request)
+
+    def holds(self, held: Held) -> bool:
+        found = self.world.known(self.run, held.state).get(held.state)
+        return found is not None and found.lease.token == held.token
+
+    # Time
+
+    def let_time_run(self) -> bool:
+        """To the next time that the clock must look at something, which it then does."""
+        self.idle += 1
+        found = ahead.until_next(self.world, self.run)
+        if not found and self.fate.deaths and self.idle < _MOST_IDLE:
+            return True  # who could have taken a state died over it: the next one comes
+        where = f"{self.world.statuses(self.run)}; listed: {ahead.timers(self.world, self.run)}; lost: {self.lost}"
+        assert found, f"the run is stuck: {where}"
+        assert self.idle < _MOST_IDLE, f"the clock goes round in circles: {where}"
+        for member in found:
+            self.fate.call(lambda member=member: ahead.look_at(self.world, self.run, member))  # type: ignore[misc]
+        return True
+
+    # What became of it
+
+    def ending(self) -> dict[str, Any]:
+        meta = self.world.meta(self.run)
+        found = {"status": _ENDS[RunStatus(meta["status"])], "trace": trace(self.world, self.run)}
+        result = ("output",) if found["status"] == "SUCCEEDED" else ("error", "cause")
+        return {**found, **{name: meta.get(name) for name in result}, "task_calls": self.task_calls}
+
+
+def trace(world: World, run: str) -> list[dict[str, Any]]:
+    """The states entered, left, tried again and failed, as far as the run's history tells."""
+    found: list[dict[str, Any]] = []
+    inside: set[str] = set()
+
+    def note(event: str, path: str) -> None:
+        found.append({"event": event, "state": split(path)[1], "path": path})
+
+    for happening in world.history_of(run):
+        path = happening.state or ""
+        if happening.type not in {"StateEntered", "StateSucceeded", "StateFailed", "StateRetried"}:
+            continue
+        if path not in inside:
+            inside.add(path)
+            note("entered", path)
+        if happening.type == "StateRetried":
+            note("retried", path)
+        elif happening.type != "StateEntered":
+            inside.discard(path)
+            well = happening.type == "StateSucceeded" or "caught_by" in happening.data
+            note("exited" if well else "failed", path)
+    return found

@@ -1,0 +1,136 @@
+"""A Redis with the users of a deployment (`deploy/redis/users.acl`): dcf is one of them, the test an administrator."""
+
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import redis
+
+from dcf.store.keys import table as keys
+from tests.support.paths import ROOT
+from tests.support.redis.servers import JSON_MODULE, free_port, listens, running
+from tests.support.waiting import wait_until
+
+USERS = ROOT / "deploy" / "redis" / "users.acl"
+_ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestrictedRedis:
+    """`url` is for dcf, `admin_url` for the test; `is_whole_site`: only dcf writes to it, and no sweep runs."""
+
+    socket: Path
+    passwords: dict[str, str] = field(repr=False)
+    is_whole_site: bool
+
+    @property
+    def url(self) -> str:
+        return self.url_of("dcf")
+
+    @property
+    def admin_url(self) -> str:
+        return self.url_of(_ADMIN)
+
+    def url_of(self, user: str, password: str | None = None) -> str:
+        return f"unix://{self.login(user, password)}@{self.socket}"
+
+    def login(self, user: str = "dcf", password: str | None = None) -> str:
+        return f"{user}:{password or self.passwords[user]}"
+
+    def admin(self) -> redis.Redis:
+        return redis.Redis.from_url(self.admin_url, protocol=2, decode_responses=True)
+
+    def empty(self) -> None:
+        """Forget all but workflow documents: a server does not write one again that it wrote within the hour.
+
+        A key that dcf may not write is an error where only dcf writes.
+        """
+        with self.admin() as admin:
+            found = admin.keys()
+            with admin.pipeline(transaction=False) as each:  # one key at a time: they are of many slots
+                for key in found:
+                    if not key.startswith(_DOCUMENTS):
+                        each.unlink(key)
+                each.execute()
+            if self.is_whole_site:
+                admin.set(keys.SWEEP, "never")  # each test takes its runs off the clock's list
+                assert_keys_are_ours(found)
+
+    def refusals(self, user: str = "dcf") -> list[str]:
+        """What this user tried and may not do."""
+        with self.admin() as admin:
+            return [f"{one['object']} ({one['context']})" for one in admin.acl_log() if one["username"] == user]
+
+
+def assert_keys_are_ours(found: Iterable[str]) -> None:
+    """Fail for a key that dcf may not write."""
+    strange = [key for key in found if not key.startswith(("cp:", "dp:", "doc:"))]
+    assert strange == [], "every key of dcf begins with cp: or dp:, and that of a free document with doc:"
+
+
+_DOCUMENTS: Final = (keys.definition(""), keys.definitions_named(""))
+
+RUNNING: Final[list[RestrictedRedis]] = []
+"""Those that run now."""
+
+
+@contextmanager
+def restricted_redis(directory: Path, *, is_whole_site: bool = False) -> Iterator[RestrictedRedis]:
+    """Run it until the block ends; that dcf tried what a deployment forbids is an error."""
+    directory.mkdir(mode=0o700)
+    found = RestrictedRedis(
+        socket=directory / "redis.sock",
+        passwords={user: secrets.token_hex(16) for user in ("dcf", "operator", _ADMIN)},
+        is_whole_site=is_whole_site,
+    )
+    acl = acl_file(directory, found.passwords)
+    options = ["--port", "0", "--unixsocket", str(found.socket), "--dir", str(directory), "--appendonly", "yes"]
+    options += ["--save", "", "--aclfile", str(acl), "--acllog-max-len", "1000", "--loadmodule", str(JSON_MODULE)]
+    if "DCF_CHECK_SLOTS" in os.environ:
+        options += ["--cluster-enabled", "yes", "--cluster-port", str(free_port()), "--cluster-node-timeout", "500"]
+    with running(*options):
+        wait_until(lambda: listens(found.socket))
+        if "DCF_CHECK_SLOTS" in os.environ:
+            with found.admin() as admin_client:
+                admin_client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+                wait_until(lambda: _serves(admin_client))
+        found.empty()
+        RUNNING.append(found)
+        yield found
+        RUNNING.remove(found)
+        found.empty()
+        refused = found.refusals()
+    assert refused == [], f"deploy/redis/users.acl lets the user dcf do everything that dcf does, but not {refused}"
+
+
+def acl_file(directory: Path, passwords: dict[str, str]) -> Path:
+    """Write the users of a deployment, and an administrator."""
+    found = directory / "users.acl"
+    admin = f"user {_ADMIN} on #{digest(passwords[_ADMIN])} ~* &* +@all\n"
+    found.write_text(rendered(USERS.read_text("utf-8"), passwords) + admin)
+    return found
+
+
+def _serves(client: redis.Redis) -> bool:
+    """Whether a server in cluster mode has taken its slots."""
+    try:
+        return not client.exists("doc:serves")
+    except redis.ResponseError:
+        return False
+
+
+def rendered(users: str, passwords: dict[str, str]) -> str:
+    """Do what deploy/redis/start.sh does."""
+    lines = [line for line in users.replace("\\\n", "").splitlines() if line and not line.startswith("#")]
+    text = "\n".join(re.sub(" +", " ", line) for line in lines) + "\n"
+    return re.sub(r"\{(\w+)\}", lambda found: digest(passwords[found[1]]), text)
+
+
+def digest(password: str) -> str:
+    return hashlib.sha256(password.encode()).hexdigest()
