@@ -1,4 +1,5 @@
 PYTHON ?= .venv/bin/python
+PURE := $(addprefix tests/,unit application asl core skills values worker workflows workforce) $(wildcard tests/features/*/test_*rules.py)
 
 .PHONY: test system fast changed check format reference screenshots bench bench-peers lab demo mcpb accept-letta accept-agents
 
@@ -8,8 +9,8 @@ test: ## the first tier: behaviour, in-process; SUBJECT=gate for one subject in 
 system: ## the second tier: processes, crashes, browser, other programs, types and security
 	$(PYTHON) -m pytest tests/system -n 5 --dist loadfile
 
-fast: ## unit tests only, each with a few drawn examples
-	$(PYTHON) -m pytest -n auto --hypothesis-profile fast tests/unit
+fast: ## what needs no Redis, each with a few drawn examples
+	$(PYTHON) -m pytest -n auto --hypothesis-profile fast $(PURE)
 
 changed: ## the tests of the files that differ from HEAD, in both tiers
 	$(PYTHON) -m pytest -n auto --changed

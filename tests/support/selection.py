@@ -1,18 +1,18 @@
-"""Finds the tests of a file of dcf: `pytest --of=FILE`, or `pytest --changed` for all changed files.
+"""Finds the tests of a file of dcf: `pytest --of=dcf/core/leasing/lease.py`, or `pytest --changed` for all changes.
 
-The tests of `dcf/store/events/inbox.py` are the files with `inbox` in their name, and those that import the module.
-Those of a file of a capability are all in its folder below `tests/features`, and those that import the module. With
-`--of` and `--changed`, pytest looks through both tiers.
+The tests of `dcf/core/leasing/lease.py` are the files with `lease` in their name, and those that import the module.
+For a file of `dcf/features/gates` they are `tests/features/gates`, the files with `gate` or `gates` in their name,
+and those that import it. With `--of` and `--changed`, pytest looks through both tiers.
 """
 
 import re
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from tests.support.paths import ROOT
+from tests.support.paths import ROOT, capability_of
 
 _CHOSEN = pytest.StashKey[frozenset[Path]]()
 
@@ -64,16 +64,19 @@ def find_tests(files: Iterable[Path]) -> set[Path]:
     chosen = files & set(tests)
     for module in files:
         if module.suffix == ".py" and module.is_relative_to(ROOT / "dcf"):
-            is_near, imports = _near(module.relative_to(ROOT / "dcf")), _imports(module)
-            chosen |= {path for path, text in tests.items() if is_near(path) or imports.search(text)}
+            imports = _imports(module)
+            chosen |= {path for path, text in tests.items() if _has_its_name(path, module) or imports.search(text)}
     return chosen
 
 
-def _near(module: Path) -> Callable[[Path], bool]:
-    """Return what tells whether a test file is about a module by its place or name."""
-    if module.parts[0] == "features":
-        return lambda path: path.parent == ROOT / "tests" / module.parent
-    return lambda path: f"_{module.stem}_" in f"{path.stem}_"
+def _has_its_name(test: Path, module: Path) -> bool:
+    """Say whether a test is of a module by its name. Names of files in a capability are the same for all of them."""
+    capability = capability_of(module)
+    if capability_of(test) is not None:
+        return capability_of(test) == capability
+    if capability is None:
+        return f"_{module.stem}_" in f"{test.stem}_"
+    return re.search(rf"_{capability.removesuffix('s')}s?_", f"{test.stem}_") is not None
 
 
 def _imports(module: Path) -> re.Pattern[str]:

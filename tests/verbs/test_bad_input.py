@@ -119,7 +119,7 @@ def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
 _ANYTHING = {
     ("validate_workflow", "workflow_json"),  # a bad document is what it is asked about: its verdict is no error
     ("validate_skill_manifest", "skill_json"),  # the same
-    ("put_definition", "content"),  # any text, any JSON: test_catalogue_tools has what is neither
+    ("put_definition", "content"),  # any text, any JSON: tests/features/catalogue has what is neither
 }
 
 
@@ -129,7 +129,7 @@ def _is_id(texts: list[dict[str, Any]]) -> bool:
 
 
 _TOOLS = sorted(name for name, spec in OFFERED.items() if spec.toolset not in {"authoring", "redis_json", "files"})
-"""In the others it depends what is bad: tests/authoring, and test_redis_json, test_files, test_document_fuzz."""
+"""In the others it depends what is bad: tests/authoring, tests/features/documents, test_files, test_document_fuzz."""
 
 
 def _arguments(tool: str, workflow_id: str) -> dict[str, Any]:

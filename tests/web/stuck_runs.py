@@ -1,7 +1,7 @@
 """A run for each cause that a diagnosis finds: the function has the name of the cause, and returns the run.
 
-`store_refuses_writes` needs a Redis of its own, and `waiting_for` is that of a state; tests/web/pages/test_why_clears.py has
-them.
+`store_refuses_writes` needs a Redis of its own, and `waiting_for` is that of a state;
+tests/web/pages/test_why_clears.py has them.
 """
 
 from collections.abc import Callable

@@ -105,7 +105,7 @@ def timeless(value: Any) -> Any:
 
 @rows("kind", ["Task", "Map", "Pass", "Wait", "Choice", "Succeed", "Fail"])
 def test_the_cases_go_through_every_kind_of_state(kind: str) -> None:
-    """Parallel is in none of them; its own tests stand in test_schedules and test_scopes."""
+    """Parallel is in none of them; its own tests stand in test_orders_of_workers and tests/runs/scopes."""
     assert any(f'"Type": "{kind}"' in json.dumps(case["definition"]) for case in RUNS)
 
 

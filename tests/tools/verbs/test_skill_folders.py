@@ -17,11 +17,12 @@ from dcf.stub.server import build_app
 from dcf.stub.service import Service
 from dcf.tools.mcp.server import build_server
 from tests.stub.conftest import Time
+from tests.support.paths import ROOT
 from tests.tools.calls import Tools, serving
 
 pytestmark = pytest.mark.anyio
 
-FOLDERS = Path(__file__).parents[1] / "authoring" / "sources" / "agent_skills"
+FOLDERS = ROOT / "tests" / "authoring" / "sources" / "agent_skills"
 SKILL = "skill://price.order@1.0.0"
 SECRET = "c4nary"
 

@@ -1,0 +1,8 @@
+"""Servers of these tests have their clock: it delivers."""
+
+import pytest
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_clock() -> None:
+    """What keeps the clock of other capabilities still."""
