@@ -7,6 +7,8 @@ registers a function, `validate` and `simulate` work on a workflow alone. Each i
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dcf.version import __version__
+
 if TYPE_CHECKING:
     from dcf.client import AsyncClient, Client, Serving, connect, connect_async
     from dcf.worker import TaskFailed, task
@@ -28,7 +30,6 @@ __all__ = [
     "task",
     "validate",
 ]
-__version__ = "0.1.0"
 
 _PLACES = {
     "AsyncClient": "dcf.client",

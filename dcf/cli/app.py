@@ -10,11 +10,11 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from dcf import __version__
 from dcf.cli import beginning, front_page
 from dcf.cli.command_group import CommandGroup
 from dcf.cli.processes.garbage import collect_rarely_at_start
 from dcf.cli.termination import end_when_told
+from dcf.version import __version__
 
 app = typer.Typer(
     name="dcf",

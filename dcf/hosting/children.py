@@ -15,7 +15,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
-import dcf
+from dcf.data import PACKAGE
 from dcf.errors import DcfError, InvalidArgument
 from dcf.hosting.child import LONGEST_LINE, UNWIND_S, work_to
 from dcf.hosting.protocol import AgentTools, AgentWork, Json, ModelAnswer, TaskFailed, ToolResult, as_json
@@ -67,7 +67,7 @@ class ChildCommand:
 
     async def start(self) -> "HandlerProcess":
         """Start a child and wait until its handler is imported; raise InvalidArgument if it cannot be."""
-        arguments = (str(Path(dcf.__file__).parent), self.source, str(self.folder))
+        arguments = (str(PACKAGE), self.source, str(self.folder))
         try:
             process = await asyncio.create_subprocess_exec(
                 self.python,

@@ -32,7 +32,6 @@ from mcp_types.methods import SPEC_CLIENT_METHODS
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ConfigDict
 
-from dcf import __version__
 from dcf.errors import DcfError, InvalidArgument
 from dcf.local.answers import as_result, failed, refused
 from dcf.local.broken_connections import FAILED
@@ -46,6 +45,7 @@ from dcf.local.output_files import COMPLETION, UPLOAD, described, names_files
 from dcf.local.upstream import Upstream
 from dcf.local.working_root import QUESTION, RootsWanted, WorkingRoot
 from dcf.values.json_text import Json
+from dcf.version import __version__
 
 PASSED_ON: Final = (
     *("resources/list", "resources/templates/list", "resources/read"),

@@ -33,11 +33,11 @@ from mcp_types import (
     PROTOCOL_VERSION_META_KEY,
 )
 
-from dcf import __version__
 from dcf.errors import DcfError, Forbidden, ServerUnreachable, Unauthorized
 from dcf.local.broken_connections import FAILED, PatientClient
 from dcf.tools.calling.repeating import Tries
 from dcf.tools.mcp.messages import UNLIMITED
+from dcf.version import __version__
 
 log = logging.getLogger(__name__)
 

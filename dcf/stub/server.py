@@ -26,11 +26,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from dcf import __version__
 from dcf.settings.process import Settings
 from dcf.stub.config import StubTool
 from dcf.stub.service import Service, StubOutcome
 from dcf.values.json_text import Json, dump
+from dcf.version import __version__
 
 Sleep = Callable[[float], Awaitable[None]]
 """Waits for some seconds."""

@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from dcf import __version__
 from dcf.application.application import Application
 from dcf.core.access.model import Caller
 from dcf.errors import DcfError, InvalidArgument, UnknownDefinition
@@ -25,6 +24,7 @@ from dcf.verbs.endpoints import HttpEndpoint
 from dcf.verbs.envelope import call
 from dcf.verbs.limits import Meter
 from dcf.verbs.registry import TOOLS, is_served
+from dcf.version import __version__
 
 PATH: Final = "/a2a"
 CARD: Final = "/.well-known/agent-card.json"

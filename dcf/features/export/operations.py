@@ -6,7 +6,6 @@ Of a run that is not over each page shows the run as it is when that page is rea
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from dcf import __version__
 from dcf.asl.state_paths import ancestors
 from dcf.core.documents import codec
 from dcf.core.documents.decision import ReadSet
@@ -26,6 +25,7 @@ from dcf.values.instants import to_text
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
+from dcf.version import __version__
 
 _KINDS: Final = ("state", "event", "entry", "artifact")
 """What an export is made of beside its head, in this order."""

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from dcf import __version__
 from dcf.core.listing.sweep_results import Trouble
 from dcf.errors import InternalError, StoreUnavailable, StoreUnsuitable
 from dcf.features.health.facts import Durability, Expected, ServerVitals, Vitals
@@ -18,6 +17,7 @@ from dcf.features.health.storage import VitalSigns
 from dcf.values.instants import seconds, to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record
+from dcf.version import __version__
 
 _log = logging.getLogger(__name__)
 

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import httpx2
 
-from dcf import __version__
 from dcf.errors import DcfError, Forbidden, ServerUnreachable, ToolCallFailed, Unauthorized
 from dcf.telemetry import tracing
 from dcf.tools.calling.repeating import failure_of
 from dcf.values.json_text import Json, load
 from dcf.values.records import record
+from dcf.version import __version__
 
 LONGEST_ANSWER_S: Final = 60.0
 """Timeout of a silent connection in seconds; the long poll await_workflow_event takes up to 50 s."""

@@ -21,7 +21,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from dcf import __version__
 from dcf.application.application import Application
 from dcf.features.a2a.routes import a2a_routes
 from dcf.features.artifacts.routes import artifact_routes
@@ -54,6 +53,7 @@ from dcf.verbs.limits import Meter, meter_of
 from dcf.verbs.profiles import AUTO
 from dcf.verbs.progress import StreamsWhereAsked, reporting
 from dcf.verbs.registry import ToolSpec
+from dcf.version import __version__
 
 _PATH = "/mcp"
 
