@@ -218,9 +218,10 @@ def nothing_acknowledged_is_lost(story: Story) -> Iterator[str]:
 
 
 def only_the_assigned_hold_states(story: Story) -> Iterator[str]:
-    """Whoever leases a state is one of those it is assigned to."""
+    """Whoever leases a state is one of those it is assigned to. A unit that is assigned to nobody anybody may lease."""
     for found in story.of("LeaseAcquired"):
-        if found.data.get("owner") not in story.agents:
+        is_for_anybody = story.is_grown and found.state not in story.meta["agents"]
+        if not is_for_anybody and found.data.get("owner") not in story.agents:
             yield f"leased by somebody else: {found.told()}"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from lab import gate_rules, grown_rules
+from lab import gate_rules, grown_rules, rules
 from lab.evidence import Happening, Story
 from lab.expectation import Expected
 from lab.gate_rules import GATE_RULES
@@ -63,7 +63,7 @@ def told(*happenings: Happening, calls: tuple[Any, ...] = (), **more: Any) -> St
         expected=Expected(inputs={"Work_2": [{"n": 1}], "Gated_3": [{"n": 2}]}),
         calls=(ADDED, WRONG, judging(5, "bob"), CLOSED, *calls),
         happenings=numbered(*happenings),
-        meta={"status": "succeeded"},
+        meta={"status": "succeeded", "agents": {"Gated_3": ["ann", "bob"]}},
         agents=frozenset({"ann", "bob"}),
         documents=more.pop("documents", documents),
         documents_later=more.pop("documents_later", documents),
@@ -212,3 +212,9 @@ def test_what_is_open_when_a_run_is_closed_with_force_and_what_is_waived_is_righ
     )
     assert judge(replace(waived, calls=(ADDED, WRONG, CLOSED))) == []
     assert "rework_is_counted_and_bounded" not in {name for name, _ in judge(instead((*FAILED * 3, GATE_FAILED)))}
+
+
+@rows(("state", "is_wrong"), [("Work_2", False), ("Gated_3", True)])
+def test_a_stranger_may_lease_a_unit_that_is_assigned_to_nobody(state: str, is_wrong: bool) -> None:
+    leased = told(happening("LeaseAcquired", state, epoch=20, owner="a stranger", attempt=1))
+    assert bool(list(rules.only_the_assigned_hold_states(leased))) is is_wrong
