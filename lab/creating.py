@@ -1,7 +1,7 @@
 """How the drawn runs of a batch come to be: created, started and repeated as often as it takes."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
@@ -10,6 +10,7 @@ from dcf.core.documents.answers import Created
 from dcf.core.lifecycle.creation import Create
 from dcf.core.lifecycle.repeating import Rerun
 from dcf.errors import UnknownRun
+from dcf.values.json_text import Json
 from lab import operating
 from lab.crews import AGENTS
 from lab.evidence import PLANNER, is_task
@@ -30,11 +31,12 @@ def create(dcf: Dcf, run: str, workflow: Workflow) -> None:
     """Create and start a run, as often as it takes."""
     luck = random.Random(f"agents {workflow.seed}")
     names = {path.rpartition("/")[2] for path in workflow.expected.inputs if is_task(path)}
+    agents = {name: tuple(luck.sample(AGENTS, luck.randint(1, len(AGENTS)))) for name in names}
     wish = Create(
         workflow_id=run,
         definition=read_definition(workflow.definition),
         run_input=workflow.run_input,
-        agents={name: tuple(luck.sample(AGENTS, luck.randint(1, len(AGENTS)))) for name in names},
+        agents=dict.fromkeys(_tasks(workflow.definition), AGENTS) | agents,
         planner_agent_id=PLANNER,
         retention_s=3600,
         max_attempts=_MOST_ATTEMPTS,
@@ -47,6 +49,18 @@ def create(dcf: Dcf, run: str, workflow: Workflow) -> None:
         except UnknownRun:  # a power loss took it back
             continue
         return
+
+
+def _tasks(part: Json) -> Iterator[str]:
+    """Yield the names of all Tasks of a workflow: whoever skips a state may lead the run where nobody expected it."""
+    if isinstance(part, list):
+        for item in part:
+            yield from _tasks(item)
+    elif isinstance(part, dict):
+        for name, item in part.items():
+            if isinstance(item, dict) and item.get("Type") == "Task" and is_task(name):
+                yield name
+            yield from _tasks(item)
 
 
 def repeat(dcf: Dcf, run: str) -> None:

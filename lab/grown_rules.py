@@ -15,12 +15,13 @@ _ADDING = ("grow", "misgrow")
 
 @dataclass(slots=True)
 class _Standing:
-    """How a grown run stands while its history is read: its units, what is sealed, and what has ended well."""
+    """How a grown run stands while its history is read: its units, what is sealed, what has ended well or failed."""
 
     units: dict[str, Mapping[str, object]] = field(default_factory=dict)
     waits: dict[str, set[str]] = field(default_factory=dict)
     sealed: set[str] = field(default_factory=set)
     well: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
 
     def read(self, found: Happening) -> None:
         """Go on by one entry."""
@@ -35,6 +36,10 @@ class _Standing:
                 self.sealed.add(name)
             case "RunSealed":
                 self.sealed |= {"", *self.groups()}
+            case "StateEntered":
+                self.failed.discard(name)
+            case "StateFailed":
+                self.failed.add(name)
             case "StateSucceeded":
                 self.well.add(name)
             case "StateResolved" if found.data.get("how") == "skip":
@@ -119,7 +124,10 @@ def a_group_ends_when_it_is_sealed_and_done(story: Story) -> Iterator[str]:
 
 
 def a_grown_run_ends_as_it_was_closed(story: Story) -> Iterator[str]:
-    """It ends by itself when it is sealed and done, or as somebody closed it: strictly, only when all is done."""
+    """It ends by itself when it is sealed and done, or as somebody closed it: strictly, only when all is done.
+
+    Whoever closes it as anything but a success leaves no unit that has failed.
+    """
     closes = [call for call in story.calls if call.op == "close" and not call.is_refused]
     ends = 0
     for found, standing in _read(story):
@@ -128,6 +136,7 @@ def a_grown_run_ends_as_it_was_closed(story: Story) -> Iterator[str]:
             yield f"it ended by itself while {left} are open, sealed: {sorted(standing.sealed)}"
         if found.type == "RunClosed":
             ends += 1
+            left = left if found.data["status"] == "succeeded" else sorted(set(left) - standing.failed)
             forced = [call for call in closes if call.content["force"]]
             if not closes or (left and not forced) or found.data.get("left") != len(left):
                 asked = f"{len(closes)} requests, {len(forced)} with force"

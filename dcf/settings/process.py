@@ -24,9 +24,9 @@ _EXPECTED = {
     "bool_parsing": "true or false",
     "int_parsing": "a whole number",
     "float_parsing": "a number",
-    "greater_than": "more than {gt:g}",
+    "greater_than": "more than {gt:.12g}",
     "greater_than_equal": "{ge} or more",
-    "less_than_equal": "{le:g} or less",
+    "less_than_equal": "{le:.12g} or less",
     "literal_error": "{expected}",
     "string_pattern_mismatch": "a URL that begins with http:// or https://",
 }

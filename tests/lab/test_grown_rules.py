@@ -203,6 +203,10 @@ def test_what_is_open_when_a_run_is_closed_with_force_and_what_is_waived_is_righ
     forced = replace(CLOSED, content={"request": "c1", "force": True})
     story = told(*RIGHT, happening("RunClosed", status="succeeded", left=1))
     assert judge(replace(story, calls=(ADDED, WRONG, judging(5, "bob"), forced))) == []
+    failed = told(
+        *RIGHT, happening("StateFailed", "Gated_3", epoch=21), happening("RunClosed", status="partial", left=0)
+    )
+    assert list(grown_rules.a_grown_run_ends_as_it_was_closed(failed)) == []
     waived = instead(
         (decided("shape", "dcf"), OPENED, happening("GateOverridden", "Gated_3", gate="review"), DONE, END)
     )

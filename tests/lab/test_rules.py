@@ -506,6 +506,12 @@ def test_what_a_power_loss_may_take_back_need_not_be_there() -> None:
     assert judge(replace(lost, losses=())) != []
 
 
+def test_an_asker_may_have_been_told_of_an_answer_that_a_power_loss_took_back() -> None:
+    story = replace(asked(told=2), losses=((1.6, 1.8),))
+    assert list(talk_rules.each_question_is_answered_once(story)) == []
+    assert list(talk_rules.each_question_is_answered_once(replace(story, losses=()))) != []
+
+
 def test_a_refusal_may_rest_on_what_a_power_loss_takes_back() -> None:
     again = tuple(call("complete", at, code, content={"output": OUTPUT}) for at, code in ((4, None), (5, "lease_lost")))
     story = replace(right(), calls=(right().calls[0], *again), losses=((4.5, 5.5),))

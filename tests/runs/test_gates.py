@@ -610,6 +610,27 @@ def test_an_entry_that_is_not_true_any_more_is_taken_off_by_a_reader(world: Worl
     assert world.ask("EXISTS", key) == 0
 
 
+def test_an_entry_of_a_gate_that_is_just_being_opened_stays(world: World) -> None:
+    """Its document is written a moment after it is listed."""
+    name = f"rita-{world.name()}"
+    run, _ = begun(world, {**REVIEW, "reviewers": [name]})
+    key, entry = f"{gate_lists.WAITING}agent:{name}", people_keys.member(run, "A")
+    seconds, rest = world.ask("TIME")
+    world.ask("ZADD", key, int(seconds) * SECOND + int(rest), entry)
+    assert waiting(world, name) == []
+    assert world.ask("ZSCORE", key, entry) is not None
+
+
+def test_a_page_of_few_rows_goes_on_after_the_last_entry_that_was_looked_at(world: World) -> None:
+    name = f"rita-{world.name()}"
+    run, token = begun(world, {**REVIEW, "reviewers": [name]})
+    submit(world, run, token)
+    key = f"{gate_lists.WAITING}agent:{name}"
+    for number in range(gate_lists._SPARE + 1):
+        world.ask("ZADD", key, 1, people_keys.member(f"gone-{number}", "A"))
+    assert waiting(world, name) == [(run, "A")]
+
+
 def test_the_reason_why_a_run_waits_names_gate_and_judge(world: World) -> None:
     run, token = begun(world, REVIEW)
     submit(world, run, token)

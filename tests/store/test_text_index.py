@@ -1,5 +1,6 @@
 """A text index: what it finds, in which order, in how many packets, and that nothing of an entry stays behind."""
 
+import base64
 import random
 import uuid
 from collections.abc import Iterator
@@ -236,6 +237,18 @@ def test_a_cursor_belongs_to_its_search(index: TextIndex) -> None:
     for wrong in ("x", "", "a b", "ÿ", (cursor or "")[:40], "A" * 1000):
         with pytest.raises(InvalidArgument):
             index.search(TextSearch(limit=2, query=read_query("apple"), cursor=wrong))
+
+
+@rows(("place", "word"), [(1, "many"), (1, "-1"), (2, "x"), (3, "x"), (4, "x"), (7, ""), (10, "")])
+def test_a_cursor_that_was_changed_is_not_one_of_its_search(index: TextIndex, place: int, word: str) -> None:
+    for number in range(5):
+        index.put(entry(number, "apple"))
+    cursor = index.search(TextSearch(limit=2, query=read_query("apple"))).next_cursor or ""
+    parts = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode().split(" ")
+    parts[place] = word
+    changed = base64.urlsafe_b64encode(" ".join(parts).encode()).decode().rstrip("=")
+    with pytest.raises(InvalidArgument, match="not one that an answer"):
+        index.search(TextSearch(limit=2, query=read_query("apple"), cursor=changed))
 
 
 def test_entries_of_the_same_moment_are_paged_too(index: TextIndex, monkeypatch: pytest.MonkeyPatch) -> None:

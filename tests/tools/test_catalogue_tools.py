@@ -128,7 +128,8 @@ async def test_definitions_are_found_by_all_tags_any_keyword_and_every_word(tool
     first = await tools.ok("search_definitions", text=word, limit=1)
     second = await tools.ok("search_definitions", text=word, limit=1, cursor=first["next_cursor"])
     assert {*names(first), *names(second)} == {f"{word}-one", f"{word}-two"}
-    assert names(await tools.ok("search_definitions", text=word, offset=1)) == names(second)
+    for offset, page in enumerate((first, second)):
+        assert names(await tools.ok("search_definitions", text=word, limit=1, offset=offset)) == names(page)
 
 
 async def test_rules_are_found_by_the_files_that_they_are_for(tools: Tools) -> None:

@@ -291,8 +291,8 @@ async def test_a_place_with_nothing_reads_as_null_and_says_so(tools: Tools, key:
     await made(tools, key, {"n": None})
     nothing = await tools.ok("json_read", redis_key=key, path="x.y")
     null = await tools.ok("json_read", redis_key=key, path="n")
-    assert (nothing["value_json"], nothing["found"]) == ("null", False)
-    assert (null["value_json"], null["found"]) == ("null", True)
+    assert (nothing["value_json"], nothing["found"], nothing["success"]) == ("null", False, True)
+    assert (null["value_json"], null["found"], null["success"]) == ("null", True, True)
     pretty = await tools.ok("json_read", redis_key=key, pretty=True)
     assert pretty["value_json"] == '{\n  "n": null\n}'
     await tools.refused("out_of_range", "json_read", redis_key=key, cursor=5)

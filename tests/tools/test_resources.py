@@ -132,6 +132,13 @@ async def test_what_a_server_does_not_serve_as_tools_it_does_not_serve_as_resour
             await client.get_prompt("why_run_stands", {"workflow_id": run_id})
 
 
+async def test_an_answer_that_refuses_is_an_error_with_its_code_as_one_that_fails_is(alone: Application) -> None:
+    reading = ToolReading(alone, lambda: key_of(*Scope), meter_of(Settings()))
+    with pytest.raises(MCPError) as told:
+        await reading.tool("json_read", redis_key=f"doc:{secrets.token_hex(6)}")
+    assert (told.value.error.code, told.value.error.data["code"]) == (INVALID_PARAMS, "not_found")
+
+
 async def test_skills_are_not_listed_for_who_may_not_read(alone: Application) -> None:
     with pytest.raises(MCPError):
         await seen_by(alone, NOBODY).listed()

@@ -94,6 +94,8 @@ def test_lists_are_separated_by_commas_and_blanks_dropped(monkeypatch: pytest.Mo
         ("DCF_PULSE_INTERVAL_S", "0", "more than 0"),
         ("DCF_PULSE_INTERVAL_S", "nan", "60 or less"),
         ("DCF_PULSE_INTERVAL_S", "61", "60 or less"),
+        ("DCF_MAX_DOCUMENT_BYTES", "1023", "1024 or more"),
+        ("DCF_MAX_DOCUMENT_BYTES", "1048577", "1048576 or less"),
         ("DCF_SERVER_URL", "localhost:8337", "a URL that begins with http:// or https://"),
         ("ALLOW_MCP_SKILLS", "maybe", "true or false"),
         ("SKILL_MAX_TEXT_CHARS", "x", "a whole number"),

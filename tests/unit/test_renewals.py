@@ -73,3 +73,11 @@ def test_the_thread_ends_when_there_is_no_lease_and_comes_back_with_the_next_one
         wait_until(lambda: set(renewing()) <= set(before))
         while renewed.acquire(blocking=False):
             pass
+
+
+def test_the_thread_ends_when_its_last_lease_was_lost() -> None:
+    before, lost = renewing(), threading.Event()
+    renewals = Renewals(lambda _: "another has it", QUICK, idle_s=QUICK)
+    renewals.hold(work("token"), lambda _: lost.set())
+    assert lost.wait(LONG)
+    wait_until(lambda: set(renewing()) <= set(before))

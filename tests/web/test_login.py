@@ -332,7 +332,7 @@ async def test_a_link_on_another_site_finds_the_session_at_the_second_try(keyed:
         "https://evil.example/", "//evil.example", "/\\evil.example", "/ui//evil.example", "\\\\evil.example", "//[",
         "/ui/../mcp", "/elsewhere", "/ui/login", "/ui/logout", "/ui/act/cancel_run", "javascript:alert(1)", "",
         "/ui/runs\u202e", "javascript:/ui/why", "//evil.example/ui/why", "ui/runs", None,
-        "/ui/" + 3_000 * "x", "/ui/a\t/", "/ui/runs\r\nA: b",
+        "/ui/runs/a\\b", "/ui/runs/a b", "/ui/" + 3_000 * "x", "/ui/a\t/", "/ui/runs\r\nA: b",
     ],
 )  # fmt: skip
 def test_only_a_page_of_this_site_is_gone_on_to(link: str | None) -> None:

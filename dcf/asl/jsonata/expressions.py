@@ -37,6 +37,9 @@ MAX_STEPS_MATCHING: Final = 100_000
 """The limit for expressions with a regular expression: a step of matching takes about a hundred times as long."""
 
 _LONG_NUMBER: Final = re.compile(r"\d{16}")
+_SHORT: Final = 15
+"""A text of so many characters holds no long number."""
+
 _EXACT: Final = 2**53
 
 
@@ -127,7 +130,7 @@ class Query:
 
 def _read(text: str) -> Json:
     """Parse the library's JSON text; all its numbers are floats, also those written like long integers."""
-    if _LONG_NUMBER.search(text) is None:
+    if len(text) <= _SHORT or _LONG_NUMBER.search(text) is None:
         return load(text)
     return json.loads(text, parse_int=lambda digits: int(digits) if abs(int(digits)) <= _EXACT else float(digits))
 
@@ -168,7 +171,7 @@ def _described(text: str, expression: Expression, read: Mapping[str, Any], whole
 
 def _bindings(compiled: Compiled, document: Mapping[str, Json], around: Surroundings) -> dict[str, Any]:
     known = around.variables
-    bindings = {name: known[name] for name in compiled.variables if name in known}
+    bindings = {name: known[name] for name in compiled.variables if name in known} if compiled.variables else {}
     if compiled.reads_states:
         bindings["states"] = _states(compiled.states, document, around)
     return bindings
@@ -176,8 +179,10 @@ def _bindings(compiled: Compiled, document: Mapping[str, Json], around: Surround
 
 def _states(read: frozenset[str] | None, document: Mapping[str, Json], around: Surroundings) -> dict[str, Json]:
     """Return `$states` with only the parts that are read: passing more to the library costs time."""
-    shown = {name: part for name, part in document.items() if read is None or name in read}
-    if read is None or "context" in read:
+    if read is None:
+        return {**document, "context": dict(around.context)}
+    shown = {name: document[name] for name in read if name in document}
+    if "context" in read:
         shown["context"] = dict(around.context)
     return shown
 

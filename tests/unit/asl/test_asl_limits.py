@@ -12,7 +12,7 @@ from dcf.asl.places import resolve
 from dcf.asl.steps import Entry, OpenTask
 from dcf.asl.surroundings import Clock, Context, RunContext, Spending
 from dcf.asl.syntax.parsing import parse_machine
-from dcf.values.json_text import MAX_BYTES
+from dcf.values.json_text import MAX_BYTES, MAX_DEPTH
 from dcf.workflows.simulation import simulate
 from tests.support.tables import rows
 
@@ -84,6 +84,20 @@ def test_an_item_from_a_file_is_bounded_unless_a_selector_makes_it_small() -> No
     assert simulate(_distributed(), {}, files=files)["error"] == "States.DataLimitExceeded"
     selector = {"id.$": "$$.Map.Item.Value.id"}
     assert simulate(_distributed(ItemSelector=selector), {}, files=files)["output"] == [1]
+
+
+@rows(("wrapped", "ended"), [(1, "SUCCEEDED"), (2, "FAILED")])
+def test_what_a_state_makes_is_nested_as_deep_as_what_a_run_is_given_and_no_deeper(wrapped: int, ended: str) -> None:
+    nested: Any = []
+    for _ in range(MAX_DEPTH - 2):
+        nested = [nested]
+    built: dict[str, Any] = {"in.$": "$"}
+    for _ in range(wrapped - 1):
+        built = {"in": built}
+    answer = simulate(_machine({"A": {"Type": "Pass", "Parameters": built}}), nested)
+    assert answer["status"] == ended
+    if ended == "FAILED":
+        assert answer["cause"] == f"The state's data is nested deeper than {MAX_DEPTH} levels."
 
 
 def test_a_file_that_holds_no_array_fails_the_reader() -> None:

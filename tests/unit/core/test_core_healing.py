@@ -4,7 +4,9 @@ from dataclasses import replace
 
 from dcf.core.documents.model import StateDoc
 from dcf.core.leasing.healing import heal, healed
+from dcf.features.gates.model import OpenGate, Submission
 from dcf.values.instants import SECOND
+from tests.support.tables import rows
 from tests.unit.core.build import NOW, TTL, held, snapshot
 
 HOUR = 3600 * SECOND
@@ -22,6 +24,15 @@ def test_a_state_that_was_due_when_its_question_was_answered_is_due_still() -> N
     answered = StateDoc(not_before=NOW)
     assert healed(answered, NOW) == answered
     assert healed(answered, NOW - HOUR).is_claimable(NOW - HOUR)
+
+
+@rows(("early", "due"), [(0, NOW + 60 * SECOND + SECOND // 2), (HOUR, NOW - HOUR + 60 * SECOND)])
+def test_a_gate_that_the_clock_looks_at_too_late_waits_as_long_as_it_says(early: int, due: int) -> None:
+    """A moment more than it waits is left alone: clocks differ a little."""
+    gate = OpenGate(name="review", kind="review", since=NOW, due=NOW + 60 * SECOND + SECOND // 2, waits_s=60)
+    mended = healed(StateDoc(gated=Submission(number=1, sha256="0" * 64, open=(gate,))), NOW - early).gated
+    assert mended is not None
+    assert mended.due == due
 
 
 def test_a_lease_begins_anew_with_its_length() -> None:

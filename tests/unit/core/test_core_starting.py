@@ -63,16 +63,17 @@ def test_a_start_that_is_over_creates_nothing_and_finds_what_is_there(within: tu
         assert found.existed
 
 
-def test_a_repeated_start_changes_nothing_and_another_under_its_id_is_refused() -> None:
+@rows("change", [{"tags": ("other",)}, {"project": "other"}, {"project": None}], ids=str)
+def test_a_repeated_start_changes_nothing_and_another_under_its_id_is_refused(change: dict[str, Any]) -> None:
     known = build.definition()
-    run, wish = build.MemoryRun(definition=known), build.wish(known)
+    run, wish = build.MemoryRun(definition=known), build.wish(known, project="mine")
     asked = Start(wish=wish, request=request_to_start(wish, "once"))
     run.commit(start(run.snapshot(), asked))
     again = start(run.snapshot(), asked)
     assert again.changes is None
     assert isinstance(again.answer, Created)
     assert again.answer.existed
-    other = replace(wish, tags=("other",))
+    other = replace(wish, **change)
     refused = start(run.snapshot(), Start(wish=other, request=request_to_start(other, "once")))
     assert (code(refused.answer), refused.changes) == ("conflict", None)
 
@@ -159,6 +160,14 @@ def test_what_is_final_is_not_retried(status: RunStatus) -> None:
 
 def test_nothing_that_stands_is_nothing_to_retry() -> None:
     assert code(unless_lost(Plan(), build.definition())) == "cannot_retry"
+
+
+@rows(("state", "why"), [("A", "its input was not recorded"), ("Broken", "it is a Fail state")])
+def test_a_state_that_would_fail_again_is_not_retried_and_the_reason_is_said(state: str, why: str) -> None:
+    known = build.definition({"A": {"Type": "Task", "Next": "Broken"}, "Broken": {"Type": "Fail"}})
+    refusal = unless_lost(Plan(lost=[state]), known)
+    assert isinstance(refusal, Refusal)
+    assert refusal.message == f"State '{state}' would only fail again: {why}."
 
 
 def halted_map(concurrency: int, **docs: StateDoc) -> tuple[dict[str, StateDoc], Any]:
