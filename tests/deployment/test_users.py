@@ -54,7 +54,8 @@ def admin(server: RestrictedRedis) -> Iterator[redis.Redis]:
 
 @pytest.fixture(scope="module")
 def store_source() -> str:
-    return "".join(path.read_text("utf-8") for path in (ROOT / "dcf" / "store").glob("*.py"))
+    rooms = (ROOT / "dcf" / "store", ROOT / "dcf" / "features")
+    return "".join(path.read_text("utf-8") for room in rooms for path in room.rglob("*.py"))
 
 
 def may(admin: redis.Redis, user: str, *command: str) -> bool:

@@ -106,7 +106,7 @@ def test_every_method_is_on_the_page_with_all_its_arguments() -> None:
 def test_a_method_gives_a_tool_only_arguments_that_it_takes() -> None:
     sent = {
         (str(call.args[1].value), argument.arg)
-        for file in Path(inspect.getfile(Client)).parent.glob("*.py")
+        for file in Path(inspect.getfile(Client)).parent.rglob("*.py")
         for call in ast.walk(ast.parse(file.read_text()))
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "ask"
         if isinstance(call.args[1], ast.Constant)

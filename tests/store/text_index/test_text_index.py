@@ -83,7 +83,7 @@ def test_an_entry_is_found_by_each_of_its_words_and_by_all_together(index: TextI
         ("call snake_case()", "snake_case"),
         ("call camelCase()", "camel"),
         ("call camelCase()", "CAMELCASE"),
-        ("see dcf/store/text_index/index.py:12", "text_index.py"),
+        ("see shop/store/text_index.py:12", "text_index.py"),
         ("die Straße", "STRASSE"),
         ("数据库很慢", "数据"),
         ('a said "hello world" twice', '"hello world"'),

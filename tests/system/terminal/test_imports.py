@@ -45,7 +45,14 @@ MOST_MODULES = {
 Each folder of dcf counts as one: its `__init__` holds a sentence."""
 
 LIGHT = {
-    *("dcf.asl", "dcf.asl.state_paths", "dcf.core", "dcf.core.access.model", "dcf.core.access.quotas"),
+    *(
+        "dcf.asl",
+        "dcf.asl.state_paths",
+        "dcf.core",
+        "dcf.core.access",
+        "dcf.core.access.model",
+        "dcf.core.access.quotas",
+    ),
     *("dcf.runs", "dcf.runs.views", "dcf.runs.views.inner_states"),
 }
 """What the command line needs of the rooms below it to say what its options are, and to print a table."""
