@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import secrets
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -82,8 +83,11 @@ RUNNING: Final[list[RestrictedRedis]] = []
 
 @contextmanager
 def restricted_redis(directory: Path, *, is_whole_site: bool = False) -> Iterator[RestrictedRedis]:
-    """Run it until the block ends; that dcf tried what a deployment forbids is an error."""
-    directory.mkdir(mode=0o700)
+    """Run it until the block ends; that dcf tried what a deployment forbids is an error.
+
+    Its own directory is beside `directory` and has that name at its beginning, since several folders may use a fixture.
+    """
+    directory = Path(tempfile.mkdtemp(prefix=f"{directory.name}-", dir=directory.parent))
     found = RestrictedRedis(
         socket=directory / "redis.sock",
         passwords={user: secrets.token_hex(16) for user in ("dcf", "operator", _ADMIN)},
