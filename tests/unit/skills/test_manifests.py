@@ -69,7 +69,7 @@ def test_every_kind_of_tool_is_accepted(definition: Document) -> None:
 def test_the_schema_of_a_tool_goes_with_its_source_only(
     definition: Document, described: bool, wanted: Document
 ) -> None:
-    more = {"json_schema": {"name": "verify"}} if described else {}
+    more: Document = {"json_schema": {"name": "verify"}} if described else {}
     (need,) = read_manifest(manifest(requiredTools=[tool("verify", definition=definition, **more)])).tools
     wish = Policy(python_source=True).wish("check.order", need, Registry(path=Path("registry.json")))
     assert wish.definition == wanted
