@@ -1,6 +1,7 @@
 """Skill manifests: what is accepted, and what is said about the rest."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 
 from dcf.errors import InvalidDefinition
 from dcf.skills.manifest import judge, read_manifest
+from dcf.skills.policy import Policy
+from dcf.skills.servers import Registry
 from tests.support.agents.skill_manifests import Document, manifest, source, tool
 from tests.support.tables import rows
 
@@ -52,6 +55,24 @@ def test_a_manifest_is_valid_as_text_and_as_an_object() -> None:
 def test_every_kind_of_tool_is_accepted(definition: Document) -> None:
     wanted = {"toolName": "verify", "description": "", "definition": definition, "required": False}
     assert judge(manifest(requiredTools=[wanted])).ok
+
+
+@rows(
+    ("definition", "described", "wanted"),
+    [
+        (DEFINITIONS[0], True, {**DEFINITIONS[0], "json_schema": {"name": "verify"}}),
+        (DEFINITIONS[0], False, DEFINITIONS[0]),
+        (DEFINITIONS[1], True, DEFINITIONS[1]),
+        (DEFINITIONS[1], False, DEFINITIONS[1]),
+    ],
+)
+def test_the_schema_of_a_tool_goes_with_its_source_only(
+    definition: Document, described: bool, wanted: Document
+) -> None:
+    more: Document = {"json_schema": {"name": "verify"}} if described else {}
+    (need,) = read_manifest(manifest(requiredTools=[tool("verify", definition=definition, **more)])).tools
+    wish = Policy(python_source=True).wish("check.order", need, Registry(path=Path("registry.json")))
+    assert wish.definition == wanted
 
 
 @rows("definition", DEFINITIONS, ids=lambda one: str(sorted(one)))

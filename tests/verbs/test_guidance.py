@@ -193,6 +193,16 @@ async def test_every_refusal_of_a_worker_names_the_next_call(tools: Tools, run_i
     assert tools_named == ["await_workflow_event"] * 3 + ["acquire_state_lease"] + ["await_workflow_event"] * 2
 
 
+async def test_who_gives_a_state_back_is_told_to_wait_if_the_server_knows_the_agent(
+    alone: Application, tools: Tools, run_id: str
+) -> None:
+    await new_run(tools, run_id)
+    for agent_id, following in (("worker-1", ["await_workflow_event"]), (None, [])):
+        held = {"workflow_id": run_id, "state": "A", "lease_token": await lease_on(tools, run_id)}
+        answer = await ask(alone, key_of(*WORKER, agent_id=agent_id), "release_state_lease", **held)
+        assert [step["tool"] for step in answer.payload.get("next", [])] == following
+
+
 @rows(
     ("said", "meant"),
     [

@@ -5,6 +5,8 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from dcf.cli.timelines import bars
+from dcf.drawing.timeline import Phase, Segment, StateTimes, Timeline
 
 from tests.cli.conftest import Dcf
 from tests.features.diagnosis.test_operations import started
@@ -83,6 +85,17 @@ def test_a_run_is_exported_as_pictures_and_as_a_trace(dcf: Dcf, run: str, tmp_pa
     assert threads == ["First", "Second"]
     assert {one["ph"] for one in trace["traceEvents"]} == {"M", "X"}
     assert min(one["ts"] for one in trace["traceEvents"] if one["ph"] == "X") >= 0
+
+
+def test_a_bar_is_as_long_as_its_time_and_what_lasts_reaches_the_end() -> None:
+    spans = [Segment(phase=Phase.READY, start=0, end=10), Segment(phase=Phase.WORKING, start=10, end=20)]
+    lasting = [Segment(phase=Phase.WORKING, start=30, end=None)]
+    states = (StateTimes(state="A", segments=tuple(spans)), StateTimes(state="B", segments=tuple(lasting)))
+    table = bars(Timeline(start=0, last=40, end=None, rows=states))
+    assert [str(cell) for cell in table.columns[1].cells] == [
+        f"{'░' * 10}{'█' * 10}{' ' * 20}",
+        f"{' ' * 30}{'█' * 10}",
+    ]
 
 
 def test_one_thing_is_asked_for(dcf: Dcf, run: str, tmp_path: Path) -> None:

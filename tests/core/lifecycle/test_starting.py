@@ -10,6 +10,7 @@ from dcf.core.documents.answers import Created, Linked
 from dcf.core.documents.codec import read_state, write_state
 from dcf.core.documents.model import Lease, RunStatus, ScopeBounds, StateDoc, Status
 from dcf.core.documents.operations import RunRequest
+from dcf.core.documents.refusals import run_request_id_used
 from dcf.core.lifecycle.reopening import BranchPlace, Plan, plan
 from dcf.core.lifecycle.repeating import Rerun, link, repeated
 from dcf.core.lifecycle.retrying import Halt, retry, unless_lost, unless_retryable
@@ -75,7 +76,7 @@ def test_a_repeated_start_changes_nothing_and_another_under_its_id_is_refused(ch
     assert again.answer.existed
     other = replace(wish, **change)
     refused = start(run.snapshot(), Start(wish=other, request=request_to_start(other, "once")))
-    assert (code(refused.answer), refused.changes) == ("conflict", None)
+    assert (refused.answer, refused.changes) == (run_request_id_used(), None)
 
 
 @rows(
