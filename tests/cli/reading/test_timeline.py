@@ -5,9 +5,9 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from dcf.drawing.timeline import Phase, Segment, StateTimes, Timeline
 
 from dcf.cli.reading.timelines import bars
+from dcf.workflows.drawing.timeline import Phase, Segment, StateTimes, Timeline
 from tests.cli.conftest import Dcf
 from tests.features.diagnosis.test_operations import started
 from tests.support.tables import rows
