@@ -22,7 +22,7 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="session")
 def own_redis(short_directory: Path) -> Iterator[RestrictedRedis]:
     """A real server, shared by all tests of a directory that has this fixture, with dcf as the user of a deployment."""
-    with restricted_redis(short_directory / f"tools-{secrets.token_hex(3)}") as found:
+    with restricted_redis(short_directory / "tools") as found:
         yield found
 
 

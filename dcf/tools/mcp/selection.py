@@ -96,6 +96,8 @@ _ORDER: Final = (
 )
 """The modules of verbs in the order in which clients see the tools of one toolset."""
 
+_PLACES: Final = {module: at for at, module in enumerate(_ORDER)}
+
 PROFILES: Final = profiles()
 """The names of the tools in each profile; None means all tools."""
 
@@ -127,6 +129,5 @@ def check_profile(profile: str) -> None:
 
 def _place(spec: ToolSpec) -> tuple[int, int, int]:
     """Return the sort key: toolset, then position in `_ORDER`, then in the module."""
-    module = spec.run.__module__.removeprefix("dcf.")
-    at = _ORDER.index(module) if module in _ORDER else len(_ORDER)  # a tool of somebody else
+    at = _PLACES.get(spec.run.__module__.removeprefix("dcf."), len(_PLACES))  # tools of other packages come last
     return _TOOLSETS.index(spec.toolset), at, spec.run.__code__.co_firstlineno

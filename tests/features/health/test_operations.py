@@ -44,9 +44,9 @@ INBOXES = Expected(fsync=None, wait_replicas=0, pulse_interval_s=1.0)
 
 
 @pytest.fixture
-def own(short_directory: Path, request: pytest.FixtureRequest) -> Iterator[RestrictedRedis]:
+def own(short_directory: Path) -> Iterator[RestrictedRedis]:
     """A server with the users of a deployment; whatever its user dcf is refused is an error."""
-    with restricted_redis(short_directory / f"h{abs(hash(request.node.name)) % 10**8}") as found:
+    with restricted_redis(short_directory / "health") as found:
         yield found
 
 

@@ -191,7 +191,7 @@ def test_runs_are_counted_by_status_and_no_label_names_one(site: Application) ->
 
 @pytest.fixture
 def lonely_redis(short_directory: Path) -> Iterator[RestrictedRedis]:
-    with restricted_redis(short_directory / f"metrics-{secrets.token_hex(3)}") as server:
+    with restricted_redis(short_directory / "metrics") as server:
         yield server
 
 

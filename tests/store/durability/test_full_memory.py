@@ -1,6 +1,5 @@
 """With the memory of Redis full, what frees memory works: cancel, finalize, delete, prune and the retention."""
 
-import secrets
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,7 +33,7 @@ ACCOUNT = Account(key_id=KEY, quotas=Quotas())
 @pytest.fixture
 def crowded(short_directory: Path) -> Iterator[World]:
     """dcf, as the user of a deployment, on a Redis of its own, whose memory a test may fill."""
-    with restricted_redis(short_directory / secrets.token_hex(3)) as found:
+    with restricted_redis(short_directory / "full") as found:
         connections, onlooker = Connections(open_pool(found.url)), Connections(open_pool(found.admin_url))
         policy = RetentionPolicy(finalize_after_s=1, keep_s=3600)
         yield World(connections=connections, onlooker=onlooker, policy=policy)
