@@ -146,7 +146,7 @@ class Batch:
                 self._resume_all(dcf)
                 self._wait_while_they_go_on(dcf)
                 broken = errands.judge()
-                ticks = schedules.judge(self._kind.client())
+                ticks = schedules.judge(self._kind.client(), len(self._kind.losses))
                 stories = self._finish(dcf)
             finally:
                 self._over.set()
