@@ -24,6 +24,7 @@ from dcf.store.lists.checks import Listings
 from dcf.store.lists.elsewhere import ask
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
+from tests.support.redis.documents import set_member
 from tests.support.tables import rows
 from tests.support.workflows.machines import Document
 from tests.support.world import World
@@ -416,7 +417,7 @@ def test_a_timeout_that_is_retried_asks_again(world: World) -> None:
     first = world.doc(run, "Ask").lease.epoch
     pass_deadline(world, run)
     assert states(world, run=run) == []
-    world.ask("JSON.SET", world.store.keys(run).state("Ask"), "$.not_before", '"2001-01-01T00:00:00.000000Z"')
+    set_member(world.ask, world.store.keys(run).state("Ask"), "not_before", "2001-01-01T00:00:00.000000Z")
     world.make_due(run, "Ask")
     world.notifications.pulse()
     assert world.doc(run, "Ask").lease.epoch > first
@@ -425,7 +426,7 @@ def test_a_timeout_that_is_retried_asks_again(world: World) -> None:
 
 
 def pass_deadline(world: World, run: str, field: str = "deadline") -> None:
-    world.ask("JSON.SET", world.store.keys(run).state("Ask"), f"$.{field}", '"2001-01-01T00:00:00.000000Z"')
+    set_member(world.ask, world.store.keys(run).state("Ask"), field, "2001-01-01T00:00:00.000000Z")
     world.make_due(run, "Ask")
     world.notifications.pulse()
 
