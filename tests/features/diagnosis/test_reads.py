@@ -80,10 +80,9 @@ def test_the_end_of_a_map_that_was_never_reached_is_not_searched(
     assert len(packets) == 2
 
 
-JUNK = [None, 7, "noon", [], {}, -1]
-PLACES: list[Place] = [
-    *(("lease", "expires_at"), "lease", "started_at", "not_before", "waits_for", "scope", "last", "status")
-]
+JUNK: list[object] = [None, 7, "noon", [], {}, -1]
+LEASE_ENDS: Place = ("lease", "expires_at")
+OF_STATE: list[Place] = [LEASE_ENDS, "lease", "started_at", "not_before", "waits_for", "scope", "last", "status"]
 
 
 @rows("junk", JUNK)
@@ -92,7 +91,7 @@ def test_documents_that_somebody_broke_by_hand_are_explained_as_far_as_they_go(r
     real.do(run, "A", "a-1", [1, 2])
     real.acquire(run, "Each/0/S", "s-1")
     for path in ("Each", "Each/0/S", "Each/1/S"):
-        for place in PLACES:
+        for place in OF_STATE:
             put(real, run, path, place, junk)
             for finding in (*found(real, run), *found(real, run, "Each/1/S"), *found(real, run, "Each")):
                 assert finding.as_json()["remedy"]["sentence"]
