@@ -105,6 +105,7 @@ class JsonForm:
 
     def set_member(self, ask: Ask, key: str, steps: tuple[str | int, ...], value: object) -> None:
         path = "$" + "".join(f"[{dump(step)}]" for step in steps)
+        assert "\\" not in path, f"RedisJSON does not find {path}: it does not understand escapes"
         assert ask(self.names.write, key, path, dump(value)), f"{key} has no place {path}"
 
     def is_document(self, ask: Ask, key: str | bytes) -> bool:
