@@ -39,41 +39,41 @@ DOCUMENT = {
 
 
 @rows("key", SHAPES.values(), ids=SHAPES)
-def test_a_document_is_read_as_it_was_written(world: World, key: str) -> None:
-    assert read_document(world.ask, key) is None
-    assert not is_document(world.ask, key)
-    write_document(world.ask, key, DOCUMENT)
-    assert read_document(world.ask, key) == DOCUMENT
-    assert is_document(world.ask, key)
-    assert read_member(world.ask, key, ("open", 1, "due")) == 2.5
-    world.ask("DEL", key)
+def test_a_document_is_read_as_it_was_written(real: World, key: str) -> None:
+    assert read_document(real.ask, key) is None
+    assert not is_document(real.ask, key)
+    write_document(real.ask, key, DOCUMENT)
+    assert read_document(real.ask, key) == DOCUMENT
+    assert is_document(real.ask, key)
+    assert read_member(real.ask, key, ("open", 1, "due")) == 2.5
+    real.ask("DEL", key)
 
 
 @rows("key", SHAPES.values(), ids=SHAPES)
-def test_one_member_is_changed_and_no_other(world: World, key: str) -> None:
-    write_document(world.ask, key, DOCUMENT)
-    set_member(world.ask, key, "status", "failed")
-    set_member(world.ask, key, "new", [1])
-    set_member(world.ask, key, ("agents", "Check, v1.2"), "x")
-    add_to_member(world.ask, key, ("open", 0, "due"), -4)
-    assert read_document(world.ask, key) == DOCUMENT | {
+def test_one_member_is_changed_and_no_other(real: World, key: str) -> None:
+    write_document(real.ask, key, DOCUMENT)
+    set_member(real.ask, key, "status", "failed")
+    set_member(real.ask, key, "new", [1])
+    set_member(real.ask, key, ("agents", "Check, v1.2"), "x")
+    add_to_member(real.ask, key, ("open", 0, "due"), -4)
+    assert read_document(real.ask, key) == DOCUMENT | {
         "status": "failed",
         "agents": {"Check, v1.2": "x", "B": None},
         "open": [{"due": -3}, {"due": 2.5}],
         "new": [1],
     }
-    world.ask("DEL", key)
+    real.ask("DEL", key)
 
 
 @rows("key", SHAPES.values(), ids=SHAPES)
-def test_a_changed_document_keeps_its_expiry(world: World, key: str) -> None:
-    write_document(world.ask, key, DOCUMENT)
-    world.ask("EXPIRE", key, 3600)
-    change_document(world.ask, key, dict.clear)
-    set_member(world.ask, key, "status", "failed")
-    assert read_document(world.ask, key) == {"status": "failed"}
-    assert world.ask("TTL", key) > 0
-    world.ask("DEL", key)
+def test_a_changed_document_keeps_its_expiry(real: World, key: str) -> None:
+    write_document(real.ask, key, DOCUMENT)
+    real.ask("EXPIRE", key, 3600)
+    change_document(real.ask, key, dict.clear)
+    set_member(real.ask, key, "status", "failed")
+    assert read_document(real.ask, key) == {"status": "failed"}
+    assert real.ask("TTL", key) > 0
+    real.ask("DEL", key)
 
 
 def test_a_member_of_what_is_not_there_is_an_error(real: World) -> None:
@@ -86,11 +86,11 @@ def test_a_member_of_what_is_not_there_is_an_error(real: World) -> None:
     real.ask("DEL", key)
 
 
-def test_several_are_read_at_once(world: World) -> None:
+def test_several_are_read_at_once(real: World) -> None:
     first, second = RUN.state("A"), RUN.state("D")
-    write_document(world.ask, first, DOCUMENT)
-    assert read_texts(world.ask, [second, first]) == [None, read_text(world.ask, first)]
-    world.ask("DEL", first)
+    write_document(real.ask, first, DOCUMENT)
+    assert read_texts(real.ask, [second, first]) == [None, read_text(real.ask, first)]
+    real.ask("DEL", first)
 
 
 def test_what_is_no_form_is_refused() -> None:

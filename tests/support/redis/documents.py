@@ -94,11 +94,10 @@ class JsonForm:
         return (self.names.write_many, *(word for key, text in texts.items() for word in (key, "$", text)))
 
     def read_text(self, ask: Ask, key: str | bytes) -> bytes | None:
-        text: bytes | None = ask(self.names.read, key)  # without a path there is no array around it
-        return text
+        return _without_array(ask(self.names.read, key, "$"))
 
     def read_texts(self, ask: Ask, keys: Sequence[str]) -> list[bytes | None]:
-        return [text and text[1:-1] for text in ask(self.names.read_many, *keys, "$")]
+        return [_without_array(text) for text in ask(self.names.read_many, *keys, "$")]
 
     def write_text(self, ask: Ask, key: str, text: str) -> None:
         ask(*self.write_command(key, text))
@@ -110,6 +109,11 @@ class JsonForm:
 
     def is_document(self, ask: Ask, key: str | bytes) -> bool:
         return bool(ask("TYPE", key) == b"ReJSON-RL")
+
+
+def _without_array(text: bytes | None) -> bytes | None:
+    """Return the text of the one document that the array of a reply of RedisJSON holds."""
+    return None if text is None else text[1:-1]
 
 
 def chosen_form(name: str) -> DocumentForm:
