@@ -76,6 +76,11 @@ class DocumentForm(Protocol):
         """Return a script with the functions that it calls in place of the line `DOCUMENTS`."""
 
 
+def in_bytes(word: str | bytes | float) -> bytes:
+    """Return a word of a command as it is sent."""
+    return word if isinstance(word, bytes) else str(word).encode()
+
+
 def with_functions(text: str, functions: Mapping[str, str]) -> str:
     """Return a script with those of the functions that it names, since each EVAL sends it."""
     assert DOCUMENTS in text, "a script says where it begins to read documents"

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Final
 
 from dcf.store.connection.commands import Command, Reply
-from dcf.store.forms.form import FormName, Member, with_functions
+from dcf.store.forms.form import FormName, Member, in_bytes, with_functions
 from dcf.values.json_text import Json, load
 
 _ROOT: Final = "$"
@@ -172,7 +172,7 @@ class JsonForm:
         if command[0] != "JSON.MSET":
             return []
         triples = zip(command[1::3], command[2::3], command[3::3], strict=True)
-        return [(str(key), bytes(text)) for key, path, text in triples if path == _ROOT and isinstance(text, bytes)]
+        return [(str(key), in_bytes(text)) for key, path, text in triples if path == _ROOT]
 
     def place(self, member: Member) -> str:
         """Return what scripts name a member by."""
