@@ -60,8 +60,13 @@ class DocumentForm(Protocol):
     def put(self, key: str, text: str | bytes, *, only_new: bool = False) -> Command:
         """Return the command that writes a whole document and leaves its expiry, or only one that is not there yet."""
 
-    def put_all(self, texts: Mapping[str, bytes], members: Mapping[tuple[str, Member], bytes]) -> list[Command]:
-        """Return the commands that write whole documents, and members of documents that were read and are watched."""
+    def put_all(
+        self, texts: Mapping[str, bytes], members: Mapping[tuple[str, Member], bytes], *, keep_expiry: bool = False
+    ) -> list[Command]:
+        """Return the commands that write whole documents, and members of documents that were read and are watched.
+
+        Keys that may expire lose their expiry, unless it is to be kept: that of an ended run.
+        """
 
     def put_member(self, key: str, member: Member, text: str | bytes) -> Command:
         """Return the command that writes a member of a document that was read and is watched."""

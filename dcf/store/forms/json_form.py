@@ -154,7 +154,13 @@ class JsonForm:
         """Return the command that writes a whole document. Its expiry stays."""
         return ("JSON.SET", key, _ROOT, text, *(("NX",) if only_new else ()))
 
-    def put_all(self, texts: Mapping[str, bytes], members: Mapping[tuple[str, Member], bytes]) -> list[Command]:
+    def put_all(
+        self,
+        texts: Mapping[str, bytes],
+        members: Mapping[tuple[str, Member], bytes],
+        *,
+        keep_expiry: bool = False,  # noqa: ARG002 - it is always kept
+    ) -> list[Command]:
         """Return the command that writes documents and members."""
         words: list[str | bytes] = []
         for key, text in texts.items():
