@@ -2,7 +2,7 @@
 
 A hash has a field for each member or element, and the field `$`, which says what the document is, also if none of its
 members was found: `{}`, `[]`, or the text of any other value. Some members have members that are used one by one
-(`_NESTED`): these have fields of their own, such as `agents["Check stock"]`. A member whose name would be taken for
+(`NESTED`): these have fields of their own, such as `agents["Check stock"]`. A member whose name would be taken for
 another field has a `$` before its name.
 """
 
@@ -19,7 +19,8 @@ from dcf.values.json_text import Json, dump_bytes, load
 _MARK: Final = "$"
 _OBJECT: Final = b"{}"
 _ARRAY: Final = b"[]"
-_NESTED: Final = frozenset({"agents", "skills", "blocks", "tools"})
+NESTED: Final = frozenset({"agents", "skills", "blocks", "tools"})
+"""Members whose own members are fields too, since they are read and written one by one."""
 
 
 class TextForm:
@@ -54,7 +55,7 @@ class TextForm:
         """Return the command that reads members: all of a hash, if a member whose own are fields is one of them."""
         if shape_of(key) == "text":
             return ("GET", key)
-        if not _NESTED.isdisjoint(names):
+        if not NESTED.isdisjoint(names):
             return ("HGETALL", key)
         return ("HMGET", key, _MARK, *map(field_of, names))
 
@@ -62,7 +63,7 @@ class TextForm:
         """Return the members, by the reply to `members`."""
         if not isinstance(reply, list):
             return None if reply is None else _picked(names, load(reply))
-        if not _NESTED.isdisjoint(names):
+        if not NESTED.isdisjoint(names):
             return _picked(names, _whole(reply)) if reply else None
         mark, *texts = reply
         if mark is None:
@@ -107,7 +108,7 @@ class TextForm:
         commands += [("HSET", key, *_fields(load(text))) for key, text in hashes.items()]
         fields: dict[str, list[str | bytes]] = {}
         for (key, member), text in members.items():
-            if member in _NESTED:
+            if member in NESTED:
                 commands.append(self.put_member(key, member, text))
             else:
                 fields.setdefault(key, []).extend((field_of(member), text))
@@ -115,7 +116,7 @@ class TextForm:
 
     def put_member(self, key: str, member: Member, text: str | bytes) -> Command:
         """Return the command that writes a member of a hash."""
-        if isinstance(member, str) and member in _NESTED:
+        if isinstance(member, str) and member in NESTED:
             return ("EVAL", PUT_FIELDS, 1, key, "", member, *_member(member, load(text)))
         return ("HSET", key, field_of(member), text)
 
@@ -161,7 +162,7 @@ def _nested_field(name: str, own: str) -> str:
 def _nested(field: str) -> tuple[str, str] | None:
     """Return the names that `_nested_field` made a field of; None for any other field."""
     name, quote, rest = field.partition('["')
-    if not quote or not rest.endswith('"]') or name not in _NESTED:
+    if not quote or not rest.endswith('"]') or name not in NESTED:
         return None
     return name, rest[:-2].replace('\\"', '"').replace("\\\\", "\\")
 
@@ -180,7 +181,7 @@ def _fields(document: Json) -> list[str | bytes]:
 
 
 def _member(name: str, value: Json) -> Iterator[str | bytes]:
-    if name not in _NESTED or not isinstance(value, dict):
+    if name not in NESTED or not isinstance(value, dict):
         yield from (field_of(name), dump_bytes(value))
         return
     yield from (name, _OBJECT)
