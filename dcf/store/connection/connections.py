@@ -25,6 +25,8 @@ from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.packets import IN_PACKETS
 from dcf.store.connection.routes import RoutedConnection
 from dcf.store.connection.url import names_sentinels, sentinel_target, url_errors, use_files
+from dcf.store.forms.form import DocumentForm
+from dcf.store.forms.json_form import JSON_FORM
 
 Answer = TypeVar("Answer")
 Exchange: TypeAlias = "Callable[[Connection, Sequence[Command]], list[Reply]]"
@@ -92,6 +94,9 @@ class Connections:
 
     shards: int = 1
     """In how many parts families of keys are: more than one on a Redis Cluster."""
+
+    form: DocumentForm = JSON_FORM
+    """How documents are kept there."""
 
     node: str | None = None
     """Address of the node of a cluster that these are connections to; None for a server alone, or a whole cluster."""

@@ -19,10 +19,10 @@ _records: Final[dict[bytes, StateDoc]] = {}
 
 
 def read_text(text: bytes) -> StateDoc | None:
-    """Return the record of a document as JSON.GET and JSON.MGET return it, an array of one; None where that is null."""
+    """Return the record of a document by its text; None where that is null."""
     found = _records.get(text)
     if found is None:
-        (document,) = load(text)
+        document = load(text)
         if document is None:
             return None
         found = read_state(document)
@@ -34,7 +34,7 @@ def write_text(doc: StateDoc) -> bytes:
     """Return the text of a record, and keep the record for whoever reads the text back."""
     text = dump_bytes(write_state(doc))
     if doc.lease.ts is None or doc.lease.expires_at is not None:  # else the reader works an expiry out
-        _keep(b"[%b]" % text, doc)
+        _keep(text, doc)
     return text
 
 
