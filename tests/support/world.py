@@ -58,7 +58,7 @@ from dcf.runs.starting import Starting
 from dcf.runs.views.histories import Histories
 from dcf.runs.views.lists import RunList
 from dcf.runs.views.reading import RunViews
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.connection.commands import Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import Documents

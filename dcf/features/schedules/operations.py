@@ -32,8 +32,8 @@ from dcf.features.schedules.refusals import schedule_exists, schedule_waits, sch
 from dcf.features.schedules.storage import ScheduleChange, ScheduleFound, ScheduleStore
 from dcf.features.schedules.ticking import Begun, NotBegun, Outcome, PutOff, reason_of
 from dcf.runs.starting import Starting
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.access.authors import authored_by
-from dcf.store.access.keys import AccessKeys
 from dcf.values.identifiers import check_agents
 from dcf.values.json_text import Json
 from dcf.values.records import record
