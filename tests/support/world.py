@@ -47,12 +47,12 @@ from dcf.features.work.operations import WorkFinding
 from dcf.features.work.storage import WorkList
 from dcf.ports import Deliverer
 from dcf.runs.clock.clock import RunClock
+from dcf.runs.concluding import Outside
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifying.deliveries import DeliveryThreads
 from dcf.runs.notifying.notifications import Notifications
 from dcf.runs.notifying.queues import Lanes
-from dcf.runs.outside import Outside
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.starting import Starting
 from dcf.runs.views.histories import Histories

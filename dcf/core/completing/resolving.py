@@ -8,8 +8,8 @@ from typing import Final
 
 from dcf.asl.state_paths import name_of
 from dcf.core.completing.ending import End, How, end, is_task, told_of
-from dcf.core.completing.outside_refusals import waits_outside
 from dcf.core.completing.transition import Transition
+from dcf.core.completing.waiting_refusals import waits_outside
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.outputs import TO_OPERATOR, output_refusal
 from dcf.core.documents import refusals

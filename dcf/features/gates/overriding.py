@@ -14,7 +14,7 @@ from dcf.core.documents.operations import LONGEST_REASON, RunAnswer, RunDecision
 from dcf.core.documents.refusals import run_over, state_terminal
 from dcf.errors import InvalidArgument
 from dcf.features.gates import refusals as gate_refusals
-from dcf.features.gates.judging import GateCase
+from dcf.features.gates.consequences import GateCase
 from dcf.features.gates.submitting import case_of, content_sha256
 from dcf.features.gates.verdicts import after_pass
 from dcf.values.instants import to_text

@@ -19,9 +19,7 @@ from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, on
 from dcf.core.documents.refusals import run_over, state_terminal
 from dcf.errors import InvalidArgument
 from dcf.features.gates import refusals
-from dcf.features.gates.gate import GATE_FAILED, Gate
-from dcf.features.gates.judges import Judge, runs_own, why_not_attested, why_not_by
-from dcf.features.gates.judging import (
+from dcf.features.gates.consequences import (
     GateCase,
     asked_people,
     asking,
@@ -36,6 +34,8 @@ from dcf.features.gates.judging import (
     opened_event,
     sent_back,
 )
+from dcf.features.gates.gate import GATE_FAILED, Gate
+from dcf.features.gates.judges import Judge, runs_own, why_not_attested, why_not_by
 from dcf.features.gates.model import (
     FAILS,
     MOST_UNAVAILABLE,

@@ -13,7 +13,7 @@ from dcf.asl.machine import Machine, Task
 from dcf.asl.places import resolve
 from dcf.asl.resources import FOR_CALLBACK, Resource
 from dcf.asl.steps import OpenTask
-from dcf.core.completing.outside import Conclusion
+from dcf.core.completing.conclusion import Conclusion
 from dcf.core.completing.waiting import begun, limited
 from dcf.core.documents.decision import Snapshot
 from dcf.core.documents.model import Lease, Meta, RunStatus, StateDoc
