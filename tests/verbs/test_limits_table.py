@@ -57,6 +57,7 @@ from tests.core.definitions import test_briefs as test_core_briefs
 from tests.core.text import test_query as test_text_query
 from tests.features.agent_context import test_verbs as test_context_tool
 from tests.features.artifacts import test_verbs as test_artifacts
+from tests.features.catalogue import test_operations as test_definitions
 from tests.features.catalogue import test_verbs as test_catalogue_tools
 from tests.features.children import test_operations as test_children
 from tests.features.diagnosis import test_reads as test_diagnosis_reads
@@ -246,7 +247,7 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "findings": (knowledge.MOST_FINDINGS, test_knowledge.test_no_more_findings_are_kept_than_there_may_be),
     "definitions in the catalogue, and older versions of them": (
         catalogue_definitions.MOST_DEFINITIONS,
-        test_knowledge.test_no_more_definitions_are_kept_than_there_may_be,
+        test_definitions.test_no_more_definitions_are_kept_than_there_may_be,
     ),
     "versions of one definition whose content is kept": (
         catalogue_definitions.MOST_VERSIONS,
