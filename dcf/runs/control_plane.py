@@ -29,7 +29,7 @@ from dcf.core.leasing import attention, healing, lease
 from dcf.core.lifecycle import creation, finalization, growing_timeouts, kickoff
 from dcf.errors import UnknownState
 from dcf.features.gates import verdicts
-from dcf.features.people import answering as human_tasks
+from dcf.features.people import answering
 from dcf.features.questions import unanswered
 from dcf.features.work.limit_operations import WorkLimiting
 from dcf.ports import ItemSource, NoItems
@@ -55,7 +55,7 @@ Ending: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], De
 _ENDINGS: Mapping[Fired | None, Ending] = {
     "exhausted": progress.exhaust,
     "gate": verdicts.overdue,
-    "timed_out": human_tasks.time_out,
+    "timed_out": answering.time_out,
     "waited": progress.wake,
 }
 """Operation to run on a state, by what the clock found due."""

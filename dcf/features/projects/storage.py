@@ -17,7 +17,7 @@ from dcf.store.access.counting import CountedDocument, forget_counted, hold, new
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.connection.documents import micros
-from dcf.store.keys import companions as companion_keys
+from dcf.store.keys import companions
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import ask
@@ -62,7 +62,7 @@ class ProjectStore:
         decide: Callable[[ProjectFound], ProjectPut | Refusal],
     ) -> ProjectPut | Refusal:
         """Read, decide, commit; retry after a lost race."""
-        barrier = companion_keys.barrier(project(project_id))
+        barrier = companions.barrier(project(project_id))
 
         def once(connection: Connection) -> ProjectPut | Refusal:
             found = _read(connection, project_id, places, author)
@@ -146,7 +146,7 @@ class ProjectStore:
 
     def delete(self, project_id: str) -> bool:
         """Delete a project and its entries; return False if it was gone already."""
-        barrier = companion_keys.barrier(project(project_id))
+        barrier = companions.barrier(project(project_id))
 
         def once(connection: Connection) -> bool:
             opening: list[Command] = [("WATCH", project(project_id)), ("JSON.GET", project(project_id), "$")]

@@ -10,14 +10,14 @@ from typing import Generic, TypeVar
 
 from dcf.core.documents.model import RunStatus
 from dcf.errors import StoreUnsuitable
-from dcf.features.schedules import keys as schedule_keys
+from dcf.features.schedules import keys
 from dcf.features.schedules.documents import read_schedule, write_schedule
 from dcf.features.schedules.model import Schedule
 from dcf.features.schedules.ticking import Running, looked_at
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.connection.documents import micros
-from dcf.store.keys import companions as companion_keys
+from dcf.store.keys import companions
 from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.attempts import Attempts, Ground, commit
 from dcf.values.json_text import dump, load
@@ -74,13 +74,13 @@ class ScheduleStore:
 
     def names(self) -> list[str]:
         """Return the names of all schedules, in their order."""
-        (found,) = self._connections.send(("ZRANGE", schedule_keys.SCHEDULES, 0, -1))
+        (found,) = self._connections.send(("ZRANGE", keys.SCHEDULES, 0, -1))
         return sorted(name.decode() for name in found)
 
     def read(self, names: Sequence[str]) -> tuple[dict[str, Schedule], int]:
         """Return those of these schedules that there are, and the server's time."""
-        asked: list[Command] = [("JSON.GET", schedule_keys.schedule(name), "$") for name in names]
-        clock, *replies = self._attempts.surely([("TIME",), *asked], companion_keys.barrier(schedule_keys.SCHEDULES))
+        asked: list[Command] = [("JSON.GET", keys.schedule(name), "$") for name in names]
+        clock, *replies = self._attempts.surely([("TIME",), *asked], companions.barrier(keys.SCHEDULES))
         found = {name: _schedule(name, reply) for name, reply in zip(names, replies, strict=True)}
         return {name: schedule for name, schedule in found.items() if schedule is not None}, micros(clock)
 
@@ -99,7 +99,7 @@ class ScheduleStore:
         then the indexes are watched too, so that no two pass a limit at once. `ground` is made sure of in
         each attempt.
         """
-        barrier = companion_keys.barrier(schedule_keys.schedule(name))
+        barrier = companions.barrier(keys.schedule(name))
 
         def once(connection: Connection) -> Answer:
             refusal = None if ground is None else ground(connection)
@@ -119,25 +119,25 @@ class ScheduleStore:
 
     def delete(self, name: str) -> bool:
         """Delete a schedule, a damaged one too; return False if it was gone already."""
-        key, existed = schedule_keys.schedule(name), False
+        key, existed = keys.schedule(name), False
 
         def once(connection: Connection) -> bool:
             nonlocal existed
             _, authors = map(checked, exchange(connection, [("WATCH", key), ("JSON.GET", key, "$.created_by")]))
             existed = existed or authors is not None
-            indexes = [schedule_keys.SCHEDULES, schedule_keys.TROUBLED]
-            indexes += [schedule_keys.schedules_of(str(author)) for author in load(authors or "[]")]
+            indexes = [keys.SCHEDULES, keys.TROUBLED]
+            indexes += [keys.schedules_of(str(author)) for author in load(authors or "[]")]
             commit(connection, [("DEL", key), *(("ZREM", index, name) for index in indexes)])
-            self._attempts.confirm(connection, companion_keys.barrier(key))
+            self._attempts.confirm(connection, companions.barrier(key))
             return existed
 
         return self._attempts.until_done(once)
 
 
 def _read(connection: Connection, name: str, runs: Sequence[str] | None, author: str | None) -> ScheduleFound:
-    key, own = schedule_keys.schedule(name), schedule_keys.schedules_of(author or "")
-    watched = (key,) if author is None else (key, schedule_keys.SCHEDULES, own)
-    counts: list[Command] = [] if author is None else [("ZCARD", schedule_keys.SCHEDULES), ("ZCARD", own)]
+    key, own = keys.schedule(name), keys.schedules_of(author or "")
+    watched = (key,) if author is None else (key, keys.SCHEDULES, own)
+    counts: list[Command] = [] if author is None else [("ZCARD", keys.SCHEDULES), ("ZCARD", own)]
     opening: list[Command] = [("WATCH", *watched), ("TIME",), ("JSON.GET", key, "$"), *_statuses(runs or ()), *counts]
     _, clock, document, *rest = map(checked, exchange(connection, opening))
     schedule = _schedule(name, document)
@@ -169,21 +169,21 @@ def _schedule(name: str, reply: Reply) -> Schedule | None:
 
 def _commands(name: str, before: Schedule | None, change: ScheduleChange[Answer], now: int) -> list[Command]:
     after = change.schedule
-    key, left = schedule_keys.schedule(name), before is not None and (after is None or _moves(before, after))
+    key, left = keys.schedule(name), before is not None and (after is None or _moves(before, after))
     commands: list[Command] = []
     if left and before is not None:
-        commands.append(("ZREM", schedule_keys.schedules_of(before.created_by), name))
+        commands.append(("ZREM", keys.schedules_of(before.created_by), name))
     if after is None:
-        indexes = (schedule_keys.SCHEDULES, schedule_keys.TROUBLED)
+        indexes = (keys.SCHEDULES, keys.TROUBLED)
         return [("DEL", key), *commands, *(("ZREM", index, name) for index in indexes)]
-    next_look: Command = ("ZADD", schedule_keys.SCHEDULES, looked_at(after, now), name)
+    next_look: Command = ("ZADD", keys.SCHEDULES, looked_at(after, now), name)
     if not change.is_whole and before is not None and _says_the_same(before, after):
         return [next_look]  # one that waits for a run is looked at every two seconds, and its document may be long
     if before is None or _moves(before, after):
-        commands.append(("ZADD", schedule_keys.schedules_of(after.created_by), after.created_at, name))
-    trouble: Command = ("ZREM", schedule_keys.TROUBLED, name)
+        commands.append(("ZADD", keys.schedules_of(after.created_by), after.created_at, name))
+    trouble: Command = ("ZREM", keys.TROUBLED, name)
     if after.is_troubled:
-        trouble = ("ZADD", schedule_keys.TROUBLED, now, name)
+        trouble = ("ZADD", keys.TROUBLED, now, name)
     written: Command = ("JSON.SET", key, "$", dump(write_schedule(after)))
     return [written, next_look, *commands, trouble]
 
