@@ -1,4 +1,4 @@
-"""Verdicts on submitted outputs: who may give them, what they must say, and what they lead to. Pure.
+"""Verdicts on submitted outputs, and those that are overdue: who may give them, and what they lead to. Pure.
 
 The verdict that lets the last gate pass completes the state in the same transaction, whether its worker still lives or
 not. A verdict is about one content, by its hash; what it says as a whole is worked out from its criteria, or from the
