@@ -20,7 +20,7 @@ from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.connection.documents import micros
 from dcf.store.forms.form import DocumentForm
-from dcf.store.keys import companions as companion_keys
+from dcf.store.keys import companions
 from dcf.store.keys.documents import RunDocument, document_of
 from dcf.store.keys.parts import encode_state
 from dcf.store.lists.shards import shard_of
@@ -111,7 +111,7 @@ class Edits:
         Raise UnknownOutcome if the outcome stays unknown.
         """
         subject = _Subject(
-            form=self._connections.form, key=key, receipt=companion_keys.edit(key, request), of=document_of(key)
+            form=self._connections.form, key=key, receipt=companions.edit(key, request), of=document_of(key)
         )
         return self._attempts.until_done(lambda connection: self._once(connection, subject, decide))
 
@@ -191,7 +191,7 @@ class _Subject:
     @property
     def barrier(self) -> str:
         """Return the key of the small write that waits for replicas."""
-        return companion_keys.barrier(self.key) if self.of is None else self.of.run.barrier
+        return companions.barrier(self.key) if self.of is None else self.of.run.barrier
 
     def opening(self) -> list[Command]:
         """Return the commands that watch and read. The replies always come in this order."""
