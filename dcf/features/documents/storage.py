@@ -36,7 +36,6 @@ Answer = TypeVar("Answer")
 DOCUMENT_LIFE_S: Final = 30 * 24 * 3600
 """Seconds for which a document is kept after its last write, unless it was told otherwise."""
 
-_JSON_TYPE: Final = b"ReJSON-RL"
 _NO_KEY: Final = b"none"
 
 
@@ -51,12 +50,16 @@ class DocumentContext:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What was read at a key: the document (MISSING if there is none), and the receipt of this change, if any."""
+    """What was read at a key: the document (MISSING if there is none), and the receipt of this change, if any.
+
+    `is_foreign`: it can be read, but no tool has written it, and what it means is not known.
+    """
 
     now: int
     document: Json
     receipt: Json = None
     around: DocumentContext
+    is_foreign: bool = False
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -102,7 +105,7 @@ class Edits:
         """Return the document; MISSING if there is no such key. Raise NotFound if the key has another type."""
         form = self._connections.form
         (kind,) = self._connections.send(("TYPE", key))
-        found = self._connections.send(form.read(key))[0] if kind == _JSON_TYPE else None
+        found = self._connections.send(form.read(key))[0] if form.is_document(key, kind) else None
         return _document(form, key, kind, found)
 
     def transact(self, key: str, request: str, decide: Callable[[Found], EditOutcome[Answer]]) -> Answer | Refusal:
@@ -110,14 +113,18 @@ class Edits:
 
         Raise UnknownOutcome if the outcome stays unknown.
         """
-        subject = _Subject(
-            form=self._connections.form, key=key, receipt=companions.edit(key, request), of=document_of(key)
-        )
-        return self._attempts.until_done(lambda connection: self._once(connection, subject, decide))
+        return self._attempts.until_done(lambda connection: self._once(connection, key, request, decide))
 
     def _once(
-        self, connection: Connection, subject: "_Subject", decide: Callable[[Found], EditOutcome[Answer]]
+        self, connection: Connection, key: str, request: str, decide: Callable[[Found], EditOutcome[Answer]]
     ) -> Answer | Refusal:
+        subject = _Subject(
+            form=self._connections.form,
+            shards=self._connections.shards,
+            key=key,
+            receipt=companion_keys.edit(key, request),
+            of=document_of(key),
+        )
         replies = exchange(connection, subject.opening())
         found = self._attempts.result_of(connection, subject.barrier, partial(subject.found, replies))
         outcome = self._attempts.result_of(connection, subject.barrier, partial(decide, found))
@@ -125,6 +132,9 @@ class Edits:
             self._attempts.let_go(connection, subject.barrier)
             return outcome.answer
         refusal = None
+        if found.is_foreign:
+            self._attempts.let_go(connection, subject.barrier)
+            raise _no_document(subject.key)
         if subject.of is None:
             refusal = self._write(connection, subject, outcome.written)
         else:
@@ -184,6 +194,7 @@ class Edits:
 @record(frozen=True, slots=True, kw_only=True)
 class _Subject:
     form: DocumentForm
+    shards: int
     key: str
     receipt: str
     of: RunDocument | None
@@ -198,11 +209,18 @@ class _Subject:
         run = self.of.run if self.of is not None else None
         watched = [self.key, *([run.meta] if run is not None else ()), *self._state_key()]
         reads: list[Command] = [("TIME",), ("TYPE", self.key), self.form.read(self.key), ("GET", self.receipt)]
+        reads += self._register()
         if run is not None and self.of is not None:
             reads += [self.form.read(run.meta)]
             reads += map(self.form.read, self._state_key())
             reads += [("ZSCORE", run.timers, encode_state(self.of.state))] if self.of.state is not None else []
         return [("WATCH", *watched), *reads]
+
+    def _register(self) -> list[Command]:
+        """Return the command that asks whether a tool has written what is at the key, where its type does not tell."""
+        if self.of is not None or self.form.has_type:
+            return []
+        return [("HGET", companion_keys.register(self.key, self.shards), self.key)]
 
     def _state_key(self) -> list[str]:
         if self.of is None or self.of.state is None:
@@ -211,11 +229,14 @@ class _Subject:
 
     def found(self, replies: list[Reply]) -> Found:
         """Parse the replies to `opening`."""
-        clock, kind, document, receipt, *around = replies[1:]
+        clock, kind, document, receipt, *more = replies[1:]
         checked(clock)
+        registered, around = (more[:1], more[1:]) if self._register() else ([b""], more)
+        found = _document(self.form, self.key, checked(kind), document)
         return Found(
             now=micros(clock),
-            document=_document(self.form, self.key, checked(kind), document),
+            document=found,
+            is_foreign=found is not MISSING and checked(registered[0]) is None,
             receipt=None if checked(receipt) is None else load(receipt),
             around=_surroundings(self.form, [checked(one) for one in around]),
         )
@@ -258,11 +279,18 @@ def _charges(subject: _Subject, written: EditedDocument) -> list[Command]:
 def _document(form: DocumentForm, key: str, kind: Reply, found: Reply) -> Json:
     if kind == _NO_KEY:
         return MISSING
-    if kind != _JSON_TYPE:
-        raise NotFound(f"The key '{key[:200]}' holds no JSON document.", "Name the key of a JSON document.")
+    if not form.is_document(key, kind):
+        raise _no_document(key)
     # The document may have been deleted between the two commands.
     text = form.text(checked(found))
-    return MISSING if text is None else load(text)
+    try:
+        return MISSING if text is None else load(text)
+    except ValueError:
+        raise _no_document(key) from None
+
+
+def _no_document(key: str) -> NotFound:
+    return NotFound(f"The key '{key[:200]}' holds no JSON document.", "Name the key of a JSON document.")
 
 
 def _surroundings(form: DocumentForm, replies: list[Reply]) -> DocumentContext:

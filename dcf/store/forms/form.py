@@ -23,6 +23,8 @@ class DocumentForm(Protocol):
     """How documents are kept."""
 
     name: FormName
+    has_type: bool
+    """Whether only documents have the type that documents have, and so no string of another program is one."""
 
     def read(self, key: str) -> Command:
         """Return the command that reads a document."""
@@ -32,6 +34,9 @@ class DocumentForm(Protocol):
 
     def reply_of(self, text: bytes | None) -> Reply:
         """Return the reply to `read` by the text of a document that is kept as text."""
+
+    def is_document(self, key: str, kind: bytes) -> bool:
+        """Return whether a key of this type, as TYPE tells it, can hold a document."""
 
     def read_many(self, keys: Sequence[str]) -> Command:
         """Return the command that reads several documents, of one slot. None of them is meta or an agent's record."""

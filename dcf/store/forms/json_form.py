@@ -95,6 +95,7 @@ class JsonForm:
     """RedisJSON documents."""
 
     name: FormName = "json"
+    has_type = True
 
     def read(self, key: str) -> Command:
         """Return the command that reads a document."""
@@ -107,6 +108,10 @@ class JsonForm:
     def reply_of(self, text: bytes | None) -> Reply:
         """Return the reply to `read` by the text of a document."""
         return None if text is None else b"[%b]" % text
+
+    def is_document(self, key: str, kind: bytes) -> bool:  # noqa: ARG002 - all keys are alike
+        """Return whether a key of this type holds a document."""
+        return kind == b"ReJSON-RL"
 
     def read_many(self, keys: Sequence[str]) -> Command:
         """Return the command that reads several documents."""

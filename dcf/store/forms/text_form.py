@@ -27,6 +27,7 @@ class TextForm:
     """Strings and hashes."""
 
     name: FormName = "text"
+    has_type = False
 
     def read(self, key: str) -> Command:
         """Return the command that reads a document."""
@@ -42,6 +43,10 @@ class TextForm:
     def reply_of(self, text: bytes | None) -> Reply:
         """Return the reply to `read` by the text of a document that is a string."""
         return text
+
+    def is_document(self, key: str, kind: bytes) -> bool:
+        """Return whether a key of this type can hold a document. A string holds one if it can be parsed."""
+        return kind == (b"string" if shape_of(key) == "text" else b"hash")
 
     def read_many(self, keys: Sequence[str]) -> Command:
         """Return the command that reads several documents."""

@@ -107,8 +107,8 @@ class Catalog:
         replies = iter(self._connections.ask(*(command for own in commands for command in own)) if asked else ())
         answers = {row.workflow_id: [next(replies) for _ in own] for row, own in zip(asked, commands, strict=True)}
         for row in rows:
-            found = answers.get(row.workflow_id)
-            is_known = row.names is not None and not any(isinstance(reply, Exception) for reply in found or ())
+            found = answers.get(row.workflow_id, [])
+            is_known = row.names is not None and not any(isinstance(reply, Exception) for reply in found)
             states = form.values_of_each(_STATUS, found) if found and is_known else ()
             done = sum(one is not None and one.get("status") not in OPEN for one in states) if is_known else None
             yield replace(row, states_done=done)

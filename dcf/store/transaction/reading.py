@@ -54,6 +54,7 @@ class Reading:
     def __init__(self, form: DocumentForm, run: RunKeys, reads: ReadSet) -> None:
         self.form = form
         self.run = run
+        self.reads = reads
         self._watched = reads.states
         self._marks = bool(reads.seeker.mark)
         self._asked = asked = Asked(form)

@@ -14,6 +14,7 @@ from typing import Final, Generic, TypeVar
 from dcf import metrics
 from dcf.core.documents import codec
 from dcf.core.documents.decision import Decision, Notice, ReadSet, Remaining, Snapshot, Tally
+from dcf.core.documents.model import RunStatus
 from dcf.errors import DcfError, StoreUnavailable
 from dcf.features.growing.model import Unit, read_unit
 from dcf.features.people.storage import ended_commands
@@ -226,6 +227,11 @@ class RunStore:
     def _reading(self, workflow_id: str, reads: ReadSet) -> Reading:
         return Reading(self._connections.form, self.keys(workflow_id), reads)
 
+    def _in_current_form(self, work: "_Transaction[Answer]") -> "_Transaction[Answer]":
+        """Return a transaction as it must be attempted now: after a failover another form may be known than before."""
+        form, reading = self._connections.form, work.reading
+        return work if reading.form is form else replace(work, reading=Reading(form, reading.run, reading.reads))
+
     def _timed(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the time that a test may have set."""
         return snapshot if self._clock is None else replace(snapshot, now=self._clock(snapshot.now))
@@ -233,6 +239,7 @@ class RunStore:
     def _created(
         self, work: "_Transaction[Answer]", ground: Ground | None, reserve: Command | None, connection: Connection
     ) -> Committed[Answer | Refusal]:
+        work = self._in_current_form(work)
         refusal = None if ground is None else ground(connection)
         if refusal is None:
             refusal, replies = self._reserved(reserve, work.reading.opening(), connection)
@@ -258,6 +265,7 @@ class RunStore:
             done = self._in_one_packet(work, found.pop(), connection)
             if done is not None:
                 return done
+        work = self._in_current_form(work)
         began = time.monotonic()
         replies = exchange(connection, work.reading.opening())
         self._trips.note(time.monotonic() - began)
@@ -313,7 +321,8 @@ class RunStore:
         assert changes is not None, "checked by the caller"
         if self._before_commit is not None:
             self._before_commit()
-        commands = commit_commands(work.reading.form, run, changes)
+        has_ended = snapshot.meta is not None and snapshot.meta.status is not RunStatus.RUNNING
+        commands = commit_commands(work.reading.form, run, changes, keep_expiry=has_ended)
         shards = self._connections.shards
         announced, account = [*announcements(run, changes, snapshot, shards), *unmarked], current_account()
         if account is not None:

@@ -56,10 +56,10 @@ class Packet:
     members: dict[tuple[str, Member], bytes] = field(default_factory=dict)
     others: list[Command] = field(default_factory=list)
 
-    def commands(self, form: DocumentForm) -> list[Command]:
+    def commands(self, form: DocumentForm, *, keep_expiry: bool = False) -> list[Command]:
         """Return the commands, in an order that reads well in MONITOR."""
         first: list[Command] = [("DEL", *self.deleted)] if self.deleted else []
-        return [*first, *form.put_all(self.documents, self.members), *self.others]
+        return [*first, *form.put_all(self.documents, self.members, keep_expiry=keep_expiry), *self.others]
 
 
 Writer: TypeAlias = Callable[[Packet, RunKeys, Any], None]
@@ -69,13 +69,13 @@ Announcer: TypeAlias = Callable[[RunKeys, Any, int, str], Iterable[Command]]
 """Function that returns the index commands of one row of `WriteSet`, at a server time, for the run's shard."""
 
 
-def commit_commands(form: DocumentForm, run: RunKeys, changes: WriteSet) -> list[Command]:
-    """Return the commands that make the changes."""
+def commit_commands(form: DocumentForm, run: RunKeys, changes: WriteSet, *, keep_expiry: bool = False) -> list[Command]:
+    """Return the commands that make the changes. The keys of an ended run may expire, and must keep their expiry."""
     packet = Packet()
     for write, found in zip(WRITES.values(), _ROWS(changes), strict=True):
         if found:
             write(packet, run, found)
-    return packet.commands(form)
+    return packet.commands(form, keep_expiry=keep_expiry)
 
 
 def announcements(run: RunKeys, changes: WriteSet, seen: Snapshot, shards: int = 1) -> list[Command]:

