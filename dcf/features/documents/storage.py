@@ -122,7 +122,7 @@ class Edits:
             form=self._connections.form,
             shards=self._connections.shards,
             key=key,
-            receipt=companion_keys.edit(key, request),
+            receipt=companions.edit(key, request),
             of=document_of(key),
         )
         replies = exchange(connection, subject.opening())
@@ -220,7 +220,7 @@ class _Subject:
         """Return the command that asks whether a tool has written what is at the key, where its type does not tell."""
         if self.of is not None or self.form.has_type:
             return []
-        return [("HGET", companion_keys.register(self.key, self.shards), self.key)]
+        return [("HGET", companions.register(self.key, self.shards), self.key)]
 
     def _state_key(self) -> list[str]:
         if self.of is None or self.of.state is None:
