@@ -29,12 +29,16 @@ class Lock:
         return DIRECTORY / f"{self.name}.txt"
 
 
+USED = ("embedded", "letta", "otel", "s3")
+"""The extras for users; the others are for those who work on dcf."""
+
 LOCKS = (
     Lock("dev", ("pyproject.toml", "--all-extras")),
+    Lock("user", ("pyproject.toml", *(word for name in USED for word in ("--extra", name))), follows="dev"),
     Lock("image", ("pyproject.toml", "--extra", "letta"), follows="dev"),
     Lock("build", ("-",), follows="dev"),
 )
-"""What CI installs from; what the image has; what builds the wheel, which reads `build-system.requires`."""
+"""What CI installs from; all that a user may install; what the image has; what builds the wheel."""
 
 
 def write(lock: Lock, *options: str) -> None:

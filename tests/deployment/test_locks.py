@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
+from deploy.release.lock import USED
 from tests.deployment.locks import PYTHONS, environments, read, wanted
 from tests.support.paths import ROOT
 from tests.support.tables import rows
@@ -15,7 +16,7 @@ PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("u
 PROJECT = PYPROJECT["project"]
 DIRECTORY = ROOT / "requirements"
 NEWER = "run `make lock`"
-EXTRAS = {"dev": tuple(PROJECT["optional-dependencies"]), "image": ("letta",), "build": ()}
+EXTRAS = {"dev": tuple(PROJECT["optional-dependencies"]), "user": USED, "image": ("letta",), "build": ()}
 
 
 def asked(name: str, environment: dict[str, str]) -> list[Requirement]:
@@ -48,7 +49,7 @@ def test_every_package_of_a_lock_has_a_version_and_hashes_and_no_address(name: s
     assert not re.search(r"://|^\s*--(extra-)?index|^\s*-[ef] ", text, re.MULTILINE), "any index may serve the files"
 
 
-@rows("name", ["image", "build"])
+@rows("name", ["image", "user", "build"])
 def test_locks_agree_about_every_version(name: str) -> None:
     every = {(pin.name, pin.version) for pin in read(DIRECTORY / "dev.txt")}
     assert {(pin.name, pin.version) for pin in read(DIRECTORY / f"{name}.txt")} <= every

@@ -11,7 +11,7 @@ import pytest
 from tests.deployment.locks import read
 from tests.support.paths import ROOT
 
-LOCKS = ("build", "dev", "image")
+LOCKS = ("build", "dev", "image", "user")
 
 
 @pytest.fixture(scope="module")
