@@ -30,7 +30,10 @@ def write(environment: Path, target: Path) -> Path:
 def add_licences(bill: Mapping[str, Any], environment: Path) -> None:
     """Add the licences that packages state in words. One that states none, or in other words, ends the release."""
     (packages,) = environment.glob("lib/python*/site-packages")
-    said = {found.name: found.metadata["License"] for found in distributions(path=[str(packages)])}
+    said = {
+        found.name: found.metadata.get("License", "").partition("\n")[0]
+        for found in distributions(path=[str(packages)])
+    }
     for component in bill["components"]:
         if not component.get("licenses"):
             words = said[component["name"]]
