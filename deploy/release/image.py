@@ -1,0 +1,51 @@
+"""Builds the image, and tries it as Compose and Kubernetes run it: nothing writable, no rights, no network."""
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+TAG = "dcf"
+CONFINED = ("--read-only", "--user", "10001:10001", "--cap-drop", "ALL", "--network", "none")
+TRIALS = (("--version",), ("validate", "workflows/order_processing.json"), ("skills", "list"))
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """A program that builds images, and one that runs them."""
+
+    build: tuple[str, ...]
+    run: tuple[str, ...]
+
+
+DOCKER = Builder(
+    # Without provenance, which has the time of the build in it. The times of files are those of the release.
+    ("docker", "buildx", "build", "--provenance=false", "--output", f"type=docker,name={TAG},rewrite-timestamp=true"),
+    ("docker", "run", "--rm"),
+)
+PODMAN = Builder(("podman", "build", "-t", TAG, "--timestamp", "{epoch}"), ("podman", "run", "--rm"))
+
+
+def find_builder() -> Builder | None:
+    """Return what builds images here: the program alone is not enough, its service must answer."""
+    for builder in (DOCKER, PODMAN):
+        program = builder.run[0]
+        if shutil.which(program) and not subprocess.run([program, "info"], capture_output=True, check=False).returncode:
+            return builder
+    return None
+
+
+def build(builder: Builder, sources: Path, epoch: int) -> str:
+    """Build the image of the sources; return its id, which is the digest of its configuration and layers."""
+    words = [word.format(epoch=epoch) for word in builder.build]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch)}
+    subprocess.run([*words, "."], cwd=sources, env=environment, check=True)
+    inspect = [builder.run[0], "image", "inspect", "--format", "{{.Id}}", TAG]
+    return subprocess.run(inspect, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def attempt(builder: Builder) -> None:
+    """Run commands of dcf in the image."""
+    for arguments in TRIALS:
+        subprocess.run([*builder.run, *CONFINED, TAG, *arguments], check=True)

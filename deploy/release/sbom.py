@@ -1,0 +1,42 @@
+"""Writes the SBOM (CycloneDX): every package that the wheel and its extras bring, with version and licence."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any, Final
+
+ROOT = Path(__file__).parents[2]
+FORM = ("--spec-version", "1.6", "--output-format", "JSON", "--output-reproducible", "--mc-type", "application")
+
+SPDX: Final[Mapping[str, str]] = {"3-Clause BSD License": "BSD-3-Clause", "MIT License": "MIT"}
+"""What packages say in words, and cyclonedx-py therefore leaves out."""
+
+
+def write(environment: Path, target: Path) -> Path:
+    """Describe what is installed in an environment; no time or number of this run gets in."""
+    program = Path(sys.executable).with_name("cyclonedx-py")
+    project = ("--pyproject", str(ROOT / "pyproject.toml"))
+    command = [program, "environment", *FORM, *project, "--output-file", target, environment / "bin" / "python"]
+    subprocess.run(command, check=True)
+    bill = json.loads(target.read_text("utf-8"))
+    add_licences(bill, environment)
+    target.write_text(json.dumps(bill, indent=2, sort_keys=True) + "\n", "utf-8")
+    return target
+
+
+def add_licences(bill: Mapping[str, Any], environment: Path) -> None:
+    """Add the licences that packages state in words. One that states none, or in other words, ends the release."""
+    (packages,) = environment.glob("lib/python*/site-packages")
+    said = {
+        found.name: found.metadata.get("License", "").partition("\n")[0]
+        for found in distributions(path=[str(packages)])
+    }
+    for component in bill["components"]:
+        if not component.get("licenses"):
+            words = said[component["name"]]
+            if words not in SPDX:
+                sys.exit(f"{component['name']} states the licence {words!r}: add its SPDX id to {Path(__file__).name}")
+            component["licenses"] = [{"license": {"id": SPDX[words]}}]
