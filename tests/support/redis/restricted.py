@@ -15,7 +15,7 @@ import redis
 
 from dcf.store.keys import table as keys
 from tests.support.paths import ROOT
-from tests.support.redis.servers import JSON_MODULE, free_port, listens, running
+from tests.support.redis.servers import LOAD_JSON, free_port, listens, running
 from tests.support.waiting import wait_until
 
 USERS = ROOT / "deploy" / "redis" / "users.acl"
@@ -95,7 +95,7 @@ def restricted_redis(directory: Path, *, is_whole_site: bool = False) -> Iterato
     )
     acl = acl_file(directory, found.passwords)
     options = ["--port", "0", "--unixsocket", str(found.socket), "--dir", str(directory), "--appendonly", "yes"]
-    options += ["--save", "", "--aclfile", str(acl), "--acllog-max-len", "1000", "--loadmodule", str(JSON_MODULE)]
+    options += ["--save", "", "--aclfile", str(acl), "--acllog-max-len", "1000", *LOAD_JSON]
     if "DCF_CHECK_SLOTS" in os.environ:
         options += ["--cluster-enabled", "yes", "--cluster-port", str(free_port()), "--cluster-node-timeout", "500"]
     with running(*options):
