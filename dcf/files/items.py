@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, TextIO
 
-from dcf.files.flags import CLOEXEC, DIRECTORY, NOFOLLOW, NONBLOCK
 from dcf.asl.items.reading import reader_failure
 from dcf.asl.items.sources import Listed, bring, missing
 from dcf.asl.steps import NeedItems
+from dcf.files.flags import CLOEXEC, DIRECTORY, NOFOLLOW, NONBLOCK
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.text_pieces import clip

