@@ -15,6 +15,7 @@ import redis
 
 from dcf.store.keys import table as keys
 from tests.support.paths import ROOT
+from tests.support.redis.documents import STORED
 from tests.support.redis.servers import MODULES, free_port, listens, running
 from tests.support.waiting import wait_until
 
