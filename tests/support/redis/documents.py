@@ -31,12 +31,13 @@ class CommandNames:
     """The commands that dcf sends for documents.
 
     `read` and `write` are for one document that is stored in one piece, `read_many` and `write_many` for several.
-    `read_members` is for some members of a run's meta document, `read_record` for all of an agent's record,
-    `drop_member` for one that goes.
+    `read_member` and `read_members` are for one and for some members of a run's meta document, `read_record` for all of
+    an agent's record, `drop_member` for one that goes.
     """
 
     read: str
     read_many: str
+    read_member: str
     read_members: str
     read_record: str
     write: str
@@ -81,6 +82,7 @@ class JsonForm:
     names: Final = CommandNames(
         read="JSON.GET",
         read_many="JSON.MGET",
+        read_member="JSON.GET",
         read_members="JSON.GET",
         read_record="JSON.GET",
         write="JSON.SET",
@@ -126,6 +128,7 @@ class TextForm:
     names: Final = CommandNames(
         read="GET",
         read_many="MGET",
+        read_member="HGET",
         read_members="HMGET",
         read_record="HGETALL",
         write="SET",
