@@ -37,10 +37,10 @@ def site(short_directory: Path) -> Iterator[Site]:
 
 
 def settings(one: dict[str, Any]) -> dict[str, str]:
-    """What the chart sets, but for secrets; the Redis is the one of the site."""
-    return {variable["name"]: variable["value"] for variable in one["env"] if "value" in variable} | {
-        "DCF_AUTH": "keys"
-    }
+    """What the chart sets, but for secrets; the Redis is the one of the site, the address one of this machine."""
+    values = {variable["name"]: variable["value"] for variable in one["env"] if "value" in variable}
+    hosts = {name: f"{value},127.0.0.1:*" for name, value in values.items() if name == "DCF_MCP_ALLOWED_HOSTS"}
+    return {**values, **hosts, "DCF_AUTH": "keys"}
 
 
 def probed(one: dict[str, Any], probe: str, url: str) -> int:
