@@ -78,7 +78,7 @@ def test_commands_and_variables_are_those_of_dcf(render: Render) -> None:
     for name, pod in pods(render(FULL)).items():
         (one,) = pod["containers"]
         assert CliRunner().invoke(app, [*one["args"], "--help"]).exit_code == 0, name
-        assert {variable["name"] for variable in one["env"]} <= set(SETTINGS), name
+        assert {variable["name"] for variable in one["env"]} - {"POD_IP"} <= set(SETTINGS), name
         assert all(isinstance(variable.get("value", ""), str) for variable in one["env"])
 
 
@@ -89,7 +89,7 @@ def test_secrets_are_named_and_never_written(render: Render) -> None:
         variable["name"]: variable["valueFrom"]["secretKeyRef"]
         for pod in pods(found).values()
         for variable in pod["containers"][0]["env"]
-        if "valueFrom" in variable
+        if "secretKeyRef" in variable.get("valueFrom", {})
     }
     assert sources["REDIS_URL"] == {"name": "dcf-redis", "key": "address"}
     assert sources["DCF_API_KEY"]["key"] == "api-key"
@@ -99,6 +99,9 @@ def test_hosts_and_image_are_those_of_the_values(render: Render) -> None:
     found = render(FULL)
     variables = {one["name"]: one.get("value", "") for one in container(found, "shop-dcf")["env"]}
     assert {"dcf.example", "shop-dcf:8337", "localhost:8337"} <= set(variables["DCF_MCP_ALLOWED_HOSTS"].split(","))
+    assert "$(POD_IP):9464" in variables["DCF_MCP_ALLOWED_HOSTS"], "Kubernetes puts in the address of the pod"
+    order = [one["name"] for one in container(found, "shop-dcf")["env"]]
+    assert order.index("POD_IP") < order.index("DCF_MCP_ALLOWED_HOSTS"), "only what stands before is put in"
     assert variables["DCF_PUBLIC_URL"] == "https://dcf.example/mcp"
     assert container(found, "shop-dcf")["image"] == "registry.example/dcf@sha256:" + "0" * 64
     assert container(found, "shop-dcf-worker-mail")["image"] == "shop:1"
