@@ -24,7 +24,11 @@ DOCKER = Builder(
     ("docker", "buildx", "build", "--provenance=false", "--output", f"type=docker,name={TAG},rewrite-timestamp=true"),
     ("docker", "run", "--rm"),
 )
-PODMAN = Builder(("podman", "build", "-t", TAG, "--timestamp", "{epoch}"), ("podman", "run", "--rm"))
+PODMAN = Builder(
+    # The format of Docker, since that of OCI has no health check.
+    ("podman", "build", "-t", TAG, "--format", "docker", "--timestamp", "{epoch}"),
+    ("podman", "run", "--rm"),
+)
 
 
 def find_builder() -> Builder | None:
@@ -37,11 +41,14 @@ def find_builder() -> Builder | None:
 
 
 def build(builder: Builder, sources: Path, epoch: int) -> str:
-    """Build the image of the sources; return its id, which is the digest of its configuration and layers."""
+    """Build the image of the sources; return the digests of its layers. Those of two builds are the same.
+
+    Its id may differ: Podman notes in it which container it built in.
+    """
     words = [word.format(epoch=epoch) for word in builder.build]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch)}
     subprocess.run([*words, "."], cwd=sources, env=environment, check=True)
-    inspect = [builder.run[0], "image", "inspect", "--format", "{{.Id}}", TAG]
+    inspect = [builder.run[0], "image", "inspect", "--format", "{{json .RootFS.Layers}}", TAG]
     return subprocess.run(inspect, capture_output=True, text=True, check=True).stdout.strip()
 
 
