@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import platform
 import sys
 import tomllib
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 import redis
 
 from dcf.errors import StoreUnsuitable
-from dcf.store.embedded import binaries, server, sources
+from dcf.store.embedded import binaries, server
 from dcf.store.embedded.binaries import JSON_MODULES, SERVERS
 from dcf.store.embedded.program import KnownFile, Program
 from dcf.store.embedded.sources import find_program
@@ -148,7 +149,7 @@ def test_the_pins_of_the_extra_are_those_of_the_table() -> None:
 
 @pytest.mark.parametrize("machine", ["ppc64le", "riscv64"])
 def test_no_wheel_is_taken_for_another_processor(monkeypatch: pytest.MonkeyPatch, machine: str) -> None:
-    monkeypatch.setattr(sources.platform, "machine", lambda: machine)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(StoreUnsuitable, match="has no Redis to use"):
         find_program()
