@@ -13,7 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import redis
 from redis.backoff import NoBackoff
@@ -103,7 +103,8 @@ def _write_until_it_ends(url: str, name: str, ready: threading.Barrier) -> int:
 def _kept(client: redis.Redis, name: str) -> tuple[int, int]:
     """Return how many transactions are there as a whole, and how many in part."""
     count = int(client.get(f"count:{name}") or 0)
-    entries = {int(fields["number"]) for _, fields in client.xrange(f"stream:{name}")}
+    stream: Any = client.xrange(f"stream:{name}")
+    entries = {int(fields["number"]) for _, fields in stream}
     strings = {
         side: {int(key.rpartition(":")[2]) for key in client.scan_iter(f"{side}:{name}:*", count=10_000)}
         for side in ("a", "b")

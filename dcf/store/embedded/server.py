@@ -28,6 +28,7 @@ from urllib.parse import quote
 from dcf.errors import StoreUnavailable
 from dcf.store.embedded.append_log import drop_torn_transaction
 from dcf.store.embedded.directories import make_private, socket_directory
+from dcf.store.embedded.foreign_data import is_foreign
 from dcf.store.embedded.memory import share_of_memory
 from dcf.store.embedded.program import Program
 from dcf.store.embedded.sources import find_program
@@ -132,7 +133,7 @@ class EmbeddedServer:
         deadline = time.monotonic() + _PATIENCE_S
         with _as_unavailable(self.data_dir):
             if not any(self._bring_up(deadline) for _ in range(2)):  # twice: another process's may be killed
-                raise _trouble(self._site, "could not start")
+                raise _no_start(self._site)
             self._make_as_strict_as_asked(time.monotonic() + _REPLY_S)
 
     def close(self) -> None:
@@ -179,7 +180,7 @@ class EmbeddedServer:
             if not started:
                 started = _spawn(self._site, self._program, self.maxmemory)
             elif _is_gone(self._site):
-                raise _trouble(self._site, "could not start")
+                raise _no_start(self._site)
             _rest(self._site, deadline)
 
     def _make_as_strict_as_asked(self, deadline: float) -> None:
@@ -275,7 +276,7 @@ def _spawn(site: _Site, program: Program, maxmemory: int) -> bool:
         drop_torn_transaction(site.data_dir)
         _run(_command(site, program, maxmemory), site.log, lock.fd)
     except subprocess.SubprocessError:
-        raise _trouble(site, "could not start") from None
+        raise _no_start(site) from None
     finally:
         lock.close()
     return True
@@ -307,6 +308,7 @@ def _command(site: _Site, program: Program, maxmemory: int) -> list[str]:
         "appendonly": "yes",
         "appendfsync": _strictest_wish(site),
         "aof-load-truncated": "yes",
+        "aof-use-rdb-preamble": _snapshots(program),
         "save": "",
         "maxmemory": str(maxmemory),
         "maxmemory-policy": "noeviction",
@@ -318,6 +320,14 @@ def _command(site: _Site, program: Program, maxmemory: int) -> list[str]:
     options = [word for name, value in settings.items() for word in (f"--{name}", value)]
     loads = [word for module in program.modules for word in ("--loadmodule", str(module))]
     return [str(program.server), *options, *loads]
+
+
+def _snapshots(program: Program) -> Literal["yes", "no"]:
+    """Return whether a rewritten log begins with a snapshot, which only the same kind of server reads.
+
+    RedisJSON cannot write its documents as commands (2.8: the rewrite crashes), and who knows what one on PATH has.
+    """
+    return "yes" if program.modules or not program.known else "no"
 
 
 def _stop(site: _Site, deadline: float) -> None:
@@ -368,6 +378,15 @@ def _ask(address: Path, command: str) -> str | None:
             connection.sendall(f"{command}\r\n".encode())
             return connection.recv(1024).decode(errors="replace").partition("\r\n")[0]
     return ""
+
+
+def _no_start(site: _Site) -> StoreUnavailable:
+    if is_foreign(site.log):
+        return StoreUnavailable(
+            f"Another kind of server wrote the data in {site.data_dir}, which this one cannot read; see {site.log}.",
+            "Use the Python environment that wrote it, or name another directory (DCF_DATA_DIR).",
+        )
+    return _trouble(site, "could not start")
 
 
 def _trouble(site: _Site, what: str, hint: str = _LOG_HINT) -> StoreUnavailable:

@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import platform
 import sys
 import tomllib
 from pathlib import Path
@@ -10,12 +11,13 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.errors import StoreUnsuitable
-from dcf.store.embedded import binaries, server, sources
+from dcf.errors import StoreUnavailable, StoreUnsuitable
+from dcf.store.embedded import binaries, server
 from dcf.store.embedded.binaries import JSON_MODULES, SERVERS
 from dcf.store.embedded.program import KnownFile, Program
 from dcf.store.embedded.sources import find_program
 from tests.support.paths import ROOT
+from tests.support.waiting import wait_until
 
 REAL = find_program()
 
@@ -148,7 +150,39 @@ def test_the_pins_of_the_extra_are_those_of_the_table() -> None:
 
 @pytest.mark.parametrize("machine", ["ppc64le", "riscv64"])
 def test_no_wheel_is_taken_for_another_processor(monkeypatch: pytest.MonkeyPatch, machine: str) -> None:
-    monkeypatch.setattr(sources.platform, "machine", lambda: machine)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(StoreUnsuitable, match="has no Redis to use"):
         find_program()
+
+
+def test_data_that_needs_a_module_is_told_as_another_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with server.start(tmp_path / "data") as started, redis.Redis.from_url(started.url) as client:
+        client.json().set("doc", "$", {"a": 1})
+    monkeypatch.setattr(server, "find_program", lambda: Program(server=REAL.server))
+    with pytest.raises(StoreUnavailable, match="Another kind of server wrote the data") as caught:
+        server.start(tmp_path / "data")
+    assert "DCF_DATA_DIR" in caught.value.hint
+
+
+def test_a_server_without_modules_writes_a_log_of_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Redis and Valkey both read it: another Python, with another server, goes on with the data."""
+    monkeypatch.setattr(server, "find_program", lambda: Program(server=REAL.server, known=REAL.known[:1]))
+    with server.start(tmp_path / "data") as started, redis.Redis.from_url(started.url) as client:
+        client.set("a", "1")
+        client.bgrewriteaof()
+        wait_until(lambda: "appendonly.aof.2.base.aof" in names(tmp_path / "data"))
+    assert not [name for name in names(tmp_path / "data") if name.endswith(".rdb")]
+
+
+def names(data: Path) -> list[str]:
+    return [path.name for path in (data / "appendonlydir").iterdir()]
+
+
+def test_documents_of_redisjson_survive_a_rewrite_of_the_log(tmp_path: Path) -> None:
+    with server.start(tmp_path / "data") as started, redis.Redis.from_url(started.url) as client:
+        client.json().set("doc", "$", {"a": 1})
+        client.bgrewriteaof()
+        wait_until(lambda: "appendonly.aof.2.base.rdb" in names(tmp_path / "data"))
+    with server.start(tmp_path / "data") as started, redis.Redis.from_url(started.url) as client:
+        assert client.json().get("doc", "$.a") == [1]
