@@ -13,6 +13,7 @@ import redis
 from dcf.errors import StoreUnsuitable
 from dcf.store.connection import faults
 from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.introduction import ASKED
 from dcf.store.forms.form import DocumentForm
 from dcf.store.forms.json_form import JSON_FORM
 from dcf.store.forms.text_form import TEXT_FORM
@@ -35,9 +36,12 @@ _LOOKED_AT: Final = 20
 """Runs of each list that are looked at where there is no record: an entry may name none."""
 
 
-def form_of(ask: Ask, wanted: WantedForm = "auto", shards: int = 1) -> DocumentForm:
-    """Return the form of a Redis. Raise StoreUnsuitable if this process cannot or must not use it."""
-    (recorded,) = ask([("GET", keys.DOCUMENT_FORM)])
+def form_of(ask: Ask, wanted: WantedForm = "auto", *, shards: int = 1, told: Sequence[Reply] = ()) -> DocumentForm:
+    """Return the form of a Redis. Raise StoreUnsuitable if this process cannot or must not use it.
+
+    `told` is the reply to `ASKED`, if it was sent already.
+    """
+    (recorded,) = told or ask([ASKED])
     if isinstance(recorded, redis.ResponseError):
         raise faults.reply_error(recorded)
     found = _recorded(recorded) if isinstance(recorded, bytes) else _decided(ask, wanted, shards)
