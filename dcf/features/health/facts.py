@@ -129,6 +129,7 @@ class ServerVitals:
 
     node: str | None = None
     redis_version: str
+    product: str = "Redis"
     refusal: Trouble | None
     memory: MemoryUse | None
     durability: Durability | None

@@ -60,8 +60,10 @@ _REMEDY: Final = (
 class ServerFacts:
     """Facts about the server that do not change while it runs; no modules are known where INFO is refused."""
 
+    product: str
     version: str
     modules: tuple[str, ...]
+    documents: FormName
 
 
 def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFacts:
@@ -80,8 +82,17 @@ def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFa
         lines = _lines(info)
     if "cluster_enabled:1" in lines and connections.shards == 1:
         raise faults.node_of_cluster()
-    version = next((line.partition(":")[2] for line in lines if line.startswith("redis_version:")), "unknown")
-    return ServerFacts(version=version, modules=tuple(_module_names(lines)))
+    product, version = product_of(dict(line.split(":", 1) for line in lines if ":" in line))
+    return ServerFacts(
+        product=product, version=version, modules=tuple(_module_names(lines)), documents=connections.form.name
+    )
+
+
+def product_of(info: Mapping[str, str]) -> tuple[str, str]:
+    """Return which server this is and its version, by INFO. Valkey goes on saying that it is an old Redis."""
+    if info.get("server_name") == "valkey":
+        return "Valkey", info.get("valkey_version", "unknown")
+    return "Redis", info.get("redis_version", "unknown")
 
 
 def _check(name: str, reply: Reply) -> None:
