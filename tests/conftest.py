@@ -251,7 +251,7 @@ def proxy(server: RestrictedRedis) -> Iterator[Proxy]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections that are made from now on give a server up that says nothing for a second."""
-    monkeypatch.setattr("dcf.store.connection.connections._TIMEOUT_S", 1.0)
+    monkeypatch.setattr("dcf.store.connection.pools._TIMEOUT_S", 1.0)
 
 
 @pytest.fixture

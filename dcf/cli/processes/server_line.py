@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dcf.features.health.findings import Topic
 from dcf.store.embedded.sources import origin_of
+from dcf.store.forms.record import NAMES
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
@@ -22,4 +23,5 @@ def server_line(found: "Application", report: "HealthReport") -> str:
         program = "" if facts.executable is None else f" ({origin_of(Path(facts.executable))})"
         origin = f"started by dcf{program}, data in {found.settings.data_dir}"
     survival = [finding.sentence for finding in report.findings if finding.topic is Topic.DURABILITY]
-    return " ".join([f"{facts.software} {facts.version} {origin}; documents as JSON.", *survival[:1]])
+    kept = f"{facts.product} {facts.version} {origin}; documents as {NAMES[facts.documents]}."
+    return " ".join([kept, *survival[:1]])

@@ -33,7 +33,7 @@ from dcf.store.connection import faults
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
-from dcf.store.connection.inspection import software_of
+from dcf.store.connection.inspection import product_of
 from dcf.store.events.activity import TROUBLE_LIFE_S
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import decode_state
@@ -134,10 +134,10 @@ class VitalSigns:
         if _is_moving(written):
             confirmed = self._wait_replicas  # nothing was written that replicas could confirm
         info = _fields(infos)
-        software, version = software_of(info or {})
+        product, version = product_of(info or {})
         return ServerVitals(
             node=server.node,
-            software=software,
+            product=product,
             redis_version=version,
             refusal=refusal_of(written),
             memory=None if info is None else _memory(info),

@@ -19,6 +19,7 @@ from dcf import metrics
 from dcf.errors import StoreUnavailable
 from dcf.store.connection import faults
 from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.introduction import INTRODUCED, answer_of
 from dcf.store.connection.packets import IN_PACKETS
 from dcf.store.connection.pools import place_of, pool_of, pool_options, sentinel_pool, sentinels
 from dcf.store.connection.routes import RoutedConnection
@@ -200,7 +201,10 @@ class Connections:
 
         What a caller is about to send is in the form that was known before.
         """
-        before, self._form = self._form, form_of(partial(_exchanged, connection), self.wanted)
+        before, self._form = (
+            self._form,
+            form_of(partial(_exchanged, connection), self.wanted, told=answer_of(connection)),
+        )
         if before is not None and before is not self._form:
             raise StoreUnavailable(
                 "Another Redis answers than before, which keeps documents in another form.", "Repeat the call."
@@ -327,5 +331,7 @@ def _is_missing_group(reply: Reply) -> bool:
 def open_pool(url: str) -> Pool:
     """Open a connection pool for a Redis URL: redis://, rediss://, unix://, or redis+sentinel://host,host/name/db."""
     is_one = not names_sentinels(url)
-    pool: Pool = pool_of(redis.ConnectionPool, url, pool_options() | IN_PACKETS) if is_one else sentinel_pool(url)
+    pool: Pool = (
+        pool_of(redis.ConnectionPool, url, pool_options() | IN_PACKETS | INTRODUCED) if is_one else sentinel_pool(url)
+    )
     return pool

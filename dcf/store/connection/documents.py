@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connection, Connections, checked, exchange
+from dcf.store.connection.faults import no_json
 from dcf.store.forms.form import DocumentForm
 from dcf.store.keys import companions as companion_keys
 from dcf.store.transaction.attempts import Attempts, commit
@@ -73,7 +74,10 @@ def _commands(form: DocumentForm, key: str, verdict: Verdict[Answer]) -> list[Co
 
 
 def _document(text: bytes | None) -> Json:
-    return None if text is None else load(text)
+    try:
+        return None if text is None else load(text)
+    except ValueError:
+        raise no_json() from None
 
 
 def micros(clock: list[bytes]) -> int:

@@ -119,6 +119,14 @@ def reply_error(error: redis.ResponseError) -> PassingError | StoreUnavailable |
     )
 
 
+def no_json() -> StoreUnsuitable:
+    """Return the error for a document whose text cannot be parsed."""
+    return StoreUnsuitable(
+        "A document of dcf is no JSON; it may have been changed by hand.",
+        "Look at the keys of the call with GET, and repair or delete the damaged one.",
+    )
+
+
 def node_of_cluster() -> StoreUnsuitable:
     """Return the error for a node of a cluster that is used as if it were alone."""
     return StoreUnsuitable(*_LASTING["CROSSSLOT"])

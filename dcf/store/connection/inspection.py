@@ -58,16 +58,17 @@ _REMEDY: Final = (
 
 @record(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
-    """Facts about the server that do not change while it runs. Where INFO is refused, only `software` is a guess.
+    """Facts about the server that do not change while it runs. Where INFO is refused, only `product` is a guess.
 
-    `version` is that of the software: Valkey says `redis_version:7.2.4` for ever. `executable` is the path of its
+    `version` is that of the product: Valkey says `redis_version:7.2.4` for ever. `executable` is the path of its
     program.
     """
 
-    software: str
+    product: str
     version: str
     modules: tuple[str, ...]
     executable: str | None
+    documents: FormName
 
 
 def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFacts:
@@ -87,15 +88,20 @@ def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFa
     if "cluster_enabled:1" in lines and connections.shards == 1:
         raise faults.node_of_cluster()
     fields = dict(line.split(":", 1) for line in lines if ":" in line)
-    software, version = software_of(fields)
-    modules = tuple(_module_names(lines))
-    return ServerFacts(software=software, version=version, modules=modules, executable=fields.get("executable"))
+    product, version = product_of(fields)
+    return ServerFacts(
+        product=product,
+        version=version,
+        modules=tuple(_module_names(lines)),
+        executable=fields.get("executable"),
+        documents=connections.form.name,
+    )
 
 
-def software_of(info: Mapping[str, str]) -> tuple[str, str]:
-    """Return the name and the version of the software, from the fields of INFO."""
-    if "valkey_version" in info:
-        return "Valkey", info["valkey_version"]
+def product_of(info: Mapping[str, str]) -> tuple[str, str]:
+    """Return which server this is and its version, by INFO. Valkey goes on saying that it is an old Redis."""
+    if info.get("server_name") == "valkey":
+        return "Valkey", info.get("valkey_version", "unknown")
     return "Redis", info.get("redis_version", "unknown")
 
 

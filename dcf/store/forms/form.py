@@ -12,6 +12,9 @@ from dcf.values.json_text import Json
 
 FormName: TypeAlias = Literal["json", "text"]
 
+FORM_TITLES: Final[Mapping[FormName, str]] = {"json": "RedisJSON documents", "text": "text"}
+"""What people are told."""
+
 Member: TypeAlias = str | tuple[str, str | int]
 """A member of a document: its name; with the name of a member of its own; or with how many first elements of it."""
 

@@ -13,7 +13,8 @@ import redis
 from dcf.errors import StoreUnsuitable
 from dcf.store.connection import faults
 from dcf.store.connection.commands import Command, Reply
-from dcf.store.forms.form import DocumentForm
+from dcf.store.connection.introduction import ASKED
+from dcf.store.forms.form import FORM_TITLES, DocumentForm
 from dcf.store.forms.json_form import JSON_FORM
 from dcf.store.forms.text_form import TEXT_FORM
 from dcf.store.keys import table as keys
@@ -35,21 +36,21 @@ _LOOKED_AT: Final = 20
 """Runs of each list that are looked at where there is no record: an entry may name none."""
 
 
-def form_of(ask: Ask, wanted: WantedForm = "auto", shards: int = 1) -> DocumentForm:
-    """Return the form of a Redis. Raise StoreUnsuitable if this process cannot or must not use it."""
-    (recorded,) = ask([("GET", keys.DOCUMENT_FORM)])
+def form_of(ask: Ask, wanted: WantedForm = "auto", *, shards: int = 1, told: Sequence[Reply] = ()) -> DocumentForm:
+    """Return the form of a Redis. Raise StoreUnsuitable if this process cannot or must not use it.
+
+    `told` is the reply to `ASKED`, if it was sent already.
+    """
+    (recorded,) = told or ask([ASKED])
     if isinstance(recorded, redis.ResponseError):
         raise faults.reply_error(recorded)
     found = _recorded(recorded) if isinstance(recorded, bytes) else _decided(ask, wanted, shards)
     if wanted not in ("auto", found.name):
         raise StoreUnsuitable(
-            f"This Redis keeps documents as {_NAMES[found.name]}, and DCF_DOCUMENTS is '{wanted}'.",
+            f"This Redis keeps documents as {FORM_TITLES[found.name]}, and DCF_DOCUMENTS is '{wanted}'.",
             f"Leave DCF_DOCUMENTS unset, or move the documents: dcf store move --to {wanted}.",
         )
     return found
-
-
-_NAMES: Final = {"json": "RedisJSON documents", "text": "text"}
 
 
 def _recorded(record: bytes) -> DocumentForm:

@@ -6,6 +6,7 @@ paths are read unless all of it is requested, since meta grows with the workflow
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from json import JSONDecodeError
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
@@ -23,6 +24,7 @@ from dcf.features.journal.keys import ask_journal
 from dcf.features.questions.model import read_talk
 from dcf.features.usage.storage import read_sums
 from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.faults import no_json
 from dcf.store.forms.form import DocumentForm, Member
 from dcf.store.keys.parts import encode_state, receipt_field
 from dcf.store.keys.table import RunKeys, keys_of
@@ -82,9 +84,12 @@ class Reading:
         `passed` microseconds are added to the server's time, for replies that came a while ago.
         """
         found = self._told_apart(replies)
-        rows: dict[str, Any] = {row: understand(found) for row, understand in self._rows.items()}
-        if self._page is not None:
-            add_page(rows, found.of[self._page])
+        try:
+            rows: dict[str, Any] = {row: understand(found) for row, understand in self._rows.items()}
+            if self._page is not None:
+                add_page(rows, found.of[self._page])
+        except JSONDecodeError:
+            raise no_json() from None
         seconds, micros = found.of[TIME]
         return Snapshot(now=int(seconds) * SECOND + int(micros) + passed, **rows)
 

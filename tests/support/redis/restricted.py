@@ -51,6 +51,8 @@ class RestrictedRedis:
     def empty(self) -> None:
         """Forget all but workflow documents: a server does not write one again that it wrote within the hour.
 
+        The record of the form of documents stays as well: who finds none sends more than a test expects.
+
         A key that dcf may not write is an error where only dcf writes.
         """
         with self.admin() as admin:
@@ -76,7 +78,7 @@ def assert_keys_are_ours(found: Iterable[str]) -> None:
     assert strange == [], "every key of dcf begins with cp: or dp:, and that of a free document with doc:"
 
 
-_DOCUMENTS: Final = (keys.definition(""), keys.definitions_named(""))
+_DOCUMENTS: Final = (keys.definition(""), keys.definitions_named(""), keys.DOCUMENT_FORM)
 
 RUNNING: Final[list[RestrictedRedis]] = []
 """Those that run now."""
@@ -106,6 +108,8 @@ def restricted_redis(directory: Path, *, is_whole_site: bool = False) -> Iterato
                 admin_client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
                 wait_until(lambda: _serves(admin_client))
         found.empty()
+        with found.admin() as admin_client:
+            admin_client.set(keys.DOCUMENT_FORM, STORED.name)
         RUNNING.append(found)
         yield found
         RUNNING.remove(found)
