@@ -22,7 +22,7 @@ from dcf import metrics
 from dcf.errors import StoreUnavailable
 from dcf.store.connection import faults
 from dcf.store.connection.commands import Command, Reply
-from dcf.store.connection.packets import IN_PACKETS
+from dcf.store.connection.handshake import BEGUN
 from dcf.store.connection.routes import RoutedConnection
 from dcf.store.connection.url import names_sentinels, sentinel_target, url_errors, use_files
 
@@ -183,8 +183,8 @@ class Connections:
     def _opened(self) -> Connection:
         try:
             fresh: Connection = self._pool.get_connection()
-        except redis.ResponseError as error:  # the handshake of a new connection was refused
-            raise faults.reply_error(error) from None
+        except redis.ResponseError as error:
+            raise faults.handshake_error(error) from None
         return fresh
 
     def _discard(self, connection: Connection) -> None:
@@ -309,7 +309,7 @@ def open_pool(url: str) -> Pool:
     """Open a connection pool for a Redis URL: redis://, rediss://, unix://, or redis+sentinel://host,host/name/db."""
     if names_sentinels(url):
         return _sentinel_pool(url)
-    pool: Pool = _pool_of(redis.ConnectionPool, url, pool_options() | IN_PACKETS)
+    pool: Pool = _pool_of(redis.ConnectionPool, url, pool_options() | BEGUN)
     return pool
 
 
@@ -380,7 +380,7 @@ def _sentinel_pool(url: str) -> Pool:
     target = sentinel_target(url)
     make: Any = Sentinel  # redis-py leaves its synchronous sentinel untyped
     sentinel = make(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS)
-    options = pool_options() | target.options | _FIXED | IN_PACKETS
+    options = pool_options() | target.options | _FIXED | BEGUN
     pool: Pool = _tried(sentinel.master_for(target.master, **options).connection_pool)
     return pool
 

@@ -6,7 +6,7 @@ from typing import Final
 import redis
 
 from dcf.errors import StoreUnsuitable
-from dcf.store.connection import faults
+from dcf.store.connection import faults, layout
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections, checked
 from dcf.store.keys import table as keys
@@ -19,8 +19,9 @@ _NEEDED: Final[Mapping[str, Command]] = {
     "JSON.SET": ("JSON.SET", keys.PROBE, "$", "1", "XX"),
     "JSON.MSET": ("JSON.MSET", keys.PROBE, "$.nothing", "1"),
     "EVAL": ("EVAL", "return 1", 1, keys.PROBE),
+    "SET": layout.WRITE,
 }
-"""What dcf cannot do without and a service may not have, each in a form that changes nothing.
+"""What dcf cannot do without and a service may not have, each in a form that changes nothing, or the layout's record.
 
 They are tried, not looked up: services have JSON under other module names, and refuse COMMAND and MODULE.
 """
@@ -61,6 +62,8 @@ def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFa
         info, *replies = server.ask(("INFO", "everything"), *needed.values())
         for name, reply in zip(needed, replies, strict=True):
             _check(name, reply)
+            if name == "SET":
+                _check_layout(reply)
         lines = _lines(info)
     if "cluster_enabled:1" in lines and connections.shards == 1:
         raise faults.node_of_cluster()
@@ -86,6 +89,16 @@ def _check(name: str, reply: Reply) -> None:
     if name.startswith("JSON."):
         raise StoreUnsuitable("This Redis has no RedisJSON module, which dcf keeps its documents in.", _REMEDY)
     raise StoreUnsuitable(f"This Redis has no {name}, which dcf needs.", _REMEDY)
+
+
+def _check_layout(record: Reply) -> None:
+    """Raise StoreUnsuitable if a newer dcf has written the record since this connection read it.
+
+    A Redis that takes no writes now keeps no record, and the next process writes it.
+    """
+    refusal = layout.refusal_of(record) if isinstance(record, bytes) else None
+    if refusal is not None:
+        raise refusal
 
 
 def _lines(info: Reply) -> list[str]:
