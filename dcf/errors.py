@@ -23,7 +23,6 @@
     ├── StoreUnavailable       store_unavailable    Redis cannot be reached, or refuses for a while
     │   └── ServerUnreachable  server_unreachable   the MCP server does not answer its client
     ├── StoreUnsuitable        store_unsuitable     Redis is there but lacks what dcf needs
-    │   └── StoreTooNew        store_too_new        a newer dcf wrote to Redis what this one does not know
     ├── Conflict               conflict             others kept changing the same documents
     ├── RunOnHold              run_held             evaluations of the run have ended processes
     ├── UnknownOutcome         unknown_outcome      the write may or may not have happened
@@ -289,19 +288,6 @@ class StoreUnsuitable(DcfError):
 
     code = "store_unsuitable"
     default_hint = "Use Redis 8, Redis Stack, or leave REDIS_URL unset to use the embedded server."
-
-
-class StoreTooNew(StoreUnsuitable):
-    """A newer dcf keeps what is in Redis in a way that this one does not know. `writer` is the version of that dcf."""
-
-    code = "store_too_new"
-    default_hint = "This dcf changed nothing in it; docs/upgrades.md says how to go on, and how to go back."
-
-    def __init__(self, version: int, writer: str, *, known: int) -> None:
-        super().__init__(
-            f"Use dcf {writer} or newer with this Redis: it has key layout {version}, and this dcf knows none after"
-            f" {known}."
-        )
 
 
 class Conflict(DcfError):

@@ -23,6 +23,8 @@ NOWHERE = "redis://127.0.0.1:1/0"
 PASS = '{"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}'
 FAIL = '{"StartAt": "A", "States": {"A": {"Type": "Fail", "Error": "No"}}}'
 
+FUNCTIONS = "from dcf.worker import task\n\n@task('Only')\ndef only(given):\n    return given\n"
+
 
 @rows(
     ("arguments", "code"),
@@ -109,7 +111,7 @@ def test_every_process_refuses_the_redis_of_a_newer_dcf(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pass.json").write_text(PASS)
-    (tmp_path / "functions.py").write_text("def only(given):\n    return given\n")
+    (tmp_path / "functions.py").write_text(FUNCTIONS)
     result = dcf(*arguments, REDIS_URL=newer)
     assert result.exit_code == exit_codes.UNAVAILABLE, result.output
     assert "store_too_new: Use dcf 9.1.0 or newer with this Redis" in " ".join(result.output.split())

@@ -8,7 +8,7 @@ sends nothing.
 
 from typing import Final
 
-from dcf.errors import StoreTooNew, StoreUnsuitable
+from dcf.errors import StoreUnsuitable
 from dcf.store.connection.commands import Command
 from dcf.store.keys import table as keys
 from dcf.values.json_text import Json, dump, load
@@ -24,6 +24,19 @@ WRITE: Final[Command] = ("SET", keys.LAYOUT, dump({"version": LAYOUT, "dcf": __v
 """Writes the record where there is none, and returns the one that was there."""
 
 
+class StoreTooNew(StoreUnsuitable):
+    """A newer dcf keeps what is in this Redis in a way that this dcf does not know. `writer` is that dcf's version."""
+
+    code = "store_too_new"
+    default_hint = "This dcf changed nothing in it; docs/upgrades.md says how to go on, and how to go back."
+
+    def __init__(self, version: int, writer: str) -> None:
+        super().__init__(
+            f"Use dcf {writer} or newer with this Redis: it has key layout {version}, and this dcf knows none after"
+            f" {LAYOUT}."
+        )
+
+
 def refusal_of(record: bytes | None) -> StoreUnsuitable | None:
     """Return why dcf must not use a Redis with this record; None if it may."""
     if record is None:
@@ -32,7 +45,7 @@ def refusal_of(record: bytes | None) -> StoreUnsuitable | None:
         version, writer = _facts(load(record))
     except (ValueError, KeyError, TypeError):
         return changed_by_hand()
-    return StoreTooNew(version, writer, known=LAYOUT) if version > LAYOUT else None
+    return StoreTooNew(version, writer) if version > LAYOUT else None
 
 
 def changed_by_hand() -> StoreUnsuitable:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.errors import StoreTooNew, StoreUnsuitable
+from dcf.errors import StoreUnsuitable
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.connection.inspection import inspect_server
-from dcf.store.connection.layout import LAYOUT
+from dcf.store.connection.layout import LAYOUT, StoreTooNew
 from dcf.store.keys import table as keys
 from dcf.version import __version__
 from tests.support.redis.servers import redis_server
