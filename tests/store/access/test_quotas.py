@@ -23,6 +23,7 @@ from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from tests.support.redis.counting import CountingPool
+from tests.support.redis.documents import write_many_command
 from tests.support.redis.servers import redis_server
 from tests.support.workflows.machines import chain
 from tests.support.world import World
@@ -192,12 +193,12 @@ def test_data_that_is_announced_twice_is_counted_once(real_connections: Connecti
     run = RunKeys(f"run-{secrets.token_hex(6)}")
 
     def announce(output: str, **more: Command) -> int:
-        commands: list[Command] = [("JSON.MSET", run.output("A"), "$", output, run.state("A"), "$", "{}")]
+        commands: list[Command] = [write_many_command({run.output("A"): output, run.state("A"): "{}"})]
         real_connections.send(charge(run, [*commands, *more.values()], 1, account))
         return QuotaUsage(real_connections).of(account.key_id).stored_bytes
 
     assert [announce('"12345678"'), announce('"12345678"'), announce('"123"')] == [10, 10, 5]
-    assert announce('"é"', and_another=("JSON.MSET", run.input("B"), "$", "1")) == 5
+    assert announce('"é"', and_another=write_many_command({run.input("B"): "1"})) == 5
     real_connections.send(charge(run, [("DEL", run.output("A"), run.join("A"))], 0, account))
     assert QuotaUsage(real_connections).of(account.key_id).stored_bytes == 1
     real_connections.send(forget_run(account.key_id, run.workflow_id))
