@@ -51,10 +51,10 @@ def _recorded(commit: str, home: Path) -> Iterator[str]:
     checked_out(program, commit)
     with redis_server(home) as port, redis.Redis(port=port) as client:
         key = _api_key(port, program)
-        with served(port, home / "server.log", program) as calls:
-            team = Team("", repeat(calls), patience_s=_LONGER_S, pause_s=_LONGER_S)
+        with served(port, home / "server.log", program) as server:
+            team = Team("", repeat(server.calls), patience_s=_LONGER_S, pause_s=_LONGER_S)
             facts = {name: stage.begin(team.of(name)) for name, stage in STAGES.items()}
-            _describe_site(calls)
+            _describe_site(server.calls)
         yield json.dumps({"commit": commit, "api_key": key, "facts": facts}, separators=(",", ":"))
         yield from map(text_of, lines_of(client))
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -33,18 +34,27 @@ def environment(redis_port: int, program: Path | None) -> dict[str, str]:
     return found if program is None else found | {"PYTHONPATH": str(program)}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A server that runs: where it is, and calls to it."""
+
+    url: str
+    calls: Calls
+
+
 @contextmanager
-def served(redis_port: int, log: Path, program: Path | None = None) -> Iterator[Calls]:
-    """Run a server until the block ends; yield calls to it."""
+def served(redis_port: int, log: Path, program: Path | None = None) -> Iterator[Server]:
+    """Run a server until the block ends."""
     port = free_port()
     serve = command("serve", "--transport", "http", "--port", str(port), "--auth", "off")
-    settings = environment(redis_port, program) | {"DCF_SERVER_URL": f"http://127.0.0.1:{port}/mcp"}
+    url = f"http://127.0.0.1:{port}"
+    settings = environment(redis_port, program) | {"DCF_SERVER_URL": f"{url}/mcp"}
     with log.open("ab") as out, subprocess.Popen(serve, env=settings, cwd=program, stdout=out, stderr=out) as process:
         try:
             wait_until(lambda: answers(port) or process.poll() is not None, _STARTED_S)
             assert process.poll() is None, log.read_text("utf-8")[-2000:]
-            with connected([f"http://127.0.0.1:{port}/mcp"], None) as there:
-                yield Calls(there, "")
+            with connected([f"{url}/mcp"], None) as there:
+                yield Server(url=url, calls=Calls(there, ""))
         finally:
             process.terminate()
             process.wait(_STARTED_S)

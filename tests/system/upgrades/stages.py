@@ -30,11 +30,8 @@ REVIEW: Final = {"name": "review", "kind": "review", "criteria": [CRITERION], "r
 class Stage(ABC):
     """A stage that a run can be at."""
 
-    status: ClassVar = "succeeded"
-    """How the run ends."""
-
     output: ClassVar[Any] = {"by": "B"}
-    """What it puts out."""
+    """What the run puts out at its end."""
 
     @abstractmethod
     def begin(self, team: Team) -> Facts:

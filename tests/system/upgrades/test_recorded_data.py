@@ -26,8 +26,8 @@ pytestmark = pytest.mark.processes
 @pytest.fixture
 def calls(restored: Restored, tmp_path: Path) -> Iterator[Calls]:
     """Calls to a server of this version."""
-    with served(restored.port, tmp_path / "server.log") as found:
-        yield found
+    with served(restored.port, tmp_path / "server.log") as server:
+        yield server.calls
 
 
 def answer_of(restored: Restored, *arguments: str) -> Any:

@@ -77,7 +77,7 @@ class Paused(Stage):
 
     def go_on(self, team: Team, facts: Facts) -> Iterator[None]:
         refused = team.call("acquire_state_lease", state="A", owner_agent_id="ann")
-        assert refused["code"] == "on_hold", refused
+        assert refused["code"] == "run_paused", refused
         yield
         team.do("resume_run")
         yield
@@ -180,6 +180,7 @@ class Parent(Stage):
     def go_on(self, team: Team, facts: Facts) -> Iterator[None]:
         yield
         team.of(facts["child"]).work("Inner")
+        wait_until(lambda: team.status() != "running", LONG_S)  # another process takes the child's output
 
 
 STAGES: Final[Mapping[str, Stage]] = {
