@@ -185,13 +185,19 @@ def test_scripts_read_and_write_the_same(sent: Connections, meta: dict[str, Any]
         ask(sent, form.put(run.state("A"), dump_bytes({"n": value})), form.put(run.meta, dump_bytes(meta)))
         script = ("EVAL", form.script(_SCRIPT), 2, run.state("A"), run.meta, name, dump_bytes(value))
         ((*said, parts),) = ask(sent, (*script, form.place("written")))
-        told = [load(text) if text[:1] in b'"[{' else text for text in said]
-        found.append([*told, form.values(["status", "agents"], parts)])
+        found.append([*map(_parsed, said), form.values(["status", "agents"], parts)])
     assert found[0][:7] + found[0][8:] == found[1][:7] + found[1][8:]
     assert found[1][0] == {"n": value}
-    assert found[1][7] in (meta["agents"].get(name), b"nothing", dump_bytes(meta["agents"].get(name)))
+    assert found[1][7] == meta["agents"].get(name, b"nothing")
     if '"' not in name and "\\" not in name:
         assert found[0][7] == found[1][7]
+
+
+def _parsed(text: bytes) -> Json:
+    try:
+        return load(text)
+    except ValueError:
+        return text
 
 
 @rows("form", FORMS, ids=[form.name for form in FORMS])
