@@ -101,8 +101,7 @@ SEEN = "cp:idx:seen"
 PLATFORMS = "cp:idx:platforms"
 SWEPT = "cp:idx:swept"
 
-_DUE_SHARDS: Final = 8
-"""Keys that hold the due times of all runs. Fixed, since a run's due time is written to the same one for ever."""
+_DUE_SHARDS: Final = 8  # fixed, since a run's due time is written to the same key for ever
 
 
 @lru_cache(maxsize=1024)

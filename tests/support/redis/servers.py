@@ -17,8 +17,10 @@ _PROGRAM = find_program()
 SERVER = str(_PROGRAM.server)
 """The server that dcf itself would start."""
 
-_LOAD_JSON = tuple(word for module in _PROGRAM.modules for word in ("--loadmodule", str(module)))
-MODULES = _LOAD_JSON if STORED.name == "json" else ()
+LOAD_JSON = tuple(word for module in _PROGRAM.modules for word in ("--loadmodule", str(module)))
+"""Options by which it loads RedisJSON; none where no wheel has it."""
+
+MODULES = LOAD_JSON if STORED.name == "json" else ()
 """Options of a server that has what the documents of this run of the tests need."""
 
 _FIRST_PORT = 10_000

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import redis
-from dcf.store.access.keys import AccessKeys
 
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.connection.connections import Connections, open_pool
 from lab.extras import Calls
 from tests.support.command_line import call
