@@ -3,7 +3,7 @@
 All of it happens before any other command, also after a reconnection: the Redis that answers then may be a restored
 copy, or one that a newer dcf has written to meanwhile. redis-py alone tells its name and its version in a packet each;
 here both, the key layout and the form of the documents travel in one. The answer about the form stays with the
-connection until `connections` takes it.
+connection.
 """
 
 from typing import Any, Final
@@ -63,9 +63,9 @@ def _refusal_of(record: Reply) -> StoreUnsuitable | None:
 
 
 def answer_of(connection: Any) -> list[Reply]:
-    """Return the reply that a new connection got to `ASK_FORM`, once; nothing if it was opened in another way."""
+    """Return the reply to `ASK_FORM` that a connection got at its opening; nothing if it was opened in another way."""
     fields = vars(connection)
-    return [fields.pop(_FORM)] if _FORM in fields else []
+    return [fields[_FORM]] if _FORM in fields else []
 
 
 BEGUN: Final[dict[str, Any]] = IN_PACKETS | {"redis_connect_func": greet, "driver_info": None}

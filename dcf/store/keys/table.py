@@ -100,7 +100,6 @@ LAYOUT = "cp:idx:layout"
 SEEN = "cp:idx:seen"
 PLATFORMS = "cp:idx:platforms"
 SWEPT = "cp:idx:swept"
-
 _DUE_SHARDS: Final = 8  # fixed, since a run's due time is written to the same key for ever
 
 
