@@ -3,24 +3,20 @@
 import subprocess
 import sys
 import time
-import venv
 from pathlib import Path
+
+from deploy.release import environments
 
 ROOT = Path(__file__).parents[2]
 ORDER = "workflows/order_processing"
 
 
-def install(wheel: Path, place: Path, lock: str = "user") -> Path:
+def install(wheel: Path, place: Path) -> Path:
     """Make an environment of locked packages and the wheel; return the directory of its commands."""
-    venv.create(place, with_pip=False)
-    commands = place / "bin"
-    pip = [sys.executable, "-m", "pip", "--python", str(commands / "python"), "install", "-q"]
-    locked = ["--require-hashes", "--only-binary", ":all:", "-r", str(ROOT / "requirements" / f"{lock}.txt")]
-    subprocess.run([*pip, *locked], check=True)
+    commands = environments.make(place, "user")
     # By its name: pip notes the path of a file that it is given, and the SBOM would tell it.
     name, version = wheel.name.split("-")[:2]
-    alone = ["--no-deps", "--no-index", "--find-links", str(wheel.parent), f"{name}=={version}"]
-    subprocess.run([*pip, *alone], check=True)
+    environments.pip_install(place, "--no-deps", "--no-index", "--find-links", str(wheel.parent), f"{name}=={version}")
     return commands
 
 
