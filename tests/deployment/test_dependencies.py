@@ -38,7 +38,7 @@ def test_every_package_of_a_user_has_all_facts() -> None:
     (table,) = [rows for rows in tables() if tuple(rows[0]) == FACTS]
     used = names([*PROJECT["dependencies"], *chain(*(PROJECT["optional-dependencies"][extra] for extra in USED))])
     assert used - packages(table) == set(), "a new dependency needs its row"
-    assert [row for row in table if len(row) != len(FACTS) or not all(row)] == []
+    assert [row for row in table[2:] if len(row) != len(FACTS) or not all(row)] == []
 
 
 def test_every_package_of_the_tests_has_a_reason() -> None:
