@@ -23,7 +23,15 @@ def write(environment: Path, target: Path) -> Path:
     project = ("--pyproject", str(ROOT / "pyproject.toml"))
     with tempfile.TemporaryDirectory() as directory:
         program = environments.make(Path(directory), "sbom") / "cyclonedx-py"
-        command = [program, "environment", *FORM, *project, "--output-file", target, environment / "bin" / "python"]
+        command: list[str | Path] = [
+            program,
+            "environment",
+            *FORM,
+            *project,
+            "--output-file",
+            target,
+            environment / "bin" / "python",
+        ]
         subprocess.run(command, check=True)
     bill = json.loads(target.read_text("utf-8"))
     add_licences(bill, environment)
@@ -35,7 +43,7 @@ def add_licences(bill: Mapping[str, Any], environment: Path) -> None:
     """Add the licences that packages state in words. One that states none, or in other words, ends the release."""
     (packages,) = environment.glob("lib/python*/site-packages")
     said = {
-        found.name: found.metadata.get("License", "").partition("\n")[0]
+        found.name: found.metadata.get_all("License", [""])[0].partition("\n")[0]
         for found in distributions(path=[str(packages)])
     }
     for component in bill["components"]:

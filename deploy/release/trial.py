@@ -25,7 +25,7 @@ def run_order(commands: Path, place: Path) -> float:
     place.mkdir()
     environment = {"PATH": "", "HOME": str(place), "DCF_DATA_DIR": str(place / "data")}
     begun = time.monotonic()
-    command = [commands / "dcf", "run", f"{ORDER}.json", "--input", ROOT / ORDER / "order.json"]
+    command: list[str | Path] = [commands / "dcf", "run", f"{ORDER}.json", "--input", ROOT / ORDER / "order.json"]
     done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"the order pipeline failed in a bare environment:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")

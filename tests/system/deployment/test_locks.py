@@ -21,7 +21,7 @@ def again(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "deploy" / "release").mkdir(parents=True)
     for name in ("pyproject.toml", "deploy/release/lock.py"):
         shutil.copy(ROOT / name, place / name)
-    command = [sys.executable, place / "deploy" / "release" / "lock.py"]
+    command: list[str | Path] = [sys.executable, place / "deploy" / "release" / "lock.py"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
     if done.returncode and "error sending request" in done.stderr and os.environ.get("CI") != "true":
         pytest.skip("the package index cannot be reached")
