@@ -12,49 +12,43 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PROJECT = ROOT / "pyproject.toml"
-DIRECTORY = ROOT / "requirements"
 
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A lock file: what is resolved, and the file whose versions it repeats."""
+    """A lock file: what is resolved, from files or from a text, and the lock file whose versions it repeats."""
 
     name: str
-    inputs: tuple[str, ...]
+    inputs: tuple[str, ...] = ("-",)
+    text: str = ""
     follows: str | None = None
-
-    @property
-    def path(self) -> Path:
-        """Return the lock file."""
-        return DIRECTORY / f"{self.name}.txt"
 
 
 USED = ("embedded", "letta", "otel", "s3")
 """The extras for users; the others are for those who work on dcf."""
 
+BUILDERS: tuple[str, ...] = tuple(tomllib.loads(PROJECT.read_text("utf-8"))["build-system"]["requires"])
+DESCRIBER = "cyclonedx-bom>=7.5,<8"
+"""It is in no extra, because it brings a grammar that jsonschema then compiles at every import, for seconds."""
+
 LOCKS = (
     Lock("dev", ("pyproject.toml", "--all-extras")),
     Lock("user", ("pyproject.toml", *(word for name in USED for word in ("--extra", name))), follows="dev"),
     Lock("image", ("pyproject.toml", "--extra", "letta"), follows="dev"),
-    Lock("build", ("-",), follows="dev"),
+    Lock("build", text="\n".join(BUILDERS), follows="dev"),
+    Lock("sbom", text=DESCRIBER),
 )
-"""What CI installs from; all that a user may install; what the image has; what builds the wheel."""
+"""What CI installs from; all that a user may install; what the image has; what builds the wheel and the SBOM."""
 
 
 def write(lock: Lock, *options: str) -> None:
     """Resolve anew what the file does not have yet, or with `--upgrade` all of it."""
     follows = ("--constraint", f"requirements/{lock.follows}.txt") if lock.follows else ()
     form = ("--universal", "--python-version", "3.11", "--generate-hashes", "--custom-compile-command", "make lock")
-    command = ["pip", "compile", "-q", *lock.inputs, *form, *follows, *options, "-o", f"requirements/{lock.name}.txt"]
-    built_with = "\n".join(tomllib.loads(PROJECT.read_text("utf-8"))["build-system"]["requires"])
-    subprocess.run(
-        [Path(sys.executable).with_name("uv"), *command],
-        cwd=ROOT,
-        input=built_with,
-        text=True,
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    target = f"requirements/{lock.name}.txt"
+    command = ["pip", "compile", "-q", *lock.inputs, *form, *follows, *options, "-o", target]
+    program = Path(sys.executable).with_name("uv")
+    subprocess.run([program, *command], cwd=ROOT, input=lock.text, text=True, check=True, stdout=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,13 @@
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any, Final
+
+from deploy.release import environments
 
 ROOT = Path(__file__).parents[2]
 FORM = ("--spec-version", "1.6", "--output-format", "JSON", "--output-reproducible", "--mc-type", "application")
@@ -17,10 +20,19 @@ SPDX: Final[Mapping[str, str]] = {"3-Clause BSD License": "BSD-3-Clause", "MIT L
 
 def write(environment: Path, target: Path) -> Path:
     """Describe what is installed in an environment; no time or number of this run gets in."""
-    program = Path(sys.executable).with_name("cyclonedx-py")
     project = ("--pyproject", str(ROOT / "pyproject.toml"))
-    command = [program, "environment", *FORM, *project, "--output-file", target, environment / "bin" / "python"]
-    subprocess.run(command, check=True)
+    with tempfile.TemporaryDirectory() as directory:
+        program = environments.make(Path(directory), "sbom") / "cyclonedx-py"
+        command: list[str | Path] = [
+            program,
+            "environment",
+            *FORM,
+            *project,
+            "--output-file",
+            target,
+            environment / "bin" / "python",
+        ]
+        subprocess.run(command, check=True)
     bill = json.loads(target.read_text("utf-8"))
     add_licences(bill, environment)
     target.write_text(json.dumps(bill, indent=2, sort_keys=True) + "\n", "utf-8")
@@ -31,7 +43,7 @@ def add_licences(bill: Mapping[str, Any], environment: Path) -> None:
     """Add the licences that packages state in words. One that states none, or in other words, ends the release."""
     (packages,) = environment.glob("lib/python*/site-packages")
     said = {
-        found.name: found.metadata.get("License", "").partition("\n")[0]
+        found.name: found.metadata.get_all("License", [""])[0].partition("\n")[0]
         for found in distributions(path=[str(packages)])
     }
     for component in bill["components"]:

@@ -7,26 +7,27 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
-from deploy.release.lock import USED
+from deploy.release.lock import BUILDERS, DESCRIBER, USED
 from tests.deployment.locks import PYTHONS, environments, read, wanted
 from tests.support.paths import ROOT
 from tests.support.tables import rows
 
-PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-PROJECT = PYPROJECT["project"]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 DIRECTORY = ROOT / "requirements"
 NEWER = "run `make lock`"
-EXTRAS = {"dev": tuple(PROJECT["optional-dependencies"]), "user": USED, "image": ("letta",), "build": ()}
+EXTRAS = {"dev": tuple(PROJECT["optional-dependencies"]), "user": USED, "image": ("letta",)}
+ALONE = {"build": BUILDERS, "sbom": (DESCRIBER,)}
+LOCKS = sorted([*EXTRAS, *ALONE])
 
 
 def asked(name: str, environment: dict[str, str]) -> list[Requirement]:
     """What this lock file must hold in an environment."""
-    if name == "build":
-        return [Requirement(text) for text in PYPROJECT["build-system"]["requires"]]
+    if name in ALONE:
+        return [Requirement(text) for text in ALONE[name]]
     return wanted(PROJECT, EXTRAS[name], environment)
 
 
-@rows("name", sorted(EXTRAS))
+@rows("name", LOCKS)
 def test_a_lock_holds_what_the_project_asks_for_on_every_platform(name: str) -> None:
     pins = read(DIRECTORY / f"{name}.txt")
     for environment in environments():
@@ -40,7 +41,7 @@ def test_a_lock_holds_what_the_project_asks_for_on_every_platform(name: str) -> 
             assert here[requirement.name.lower()].version in requirement.specifier, f"{requirement}: {NEWER}"
 
 
-@rows("name", sorted(EXTRAS))
+@rows("name", LOCKS)
 def test_every_package_of_a_lock_has_a_version_and_hashes_and_no_address(name: str) -> None:
     text = (DIRECTORY / f"{name}.txt").read_text("utf-8")
     pins = read(DIRECTORY / f"{name}.txt")

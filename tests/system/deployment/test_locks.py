@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from deploy.release.lock import LOCKS
 from tests.deployment.locks import read
 from tests.support.paths import ROOT
-
-LOCKS = ("build", "dev", "image", "user")
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +21,7 @@ def again(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "deploy" / "release").mkdir(parents=True)
     for name in ("pyproject.toml", "deploy/release/lock.py"):
         shutil.copy(ROOT / name, place / name)
-    command = [sys.executable, place / "deploy" / "release" / "lock.py"]
+    command: list[str | Path] = [sys.executable, place / "deploy" / "release" / "lock.py"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
     if done.returncode and "error sending request" in done.stderr and os.environ.get("CI") != "true":
         pytest.skip("the package index cannot be reached")
@@ -30,7 +29,7 @@ def again(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "requirements"
 
 
-@pytest.mark.parametrize("name", LOCKS)
+@pytest.mark.parametrize("name", [lock.name for lock in LOCKS])
 def test_a_lock_is_what_resolving_gives(again: Path, name: str) -> None:
     """But for hashes: a release may get files for further platforms at any time."""
     renewed, locked = (

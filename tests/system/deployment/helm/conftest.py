@@ -56,7 +56,7 @@ def helm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     def run(command: list[str], values: Values) -> subprocess.CompletedProcess[str]:
         path = place / "values.yaml"
         path.write_text(yaml.safe_dump(values), "utf-8")
-        words = [program, *command, CHART, "-f", path]
+        words = [str(program), *command, str(CHART), "-f", str(path)]
         environment = {"PATH": os.environ["PATH"], "HOME": str(place)}
         return subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
