@@ -8,30 +8,26 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-import redis
-
 from tests.support.redis.documents import is_document, read_document, write_document
 
 Line: TypeAlias = Mapping[str, Any]
 
+Client: TypeAlias = Any
+"""A client of redis-py that decodes nothing. redis-py types its replies as if they were decoded or not."""
+
 _MS: Final = 1000
 
 
-def lines_of(client: redis.Redis) -> Iterator[Line]:
+def lines_of(client: Client) -> Iterator[Line]:
     """Yield a line for each key, in the order of the keys. The client must decode nothing."""
     for key in sorted(client.keys()):
         left_ms = client.pttl(key)
         life = {} if left_ms < 0 else {"life_s": -(-left_ms // _MS)}
-        if is_document(client.execute_command, key):
-            yield {
-                "key": key.decode(),
-                "type": "document",
-                **life,
-                "value": read_document(client.execute_command, key.decode()),
-            }
+        name, kind = key.decode(), client.type(key).decode()
+        if is_document(client.execute_command, name):
+            yield {"key": name, "type": "document", **life, "value": read_document(client.execute_command, name)}
         else:
-            kind = client.type(key).decode()
-            yield {"key": key.decode(), "type": kind, **life, "value": _READ[kind](client, key)}
+            yield {"key": name, "type": kind, **life, "value": _READ[kind](client, key)}
 
 
 def text_of(line: Line) -> str:
@@ -39,7 +35,7 @@ def text_of(line: Line) -> str:
     return json.dumps(line, separators=(",", ":"))
 
 
-def restore(client: redis.Redis, lines: Iterable[Line]) -> None:
+def restore(client: Client, lines: Iterable[Line]) -> None:
     """Write all keys. What expires begins its life anew."""
     for line in lines:
         _WRITE[line["type"]](client, line["key"], line["value"])
@@ -60,15 +56,15 @@ def _texts(values: Iterable[bytes]) -> list[str]:
     return [*map(_text, values)]
 
 
-def _hash(client: redis.Redis, key: bytes) -> dict[str, str]:
+def _hash(client: Client, key: bytes) -> dict[str, str]:
     return {_text(name): _text(value) for name, value in sorted(client.hgetall(key).items())}
 
 
-def _sorted_set(client: redis.Redis, key: bytes) -> list[list[Any]]:
+def _sorted_set(client: Client, key: bytes) -> list[list[Any]]:
     return [[_text(member), score] for member, score in client.zrange(key, 0, -1, withscores=True)]
 
 
-def _stream(client: redis.Redis, key: bytes) -> dict[str, Any]:
+def _stream(client: Client, key: bytes) -> dict[str, Any]:
     entries = [[_text(at), _pairs(fields)] for at, fields in client.xrange(key)]
     groups = [_group(client, key, one) for one in client.xinfo_groups(key)]
     return {"entries": entries, "last": _text(client.xinfo_stream(key)["last-generated-id"]), "groups": groups}
@@ -78,13 +74,13 @@ def _pairs(fields: Mapping[bytes, bytes]) -> dict[str, str]:
     return {_text(name): _text(value) for name, value in fields.items()}
 
 
-def _group(client: redis.Redis, key: bytes, group: Mapping[str, Any]) -> dict[str, Any]:
+def _group(client: Client, key: bytes, group: Mapping[str, Any]) -> dict[str, Any]:
     pending = client.xpending_range(key, group["name"], "-", "+", 1000) if group["pending"] else []
     taken = [[_text(one["message_id"]), _text(one["consumer"])] for one in pending]
     return {"name": _text(group["name"]), "last": _text(group["last-delivered-id"]), "pending": taken}
 
 
-def _write_stream(client: redis.Redis, key: str, value: Mapping[str, Any]) -> None:
+def _write_stream(client: Client, key: str, value: Mapping[str, Any]) -> None:
     for at, fields in value["entries"]:
         client.execute_command("XADD", key, at, *(_bytes(word) for pair in fields.items() for word in pair))
     if not value["entries"]:
@@ -96,15 +92,15 @@ def _write_stream(client: redis.Redis, key: str, value: Mapping[str, Any]) -> No
             client.xclaim(key, group["name"], consumer, 0, [at], force=True, justid=True)
 
 
-def _write_hash(client: redis.Redis, key: str, value: Mapping[str, str]) -> None:
+def _write_hash(client: Client, key: str, value: Mapping[str, str]) -> None:
     client.hset(key, mapping={_bytes(name): _bytes(one) for name, one in value.items()})
 
 
-def _write_sorted_set(client: redis.Redis, key: str, value: Iterable[tuple[str, float]]) -> None:
+def _write_sorted_set(client: Client, key: str, value: Iterable[tuple[str, float]]) -> None:
     client.zadd(key, {_bytes(member): score for member, score in value})
 
 
-_READ: Final[Mapping[str, Callable[[redis.Redis, bytes], Any]]] = {
+_READ: Final[Mapping[str, Callable[[Client, bytes], Any]]] = {
     "string": lambda client, key: _text(client.get(key)),
     "hash": _hash,
     "list": lambda client, key: _texts(client.lrange(key, 0, -1)),
@@ -113,7 +109,7 @@ _READ: Final[Mapping[str, Callable[[redis.Redis, bytes], Any]]] = {
     "stream": _stream,
 }
 
-_WRITE: Final[Mapping[str, Callable[[redis.Redis, str, Any], Any]]] = {
+_WRITE: Final[Mapping[str, Callable[[Client, str, Any], Any]]] = {
     "document": lambda client, key, value: write_document(client.execute_command, key, value),
     "string": lambda client, key, value: client.set(key, _bytes(value)),
     "hash": _write_hash,
