@@ -1,5 +1,6 @@
 """`python -m deploy.release TARGET`: builds a release into a directory, and tries its parts (docs/releases.md)."""
 
+import argparse
 import hashlib
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from deploy.release import check, image, packages, sbom, trial
 ROOT = Path(__file__).parents[2]
 
 
-def release(target: Path) -> None:
+def release(target: Path, *, with_image: bool) -> None:
     """Build, try, describe."""
     if disagreements := check.find_disagreements(ROOT):
         sys.exit("\n".join(disagreements))
@@ -32,8 +33,9 @@ def release(target: Path) -> None:
         commands = trial.install(wheel, place / "bare")
         print(f"bare environment: the order pipeline took {trial.run_order(commands, place / 'empty'):.1f} s")
         sbom.write(place / "bare", target / f"{wheel.name.removesuffix('-py3-none-any.whl')}.cdx.json")
-        build_image(place / "sources", epoch)
-    write_digests(target)
+        write_digests(target)
+        if with_image:
+            build_image(place / "sources", epoch)
     for text in check.find_shortfalls(ROOT):
         print(f"before it is published: {text}")
 
@@ -55,5 +57,16 @@ def write_digests(target: Path) -> None:
     print("".join(lines), end="")
 
 
+def main() -> None:
+    """Read the arguments."""
+    arguments = argparse.ArgumentParser(prog="python -m deploy.release")
+    arguments.add_argument("target", type=Path, help="directory to write; it must not exist")
+    arguments.add_argument(
+        "--no-image", action="store_true", help="build no image: it needs the registry of base images"
+    )
+    chosen = arguments.parse_args()
+    release(chosen.target.resolve(), with_image=not chosen.no_image)
+
+
 if __name__ == "__main__":
-    release(Path(sys.argv[1]).resolve())
+    main()

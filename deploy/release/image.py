@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +48,8 @@ def build(builder: Builder, sources: Path, epoch: int) -> str:
     """
     words = [word.format(epoch=epoch) for word in builder.build]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch)}
-    subprocess.run([*words, "."], cwd=sources, env=environment, check=True)
+    if subprocess.run([*words, "."], cwd=sources, env=environment, check=False).returncode:
+        sys.exit("the image was not built (above). To release without it: python -m deploy.release TARGET --no-image")
     inspect = [builder.run[0], "image", "inspect", "--format", "{{json .RootFS.Layers}}", TAG]
     return subprocess.run(inspect, capture_output=True, text=True, check=True).stdout.strip()
 
