@@ -76,7 +76,9 @@ def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFa
 
     Raise StoreUnsuitable if dcf cannot use it, or cannot wait for replicas there.
     """
-    needed = {"SET": layout.WRITE} | _NEEDED[connections.form.name] | ({"WAIT": _ACKNOWLEDGED} if wait_replicas else {})
+    needed: dict[str, Command] = {"SET": layout.WRITE, **_NEEDED[connections.form.name]}
+    if wait_replicas:
+        needed["WAIT"] = _ACKNOWLEDGED
     if connections.shards > 1:
         needed |= _NEEDED_IN_CLUSTER
     lines: list[str] = []

@@ -1,14 +1,14 @@
 """Moving the documents of an idle Redis to the other form, and back."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
 import pytest
-from dcf.store.access.keys import AccessKeys
 
 from dcf.errors import StoreUnsuitable
 from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.server_time import ServerTime
 from dcf.store.forms import move as moving
@@ -25,7 +25,10 @@ from tests.support.workflows.machines import chain, workflow
 from tests.support.workflows.scopes import each, task
 from tests.support.world import World
 
-FORMS = {"json": (JSON_FORM, TEXT_FORM), "text": (TEXT_FORM, JSON_FORM)}
+FORMS: Mapping[str, tuple[DocumentForm, DocumentForm]] = {
+    "json": (JSON_FORM, TEXT_FORM),
+    "text": (TEXT_FORM, JSON_FORM),
+}
 DOC, FOREIGN = "doc:notes", "doc:of-another-program"
 
 
