@@ -26,7 +26,7 @@ end
 if nested == '' and left > 0 then
   redis.call('PEXPIRE', key, left)
 end
-return redis.status_reply('OK')
+return {ok = 'OK'}
 """
 """Writes all fields of a document, or those of one member. It keeps the key's expiry.
 
