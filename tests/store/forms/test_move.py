@@ -19,6 +19,7 @@ from dcf.store.forms.text_form import TEXT_FORM
 from dcf.store.keys import table as keys
 from dcf.store.keys.documents import is_stored_document
 from dcf.store.lists.agents import AgentRecord, AgentRecords
+from dcf.values.json_text import load
 from tests.store.forms.conftest import Kind, Served, connected
 from tests.support.tables import rows
 from tests.support.workflows.machines import chain, workflow
@@ -67,7 +68,7 @@ class Site:
             kind, left = connections.send(("TYPE", name), ("TTL", name))
             if (is_stored_document(name) or name == DOC) and form.is_document(name, kind):
                 (reply,) = connections.send(form.read(name))
-                found[name] = (moving.load(form.text(reply) or b""), left // 10)
+                found[name] = (load(form.text(reply) or b""), left // 10)
         connections.close()
         return found
 
