@@ -18,11 +18,15 @@ _FILES: Final = sorted(RECORDED.glob("*.jsonl"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """A Redis with what a version recorded. `lines` are those of its keys, `facts` what agents kept, by run."""
+    """A Redis with what a version recorded. `lines` are those of its keys, `facts` what agents kept, by run.
+
+    `shown` is what `dcf show` of that version printed of each run.
+    """
 
     port: int
     api_key: str
     facts: Mapping[str, Mapping[str, Any]]
+    shown: Mapping[str, Mapping[str, Any]]
     lines: tuple[Line, ...]
 
     @property
@@ -37,4 +41,5 @@ def restored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Restore
     (home := tmp_path / "redis").mkdir()
     with redis_server(home) as port, redis.Redis(port=port) as client:
         restore(client, lines)
-        yield Restored(port=port, api_key=about["api_key"], facts=about["facts"], lines=tuple(lines))
+        facts, shown = about["facts"], about["shown"]
+        yield Restored(port=port, api_key=about["api_key"], facts=facts, shown=shown, lines=tuple(lines))

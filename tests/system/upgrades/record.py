@@ -50,21 +50,22 @@ def _recorded(commit: str, home: Path) -> Iterator[str]:
     program.mkdir()
     checked_out(program, commit)
     with redis_server(home) as port, redis.Redis(port=port) as client:
-        key = _api_key(port, program)
+        key = _asked(port, program, "keys", "create", "--any-agent", "--scope", "read", "--expires", "never")["key"]
         with served(port, home / "server.log", program) as server:
             team = Team("", repeat(server.calls), patience_s=_LONGER_S, pause_s=_LONGER_S)
             facts = {name: stage.begin(team.of(name)) for name, stage in STAGES.items()}
             _describe_site(server.calls)
-        yield json.dumps({"commit": commit, "api_key": key, "facts": facts}, separators=(",", ":"))
+        shown = {run: _asked(port, program, "show", run) for run in facts}
+        about = {"commit": commit, "api_key": key, "facts": facts, "shown": shown}
+        yield json.dumps(about, separators=(",", ":"))
         yield from map(text_of, lines_of(client))
 
 
-def _api_key(port: int, program: Path) -> str:
-    """Make an API key with the command of that version."""
-    create = command("keys", "create", "--any-agent", "--scope", "read", "--expires", "never", "--json")
-    settings = environment(port, program)
-    made = subprocess.run(create, env=settings, cwd=program, check=True, capture_output=True, timeout=120)
-    return str(json.loads(made.stdout)["key"])
+def _asked(port: int, program: Path, *arguments: str) -> Any:
+    """Return what a command of that version prints as JSON."""
+    ask, settings = command(*arguments, "--json"), environment(port, program)
+    made = subprocess.run(ask, env=settings, cwd=program, check=True, capture_output=True, timeout=120)
+    return json.loads(made.stdout)
 
 
 def _describe_site(calls: Calls) -> None:

@@ -20,6 +20,9 @@ from tests.system.upgrades.servers import served
 from tests.system.upgrades.team import LONG_S, Team
 from tests.system.upgrades.waiting_stages import STAGES
 
+OF_THE_MOMENT = {"ready", "ready_since"}
+"""What time alone changes: a lease has ended, or a wait is over."""
+
 pytestmark = pytest.mark.processes
 
 
@@ -57,6 +60,17 @@ def test_every_run_is_listed_shown_explained_and_exported(restored: Restored) ->
         assert answer_of(restored, "export", run)["workflow_id"] == run
         events = call("events", run, "--json", REDIS_URL=restored.url).stdout.splitlines()
         assert json.loads(events[0])["type"] in {"RunCreated", "RunOpened"}
+
+
+def test_every_run_is_shown_as_the_version_showed_it_that_wrote_it(restored: Restored) -> None:
+    for run, before in restored.shown.items():
+        now = answer_of(restored, "show", run)
+        assert now["outputs"] == before["outputs"], run
+        assert {name: now["meta"].get(name) for name in before["meta"]} == before["meta"], run
+        assert now["states"].keys() == before["states"].keys(), run
+        for name, state in before["states"].items():
+            kept = state.keys() - OF_THE_MOMENT
+            assert {one: now["states"][name].get(one) for one in kept} == {one: state[one] for one in kept}, (run, name)
 
 
 def test_doctor_finds_nothing_wrong(restored: Restored, calls: Calls) -> None:
