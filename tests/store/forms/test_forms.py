@@ -21,7 +21,7 @@ from tests.support.tables import rows
 
 FORMS: Final[Sequence[DocumentForm]] = (JSON_FORM, TEXT_FORM)
 
-texts = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=6)
+texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=6)
 names = texts | st.sampled_from(
     ["", "$", "$$", " ", " first", 'agents["x"]', '$agents["x"]', 'a"b', "a\\b", "0", "agents", "skills", "a.b", "\x01"]
 )
