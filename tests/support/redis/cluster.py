@@ -184,7 +184,7 @@ class Cluster:
             except redis.ResponseError as error:
                 if "IOERR" in str(error):
                     again = ("REPLACE",)
-                elif not isinstance(error, ClusterDownError):
+                elif not isinstance(error, ClusterDownError) and "CLUSTERDOWN" not in str(error):
                     raise
                 wait_until(self.is_whole)
             else:
