@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self, TypeAlias
 
 import pytest
 
@@ -26,10 +26,8 @@ from tests.support.workflows.machines import chain, workflow
 from tests.support.workflows.scopes import each, task
 from tests.support.world import World
 
-FORMS: Mapping[str, tuple[DocumentForm, DocumentForm]] = {
-    "json": (JSON_FORM, TEXT_FORM),
-    "text": (TEXT_FORM, JSON_FORM),
-}
+Both: TypeAlias = tuple[DocumentForm, DocumentForm]
+FORMS: Final[Mapping[str, Both]] = {"json": (JSON_FORM, TEXT_FORM), "text": (TEXT_FORM, JSON_FORM)}
 DOC, FOREIGN = "doc:notes", "doc:of-another-program"
 
 
