@@ -16,7 +16,7 @@ import redis
 from dcf.store.embedded.append_log import drop_torn_transaction
 from lab.regions import Region
 from tests.support.redis.restricted import USERS, digest, rendered
-from tests.support.redis.servers import LOAD_JSON, SERVER, free_port, listens
+from tests.support.redis.servers import MODULES, SERVER, free_port, listens
 from tests.support.waiting import wait_until
 
 ADMIN: Final = "admin"
@@ -84,7 +84,7 @@ class LabRedis:
         """Start it, and wait until it answers with all its data loaded."""
         command = [
             *(SERVER, *self._binding(), "--port", str(self.port), "--dir", str(self.home)),
-            *("--save", "", *LOAD_JSON, "--enable-debug-command", "local"),
+            *("--save", "", *MODULES, "--enable-debug-command", "local"),
             *("--repl-diskless-sync-delay", "0", *self._options, *more),
         ]
         within = command if self._region is None else self._region.command(*command)

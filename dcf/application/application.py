@@ -302,6 +302,7 @@ def open_application(settings: Settings) -> Iterator[Application]:
             appendfsync=fsync,
             maxmemory=most,
             wait_replicas=settings.wait_replicas,
+            documents=settings.documents,
         ) as (url, connections),
         ExitStack() as resources,
     ):

@@ -4,7 +4,7 @@ What a crash costs is the health report's finding, so that the line, `dcf doctor
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dcf.features.health.findings import Topic
 from dcf.store.embedded.sources import origin_of
@@ -12,6 +12,8 @@ from dcf.store.embedded.sources import origin_of
 if TYPE_CHECKING:
     from dcf.application.application import Application
     from dcf.features.health.operations import HealthReport
+
+_FORMS: Final = {"json": "RedisJSON", "text": "text"}
 
 
 def server_line(found: "Application", report: "HealthReport") -> str:
@@ -22,4 +24,6 @@ def server_line(found: "Application", report: "HealthReport") -> str:
         program = "" if facts.executable is None else f" ({origin_of(Path(facts.executable))})"
         origin = f"started by dcf{program}, data in {found.settings.data_dir}"
     survival = [finding.sentence for finding in report.findings if finding.topic is Topic.DURABILITY]
-    return " ".join([f"{facts.software} {facts.version} {origin}; documents as JSON.", *survival[:1]])
+    return " ".join(
+        [f"{facts.product} {facts.version} {origin}; documents as {_FORMS[facts.documents]}.", *survival[:1]]
+    )

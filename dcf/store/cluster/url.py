@@ -13,8 +13,9 @@ import redis
 from dcf.errors import InvalidArgument
 from dcf.store.cluster.connections import ClusterConnections
 from dcf.store.cluster.nodes import ClusterNodes
-from dcf.store.connection.connections import Pool, as_it_is, pool_options, waiting_options
+from dcf.store.connection.connections import Pool, as_it_is
 from dcf.store.connection.packets import IN_PACKETS
+from dcf.store.connection.pools import pool_options, waiting_options
 from dcf.store.connection.url import host_port, options_in, unquoted, url_errors, use_files
 
 _PORT: Final = 6379

@@ -115,7 +115,15 @@ def reply_error(error: redis.ResponseError) -> PassingError | StoreUnavailable |
 
     return StoreUnsuitable(
         "Redis refused a command of dcf; one of its keys may have been changed by hand.",
-        "Look at the keys of the call with TYPE and JSON.GET, and repair or delete the foreign one.",
+        "Look at the keys of the call with TYPE, and repair or delete the foreign one.",
+    )
+
+
+def no_json() -> StoreUnsuitable:
+    """Return the error for a document whose text cannot be parsed."""
+    return StoreUnsuitable(
+        "A document of dcf is no JSON; it may have been changed by hand.",
+        "Look at the keys of the call with GET, and repair or delete the damaged one.",
     )
 
 

@@ -57,6 +57,7 @@
 | `cp:idx:docs`, on a cluster `cp:idx:docs:{<key>}` | hash | the JSON tools: of each document its owner, bytes and life | with its document |
 | `cp:idx:keys`, on a cluster in 16 shards | sorted set | `dcf keys` (before the record): ids of API keys by creation time | for ever |
 | `cp:idx:barrier:{<key>}` | string | a transaction outside runs that waits for replicas (in the slot of what it wrote); on a cluster, any write that does, to a key of its node | a minute |
+| `cp:idx:documents` | string | the first process that connects, `dcf store move`: in which form documents are kept | for ever |
 | `cp:idx:sweep` | string | the process that sweeps the indexes for wrong entries, so that no other does | an hour |
 | `cp:idx:time`, on a cluster also in 16 shards | string | clocks, each time they look: the latest time of the server that any has seen | for ever |
 | `cp:idx:probe` | string | health reports: the small write that shows whether Redis takes writes; `…:{<tag>}` at nodes, `…:{<run>}` where a run is explained | a minute |
@@ -88,6 +89,7 @@ HELD = "cp:idx:runs:held"
 KEY_INDEX = "cp:idx:keys"
 AUDIT_TRAIL = "cp:idx:audit"
 DOCUMENTS = "cp:idx:docs"
+DOCUMENT_FORM = "cp:idx:documents"
 SWEEP = "cp:idx:sweep"
 DUE = "cp:idx:due:"
 NEWS = "cp:idx:news"

@@ -52,7 +52,7 @@ COMMITS = {
 }
 # the page of open states, and the mark on one; the comparison; the writes, and by which token it was claimed, so that a
 # repetition finds it
-_PAGE = ["ZRANGE", "HMGET", SENT.read, SENT.read, SENT.read, "SET"]
+_PAGE = ["ZRANGE", "HMGET", SENT.read_member, SENT.read, SENT.read, "SET"]
 INSIDE_SCRIPT = {"claim": [*_PAGE, SENT.read_many, SENT.write_many, "XADD", "ZADD", "HSET"]}
 
 

@@ -21,7 +21,7 @@ from dcf.store.cluster.keys import cluster_key
 from dcf.store.cluster.url import open_cluster
 from dcf.store.connection.commands import Command, Reply
 from tests.support.redis.restricted import acl_file
-from tests.support.redis.servers import LOAD_JSON, SERVER, free_port, listens
+from tests.support.redis.servers import MODULES, SERVER, free_port, listens
 from tests.support.waiting import wait_until
 
 SLOTS = 16384
@@ -68,7 +68,7 @@ class Node:
             "no",
         )
         kept = ("--appendonly", "yes", "--save", "", "--repl-diskless-sync-delay", "0")
-        command = [*self.host.within, SERVER, *port, *cluster, *kept, *LOAD_JSON, *self.options]
+        command = [*self.host.within, SERVER, *port, *cluster, *kept, *MODULES, *self.options]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_until(lambda: self.is_over() or listens(self.port, self.address))
 

@@ -13,6 +13,10 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
+from dcf.store.forms import form as stored
+from dcf.store.forms.json_form import JSON_FORM
+from dcf.store.forms.text_form import NESTED, TEXT_FORM
+from dcf.store.keys.documents import shape_of
 from dcf.values.json_text import dump, load
 
 Ask: TypeAlias = Callable[..., Reply]
@@ -27,12 +31,13 @@ class CommandNames:
     """The commands that dcf sends for documents.
 
     `read` and `write` are for one document that is stored in one piece, `read_many` and `write_many` for several.
-    `read_members` is for some members of a run's meta document, `read_record` for all of an agent's record,
-    `drop_member` for one that goes.
+    `read_member` and `read_members` are for one and for some members of a run's meta document, `read_record` for all of
+    an agent's record, `drop_member` for one that goes.
     """
 
     read: str
     read_many: str
+    read_member: str
     read_members: str
     read_record: str
     write: str
@@ -77,6 +82,7 @@ class JsonForm:
     names: Final = CommandNames(
         read="JSON.GET",
         read_many="JSON.MGET",
+        read_member="JSON.GET",
         read_members="JSON.GET",
         read_record="JSON.GET",
         write="JSON.SET",
@@ -116,17 +122,103 @@ def _without_array(text: bytes | None) -> bytes | None:
     return None if text is None else text[1:-1]
 
 
+class TextForm:
+    """Strings, and hashes with a field for each member, as dcf writes them."""
+
+    names: Final = CommandNames(
+        read="GET",
+        read_many="MGET",
+        read_member="HGET",
+        read_members="HMGET",
+        read_record="HGETALL",
+        write="SET",
+        write_many="MSET",
+        drop_member="HDEL",
+    )
+
+    def read_command(self, key: str) -> Command:
+        return TEXT_FORM.read(key)
+
+    def write_command(self, key: str, text: str) -> Command:
+        return TEXT_FORM.put(key, text)
+
+    def write_many_command(self, texts: Mapping[str, str | bytes]) -> Command:
+        (command,) = TEXT_FORM.put_all({key: _encoded(text) for key, text in texts.items()}, {})
+        return command
+
+    def read_text(self, ask: Ask, key: str | bytes) -> bytes | None:
+        return TEXT_FORM.text(ask(*TEXT_FORM.read(_decoded(key))))
+
+    def read_texts(self, ask: Ask, keys: Sequence[str]) -> list[bytes | None]:
+        return TEXT_FORM.texts(ask(*TEXT_FORM.read_many(keys)))
+
+    def write_text(self, ask: Ask, key: str, text: str) -> None:
+        ask(*self.write_command(key, text))
+
+    def set_member(self, ask: Ask, key: str, steps: tuple[str | int, ...], value: object) -> None:
+        if shape_of(key) == "text":
+            self._set_in_text(ask, key, steps, value)
+        else:
+            self._set_in_hash(ask, key, steps, value)
+
+    def _set_in_text(self, ask: Ask, key: str, steps: tuple[str | int, ...], value: object) -> None:
+        is_set = False
+        while not is_set:
+            before = ask("GET", key)
+            is_set = bool(ask("EVAL", _REPLACE, 1, key, before, dump(_with_member(load(before), key, steps, value))))
+
+    def _set_in_hash(self, ask: Ask, key: str, steps: tuple[str | int, ...], value: object) -> None:
+        changed = _with_member(load(self.read_text(ask, key) or b"{}"), key, steps, value)
+        name, *inner = map(str, steps)
+        is_field = len(inner) == 1 and name in NESTED
+        member, own = ((name, inner[0]), changed[name][inner[0]]) if is_field else (name, changed[name])
+        ask(*TEXT_FORM.put_member(key, member, dump(own)))
+
+    def is_document(self, ask: Ask, key: str | bytes) -> bool:
+        return bool(ask("TYPE", key) == (b"string" if shape_of(_decoded(key)) == "text" else b"hash"))
+
+
 def chosen_form(name: str) -> DocumentForm:
     """Return the form with this name."""
     if name == "json":
         return JsonForm()
     if name == "text":
-        raise NotImplementedError("The tests cannot run with DCF_TEST_DOCUMENTS=text: dcf has no text form yet.")
+        return TextForm()
     raise ValueError(f"DCF_TEST_DOCUMENTS is {name!r}. Set it to json or text.")
+
+
+def _with_member(document: Any, key: str, steps: tuple[str | int, ...], value: object) -> Any:
+    """Return the document with another member."""
+    *outer, last = steps
+    try:
+        reduce(getitem, outer, document)[last] = value
+    except (KeyError, IndexError, TypeError):
+        raise AssertionError(f"{key} has no place {steps}") from None
+    return document
+
+
+def _encoded(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
+
+
+def _decoded(key: str | bytes) -> str:
+    return key.decode() if isinstance(key, bytes) else key
+
+
+_REPLACE: Final = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
+return 1
+"""
+"""Lua script that replaces a text, unless it was changed meanwhile."""
 
 
 FORM: Final = chosen_form(os.environ.get("DCF_TEST_DOCUMENTS", "json"))
 """The form in which this run of the tests keeps documents."""
+
+
+STORED: Final[stored.DocumentForm] = TEXT_FORM if isinstance(FORM, TextForm) else JSON_FORM
+"""The same form, as dcf knows it."""
 
 
 SENT: Final = FORM.names

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dcf.store.embedded.sources import find_program
+from tests.support.redis.documents import STORED
 from tests.support.waiting import wait_until
 
 _PROGRAM = find_program()
@@ -18,6 +19,9 @@ SERVER = str(_PROGRAM.server)
 
 LOAD_JSON = tuple(word for module in _PROGRAM.modules for word in ("--loadmodule", str(module)))
 """The options by which it loads RedisJSON; none where no wheel has it."""
+
+MODULES = LOAD_JSON if STORED.name == "json" else ()
+"""Options of a server that has what the documents of this run of the tests need."""
 
 _FIRST_PORT = 10_000
 """The first port that is taken: below those that a kernel gives to whoever asks for any, so that none is given away
@@ -42,7 +46,7 @@ def free_port() -> int:
 def redis_server(directory: Path, *options: str, with_json: bool = True, at: int | None = None) -> Iterator[int]:
     """A server on a loopback port, in memory only unless the options say otherwise; ends with the block."""
     port = at or free_port()
-    modules = LOAD_JSON if with_json else ()
+    modules = MODULES if with_json else ()
     plain = ("--bind", "127.0.0.1", "--save", "", "--dir", str(directory), "--repl-diskless-sync-delay", "0")
     with running("--port", str(port), *plain, *modules, *options):
         wait_until(lambda: listens(port))

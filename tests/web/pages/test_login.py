@@ -21,7 +21,7 @@ from dcf.web.site import build_site
 from tests.support.redis.documents import set_member
 from tests.support.redis.redis_contents import everything_in
 from tests.support.redis.restricted import RestrictedRedis
-from tests.support.redis.servers import LOAD_JSON, listens, running
+from tests.support.redis.servers import MODULES, listens, running
 from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.web.visitors import HOST, Visitor, form
@@ -299,7 +299,7 @@ async def test_a_key_that_asks_too_often_begins_no_session_either(keyed: Applica
 
 async def test_without_redis_the_page_says_503_and_asks_nobody_to_log_in(short_directory: Path) -> None:
     place = short_directory / "soon-gone.sock"
-    with running("--port", "0", "--unixsocket", str(place), *LOAD_JSON) as process:
+    with running("--port", "0", "--unixsocket", str(place), *MODULES) as process:
         wait_until(lambda: listens(place))
         with open_application(Settings.model_validate({"redis_url": f"unix://{place}"})) as application:
             visitor, key = Visitor(build_site(application)), key_of(application)
