@@ -60,7 +60,6 @@ _REMEDY: Final = (
 class ServerFacts:
     """Facts about the server that do not change while it runs. Where INFO is refused, only `product` is a guess.
 
-
     `version` is that of the product: Valkey says `redis_version:7.2.4` for ever. `executable` is the path of its
     program.
     """
