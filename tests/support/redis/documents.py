@@ -215,7 +215,7 @@ return 1
 
 
 FORM: Final = chosen_form(os.environ.get("DCF_TEST_DOCUMENTS") or ("json" if find_program().modules else "text"))
-"""The form in which this run of the tests keeps documents: as text where the extra has no RedisJSON for this platform."""
+"""The form in which this run of the tests keeps documents: as text where no wheel has RedisJSON for this platform."""
 
 
 STORED: Final[stored.DocumentForm] = TEXT_FORM if isinstance(FORM, TextForm) else JSON_FORM
