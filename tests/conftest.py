@@ -48,8 +48,8 @@ settings.register_profile("fast", parent=settings.get_profile("dcf"), max_exampl
 settings.load_profile("dcf")
 
 # Servers with RedisJSON are in the tests too: the embedded ones, and those of processes.
-Connections.wanted = STORED.name
-os.environ["DCF_DOCUMENTS"] = STORED.name
+if STORED.name == "text":
+    Connections.wanted = os.environ["DCF_DOCUMENTS"] = "text"
 
 # As `dcf serve` has it. Tests make many objects that live: with Python's own threshold, to parse the package took
 # five seconds of collections and one of parsing.

@@ -88,6 +88,9 @@ class Connections:
     wanted: WantedForm = "auto"
     """In which form documents are to be kept, if Redis is empty."""
 
+    follows_record: bool = True
+    """Whether the form is what the record says. What moves documents from one form to the other has no form."""
+
     node: str | None = None
     """Address of the node of a cluster that these are connections to; None for a server alone, or a whole cluster."""
 
@@ -201,10 +204,10 @@ class Connections:
 
         What a caller is about to send is in the form that was known before.
         """
-        before, self._form = (
-            self._form,
-            form_of(partial(_exchanged, connection), self.wanted, told=answer_of(connection)),
-        )
+        if not self.follows_record:
+            return
+        before, told = self._form, answer_of(connection)
+        self._form = form_of(partial(_exchanged, connection), self.wanted, told=told)
         if before is not None and before is not self._form:
             raise StoreUnavailable(
                 "Another Redis answers than before, which keeps documents in another form.", "Repeat the call."

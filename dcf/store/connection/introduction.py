@@ -1,7 +1,7 @@
 """What a new connection says and asks before anybody uses it, in one packet: who connects, and how documents are kept.
 
 redis-py would take a round trip to name itself and another for its version. The answer about documents stays with the
-connection until `connections` takes it. This module must not decide anything by it.
+connection. This module must not decide anything by it.
 """
 
 from typing import Any, Final
@@ -40,9 +40,9 @@ def _reply(connection: Any) -> Reply:
 
 
 def answer_of(connection: Any) -> list[Reply]:
-    """Return the reply that a new connection got to `ASKED`, once; nothing if it was opened in another way."""
+    """Return the reply that a connection got to `ASKED` when it was opened; nothing if it was opened in another way."""
     fields = vars(connection)
-    return [fields.pop(_ANSWER)] if _ANSWER in fields else []
+    return [fields[_ANSWER]] if _ANSWER in fields else []
 
 
 INTRODUCED: Final[dict[str, Any]] = {"redis_connect_func": introduce, "driver_info": None}

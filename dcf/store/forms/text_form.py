@@ -97,7 +97,7 @@ class TextForm:
         """Return the command that writes a whole document and leaves its expiry."""
         if shape_of(key) == "text":
             return ("SET", key, text, "KEEPTTL", *(("NX",) if only_new else ()))
-        return ("EVAL", PUT_FIELDS, 1, key, "NX" if only_new else "", "", *_fields(load(text)))
+        return ("EVAL", PUT_FIELDS, 1, key, "NX" if only_new else "", "", *fields_of(load(text)))
 
     def put_all(
         self, texts: Mapping[str, bytes], members: Mapping[tuple[str, Member], bytes], *, keep_expiry: bool = False
@@ -110,7 +110,7 @@ class TextForm:
             commands += [self.put(key, text) for key, text in strings.items()]
         elif strings:
             commands.append(("MSET", *(word for pair in strings.items() for word in pair)))
-        commands += [("HSET", key, *_fields(load(text))) for key, text in hashes.items()]
+        commands += [("HSET", key, *fields_of(load(text))) for key, text in hashes.items()]
         fields: dict[str, list[str | bytes]] = {}
         for (key, member), text in members.items():
             if member in NESTED:
@@ -172,7 +172,7 @@ def _nested(field: str) -> tuple[str, str] | None:
     return name, rest[:-2].replace('\\"', '"').replace("\\\\", "\\")
 
 
-def _fields(document: Json) -> list[str | bytes]:
+def fields_of(document: Json) -> list[str | bytes]:
     """Return the fields and values of a document that is a hash."""
     if isinstance(document, list):
         elements = ((str(at), dump_bytes(value)) for at, value in enumerate(document))

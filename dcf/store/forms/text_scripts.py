@@ -69,7 +69,9 @@ end
 local function members_in(reply, names)
   local values = {}
   for i, name in ipairs(names) do
-    values[name] = reply[i + 1] and cjson.decode(reply[i + 1])
+    if reply[i + 1] then
+      values[name] = cjson.decode(reply[i + 1])
+    end
   end
   return values
 end

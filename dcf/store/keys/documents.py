@@ -4,12 +4,19 @@ import re
 
 from dcf.store.keys.kinds import KEY_KINDS, Shape
 from dcf.store.keys.parts import decode_state
-from dcf.store.keys.table import RunKeys, agent
+from dcf.store.keys.table import RunKeys, access_key, agent, skills, workers
 from dcf.values.records import record
 
 _RUN_KEY = re.compile(r"(?:cp|dp):wf:([A-Za-z0-9][A-Za-z0-9_.-]{0,63}):([a-z]+)(?::(.+))?\Z", re.ASCII | re.DOTALL)
 _OF_RUN = ("cp:wf:", "dp:wf:")
 _AGENTS = agent("")
+_RECORDS = (
+    *(_AGENTS, access_key(""), skills(""), workers("")),
+    *("cp:idx:schedule:", "cp:idx:project:", "cp:idx:webhook:"),
+)
+"""How the keys of documents begin that are of no run: the last are of capabilities (`features/*/keys.py`)."""
+
+_NO_RECORDS = ("cp:idx:webhook:rest:",)
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -32,6 +39,11 @@ def document_of(key: str) -> RunDocument | None:
         return None
     path = None if "run" in kind.per else decode_state(part)
     return RunDocument(run=run, kind=name, state=path) if run.of(name, path) == key else None
+
+
+def is_stored_document(key: str) -> bool:
+    """Return whether a key holds a document of dcf: of a run, or a record. Documents of the JSON tools are not told."""
+    return document_of(key) is not None or (key.startswith(_RECORDS) and not key.startswith(_NO_RECORDS))
 
 
 def shape_of(key: str) -> Shape:

@@ -105,7 +105,9 @@ class Catalog:
         form, asked = self._connections.form, [row for row in rows if row.names]
         commands = [form.members_of_each(_states_of(row), _STATUS) for row in asked]
         replies = iter(self._connections.ask(*(command for own in commands for command in own)) if asked else ())
-        answers = {row.workflow_id: [next(replies) for _ in own] for row, own in zip(asked, commands, strict=True)}
+        answers: dict[str, list[Reply]] = {
+            row.workflow_id: [next(replies) for _ in own] for row, own in zip(asked, commands, strict=True)
+        }
         for row in rows:
             found = answers.get(row.workflow_id, [])
             is_known = row.names is not None and not any(isinstance(reply, Exception) for reply in found)

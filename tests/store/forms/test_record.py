@@ -1,60 +1,24 @@
 """The record that says in which form a Redis keeps documents: who finds none makes it, and all others follow."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import pytest
-import redis
 
 from dcf.errors import StoreUnavailable, StoreUnsuitable
 from dcf.store.access.keys import AccessKeys
 from dcf.store.connection.commands import Command, Reply
-from dcf.store.connection.connections import Connections, exchange, open_pool
+from dcf.store.connection.connections import exchange, open_pool
 from dcf.store.connection.inspection import inspect_server
-from dcf.store.forms.form import FormName
+from dcf.store.forms.form import DocumentForm, FormName
 from dcf.store.forms.json_form import JSON_FORM
 from dcf.store.forms.record import WantedForm, form_of
 from dcf.store.forms.text_form import TEXT_FORM
 from dcf.store.keys import table as keys
-from tests.support.redis.servers import LOAD_JSON, listens, running
+from tests.store.forms.conftest import Kind, Served, connected
 from tests.support.tables import rows
-from tests.support.waiting import wait_until
 from tests.support.workflows.machines import chain
 from tests.support.world import World
-
-Kind = Literal["plain", "with_json"]
-_OPTIONS = {"plain": (), "with_json": LOAD_JSON}
-
-
-@pytest.fixture
-def place(short_directory: Path) -> Iterator[Path]:
-    found = short_directory / "form.sock"
-    yield found
-    found.unlink(missing_ok=True)
-
-
-def connected(place: Path, wanted: WantedForm = "auto") -> Connections:
-    found = Connections(open_pool(f"unix://{place}"))
-    found.wanted = wanted
-    return found
-
-
-class Served:
-    """A Redis at a place, empty and in memory only, for the length of a block."""
-
-    def __init__(self, place: Path, kind: Kind) -> None:
-        options = ("--port", "0", "--unixsocket", str(place), "--save", "", "--dir", str(place.parent))
-        self._place = place
-        self._running = running(*options, *_OPTIONS[kind])
-
-    def __enter__(self) -> redis.Redis:
-        self._running.__enter__()
-        wait_until(lambda: listens(self._place))
-        return redis.Redis(unix_socket_path=str(self._place), protocol=2)
-
-    def __exit__(self, *error: object) -> None:
-        self._running.__exit__(None, None, None)
 
 
 @rows(
@@ -88,7 +52,7 @@ def test_the_json_form_is_refused_where_redis_does_not_have_it(place: Path) -> N
 
 
 @rows("form", [JSON_FORM, TEXT_FORM], ids=["json", "text"])
-def test_another_form_than_the_recorded_one_is_refused_with_the_way_to_move(place: Path, form: FormName) -> None:
+def test_another_form_than_the_recorded_one_is_refused_with_the_way_to_move(place: Path, form: DocumentForm) -> None:
     others: dict[str, WantedForm] = {"json": "text", "text": "json"}
     with Served(place, "with_json"):
         assert connected(place, form.name).form is form
@@ -120,7 +84,7 @@ def test_of_two_processes_that_start_at_once_both_have_the_form_of_the_first(pla
 
 
 @rows("form", [JSON_FORM, TEXT_FORM], ids=["json", "text"])
-def test_runs_without_a_record_tell_their_form(place: Path, form: FormName) -> None:
+def test_runs_without_a_record_tell_their_form(place: Path, form: DocumentForm) -> None:
     with Served(place, "with_json") as client:
         world = World(connections=connected(place, form.name))
         run = world.create(chain("A"))
@@ -152,4 +116,4 @@ def test_a_failover_to_a_copy_with_the_other_form_is_noticed_before_anything_is_
         with pytest.raises(StoreUnavailable, match="in another form"):
             world.acquire(run, "A")
         assert world.acquire(run, "A")
-        assert connections.form is TEXT_FORM
+        assert connections.form.name == "text"
