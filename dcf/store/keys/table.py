@@ -99,7 +99,6 @@ SEEN = "cp:idx:seen"
 PLATFORMS = "cp:idx:platforms"
 SWEPT = "cp:idx:swept"
 
-
 _DUE_SHARDS: Final = 8
 """Keys that hold the due times of all runs. Fixed, since a run's due time is written to the same one for ever."""
 

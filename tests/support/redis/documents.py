@@ -148,7 +148,10 @@ class TextForm:
         return command
 
     def read_text(self, ask: Ask, key: str | bytes) -> bytes | None:
-        return TEXT_FORM.text(ask(*TEXT_FORM.read(_decoded(key))))
+        reply = ask(*TEXT_FORM.read(_decoded(key)))
+        # A client of redis-py makes a dictionary of what HGETALL answers.
+        flat = [part for field in reply.items() for part in field] if isinstance(reply, dict) else reply
+        return TEXT_FORM.text(flat)
 
     def read_texts(self, ask: Ask, keys: Sequence[str]) -> list[bytes | None]:
         return TEXT_FORM.texts(ask(*TEXT_FORM.read_many(keys)))
