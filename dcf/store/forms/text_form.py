@@ -22,6 +22,9 @@ _ARRAY: Final = b"[]"
 NESTED: Final = frozenset({"agents", "skills", "blocks", "tools"})
 """Members whose own members are fields too, since they are read and written one by one."""
 
+_ORDERED: Final = frozenset({"blocks", "tools"})
+"""Those of them whose order matters to an agent. Their own field has it, as the list in `{"": ["first", "second"]}`."""
+
 
 class TextForm:
     """Strings and hashes."""
@@ -189,7 +192,7 @@ def _member(name: str, value: Json) -> Iterator[str | bytes]:
     if name not in NESTED or not isinstance(value, dict):
         yield from (field_of(name), dump_bytes(value))
         return
-    yield from (name, _OBJECT)
+    yield from (name, dump_bytes({"": [*value]}) if name in _ORDERED else _OBJECT)
     for own, inner in value.items():
         yield from (_nested_field(name, own), dump_bytes(inner))
 
@@ -203,13 +206,22 @@ def _whole(flat: Sequence[bytes]) -> Json:
     if kind != _OBJECT:
         return load(kind)
     document: dict[str, Any] = {}
+    inner: dict[str, dict[str, Json]] = {}
     for field in sorted(fields):
-        nested = _nested(field)
+        nested, value = _nested(field), load(fields[field])
         if nested is None:
-            document[field.removeprefix(_MARK)] = load(fields[field])
+            document[field.removeprefix(_MARK)] = value
         else:
-            document.setdefault(nested[0], {})[nested[1]] = load(fields[field])
+            inner.setdefault(nested[0], {})[nested[1]] = value
+    for name in NESTED:
+        if isinstance(document.get(name), dict):
+            document[name] = _in_order(inner.get(name, {}), document[name].get("", ()))
     return document
+
+
+def _in_order(members: Mapping[str, Json], order: Sequence[str]) -> dict[str, Json]:
+    """Return the members, those first that the order names."""
+    return {name: members[name] for name in dict.fromkeys((*order, *members)) if name in members}
 
 
 def _picked(names: Sequence[Member], document: Json) -> dict[Member, Json]:

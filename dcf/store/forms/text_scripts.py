@@ -26,7 +26,7 @@ end
 if nested == '' and left > 0 then
   redis.call('PEXPIRE', key, left)
 end
-return redis.status_reply('OK')
+return {ok = 'OK'}
 """
 """Writes all fields of a document, or those of one member. It keeps the key's expiry.
 
@@ -83,12 +83,23 @@ end
 """,
     "write_member": """
 local function write_member(key, place, text)
-  redis.call('HSET', key, place, text)
+  local name, own = place:match('^(%a+)%[(".*")%]$')
+  local order = redis.call('HSET', key, place, text) == 1 and name and redis.call('HGET', key, name)
+  local listed = order and order:match('^{"":%[(.*)%]}$')
+  if listed then
+    redis.call('HSET', key, name, '{"":[' .. listed .. (listed == '' and '' or ',') .. own .. ']}')
+  end
 end
 """,
     "drop_member": """
 local function drop_member(key, place)
-  redis.call('HDEL', key, place)
+  local name, own = place:match('^(%a+)%[(".*")%]$')
+  local order = redis.call('HDEL', key, place) == 1 and name and redis.call('HGET', key, name)
+  local from, upto = (order or ''):find(own or '', 1, true)
+  if order and from then
+    order = (order:sub(1, from - 1) .. order:sub(upto + 1)):gsub(',,', ','):gsub('%[,', '['):gsub(',%]', ']')
+    redis.call('HSET', key, name, order)
+  end
 end
 """,
 }

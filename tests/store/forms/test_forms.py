@@ -21,7 +21,7 @@ from tests.support.tables import rows
 
 FORMS: Final[Sequence[DocumentForm]] = (JSON_FORM, TEXT_FORM)
 
-texts = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=6)
+texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=6)
 names = texts | st.sampled_from(
     ["", "$", "$$", " ", " first", 'agents["x"]', '$agents["x"]', 'a"b', "a\\b", "0", "agents", "skills", "a.b", "\x01"]
 )
@@ -227,3 +227,20 @@ def test_a_state_that_is_called_meta_or_items_has_a_text() -> None:
         "elements",
         "members",
     ]
+
+
+@rows("form", FORMS, ids=[form.name for form in FORMS])
+def test_blocks_and_tools_of_an_agent_keep_their_order(both: Connections, form: DocumentForm) -> None:
+    """An agent sees its context in the order in which it was given."""
+    key, own = keys.agent(secrets.token_hex(6)), ["z", "b", "a"]
+    ask(both, form.put(key, dump_bytes({"name": "Mia", "tools": dict.fromkeys(own, 1), "blocks": {}})))
+    script = form.script(
+        DOCUMENTS
+        + "if ARGV[2] == '' then drop_member(KEYS[1], ARGV[1]) else\nwrite_member(KEYS[1], ARGV[1], ARGV[2]) end"
+    )
+    changes = [("y", "1"), ("b", ""), ("z", "2"), ("no", ""), ("y", ""), ("b", "3"), ("y", "4")]
+    ask(both, *(("EVAL", script, 1, key, form.place(("tools", name)), text) for name, text in changes))
+    ask(both, *(("EVAL", script, 1, key, form.place(("blocks", name)), "0") for name in ("q", "c")))
+    found = load(form.text(ask(both, form.read(key))[0]) or b"")
+    assert [*found["tools"].items()] == [("z", 2), ("a", 1), ("b", 3), ("y", 4)]
+    assert [*found["blocks"]] == ["q", "c"]

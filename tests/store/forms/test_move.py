@@ -1,8 +1,8 @@
 """Moving the documents of an idle Redis to the other form, and back."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self, TypeAlias
 
 import pytest
 
@@ -19,13 +19,15 @@ from dcf.store.forms.text_form import TEXT_FORM
 from dcf.store.keys import table as keys
 from dcf.store.keys.documents import is_stored_document
 from dcf.store.lists.agents import AgentRecord, AgentRecords
+from dcf.values.json_text import load
 from tests.store.forms.conftest import Kind, Served, connected
 from tests.support.tables import rows
 from tests.support.workflows.machines import chain, workflow
 from tests.support.workflows.scopes import each, task
 from tests.support.world import World
 
-FORMS = {"json": (JSON_FORM, TEXT_FORM), "text": (TEXT_FORM, JSON_FORM)}
+Both: TypeAlias = tuple[DocumentForm, DocumentForm]
+FORMS: Final[Mapping[str, Both]] = {"json": (JSON_FORM, TEXT_FORM), "text": (TEXT_FORM, JSON_FORM)}
 DOC, FOREIGN = "doc:notes", "doc:of-another-program"
 
 
@@ -64,7 +66,7 @@ class Site:
             kind, left = connections.send(("TYPE", name), ("TTL", name))
             if (is_stored_document(name) or name == DOC) and form.is_document(name, kind):
                 (reply,) = connections.send(form.read(name))
-                found[name] = (moving.load(form.text(reply) or b""), left // 10)
+                found[name] = (load(form.text(reply) or b""), left // 10)
         connections.close()
         return found
 
