@@ -12,7 +12,7 @@ from typing import Final
 _SIGN: Final = re.compile(
     r"Can't handle RDB format version|Wrong signature trying to load DB"
     r"|Bad file format reading the append only file \S+\.base\.rdb"
-    r"|Unknown command 'JSON\.|contains module data I can't load"
+    r"|[Uu]nknown command 'JSON\.|contains module data I can't load"
 )
 _LINES: Final = 4
 _BYTES: Final = 4096

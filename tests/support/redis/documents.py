@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
+from dcf.store.embedded.sources import find_program
 from dcf.store.forms import form as stored
 from dcf.store.forms.json_form import JSON_FORM
 from dcf.store.forms.text_form import NESTED, TEXT_FORM
@@ -216,8 +217,8 @@ return 1
 """Lua script that replaces a text, unless it was changed meanwhile."""
 
 
-FORM: Final = chosen_form(os.environ.get("DCF_TEST_DOCUMENTS", "json"))
-"""The form in which this run of the tests keeps documents."""
+FORM: Final = chosen_form(os.environ.get("DCF_TEST_DOCUMENTS") or ("json" if find_program().modules else "text"))
+"""The form in which this run of the tests keeps documents: as text where no wheel has RedisJSON for this platform."""
 
 
 STORED: Final[stored.DocumentForm] = TEXT_FORM if isinstance(FORM, TextForm) else JSON_FORM
