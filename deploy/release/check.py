@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 RESERVED = "example.dcf/"
-"""The namespace in server.json until there is a publisher: a domain that nobody can own."""
+"""The namespace in server.json until there is a publisher: a domain that cannot be registered."""
 
 
 def project(root: Path) -> dict[str, Any]:
     """Return the table `project` of pyproject.toml."""
-    found: dict[str, Any] = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
-    return found
+    table: dict[str, Any] = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    return table
 
 
 def find_disagreements(root: Path) -> list[str]:
@@ -20,15 +20,15 @@ def find_disagreements(root: Path) -> list[str]:
     version = project(root)["version"]
     server = json.loads((root / "server.json").read_text("utf-8"))
     chart = (root / "deploy" / "helm" / "dcf" / "Chart.yaml").read_text("utf-8")
-    said = {
+    versions = {
         "dcf/version.py": f'__version__ = "{version}"' in (root / "dcf" / "version.py").read_text("utf-8"),
-        "server.json": {server["version"], *(one["version"] for one in server["packages"])} == {version},
+        "server.json": {server["version"], *(package["version"] for package in server["packages"])} == {version},
         "deploy/mcpb/manifest.json": json.loads((root / "deploy/mcpb/manifest.json").read_text("utf-8"))["version"]
         == version,
         "deploy/helm/dcf/Chart.yaml": f'appVersion: "{version}"' in chart,
         "CHANGELOG.md": f"\n## {version} - " in (root / "CHANGELOG.md").read_text("utf-8"),
     }
-    return [f"{name} does not have version {version}" for name, agrees in said.items() if not agrees]
+    return [f"{name} does not have version {version}" for name, agrees in versions.items() if not agrees]
 
 
 def find_shortfalls(root: Path) -> list[str]:

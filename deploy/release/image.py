@@ -14,7 +14,7 @@ TRIALS = (("--version",), ("validate", "workflows/order_processing.json"), ("ski
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """A program that builds images, and one that runs them."""
+    """The commands that build an image and run it."""
 
     build: tuple[str, ...]
     run: tuple[str, ...]

@@ -25,7 +25,7 @@ class Lock:
 
 
 USED = ("embedded", "letta", "otel", "s3")
-"""The extras for users; the others are for those who work on dcf."""
+"""The extras for users; the other extras are for work on dcf."""
 
 BUILDERS: tuple[str, ...] = tuple(tomllib.loads(PROJECT.read_text("utf-8"))["build-system"]["requires"])
 DESCRIBER = "cyclonedx-bom>=7.5,<8"
@@ -38,11 +38,11 @@ LOCKS = (
     Lock("build", text="\n".join(BUILDERS), follows="dev"),
     Lock("sbom", text=DESCRIBER),
 )
-"""What CI installs from; all that a user may install; what the image has; what builds the wheel and the SBOM."""
+"""For CI, for users with any extra, for the image, for building the wheel, for writing the SBOM."""
 
 
 def write(lock: Lock, *options: str) -> None:
-    """Resolve anew what the file does not have yet, or with `--upgrade` all of it."""
+    """Resolve the packages that the file does not have yet, or with `--upgrade` all packages."""
     follows = ("--constraint", f"requirements/{lock.follows}.txt") if lock.follows else ()
     form = ("--universal", "--python-version", "3.11", "--generate-hashes", "--custom-compile-command", "make lock")
     target = f"requirements/{lock.name}.txt"

@@ -43,7 +43,7 @@ def build_bundle(sources: Path, target: Path) -> Path:
 
 
 def locked_builder() -> str:
-    """Return the version of the builder that the lock has: it stands in the wheel."""
+    """Return the version of the builder that the lock has: the wheel names it."""
     lines = (ROOT / "requirements" / "build.txt").read_text("utf-8").splitlines()
     (line,) = [line for line in lines if line.startswith(f"{BUILDER}==")]
     (specifier,) = Requirement(line.removesuffix("\\")).specifier

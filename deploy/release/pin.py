@@ -42,7 +42,7 @@ def look_up(tag: str) -> str:
 
 
 def main() -> None:
-    """Write the files anew, and say what has changed."""
+    """Write the new digests into the files, and print the changes."""
     texts = {name: (ROOT / name).read_text("utf-8") for name in FILES}
     before = {tag: digest for text in texts.values() for tag, digest in references(text)}
     digests = {tag: look_up(tag) for tag in before}

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 FORM = ("--spec-version", "1.6", "--output-format", "JSON", "--output-reproducible", "--mc-type", "application")
 
 SPDX: Final[Mapping[str, str]] = {"3-Clause BSD License": "BSD-3-Clause", "MIT License": "MIT"}
-"""What packages say in words, and cyclonedx-py therefore leaves out."""
+"""Licences that packages state in words. cyclonedx-py leaves them out."""
 
 
 def write(environment: Path, target: Path) -> Path:
@@ -40,15 +40,15 @@ def write(environment: Path, target: Path) -> Path:
 
 
 def add_licences(bill: Mapping[str, Any], environment: Path) -> None:
-    """Add the licences that packages state in words. One that states none, or in other words, ends the release."""
+    """Add the licences that packages state in words. Other words, or no licence, end the release."""
     (packages,) = environment.glob("lib/python*/site-packages")
-    said = {
-        found.name: found.metadata.get_all("License", [""])[0].partition("\n")[0]
-        for found in distributions(path=[str(packages)])
+    stated = {
+        package.name: package.metadata.get_all("License", [""])[0].partition("\n")[0]
+        for package in distributions(path=[str(packages)])
     }
     for component in bill["components"]:
         if not component.get("licenses"):
-            words = said[component["name"]]
+            words = stated[component["name"]]
             if words not in SPDX:
                 sys.exit(f"{component['name']} states the licence {words!r}: add its SPDX id to {Path(__file__).name}")
             component["licenses"] = [{"license": {"id": SPDX[words]}}]

@@ -57,11 +57,15 @@ def environments() -> Iterator[Environment]:
             yield {**python, **names, **_CPYTHON, "platform_system": system, "platform_machine": machine, "extra": ""}
 
 
-def wanted(project: Mapping[str, Any], extras: tuple[str, ...], environment: Environment) -> list[Requirement]:
-    """What the project asks for there, its extras among themselves followed."""
+def requirements_of(project: Mapping[str, Any], extras: tuple[str, ...], environment: Environment) -> list[Requirement]:
+    """Return the requirements of the project there; its extras may name each other."""
     optional = project["optional-dependencies"]
     texts = [*project["dependencies"], *chain.from_iterable(optional[name] for name in extras)]
-    found = [one for one in map(Requirement, texts) if one.marker is None or one.marker.evaluate({**environment})]
-    own = [one for one in found if one.name == project["name"]]
-    more = [one for inner in own for one in wanted(project, tuple(inner.extras), environment)]
-    return [*(one for one in found if one.name != project["name"]), *more]
+    needed = [
+        requirement
+        for requirement in map(Requirement, texts)
+        if requirement.marker is None or requirement.marker.evaluate({**environment})
+    ]
+    own = [requirement for requirement in needed if requirement.name == project["name"]]
+    more = [requirement for inner in own for requirement in requirements_of(project, tuple(inner.extras), environment)]
+    return [*(requirement for requirement in needed if requirement.name != project["name"]), *more]

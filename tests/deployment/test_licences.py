@@ -1,4 +1,4 @@
-"""NOTICE: who installs the extra `embedded` is told the licence of each server that comes with it."""
+"""NOTICE: it states the licence of each server that the extra `embedded` installs."""
 
 import tomllib
 
@@ -14,8 +14,10 @@ LICENCES = ("RSALv2", "SSPLv1", "AGPLv3", "BSD-3-Clause")
 def test_each_server_of_the_extra_has_its_licence_wherever_it_is_installed_from() -> None:
     for name in ("NOTICE", "docs/install.md"):
         lines = (ROOT / name).read_text("utf-8").replace("`", "").replace("|", " ").splitlines()
-        said = {words[0]: line for line in lines if (words := line.split()) and any(one in line for one in LICENCES)}
-        assert [package for package in EMBEDDED if package not in said] == [], f"{name} must state their licences"
+        stated = {
+            words[0]: line for line in lines if (words := line.split()) and any(licence in line for licence in LICENCES)
+        }
+        assert [package for package in EMBEDDED if package not in stated] == [], f"{name} must state their licences"
 
 
 def test_the_page_that_an_index_shows_leads_to_the_licences() -> None:

@@ -8,7 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from deploy.release.lock import BUILDERS, DESCRIBER, USED
-from tests.deployment.locks import PYTHONS, environments, read, wanted
+from tests.deployment.locks import PYTHONS, environments, read, requirements_of
 from tests.support.paths import ROOT
 from tests.support.tables import rows
 
@@ -20,11 +20,11 @@ ALONE = {"build": BUILDERS, "sbom": (DESCRIBER,)}
 LOCKS = sorted([*EXTRAS, *ALONE])
 
 
-def asked(name: str, environment: dict[str, str]) -> list[Requirement]:
-    """What this lock file must hold in an environment."""
+def needed_by(name: str, environment: dict[str, str]) -> list[Requirement]:
+    """Return the requirements that this lock file must satisfy in an environment."""
     if name in ALONE:
         return [Requirement(text) for text in ALONE[name]]
-    return wanted(PROJECT, EXTRAS[name], environment)
+    return requirements_of(PROJECT, EXTRAS[name], environment)
 
 
 @rows("name", LOCKS)
@@ -36,7 +36,7 @@ def test_a_lock_holds_what_the_project_asks_for_on_every_platform(name: str) -> 
             for pin in pins
             if pin.requirement.marker is None or pin.requirement.marker.evaluate({**environment})
         }
-        for requirement in asked(name, dict(environment)):
+        for requirement in needed_by(name, dict(environment)):
             assert requirement.name.lower() in here, f"{requirement} is not locked for {environment}: {NEWER}"
             assert here[requirement.name.lower()].version in requirement.specifier, f"{requirement}: {NEWER}"
 

@@ -20,14 +20,14 @@ FROM python:3.11-slim
 
 @rows("name", pin.FILES)
 def test_every_image_of_others_is_pinned_by_digest(name: str) -> None:
-    found = list(pin.references((ROOT / name).read_text("utf-8")))
-    assert found
-    assert [tag for tag, digest in found if digest is None] == []
+    references = list(pin.references((ROOT / name).read_text("utf-8")))
+    assert references
+    assert [tag for tag, digest in references if digest is None] == []
 
 
 def test_one_tag_has_one_digest_in_all_files() -> None:
-    found = {pair for name in pin.FILES for pair in pin.references((ROOT / name).read_text("utf-8"))}
-    assert len({tag for tag, _ in found}) == len(found)
+    references = {pair for name in pin.FILES for pair in pin.references((ROOT / name).read_text("utf-8"))}
+    assert len({tag for tag, _ in references}) == len(references)
 
 
 def test_references_are_those_of_others() -> None:

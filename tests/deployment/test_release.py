@@ -1,4 +1,4 @@
-"""What a release checks before it builds: files agree about the version, and what is missing is listed."""
+"""Checks before a release: files agree about the version, and the shortfalls are listed."""
 
 import shutil
 from pathlib import Path

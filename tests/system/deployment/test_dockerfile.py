@@ -1,4 +1,4 @@
-"""The Dockerfile: hadolint, which also reads its shell, finds nothing. To build it needs a registry."""
+"""The Dockerfile: hadolint, which also reads its shell, has no complaint. To build it needs a registry."""
 
 import subprocess
 from pathlib import Path

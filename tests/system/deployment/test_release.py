@@ -48,8 +48,8 @@ def built(build: Callable[..., list[Path]]) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def wheel(built: list[Path]) -> Path:
-    (found,) = [path for path in built if path.suffix == ".whl"]
-    return found
+    (path,) = [path for path in built if path.suffix == ".whl"]
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_two_builds_give_the_same_bytes(built: list[Path], build: Callable[..., 
     again = build("second-with-a-longer-path", mask=0o077, zone="Pacific/Auckland")
     assert [path.name for path in built] == [path.name for path in again]
     assert [path.suffix for path in built] == [".whl", ".gz", ".mcpb"]
-    assert [one.read_bytes() == other.read_bytes() for one, other in zip(built, again, strict=True)] == [True] * 3
+    assert [before.read_bytes() == after.read_bytes() for before, after in zip(built, again, strict=True)] == [True] * 3
 
 
 def test_the_sdist_builds_the_wheel(built: list[Path], wheel: Path, tmp_path: Path) -> None:
@@ -77,13 +77,13 @@ def test_the_sdist_builds_the_wheel(built: list[Path], wheel: Path, tmp_path: Pa
 def test_the_wheel_says_what_the_project_says_and_holds_no_tests(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as files:
         names = files.namelist()
-        (metadata,) = [name for name in names if name.endswith(".dist-info/METADATA")]
-        said = Parser().parsestr(files.read(metadata).decode())
-    assert {name.partition("/")[0] for name in names} == {"dcf", metadata.partition("/")[0]}
-    assert said.get_all("Classifier") == PROJECT["classifiers"]
-    assert said.get_all("License-File") == PROJECT["license-files"]
-    assert (said["Author"], said["License-Expression"]) == (PROJECT["authors"][0]["name"], PROJECT["license"])
-    assert said.get_all("Project-URL") == [f"{name}, {address}" for name, address in PROJECT["urls"].items()]
+        (path,) = [name for name in names if name.endswith(".dist-info/METADATA")]
+        metadata = Parser().parsestr(files.read(path).decode())
+    assert {name.partition("/")[0] for name in names} == {"dcf", path.partition("/")[0]}
+    assert metadata.get_all("Classifier") == PROJECT["classifiers"]
+    assert metadata.get_all("License-File") == PROJECT["license-files"]
+    assert (metadata["Author"], metadata["License-Expression"]) == (PROJECT["authors"][0]["name"], PROJECT["license"])
+    assert metadata.get_all("Project-URL") == [f"{name}, {address}" for name, address in PROJECT["urls"].items()]
 
 
 def test_the_order_pipeline_runs_in_a_bare_environment(bare: Path, short_directory: Path) -> None:
@@ -96,18 +96,18 @@ def bill(bare: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]
     place = tmp_path_factory.mktemp("sbom")
     first, second = (sbom.write(bare.parent, place / name) for name in ("first.json", "second.json"))
     assert first.read_bytes() == second.read_bytes()
-    found: dict[str, Any] = json.loads(first.read_text("utf-8"))
-    return found
+    content: dict[str, Any] = json.loads(first.read_text("utf-8"))
+    return content
 
 
 def test_the_sbom_has_every_locked_package_and_its_licence(bill: dict[str, Any]) -> None:
     here = {"python_version": "{}.{}".format(*sys.version_info)}
     markers = [(pin, pin.requirement.marker) for pin in read(ROOT / "requirements" / "user.txt")]
     locked = {(pin.name, pin.version) for pin, marker in markers if marker is None or marker.evaluate(here)}
-    listed = {(one["name"], one["version"]): one for one in bill["components"] if one["name"] != PROJECT["name"]}
+    listed = {(item["name"], item["version"]): item for item in bill["components"] if item["name"] != PROJECT["name"]}
     assert {(name.lower().replace("_", "-").replace(".", "-"), version) for name, version in listed} == locked
-    assert [pair for pair, one in listed.items() if not one["purl"].startswith("pkg:pypi/")] == []
-    assert [pair for pair, one in listed.items() if not one.get("licenses")] == []
+    assert [pair for pair, item in listed.items() if not item["purl"].startswith("pkg:pypi/")] == []
+    assert [pair for pair, item in listed.items() if not item.get("licenses")] == []
     assert bill["metadata"]["component"]["name"] == PROJECT["name"]
     assert bill["metadata"]["component"]["version"] == PROJECT["version"]
 
@@ -121,7 +121,7 @@ def test_the_sbom_tells_nothing_of_the_machine_that_made_it(bill: dict[str, Any]
 
 
 def test_the_release_refuses_another_builder_than_the_locked_one() -> None:
-    """Its name and version stand in the wheel."""
+    """The wheel names it with its version."""
     packages.check_builder(packages.locked_builder())
     with pytest.raises(SystemExit, match=r"hatchling is 1\.0, and the lock has .*requirements/build\.txt"):
         packages.check_builder("1.0")

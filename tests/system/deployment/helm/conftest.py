@@ -70,17 +70,17 @@ def render(helm: Helm) -> Render:
     def run(values: Values) -> list[dict[str, Any]]:
         done = helm(["template", "shop", "--namespace", "agents"], values)
         assert done.returncode == 0, done.stderr
-        return [found for found in yaml.safe_load_all(done.stdout) if found]
+        return [item for item in yaml.safe_load_all(done.stdout) if item]
 
     return run
 
 
-def named(found: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
-    (one,) = [one for one in found if (one["kind"], one["metadata"]["name"]) == (kind, name)]
-    return one
+def named(objects: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
+    (match,) = [item for item in objects if (item["kind"], item["metadata"]["name"]) == (kind, name)]
+    return match
 
 
-def container(found: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    (one,) = named(found, "Deployment", name)["spec"]["template"]["spec"]["containers"]
-    value: dict[str, Any] = one
+def container(objects: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    (program,) = named(objects, "Deployment", name)["spec"]["template"]["spec"]["containers"]
+    value: dict[str, Any] = program
     return value

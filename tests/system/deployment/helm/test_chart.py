@@ -17,8 +17,10 @@ OLDEST, NEWEST = "1.27", kubernetes_validate.latest_version()
 EITHER = pytest.mark.parametrize("values", [SMALLEST, FULL], ids=["smallest", "full"])
 
 
-def pods(found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {one["metadata"]["name"]: one["spec"]["template"]["spec"] for one in found if one["kind"] == "Deployment"}
+def pods(objects: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {
+        item["metadata"]["name"]: item["spec"]["template"]["spec"] for item in objects if item["kind"] == "Deployment"
+    }
 
 
 @EITHER
@@ -30,10 +32,10 @@ def test_helm_finds_nothing_to_complain_about(helm: Helm, values: Values) -> Non
 @pytest.mark.parametrize("version", [OLDEST, NEWEST])
 @EITHER
 def test_every_object_is_one_that_kubernetes_takes(render: Render, values: Values, version: str) -> None:
-    found = render(values)
-    assert {"Deployment", "PodDisruptionBudget", "Service"} <= {one["kind"] for one in found}
-    for one in found:
-        kubernetes_validate.validate(one, version, strict=True)
+    objects = render(values)
+    assert {"Deployment", "PodDisruptionBudget", "Service"} <= {item["kind"] for item in objects}
+    for item in objects:
+        kubernetes_validate.validate(item, version, strict=True)
 
 
 def test_the_check_finds_a_wrong_field(render: Render) -> None:
@@ -56,38 +58,38 @@ def test_no_pod_has_rights_or_writes_outside_of_tmp(render: Render, values: Valu
         assert pod["securityContext"]["runAsUser"] == 10001
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         assert pod["automountServiceAccountToken"] is False
-        for one in pod["containers"]:
-            assert one["securityContext"]["readOnlyRootFilesystem"] is True
-            assert one["securityContext"]["allowPrivilegeEscalation"] is False
-            assert one["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-            assert one["resources"]["limits"]["memory"]
-            assert {mount["mountPath"] for mount in one["volumeMounts"] if not mount.get("readOnly")} == {"/tmp"}
+        for program in pod["containers"]:
+            assert program["securityContext"]["readOnlyRootFilesystem"] is True
+            assert program["securityContext"]["allowPrivilegeEscalation"] is False
+            assert program["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+            assert program["resources"]["limits"]["memory"]
+            assert {mount["mountPath"] for mount in program["volumeMounts"] if not mount.get("readOnly")} == {"/tmp"}
 
 
 @EITHER
 def test_what_a_service_selects_is_one_deployment(render: Render, values: Values) -> None:
-    found = render(values)
-    labels = [one["spec"]["template"]["metadata"]["labels"] for one in found if one["kind"] == "Deployment"]
-    for one in found:
-        if one["kind"] == "Service":
-            wanted = one["spec"]["selector"].items()
-            assert len([each for each in labels if wanted <= each.items()]) == 1, one["metadata"]["name"]
+    objects = render(values)
+    labels = [item["spec"]["template"]["metadata"]["labels"] for item in objects if item["kind"] == "Deployment"]
+    for item in objects:
+        if item["kind"] == "Service":
+            selector = item["spec"]["selector"].items()
+            assert len([each for each in labels if selector <= each.items()]) == 1, item["metadata"]["name"]
 
 
 def test_commands_and_variables_are_those_of_dcf(render: Render) -> None:
     for name, pod in pods(render(FULL)).items():
-        (one,) = pod["containers"]
-        assert CliRunner().invoke(app, [*one["args"], "--help"]).exit_code == 0, name
-        assert {variable["name"] for variable in one["env"]} - {"POD_IP"} <= set(SETTINGS), name
-        assert all(isinstance(variable.get("value", ""), str) for variable in one["env"])
+        (program,) = pod["containers"]
+        assert CliRunner().invoke(app, [*program["args"], "--help"]).exit_code == 0, name
+        assert {variable["name"] for variable in program["env"]} - {"POD_IP"} <= set(SETTINGS), name
+        assert all(isinstance(variable.get("value", ""), str) for variable in program["env"])
 
 
 def test_secrets_are_named_and_never_written(render: Render) -> None:
-    found = render(FULL)
-    assert not [one for one in found if one["kind"] in {"Secret", "ConfigMap"}]
+    objects = render(FULL)
+    assert not [item for item in objects if item["kind"] in {"Secret", "ConfigMap"}]
     sources = {
         variable["name"]: variable["valueFrom"]["secretKeyRef"]
-        for pod in pods(found).values()
+        for pod in pods(objects).values()
         for variable in pod["containers"][0]["env"]
         if "secretKeyRef" in variable.get("valueFrom", {})
     }
@@ -96,26 +98,26 @@ def test_secrets_are_named_and_never_written(render: Render) -> None:
 
 
 def test_hosts_and_image_are_those_of_the_values(render: Render) -> None:
-    found = render(FULL)
-    variables = {one["name"]: one.get("value", "") for one in container(found, "shop-dcf")["env"]}
+    objects = render(FULL)
+    variables = {variable["name"]: variable.get("value", "") for variable in container(objects, "shop-dcf")["env"]}
     assert {"dcf.example", "shop-dcf:8337", "localhost:8337"} <= set(variables["DCF_MCP_ALLOWED_HOSTS"].split(","))
     assert "$(POD_IP):9464" in variables["DCF_MCP_ALLOWED_HOSTS"], "Kubernetes puts in the address of the pod"
-    order = [one["name"] for one in container(found, "shop-dcf")["env"]]
+    order = [variable["name"] for variable in container(objects, "shop-dcf")["env"]]
     assert order.index("POD_IP") < order.index("DCF_MCP_ALLOWED_HOSTS"), "only what stands before is put in"
     assert variables["DCF_PUBLIC_URL"] == "https://dcf.example/mcp"
-    assert container(found, "shop-dcf")["image"] == "registry.example/dcf@sha256:" + "0" * 64
-    assert container(found, "shop-dcf-worker-mail")["image"] == "shop:1"
+    assert container(objects, "shop-dcf")["image"] == "registry.example/dcf@sha256:" + "0" * 64
+    assert container(objects, "shop-dcf-worker-mail")["image"] == "shop:1"
     assert container(render(SMALLEST), "shop-dcf")["image"] == f"dcf:{PROJECT['version']}"
-    rules = named(found, "Ingress", "shop-dcf")["spec"]["rules"]
+    rules = named(objects, "Ingress", "shop-dcf")["spec"]["rules"]
     assert [rule["host"] for rule in rules] == ["dcf.example", "page.example"]
 
 
 def test_a_worker_ends_before_it_is_killed(render: Render) -> None:
-    found = render(FULL)
+    objects = render(FULL)
     for name, grace in {"shop-dcf-worker-pricing": 20, "shop-dcf-worker-mail": 90}.items():
-        arguments = container(found, name)["args"]
+        arguments = container(objects, name)["args"]
         assert arguments[arguments.index("--grace") + 1] == str(grace)
-        assert named(found, "Deployment", name)["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] > grace
+        assert named(objects, "Deployment", name)["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] > grace
 
 
 @pytest.mark.parametrize(

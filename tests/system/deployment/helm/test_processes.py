@@ -1,4 +1,4 @@
-"""What the chart starts works: its commands run here, their probes succeed, and its worker completes a run."""
+"""Commands of the chart, run here: their probes succeed, and the worker completes a run."""
 
 import json
 from collections.abc import Iterator
@@ -32,45 +32,45 @@ pytestmark = pytest.mark.processes
 def site(short_directory: Path) -> Iterator[Site]:
     place = short_directory / "chart"
     place.mkdir()
-    with opened(place) as found:
-        yield found
+    with opened(place) as objects:
+        yield objects
 
 
-def settings(one: dict[str, Any]) -> dict[str, str]:
-    """What the chart sets, but for secrets; the Redis is the one of the site, the address one of this machine."""
-    values = {variable["name"]: variable["value"] for variable in one["env"] if "value" in variable}
+def settings(program: dict[str, Any]) -> dict[str, str]:
+    """Return the variables of the chart but for secrets. Redis is that of the site, and the address is local."""
+    values = {variable["name"]: variable["value"] for variable in program["env"] if "value" in variable}
     hosts = {name: f"{value},127.0.0.1:*" for name, value in values.items() if name == "DCF_MCP_ALLOWED_HOSTS"}
     return {**values, **hosts, "DCF_AUTH": "keys"}
 
 
-def probed(one: dict[str, Any], probe: str, url: str) -> int:
+def probed(program: dict[str, Any], probe: str, url: str) -> int:
     """Ask as the kubelet does."""
-    wanted = one[probe]["httpGet"]
-    headers = {header["name"]: header["value"] for header in wanted["httpHeaders"]}
+    request = program[probe]["httpGet"]
+    headers = {header["name"]: header["value"] for header in request["httpHeaders"]}
     with urlopen(
-        Request(url.removesuffix("/mcp").split("/ui")[0] + wanted["path"], headers=headers), timeout=LONG
+        Request(url.removesuffix("/mcp").split("/ui")[0] + request["path"], headers=headers), timeout=LONG
     ) as done:
         status: int = done.status
         return status
 
 
 def test_server_page_and_worker_of_the_chart_carry_out_a_run(render: Render, site: Site) -> None:
-    found = render(VALUES)
+    objects = render(VALUES)
     created, code = finish(
         site.dcf("keys", "create", "--any-agent", "--scope", "work", "--scope", "plan", "--json", DCF_AUTH="keys")
     )
     assert code == 0
     key = json.loads(created)["key"]
 
-    server = container(found, "shop-dcf")
+    server = container(objects, "shop-dcf")
     url = json.loads(first_line(site.dcf(*server["args"], "--port", "0", "--json", **settings(server))))["url"]
     assert [probed(server, name, url) for name in ("startupProbe", "livenessProbe", "readinessProbe")] == [200] * 3
 
-    page = container(found, "shop-dcf-page")
+    page = container(objects, "shop-dcf-page")
     started = site.dcf(*page["args"], "--port", "0", "--json", **settings(page))
     assert probed(page, "readinessProbe", json.loads(first_line(started))["url"]) == 200
 
-    worker = container(found, "shop-dcf-worker-greeter")
+    worker = container(objects, "shop-dcf-worker-greeter")
     functions = site.folder / "hello.py"
     functions.write_text(FUNCTIONS, "utf-8")
     arguments = [str(functions) if word == "/functions/hello.py" else word for word in worker["args"]]
