@@ -1,0 +1,53 @@
+"""Compiles a flow to a workflow document, and says which line each of its states is from."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dcf.flow.expressions import atoms, functions, operators
+from dcf.flow.program import Place, Program
+from dcf.flow.refusals import InvalidFlow
+from dcf.flow.states import attempts, branching, loops, statements
+from dcf.flow.states.nested import body_of
+from dcf.flow.steps import Flow, Task
+from dcf.values.json_text import Json
+from dcf.values.records import record
+
+_SYNTAX = (atoms, functions, operators, attempts, branching, loops, statements)
+"""The modules that know a kind of syntax; each registers with `scope` when it is imported."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class CompiledFlow:
+    """A flow as a workflow document. `places` has the place of each state, `parts` those of fields within states by JSON
+    Pointer, `functions` the task function of each state that calls one.
+    """
+
+    flow: Flow[..., Any]
+    document: dict[str, Json]
+    places: Mapping[str, Place]
+    parts: Mapping[str, Mapping[str, Place]]
+    functions: Mapping[str, Task[..., Any]]
+
+    @property
+    def asl(self) -> dict[str, Json]:
+        """The state machine."""
+        machine: dict[str, Json] = self.document["asl"]
+        return machine
+
+
+def compile_flow(flow: Flow[..., Any]) -> CompiledFlow:
+    """Compile a flow; raise InvalidFlow with all that cannot become a state machine."""
+    program = Program()
+    body = body_of(flow, program, None, None)
+    if program.complaints:
+        raise InvalidFlow(program.complaints)
+    limits: dict[str, Json] = {} if flow.timeout is None else {"TimeoutSeconds": flow.timeout}
+    version: dict[str, Json] = {} if flow.version is None else {"version": flow.version}
+    machine = {"QueryLanguage": "JSONata", **limits, **body.machine}
+    return CompiledFlow(
+        flow=flow,
+        document={"workflow_name": flow.name, **version, "asl": machine},
+        places=program.places,
+        parts=program.parts,
+        functions=program.functions,
+    )

@@ -1,0 +1,106 @@
+"""The source of a flow's function, and the objects that the names in it stand for."""
+
+import ast
+import builtins
+import inspect
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dcf.flow.jsonata_code import UNKNOWN
+from dcf.flow.refusals import InvalidFlow, Refusal, complaint_of, near
+from dcf.values.records import record
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The function under `@flow` as it is written, with the names of its module."""
+
+    function: Callable[..., Any]
+    tree: ast.FunctionDef
+    file: str
+    lines: Sequence[str]
+    names: Mapping[str, Any]
+    hints: Mapping[str, Any]
+
+    def resolve(self, node: ast.expr) -> Any:
+        """Return the object of the module that a name stands for, or UNKNOWN."""
+        if isinstance(node, ast.Name):
+            return self.names.get(node.id, getattr(builtins, node.id, UNKNOWN))
+        if not isinstance(node, ast.Attribute):
+            return UNKNOWN
+        owner = self.resolve(node.value)
+        if owner is UNKNOWN:
+            return UNKNOWN
+        if inspect.ismodule(owner) or isinstance(owner, type):
+            return getattr(owner, node.attr, UNKNOWN)
+        return inspect.getattr_static(owner, node.attr, UNKNOWN)
+
+    def evaluate(self, node: ast.expr) -> Any:
+        """Return the value of an option or annotation, which Python works out when the flow is compiled."""
+        try:
+            code = compile(ast.Expression(node), self.file, "eval")
+            # nosemgrep: nothing-of-a-caller-is-executed - the author's own module, which was imported before
+            return eval(code, {**vars(typing), **self.names})  # noqa: S307
+        except Exception as error:  # noqa: BLE001 - whatever an author's expression raises
+            hint = near(getattr(error, "name", None) or "", self.names) if isinstance(error, NameError) else ""
+            raise Refusal(node, f"This cannot be worked out: {error}.{hint}", "Write a constant.") from None
+
+
+def source_of(function: Callable[..., Any]) -> Source:
+    """Read the source of a function; raise InvalidFlow if there is none, or it is async."""
+    file = inspect.getsourcefile(function) or "?"
+    text = _text_of(function, file)
+    lines = text.split("\n")
+    first = function.__code__.co_firstlineno
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_written_at(node, function.__name__, first):
+            refusal = _unsuitable(node)
+            if isinstance(node, ast.AsyncFunctionDef) or refusal is not None:
+                refusal = refusal or Refusal(
+                    node, "A flow is a plain function.", "Write def; every step is waited for."
+                )
+                raise InvalidFlow([complaint_of(refusal, file, lines)])
+            names, hints = function.__globals__, _hints_of(function, node, file, lines)
+            return Source(function=function, tree=node, file=file, lines=lines, names=names, hints=hints)
+    refusal = Refusal(ast.Pass(), f"The source of {function.__name__}() was not found.", "Write the flow in a file.")
+    raise InvalidFlow([complaint_of(refusal, file, lines)])
+
+
+def _text_of(function: Callable[..., Any], file: str) -> str:
+    path = Path(file)
+    if path.is_file():
+        return path.read_text("utf-8-sig")
+    lines, _ = inspect.findsource(function)  # a cell of a notebook
+    return "".join(lines)
+
+
+def _is_written_at(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str, line: int) -> bool:
+    return node.name == name and line in {node.lineno, *(decorator.lineno for decorator in node.decorator_list)}
+
+
+def _unsuitable(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Refusal | None:
+    rest = node.args.vararg or node.args.kwarg
+    if rest is not None:
+        return Refusal(rest, "A flow names its inputs; this parameter takes any.", "Write each input as a parameter.")
+    return None
+
+
+def _hints_of(
+    function: Callable[..., Any], node: ast.FunctionDef | ast.AsyncFunctionDef, file: str, lines: Sequence[str]
+) -> Mapping[str, Any]:
+    try:
+        return typing.get_type_hints(function)
+    except Exception as error:  # noqa: BLE001 - whatever evaluating an author's annotation raises
+        refusal = Refusal(node, f"The annotations of {node.name}() cannot be read: {error}.", "Import what they name.")
+        raise InvalidFlow([complaint_of(refusal, file, lines)]) from None
+
+
+def short_name(node: ast.expr) -> str:
+    """Return the last name of what is called."""
+    while isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        return short_name(node.value) if node.attr == "with_" else node.attr
+    return node.id if isinstance(node, ast.Name) else "step"
