@@ -6,14 +6,15 @@ wrong is told with its line.
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from dcf.cli.flow_files import is_flow, read_flow, read_flow_input
 from dcf.data import find_file
 from dcf.errors import InvalidArgument, InvalidDefinition, TooLarge
-from dcf.values.json_text import MAX_BYTES, Json, parse, parse_workflow
+from dcf.values.json_text import MAX_BYTES, Json, dump, parse, parse_workflow
 
 if TYPE_CHECKING:
     from dcf.cli.positions import Position
@@ -56,9 +57,16 @@ def read_text(file: Path, max_bytes: int = MAX_WORKFLOW) -> tuple[Path, str]:
         raise InvalidArgument(f"{file} cannot be read as UTF-8 text.", "Check the file.") from None
 
 
+def read_workflow_text(file: Path) -> tuple[Path, str]:
+    """Read the text of a workflow document, or compile the flow of a Python file to one."""
+    if not is_flow(file):
+        return read_text(file)
+    return file, dump(read_flow(file).document)
+
+
 def read_workflow(file: Path) -> Json:
-    """Read a file, or standard input, and parse it as a workflow document."""
-    return parse_document(read_text(file)[1], file)
+    """Read a file, or standard input, and parse it as a workflow document; or compile the flow of a Python file."""
+    return parse_document(read_workflow_text(file)[1], file)
 
 
 def parse_document(text: str, file: Path) -> Json:
@@ -74,7 +82,7 @@ def read_definition_of(file: Path) -> "Definition":
     from dcf.core.definitions.forms import as_workflow
     from dcf.core.definitions.model import read_definition
 
-    text = read_text(file)[1]
+    text = read_workflow_text(file)[1]
     document = parse_document(text, file)
     workflow = as_workflow(document, workflow_name_of(file))
     try:
@@ -101,6 +109,15 @@ def read_given(given: str, option: str) -> Json:
     if given.lstrip()[:1] in _BEGINNINGS or _is_scalar(given):
         return _parsed(given, option, MAX_BYTES)
     return read_json(Path(given))
+
+
+def read_input(workflow: Path | str, given: str | None, values: Sequence[str] = ()) -> Json:
+    """Read the input of a run: JSON, and for a flow also `name=value`; nothing is an empty object."""
+    if is_flow(workflow):
+        return read_flow_input(read_flow(workflow).flow, given, values)
+    if values:
+        raise InvalidArgument(f"'{values[0]}' is for a flow.", "Give the input of a document with --input.")
+    return {} if given is None else read_given(given, "--input")
 
 
 def read_object(given: str | None, option: str) -> dict[str, Json] | None:

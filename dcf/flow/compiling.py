@@ -1,8 +1,10 @@
 """Compiles a flow to a workflow document, and says which line each of its states is from."""
 
+import typing
 from collections.abc import Mapping
 from typing import Any
 
+from dcf.flow.arguments import input_schema
 from dcf.flow.expressions import atoms, functions, operators
 from dcf.flow.program import Place, Program
 from dcf.flow.refusals import InvalidFlow
@@ -28,12 +30,6 @@ class CompiledFlow:
     parts: Mapping[str, Mapping[str, Place]]
     functions: Mapping[str, Task[..., Any]]
 
-    @property
-    def asl(self) -> dict[str, Json]:
-        """The state machine."""
-        machine: dict[str, Json] = self.document["asl"]
-        return machine
-
 
 def compile_flow(flow: Flow[..., Any]) -> CompiledFlow:
     """Compile a flow; raise InvalidFlow with all that cannot become a state machine."""
@@ -42,11 +38,11 @@ def compile_flow(flow: Flow[..., Any]) -> CompiledFlow:
     if program.complaints:
         raise InvalidFlow(program.complaints)
     limits: dict[str, Json] = {} if flow.timeout is None else {"TimeoutSeconds": flow.timeout}
-    version: dict[str, Json] = {} if flow.version is None else {"version": flow.version}
-    machine = {"QueryLanguage": "JSONata", **limits, **body.machine}
+    facts: dict[str, Json] = {"workflow_name": flow.name, **({} if flow.version is None else {"version": flow.version})}
+    facts["workflow_input_schema"] = input_schema(flow.function, typing.get_type_hints(flow.function))
     return CompiledFlow(
         flow=flow,
-        document={"workflow_name": flow.name, **version, "asl": machine},
+        document={**facts, "QueryLanguage": "JSONata", **limits, **body.machine},
         places=program.places,
         parts=program.parts,
         functions=program.functions,

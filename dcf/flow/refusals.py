@@ -61,6 +61,8 @@ def complaint_of(refusal: Refusal, file: str, lines: Sequence[str]) -> Complaint
 class InvalidFlow(InvalidArgument):
     """A flow that cannot be compiled; `complaints` are all that is wrong, in the order of the source."""
 
+    code = "invalid_flow"
+
     def __init__(self, complaints: Iterable[Complaint]) -> None:
         self.complaints = tuple(sorted(complaints, key=lambda one: (one.file, one.line, one.column)))
         super().__init__("\n".join(map(str, self.complaints)), "Change these lines; nothing was started.")

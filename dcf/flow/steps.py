@@ -40,6 +40,9 @@ class Retry:
     on: tuple[type[BaseException] | str, ...] = ()
 
 
+IMPORTED_AS: Final = "dcf_functions_"
+"""What stands before the name of a module that dcf imports from a file, so that the file hides no module of its name."""
+
 Retries: TypeAlias = int | Retry | Sequence[Retry]
 
 
@@ -77,7 +80,7 @@ class Task(Generic[Parameters, Result]):
     @property
     def resource(self) -> str:
         """The Resource of the states that call this function: its module and its name."""
-        return f"dcf:task:{self.function.__module__}.{self.function.__qualname__}"
+        return f"dcf:task:{self.function.__module__.removeprefix(IMPORTED_AS)}.{self.function.__qualname__}"
 
 
 def step_of(

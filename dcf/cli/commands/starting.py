@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from dcf.cli import opening
-from dcf.cli.arguments import JsonFlag, RunArgument
+from dcf.cli.arguments import JsonFlag, RunArgument, ValuesArgument
 from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.commands.lifecycle import Reason, RequestId
-from dcf.cli.documents import read_given, read_workflow, workflow_name_of
+from dcf.cli.documents import read_given, read_input, read_workflow, workflow_name_of
 from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
 from dcf.cli.wording import in_commands
@@ -37,7 +37,7 @@ _NAMED: Final = 5
 """States that `dcf retry` names on its line."""
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}\Z", re.ASCII)
-_FILE: Final = re.compile(r"[/\\]|\.json\Z")
+_FILE: Final = re.compile(r"[/\\]|\.json\Z|\.py(:\w+)?\Z")
 
 
 def mount(app: typer.Typer) -> None:
@@ -51,6 +51,7 @@ def start(
         str,
         typer.Argument(metavar="FILE|NAME@VERSION|SHA256", help="A workflow document, or one that was started before."),
     ],
+    values: ValuesArgument = None,
     run_input: Annotated[
         str | None, typer.Option("--input", help="Run input: a JSON file, JSON itself, or - for standard input.")
     ] = None,
@@ -83,6 +84,8 @@ def start(
 ) -> None:
     """Start a run and return: its agents do the work, such as `dcf worker` with their agent id.
 
+    FILE may be Python with a flow: FILE.py, or FILE.py:FLOW. Its input may be given as NAME=VALUE or NAME=@FILE.
+
     A document is kept when it is started: NAME@VERSION, NAME (the newest version) or its SHA-256 starts it again.
 
     Example:  dcf start hello.json --input name.json --assign Greet=greeter
@@ -95,7 +98,7 @@ def start(
     from dcf.runs.starting import id_for
     from dcf.values.identifiers import check_agents, check_id
 
-    parsed_input = {} if run_input is None else read_given(run_input, "--input")
+    parsed_input = read_input(workflow, run_input, values or ())
     checked = () if gates is None else gates_given(read_given(gates, "--gates"), "--gates")
     document = document_of(workflow)
     with opening.application() as found, by_the_local_user():

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from dcf.cli import exit_codes
-from dcf.cli.arguments import JsonFlag
-from dcf.cli.documents import read_given, read_text, read_workflow, workflow_name_of
+from dcf.cli.arguments import JsonFlag, ValuesArgument
+from dcf.cli.documents import read_given, read_input, read_workflow, read_workflow_text, workflow_name_of
 from dcf.cli.patience import patience
 from dcf.cli.reading.views import console, print_wrapped
 from dcf.cli.text import clean, json_text
@@ -34,7 +34,9 @@ _STAGES: Final = {
     "graph": "language",
 }
 
-_File = Annotated[Path, typer.Argument(help="Workflow document or plain ASL machine (JSON); a shipped one by name.")]
+_File = Annotated[
+    Path, typer.Argument(help="A flow (FILE.py), a workflow document or an ASL machine (JSON); a shipped one by name.")
+]
 
 
 def mount(app: typer.Typer) -> None:
@@ -81,7 +83,7 @@ def validate(
     """
     from dcf.cli.positions import locate
 
-    path, text = read_text(file)
+    path, text = read_workflow_text(file)
     verdict = _judge(text, workflow_name_of(file), imports_dir or path.parent, skills_dir)
     places = {} if verdict.stage == "input" else locate(text, {one.path for one in verdict.problems})
     if as_json:
@@ -93,6 +95,7 @@ def validate(
 
 def simulate(
     file: _File,
+    values: ValuesArgument = None,
     run_input: Annotated[
         str | None, typer.Option("--input", help="Run input: a JSON file, JSON itself, or - for standard input.")
     ] = None,
@@ -118,7 +121,7 @@ def simulate(
     from dcf.workflows.simulation import simulate as run_simulation
 
     document = read_workflow(file)
-    given = {} if run_input is None else read_given(run_input, "--input")
+    given = read_input(file, run_input, values or ())
     answers = {} if mocks is None else read_given(mocks, "--mocks")
     sent = () if signals is None else read_signals(read_given(signals, "--signals"))
     with patience("simulating the run"):
