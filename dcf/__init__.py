@@ -1,8 +1,8 @@
 """dcf: a choreography control plane for AI agents on Redis.
 
 What programs use is here, and on one page in docs/python.md: `flow` and `task` make a workflow of functions, and
-docs/flows.md has the calls that stand in one. `connect` and `connect_async` open a client, `validate` and `simulate` work
-on a workflow alone. Each is imported on first use.
+docs/flows.md has the calls that stand in one. `connect` and `connect_async` open a client, `validate` and `simulate`
+work on a workflow alone. Each is imported on first use.
 """
 
 from importlib import import_module
@@ -12,7 +12,7 @@ from dcf.version import __version__
 
 if TYPE_CHECKING:
     from dcf.client import AsyncClient, Client, Serving, connect, connect_async
-    from dcf.flow.steps import (
+    from dcf.steps.vocabulary import (
         Answer,
         GateFailed,
         NotRunning,
@@ -104,7 +104,7 @@ _PLACES = {
             "token",
             "use",
         ),
-        "dcf.flow.steps",
+        "dcf.steps.vocabulary",
     ),
     "AsyncClient": "dcf.client",
     "Client": "dcf.client",

@@ -23,8 +23,8 @@ from dcf.asl.syntax.parsing import parse_machine
 from dcf.core.definitions.context import context_of
 from dcf.core.definitions.forms import as_workflow
 from dcf.errors import InvalidArgument
-from dcf.flow.arguments import checked_input
-from dcf.flow.steps import Flow
+from dcf.steps.arguments import checked_input
+from dcf.steps.vocabulary import Flow
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, load
 from dcf.values.records import record
@@ -140,10 +140,10 @@ def run(
 ) -> Story:
     """Run a workflow to its end and return its story.
 
-    `workflow` is a flow, a document, its JSON text, or the path of its file. `functions` are by state; default: those of
-    the flow, or all that are registered with `@task("Name")`. `answers` are by state too and stand in for functions, and for what no function does. An
-    answer is one of these: the output of the Task, an exception (it is raised), a function, `After(seconds, answer)`,
-    `NEVER`. As in a run, an output must match its Task's OutputSchema.
+    `workflow` is a flow, a document, its JSON text, or the path of its file. `functions` are by state; default: those
+    of the flow, or all that are registered with `@task("Name")`. `answers` are by state too and stand in for functions,
+    and for what no function does. An answer is one of these: the output of the Task, an exception (it is raised), a
+    function, `After(seconds, answer)`, `NEVER`. As in a run, an output must match its Task's OutputSchema.
 
     Of a Task that waits for something outside, the answer is what comes, and the rules of a run make the output of it:
     of a person `{"choice", "comment", "answer", "answered_by", "group"}`, of a signal its payload, of a callback its

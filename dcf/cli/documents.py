@@ -6,12 +6,12 @@ wrong is told with its line.
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dcf.cli.flow_files import is_flow, read_flow, read_flow_input
+from dcf.cli.flow_files import is_flow, read_flow
 from dcf.data import find_file
 from dcf.errors import InvalidArgument, InvalidDefinition, TooLarge
 from dcf.values.json_text import MAX_BYTES, Json, dump, parse, parse_workflow
@@ -109,15 +109,6 @@ def read_given(given: str, option: str) -> Json:
     if given.lstrip()[:1] in _BEGINNINGS or _is_scalar(given):
         return _parsed(given, option, MAX_BYTES)
     return read_json(Path(given))
-
-
-def read_input(workflow: Path | str, given: str | None, values: Sequence[str] = ()) -> Json:
-    """Read the input of a run: JSON, and for a flow also `name=value`; nothing is an empty object."""
-    if is_flow(workflow):
-        return read_flow_input(read_flow(workflow).flow, given, values)
-    if values:
-        raise InvalidArgument(f"'{values[0]}' is for a flow.", "Give the input of a document with --input.")
-    return {} if given is None else read_given(given, "--input")
 
 
 def read_object(given: str | None, option: str) -> dict[str, Json] | None:

@@ -3,7 +3,6 @@
 `FILE.py` is the only flow of a file, `FILE.py:NAME` one of several. The file is imported and the flow compiled.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,12 +12,10 @@ from dcf.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from dcf.flow.compiling import CompiledFlow
-    from dcf.flow.steps import Flow
-    from dcf.values.json_text import Json
+    from dcf.steps.vocabulary import Flow
 
 _SUFFIX: Final = ".py"
 _MARK: Final = ":"
-_FROM_FILE: Final = "@"
 
 
 def is_flow(file: Path | str) -> bool:
@@ -61,39 +58,3 @@ def _flow_in(file: Path | str) -> "Flow[..., Any]":
     if not name and len(flows) > 1:
         raise InvalidArgument(f"{clean(path)} has several flows: {names}.", f"Write {path}{_MARK}{next(iter(flows))}.")
     return flows[name] if name else next(iter(flows.values()))
-
-
-def read_flow_input(flow: "Flow[..., Any]", run_input: str | None, values: Sequence[str]) -> "dict[str, Json]":
-    """Return the input of a flow, from a JSON document, or from `name=value` and `name=@file` on the command line."""
-    from dcf.cli.documents import read_given
-    from dcf.flow.arguments import checked_input
-
-    written = [*([] if run_input is None else [run_input]), *values]
-    if run_input is not None and not _is_named(run_input):
-        if values:
-            raise InvalidArgument("--input takes a document, or name=value for each argument.", "Leave one out.")
-        return checked_input(flow, read_given(run_input, "--input"))
-    arguments: dict[str, Json] = {}
-    for text in written:
-        name, equals, value = text.partition("=")
-        if not equals or not name.isidentifier():
-            raise InvalidArgument(f"'{clean(text)}' is no argument of the flow.", "Write name=value or name=@file.")
-        arguments[name] = _value(flow, name, value)
-    return checked_input(flow, arguments)
-
-
-def _is_named(text: str) -> bool:
-    name, equals, _ = text.partition("=")
-    return bool(equals) and name.isidentifier()
-
-
-def _value(flow: "Flow[..., Any]", name: str, text: str) -> "Json":
-    """Read one argument: a string is taken as it stands, anything else is JSON; `@` names a file that has it."""
-    from dcf.cli.documents import read_given, read_json, read_text
-    from dcf.flow.arguments import takes_text
-
-    is_text = takes_text(flow, name)
-    if text.startswith(_FROM_FILE):
-        file = Path(text.removeprefix(_FROM_FILE))
-        return read_text(file)[1] if is_text and file.suffix != ".json" else read_json(file)
-    return text if is_text else read_given(text, name)

@@ -4,13 +4,13 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from dcf.flow.arguments import input_schema
 from dcf.flow.expressions import atoms, functions, operators
 from dcf.flow.program import Place, Program
 from dcf.flow.refusals import InvalidFlow
 from dcf.flow.states import attempts, branching, loops, statements
 from dcf.flow.states.nested import body_of
-from dcf.flow.steps import Flow, Task
+from dcf.steps.arguments import input_schema
+from dcf.steps.vocabulary import Flow, Task
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
@@ -20,8 +20,10 @@ _SYNTAX = (atoms, functions, operators, attempts, branching, loops, statements)
 
 @record(frozen=True, slots=True, kw_only=True)
 class CompiledFlow:
-    """A flow as a workflow document. `places` has the place of each state, `parts` those of fields within states by JSON
-    Pointer, `functions` the task function of each state that calls one.
+    """A flow as a workflow document.
+
+    `places` has the place of each state, `parts` those of fields within states by JSON Pointer, `functions` the task
+    function of each state that calls one.
     """
 
     flow: Flow[..., Any]

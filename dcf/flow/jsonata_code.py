@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from dcf.flow.value_types import ANY, STR, Field, ValueType, joined, list_of, type_of
+from dcf.steps.value_types import ANY, STR, Field, ValueType, joined, list_of, type_of
 from dcf.values.records import record, replace
 
 UNKNOWN: Final[Any] = object()
@@ -108,8 +108,8 @@ class Code:
     """JSONata, and what is known of its value.
 
     `level`: how strongly its outermost operator binds. `sure`: it is never undefined. `may_fail`: evaluating it may be
-    an error. `written`: an array constructor. `constant`: its value, where it is known. `template`: what a state's field
-    holds in its place, so that a part that is missing fails by itself. `missing` says what is wrong if it is undefined.
+    an error. `written`: an array constructor. `constant`: its value, where it is known. `template`: what the field of a
+    state holds in its place, so that a part that is missing fails by itself. `missing` says what is wrong then.
     """
 
     text: str
@@ -204,7 +204,7 @@ def listed(items: Sequence[Code]) -> Code:
 
 
 def gathered(items: str, name: str, each: Code, test: str | None = None, *, by_index: bool = False) -> str:
-    """Return a list of `each` for every item that passes: by $map and $filter where nothing can collapse, else $reduce."""
+    """Return a list of `each` for every item that passes: by $map and $filter if nothing can collapse, else $reduce."""
     at = ", $_i" if by_index else ""
     is_plain = each.type.kind not in {"list", "any"} or (each.is_constant and not isinstance(each.constant, list))
     if is_plain and test is None:

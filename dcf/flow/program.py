@@ -1,4 +1,4 @@
-"""What is known over a whole compilation: the names of states and variables, where each state is written, who does it."""
+"""What is known over a whole compilation: names of states and variables, where each state is written, who does it."""
 
 import ast
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any, Final
 from dcf.flow.jsonata_code import FUNCTIONS
 from dcf.flow.refusals import Complaint, Refusal, complaint_of
 from dcf.flow.source import Source
-from dcf.flow.steps import Task
+from dcf.steps.vocabulary import Task
 from dcf.values.records import record
 
 _LONGEST_NAME: Final = 70
@@ -27,8 +27,8 @@ class Place:
 class Program:
     """The document that is being written. State names are unique over all of its machines.
 
-    `places` has the place of each state, `parts` that of its fields by JSON Pointer within the state; `functions` are the
-    tasks by state.
+    `places` has the place of each state, `parts` that of its fields by JSON Pointer within the state; `functions` has
+    the tasks by state.
     """
 
     places: dict[str, Place] = field(default_factory=dict)

@@ -1,7 +1,6 @@
 """What the compiler answers where Python cannot become a state machine: the place, the reason, the code to write."""
 
 import ast
-import difflib
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -66,9 +65,3 @@ class InvalidFlow(InvalidArgument):
     def __init__(self, complaints: Iterable[Complaint]) -> None:
         self.complaints = tuple(sorted(complaints, key=lambda one: (one.file, one.line, one.column)))
         super().__init__("\n".join(map(str, self.complaints)), "Change these lines; nothing was started.")
-
-
-def near(name: str, known: Iterable[str]) -> str:
-    """Return the sentence that asks whether a similar name was meant, or nothing."""
-    found = difflib.get_close_matches(name, list(known), 1)
-    return f" Did you mean '{found[0]}'?" if found else ""

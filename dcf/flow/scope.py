@@ -13,19 +13,16 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from dcf.flow.jsonata_code import UNKNOWN, Code, expression, literal, template
 from dcf.flow.program import Program
-from dcf.flow.refusals import IN_A_TASK, Refusal, near
+from dcf.flow.refusals import IN_A_TASK, Refusal
 from dcf.flow.source import Source
-from dcf.flow.steps import STEPS, Flow, Task
-from dcf.flow.value_types import ValueType, fits, join, joined, present
-from dcf.values.json_text import Json
+from dcf.flow.ways import Cleanup, Handler, Loop, Way, into
+from dcf.steps.suggestions import near
+from dcf.steps.value_types import ValueType, fits, join, joined, present
+from dcf.steps.vocabulary import STEPS, Flow, Task
 from dcf.values.records import replace
-
-Way: TypeAlias = Callable[[str], None]
-"""An end that is still open: it is called with the name of the state that follows."""
 
 Environment: TypeAlias = dict[str, Code]
 
-EVERYTHING: Final = ("States.ALL",)
 _OF_EXPRESSIONS: Final = frozenset(
     {
         *("States.ALL", "KeyError", "IndexError", "LookupError", "ValueError", "ZeroDivisionError"),
@@ -62,49 +59,11 @@ def writes(*kinds: type[ast.stmt]) -> Callable[[Writer], Writer]:
 
 
 @dataclass(slots=True, eq=False)
-class Handler:
-    """An except clause: the names of the errors that it takes, its variable, and the ends that lead to it."""
-
-    errors: tuple[str, ...]
-    variable: str | None
-    rules: list[dict[str, Json]] = field(default_factory=list)
-    ways: list[Way] = field(default_factory=list)
-
-    @property
-    def takes_everything(self) -> bool:
-        """True for `except Exception`."""
-        return self.errors == EVERYTHING
-
-    def remember(self, variable: str) -> None:
-        """Keep the error in a variable from now on, also where it was caught before."""
-        self.variable = variable
-        for rule in self.rules:
-            rule["Assign"] = {variable: expression("$states.errorOutput")}
-
-
-@dataclass(slots=True)
-class Loop:
-    """A loop around the statement that is written; `depth` counts the finally clauses around the loop."""
-
-    depth: int
-    breaks: list[Way] = field(default_factory=list)
-    continues: list[Way] = field(default_factory=list)
-
-
-@dataclass(slots=True, eq=False)
-class Cleanup:
-    """A finally clause: what must be done before its try is left, and how many handlers are around it."""
-
-    statements: list[ast.stmt]
-    handlers: int
-
-
-@dataclass(slots=True, eq=False)
 class Scope:
     """The states of one machine. `outer` is the scope whose names it reads, `caller` the one that sees its failures.
 
-    `environment` has what is known of each name with a value, `declared` the type of each name, `assigned` all names that
-    have one on some way. `frames` are the names of comprehensions. `nested`: inside what may be evaluated never or often.
+    `environment` has what is known of each name with a value, `declared` its type, `assigned` all names that
+    have one on some way. `frames` are the names of comprehensions. `nested`: in what may be evaluated never or often.
     `is_late`: what stands before in this statement may fail. `merging` is a Pass that may take further assignments.
     """
 
@@ -241,9 +200,9 @@ class Scope:
 
     def catch(self, state: dict[str, Any]) -> None:
         """Give a state the catchers of all except clauses around it, the inner ones first."""
-        catchers: list[dict[str, Json]] = []
+        catchers: list[dict[str, Any]] = []
         for handler in (handler for group in reversed(self.handlers) for handler in group):
-            rule: dict[str, Json] = {"ErrorEquals": list(handler.errors)}
+            rule: dict[str, Any] = {"ErrorEquals": list(handler.errors)}
             if handler.variable is not None:
                 rule["Assign"] = {handler.variable: expression("$states.errorOutput")}
             handler.rules.append(rule)
@@ -387,15 +346,6 @@ class Scope:
             return Refusal(node, f"{text} is a step; it is called, not passed on.", f"Write {text}(...).")
         message = f"{text} is no JSON value, so it cannot be written into the workflow."
         return Refusal(node, message, "Use it in a @task function.")
-
-
-def into(holder: dict[str, Any], key: str = "Next") -> Way:
-    """Return the open end of a state or rule."""
-
-    def lead(name: str) -> None:
-        holder[key] = name
-
-    return lead
 
 
 def _nowhere(_: str) -> None:

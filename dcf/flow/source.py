@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dcf.flow.jsonata_code import UNKNOWN
-from dcf.flow.refusals import InvalidFlow, Refusal, complaint_of, near
+from dcf.flow.refusals import InvalidFlow, Refusal, complaint_of
+from dcf.steps.suggestions import near
 from dcf.values.records import record
 
 

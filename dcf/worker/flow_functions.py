@@ -6,14 +6,14 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from dcf.flow.arguments import plain
+from dcf.steps.arguments import plain
 from dcf.worker.context import TaskContext
 from dcf.worker.functions import TaskFunction
 from dcf.worker.types import is_checked, reader_of, writer_of
 
 if TYPE_CHECKING:
     from dcf.flow.compiling import CompiledFlow
-    from dcf.flow.steps import Task
+    from dcf.steps.vocabulary import Task
 
 _CONTEXT: Final = "context"
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, overload
 
 from dcf.errors import InvalidArgument
-from dcf.flow.steps import Retries, Task, step_of
+from dcf.steps.vocabulary import Retries, Task, step_of
 from dcf.worker.functions import TaskFunction, check_shape
 
 Function = TypeVar("Function", bound=TaskFunction)

@@ -164,7 +164,7 @@ def test_a_state_without_a_function(dcf: Dcf, file: File, monkeypatch: pytest.Mo
 @rows(
     ("text", "reason", "hint"),
     [
-        ("@task\ndef pack(given): ...\n", "line 2: @task above pack() was not given the name", '@task("StateName")'),
+        ("@task\ndef pack(given): ...\n", "registers no task function", '@task("StateName")'),
         ("@task('')\ndef pack(given): ...\n", "line 2: @task was not given the name of a state.", '@task("StateName")'),
         (
             "@task('Pack')\ndef pack(given): ...\n@task('Pack')\ndef send(given): ...\n",

@@ -13,8 +13,9 @@ from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, RunArgument, ValuesArgument
 from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.commands.lifecycle import Reason, RequestId
-from dcf.cli.documents import read_given, read_input, read_workflow, workflow_name_of
+from dcf.cli.documents import read_given, read_workflow, workflow_name_of
 from dcf.cli.patience import patience
+from dcf.cli.running.run_input import read_input
 from dcf.cli.text import clean, json_text
 from dcf.cli.wording import in_commands
 from dcf.data import find_file

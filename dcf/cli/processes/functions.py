@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 from dcf.cli.text import clean
 from dcf.data import PACKAGE, find_file
 from dcf.errors import DcfError, InvalidArgument
-from dcf.flow.steps import IMPORTED_AS
+from dcf.steps.vocabulary import IMPORTED_AS
 from dcf.worker import FUNCTIONS, TaskFunction
 
 if TYPE_CHECKING:
-    from dcf.flow.steps import Flow
+    from dcf.steps.vocabulary import Flow
 
 FLOW_MARK: Final = ":"
 """Stands between a file and the name of one of its flows."""
@@ -55,9 +55,9 @@ def import_source(source: str) -> ModuleType:
 
 def flows_of(module: ModuleType) -> "list[Flow[..., Any]]":
     """Return the flows that a module itself has, in the order in which they stand there."""
-    if "dcf.flow.steps" not in sys.modules:
+    if "dcf.steps.vocabulary" not in sys.modules:
         return []
-    from dcf.flow.steps import Flow
+    from dcf.steps.vocabulary import Flow
 
     flows = (value for value in vars(module).values() if isinstance(value, Flow))
     return list(dict.fromkeys(flow for flow in flows if flow.function.__module__ == module.__name__))

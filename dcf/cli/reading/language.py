@@ -13,9 +13,10 @@ from rich.text import Text
 
 from dcf.cli import exit_codes
 from dcf.cli.arguments import JsonFlag, ValuesArgument
-from dcf.cli.documents import read_given, read_input, read_workflow, read_workflow_text, workflow_name_of
+from dcf.cli.documents import read_given, read_workflow, read_workflow_text, workflow_name_of
 from dcf.cli.patience import patience
 from dcf.cli.reading.views import console, print_wrapped
+from dcf.cli.running.run_input import read_input
 from dcf.cli.text import clean, json_text
 from dcf.data import find_directory
 from dcf.values.json_text import Json

@@ -151,9 +151,10 @@ def _job(
     direct: bool,
 ) -> "Job":
     """Read the files and check everything that can be checked before a process is started."""
-    from dcf.cli.documents import read_definition_of, read_input
+    from dcf.cli.documents import read_definition_of
     from dcf.cli.processes import functions
     from dcf.cli.processes.job import MOST_AT_ONCE, Job, new_run_id, read_assignments
+    from dcf.cli.running.run_input import read_input
     from dcf.values.identifiers import check_id
 
     definition = read_definition_of(workflow)

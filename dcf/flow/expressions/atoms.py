@@ -17,9 +17,10 @@ from dcf.flow.jsonata_code import (
     lookup,
     place,
 )
-from dcf.flow.refusals import IN_A_TASK, Refusal, near
+from dcf.flow.refusals import IN_A_TASK, Refusal
 from dcf.flow.scope import Scope, reads
-from dcf.flow.value_types import INT, STR, ValueType
+from dcf.steps.suggestions import near
+from dcf.steps.value_types import INT, STR, ValueType
 
 _LARGEST: Final = 2**53
 _ANNOTATE_LIST: Final = "Annotate it: x: list[str] = ..."

@@ -20,7 +20,7 @@ from dcf.flow.jsonata_code import (
 )
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope, reads
-from dcf.flow.value_types import ANY, INT, STR, Field, ValueType, join, joined, list_of
+from dcf.steps.value_types import ANY, INT, STR, Field, ValueType, join, joined, list_of
 from dcf.values.records import record
 
 _ANNOTATE_LIST: Final = "Annotate it: x: list[str] = ..."
@@ -121,7 +121,7 @@ def _key(scope: Scope, node: ast.expr) -> str:
 
 @record(frozen=True, slots=True)
 class Items:
-    """What a comprehension goes over, the names that stand for one item, and the parameter of the function in JSONata."""
+    """What a comprehension goes over, the names that stand for one item, and the parameter in JSONata."""
 
     code: Code
     names: Mapping[str, Code]

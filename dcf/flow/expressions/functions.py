@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from dcf.flow import steps
 from dcf.flow.expressions.collections import object_of
 from dcf.flow.expressions.methods import method_call
 from dcf.flow.expressions.texts import shown
@@ -22,10 +21,12 @@ from dcf.flow.jsonata_code import (
     keys_of,
     listed,
 )
-from dcf.flow.refusals import IN_A_TASK, Refusal, near
+from dcf.flow.refusals import IN_A_TASK, Refusal
 from dcf.flow.scope import Scope, reads
 from dcf.flow.source import short_name
-from dcf.flow.value_types import ANY, BOOL, FLOAT, INT, STR, fits, is_model, is_record_class, list_of, type_of
+from dcf.steps import vocabulary as steps
+from dcf.steps.suggestions import near
+from dcf.steps.value_types import ANY, BOOL, FLOAT, INT, STR, fits, is_model, is_record_class, list_of, type_of
 from dcf.values.records import replace
 
 _ANNOTATE_NUMBER: Final = "Annotate it: x: float = ..."

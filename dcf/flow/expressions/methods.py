@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from dcf.flow.jsonata_code import ATOM, PATH, Code, any_risky, constant, defined, element, gathered, keys_of
-from dcf.flow.refusals import IN_A_TASK, Refusal, near
+from dcf.flow.refusals import IN_A_TASK, Refusal
 from dcf.flow.scope import Scope
-from dcf.flow.value_types import ANY, BOOL, NULL, STR, ValueType, join, list_of
+from dcf.steps.suggestions import near
+from dcf.steps.value_types import ANY, BOOL, NULL, STR, ValueType, join, list_of
 
 _IN_PLACE: Final = ("append", "extend", "insert", "pop", "sort", "remove", "clear", "update", "setdefault", "reverse")
 

@@ -18,7 +18,7 @@ from dcf.flow.jsonata_code import (
 )
 from dcf.flow.refusals import IN_A_TASK, Refusal
 from dcf.flow.scope import Scope, reads
-from dcf.flow.value_types import ANY, BOOL, FLOAT, INT, STR, ValueType, join, list_of
+from dcf.steps.value_types import ANY, BOOL, FLOAT, INT, STR, ValueType, join, list_of
 from dcf.values.records import replace
 
 _SIGNS: Final[Mapping[type[ast.operator], str]] = {

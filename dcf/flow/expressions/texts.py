@@ -7,7 +7,7 @@ from typing import Final
 from dcf.flow.jsonata_code import CONDITIONAL, PATH, SUM, Code, constant, defined
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope, reads
-from dcf.flow.value_types import STR, present
+from dcf.steps.value_types import STR, present
 
 _AS_STR: Final = (-1, 115)
 """No conversion, or !s."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from dcf.flow.jsonata_code import AND, ATOM, COMPARISON, CONDITIONAL, OR, Code, defined
 from dcf.flow.scope import Environment, Scope, reads
-from dcf.flow.value_types import ANY, BOOL, ValueType, joined, present
+from dcf.steps.value_types import ANY, BOOL, ValueType, joined, present
 from dcf.values.records import replace
 
 

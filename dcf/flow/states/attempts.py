@@ -3,13 +3,14 @@
 import ast
 from typing import Any, Final
 
-from dcf.flow.errors_in_asl import PROBLEM, error_names, is_error
 from dcf.flow.jsonata_code import Code, constant, defined, expression, literal, template
 from dcf.flow.refusals import Refusal
-from dcf.flow.scope import EVERYTHING, Cleanup, Environment, Handler, Scope, Way, into, writes
+from dcf.flow.scope import Environment, Scope, writes
 from dcf.flow.source import short_name
-from dcf.flow.steps import ERROR_NAMES
-from dcf.flow.value_types import STR
+from dcf.flow.ways import EVERYTHING, Cleanup, Handler, Way, into
+from dcf.steps.error_names import PROBLEM, error_names, is_error
+from dcf.steps.value_types import STR
+from dcf.steps.vocabulary import ERROR_NAMES
 
 _AGAIN: Final = "raise again"
 _ANY_FAILURE: Final = "States.TaskFailed"
@@ -174,7 +175,7 @@ def _error_of(scope: Scope, node: ast.expr) -> tuple[str, Code]:
 
 
 def _raise_again(scope: Scope, node: ast.stmt, caught: Handler) -> None:
-    """Go to the except around this one that takes the error, which is known when it runs; else the run fails with it."""
+    """Go to the except around this one that takes the error, as is known when it runs; else the run fails with it."""
     error = f"${caught.variable}"
     for handler in (handler for group in reversed(scope.handlers) for handler in group):
         certain = _certainly_takes(handler, caught, node)

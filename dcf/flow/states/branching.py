@@ -7,8 +7,9 @@ from typing import Any, Final
 from dcf.flow.expressions.truth import narrowed, truth
 from dcf.flow.jsonata_code import COMPARISON, OR, Code, constant, defined, expression
 from dcf.flow.refusals import Refusal
-from dcf.flow.scope import Environment, Scope, into, writes
-from dcf.flow.value_types import BOOL, join
+from dcf.flow.scope import Environment, Scope, writes
+from dcf.flow.ways import into
+from dcf.steps.value_types import BOOL, join
 from dcf.values.records import record
 
 _WRITE_IF: Final = "Write if and elif."

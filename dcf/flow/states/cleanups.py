@@ -4,7 +4,7 @@ from dcf.flow.scope import Scope
 
 
 def leave(scope: Scope, depth: int) -> None:
-    """Write the finally clauses that are left on the way to `depth`, the innermost first, each as if it stood outside."""
+    """Write the finally clauses on the way to `depth`, the innermost first, each as if outside its try."""
     cleanups, handlers = scope.cleanups, scope.handlers
     for at in range(len(cleanups) - 1, depth - 1, -1):
         if not scope.open:

@@ -3,15 +3,16 @@
 import ast
 from typing import Any, Final
 
-from dcf.flow import steps
 from dcf.flow.expressions.collections import items_of
 from dcf.flow.expressions.truth import narrowed, truth
 from dcf.flow.jsonata_code import defined, expression, template
 from dcf.flow.refusals import Refusal
-from dcf.flow.scope import Loop, Scope, Way, into, writes
+from dcf.flow.scope import Scope, writes
 from dcf.flow.states.cleanups import leave
 from dcf.flow.states.step_calls import add_each
-from dcf.flow.value_types import INT, ValueType
+from dcf.flow.ways import Loop, Way, into
+from dcf.steps import vocabulary as steps
+from dcf.steps.value_types import INT, ValueType
 from dcf.values.records import record
 
 _NO_ELSE: Final = "Set a variable in the loop, and test it after the loop."

@@ -6,7 +6,6 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dcf.flow import steps
 from dcf.flow.expressions.collections import items_of
 from dcf.flow.jsonata_code import CONDITIONAL, PATH, Code, expression, literal, template
 from dcf.flow.program import Program
@@ -14,8 +13,9 @@ from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope, targets
 from dcf.flow.source import source_of
 from dcf.flow.states.step_states import RESULT, StepState, arguments_of, options_of
-from dcf.flow.steps import Flow
-from dcf.flow.value_types import ANY, NULL, ValueType, join, joined, list_of, type_of
+from dcf.steps import vocabulary as steps
+from dcf.steps.value_types import ANY, NULL, ValueType, join, joined, list_of, type_of
+from dcf.steps.vocabulary import Flow
 from dcf.values.records import record
 
 NOTHING: Final = expression("null")
@@ -54,7 +54,7 @@ def body_of(
 
 
 def _bind_parameters(scope: Scope, kinds: Mapping[str, ValueType] | None) -> None:
-    """Give the parameters their values: those of a run are read where it has them, unless they change or have defaults."""
+    """Give the parameters their values: a run has them as its input, unless they change or have defaults."""
     source = scope.source
     changed = set(targets(source.tree.body))
     assigns: dict[str, Any] = {}
@@ -119,7 +119,6 @@ def parallel_state(scope: Scope, call: ast.Call) -> StepState:
 def map_state(
     scope: Scope,
     comprehension: ast.comprehension,
-    node: ast.expr | ast.stmt,
     body: ast.expr | list[ast.stmt],
     name: str,
 ) -> StepState:

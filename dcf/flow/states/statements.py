@@ -3,7 +3,6 @@
 import ast
 from typing import Any, Final
 
-from dcf.flow import steps
 from dcf.flow.jsonata_code import Code, any_risky, defined, listed, template
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope, writes
@@ -19,7 +18,8 @@ from dcf.flow.states.step_calls import (
     return_step,
     set_result,
 )
-from dcf.flow.value_types import ANY, ValueType, fits, type_of
+from dcf.steps import vocabulary as steps
+from dcf.steps.value_types import ANY, ValueType, fits, type_of
 
 _RESULT_NAME: Final = "returned"
 

@@ -3,14 +3,14 @@
 import ast
 from typing import Any
 
-from dcf.flow import steps
 from dcf.flow.jsonata_code import expression
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope
 from dcf.flow.states.nested import NOTHING, branches_of, inlined, map_state, parallel_state
 from dcf.flow.states.step_states import RESULT, StepState, state_of, task_state
-from dcf.flow.steps import Flow, Task
-from dcf.flow.value_types import ANY, NULL, ValueType, fits, join
+from dcf.steps import vocabulary as steps
+from dcf.steps.value_types import ANY, NULL, ValueType, fits, join
+from dcf.steps.vocabulary import Flow, Task
 
 
 def add_step(scope: Scope, call: ast.Call, target: str | None = None, hint: ValueType | None = None) -> None:
@@ -108,14 +108,14 @@ def _map_of(scope: Scope, node: ast.ListComp, target: str | None) -> StepState:
         raise Refusal(node, "A comprehension has one `for` here.", "Call a flow for the inner one.")
     (comprehension,) = node.generators
     item = comprehension.target.id if isinstance(comprehension.target, ast.Name) else "item"
-    return map_state(scope, comprehension, node, node.elt, target or f"each {item}")
+    return map_state(scope, comprehension, node.elt, target or f"each {item}")
 
 
 def add_each(scope: Scope, node: ast.For) -> None:
     """Add the Map of a `for` over `each(...)`: its body is done for all items at the same time."""
     comprehension = ast.comprehension(node.target, node.iter, [], 0)
     item = node.target.id if isinstance(node.target, ast.Name) else "item"
-    _add(scope, map_state(scope, comprehension, node, node.body, f"each {item}"), node)
+    _add(scope, map_state(scope, comprehension, node.body, f"each {item}"), node)
 
 
 def add_branches(scope: Scope, call: ast.Call, names: list[str], node: ast.stmt) -> None:

@@ -7,15 +7,16 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from dcf.flow import steps
-from dcf.flow.errors_in_asl import error_names
 from dcf.flow.jsonata_code import Code, defined, template
-from dcf.flow.refusals import Refusal, near
-from dcf.flow.schemas import schema_of
+from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope
 from dcf.flow.source import short_name
-from dcf.flow.steps import Flow, Retry, Task
-from dcf.flow.value_types import ANY, NULL, STR, ValueType, fits, type_of
+from dcf.steps import vocabulary as steps
+from dcf.steps.error_names import error_names
+from dcf.steps.schemas import schema_of
+from dcf.steps.suggestions import near
+from dcf.steps.value_types import ANY, NULL, STR, ValueType, fits, type_of
+from dcf.steps.vocabulary import Flow, Retry, Task
 from dcf.values.records import record
 
 RESULT: Final = "$states.result"
@@ -57,7 +58,7 @@ def first_argument(call: ast.Call, what: str) -> ast.expr:
 def arguments_of(
     scope: Scope, call: ast.Call, function: Callable[..., Any], hints: Mapping[str, Any]
 ) -> dict[str, Code]:
-    """Return the arguments of a call by the names of the parameters; refuse what Python would refuse, and other types."""
+    """Return the arguments of a call by parameter; refuse what Python would refuse, and other types."""
     signature = inspect.signature(function)
     parameters = {name: one for name, one in signature.parameters.items() if not _is_context(name, hints)}
     starred = next((value for value in call.args if isinstance(value, ast.Starred)), None)

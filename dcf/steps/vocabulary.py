@@ -41,7 +41,7 @@ class Retry:
 
 
 IMPORTED_AS: Final = "dcf_functions_"
-"""What stands before the name of a module that dcf imports from a file, so that the file hides no module of its name."""
+"""What stands before the name of a module that dcf imports from a file, so that it hides no other of its name."""
 
 Retries: TypeAlias = int | Retry | Sequence[Retry]
 
@@ -110,7 +110,7 @@ class Flow(Generic[Parameters, Result]):
     version: str | None = None
     timeout: int | None = None
 
-    def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+    def __call__(self, *_: Parameters.args, **__: Parameters.kwargs) -> Result:
         """Say how a flow is run; in the source of another flow this is a call of its states."""
         _not_running(f"{self.name}()")
 
@@ -210,7 +210,7 @@ def agent(
     retry: Retries = 0,
 ) -> Any: ...
 def agent(who: str, instructions: str, /, *values: object, **options: Any) -> Any:  # noqa: ARG001 - read, not run
-    """Have an agent work by these instructions; `output` is the type of its answer, `values` and `data` are its input."""
+    """Have an agent work by these instructions; `output` is the type of its answer, `values` and `data` its input."""
     _not_running("agent()")
 
 
@@ -267,7 +267,7 @@ def sleep_until(timestamp: str, /) -> None:  # noqa: ARG001 - read, not run
 
 
 def parallel(*branches: *Branches) -> tuple[*Branches]:  # noqa: ARG001 - read, not run
-    """Do these steps at the same time: `page, remark = parallel(fetch(url), agent(...))`."""
+    """Do steps at the same time; what each gives is taken apart by a tuple of names."""
     _not_running("parallel()")
 
 

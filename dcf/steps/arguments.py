@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from dcf.asl.json_schema.check import misfits
 from dcf.errors import InvalidArgument
-from dcf.flow.refusals import near
-from dcf.flow.schemas import object_schema
-from dcf.flow.steps import IMPORTED_AS, Flow
-from dcf.flow.value_types import STR, type_of
+from dcf.steps.schemas import object_schema
+from dcf.steps.suggestions import near
+from dcf.steps.value_types import STR, type_of
+from dcf.steps.vocabulary import IMPORTED_AS, Flow
 from dcf.values.json_text import Json
 
 

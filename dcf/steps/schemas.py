@@ -7,7 +7,7 @@ import typing
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
-from dcf.flow.value_types import is_model
+from dcf.steps.value_types import is_model
 from dcf.values.json_text import Json
 
 _SIMPLE: Final[dict[Any, str]] = {
@@ -27,7 +27,13 @@ def schema_of(hint: Any) -> dict[str, Json] | None:
     """Return the JSON Schema of a resolved annotation; None if any value may come."""
     if isinstance(hint, Hashable) and hint in _SIMPLE:
         return {"type": _SIMPLE[hint]}
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    origin = typing.get_origin(hint)
+    if origin is not None:
+        return _of_generic(origin, typing.get_args(hint))
+    return _of_class(hint) if isinstance(hint, type) else None
+
+
+def _of_generic(origin: Any, arguments: Sequence[Any]) -> dict[str, Json] | None:
     if origin in _WRAPPERS:
         return schema_of(arguments[0])
     if origin is typing.Literal:
@@ -37,9 +43,7 @@ def schema_of(hint: Any) -> dict[str, Json] | None:
         return None if None in schemas else {"anyOf": schemas}
     if origin in {list, Sequence}:
         return {"type": "array", **_part("items", arguments[0])}
-    if origin in {dict, Mapping}:
-        return {"type": "object", **_part("additionalProperties", arguments[1])}
-    return _of_class(hint) if isinstance(hint, type) else None
+    return {"type": "object", **_part("additionalProperties", arguments[1])} if origin in {dict, Mapping} else None
 
 
 def _part(name: str, hint: Any) -> dict[str, Json]:

@@ -119,26 +119,28 @@ def present(kind: ValueType) -> ValueType:
 
 def join(left: ValueType, right: ValueType) -> ValueType | None:
     """Return the type of a value that is one or the other; None where they have nothing in common."""
-    if left == right:
-        return left
-    if "any" in {left.kind, right.kind}:
-        return ANY
+    if left == right or "any" in {left.kind, right.kind}:
+        return left if left == right else ANY
     if "null" in {left.kind, right.kind}:
         return optional(right if left.kind == "null" else left)
-    if present(left) == present(right):
-        return optional(left)
-    is_optional = left.optional or right.optional
+    if left.optional or right.optional:
+        both = join(present(left), present(right))
+        return None if both is None else optional(both)
+    return _joined_present(left, right)
+
+
+def _joined_present(left: ValueType, right: ValueType) -> ValueType | None:
     if {left.kind, right.kind} == {"int", "float"}:
-        return replace(FLOAT, optional=is_optional)
+        return FLOAT
     if left.kind == right.kind in {"list", "dict"}:
         item = join(left.element, right.element)
-        return None if item is None else ValueType(left.kind, item, optional=is_optional)
+        return None if item is None else ValueType(left.kind, item)
     if left.kind == right.kind == "obj" and not left.by_dot and not right.by_dot:
-        return _joined_objects(left, right, is_optional=is_optional)
+        return _joined_objects(left, right)
     return None
 
 
-def _joined_objects(left: ValueType, right: ValueType, *, is_optional: bool) -> ValueType | None:
+def _joined_objects(left: ValueType, right: ValueType) -> ValueType | None:
     fields: list[Field] = []
     for name in dict.fromkeys(field.name for field in (*left.fields, *right.fields)):
         ours, theirs = left.field(name), right.field(name)
@@ -152,7 +154,7 @@ def _joined_objects(left: ValueType, right: ValueType, *, is_optional: bool) -> 
             return None
         fields.append(Field(name, both, ours.always and theirs.always))
     declared = left.declared if left.declared is right.declared else None
-    return ValueType("obj", None, tuple(fields), optional=is_optional, declared=declared)
+    return ValueType("obj", None, tuple(fields), declared=declared)
 
 
 def joined(kinds: Sequence[ValueType]) -> ValueType | None:
@@ -201,7 +203,13 @@ def type_of(hint: Any) -> ValueType:
     """Return the type of an annotation that was resolved; ANY for what is no JSON value, or is not known here."""
     if isinstance(hint, Hashable) and hint in _SIMPLE:
         return _SIMPLE[hint]
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    origin = typing.get_origin(hint)
+    if origin is not None:
+        return _generic_type(origin, typing.get_args(hint))
+    return _class_type(hint) if isinstance(hint, type) else ANY
+
+
+def _generic_type(origin: Any, arguments: Sequence[Any]) -> ValueType:
     if origin in _WRAPPERS:
         return type_of(arguments[0])
     if origin is typing.Literal:
@@ -210,9 +218,7 @@ def type_of(hint: Any) -> ValueType:
         return _union([type_of(argument) for argument in arguments])
     if origin in _LISTS:
         return list_of(type_of(arguments[0]))
-    if origin in _DICTS:
-        return ValueType("dict", type_of(arguments[1]))
-    return _class_type(hint) if isinstance(hint, type) else ANY
+    return ValueType("dict", type_of(arguments[1])) if origin in _DICTS else ANY
 
 
 def _union(kinds: Sequence[ValueType]) -> ValueType:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from dcf.flow.steps import ERROR_NAMES
-from dcf.flow.value_types import STR, Field, ValueType
+from dcf.steps.value_types import STR, Field, ValueType
+from dcf.steps.vocabulary import ERROR_NAMES
 
 PROBLEM: Final = ValueType("obj", None, (Field("Error", STR), Field("Cause", STR)), declared=Exception)
 """The type of the variable of an except clause."""
