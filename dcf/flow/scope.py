@@ -131,8 +131,8 @@ class Scope:
 
     def is_local(self, node: ast.expr) -> bool:
         """Return True for an expression that begins with a value of the flow, not with an object of the module."""
-        while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
-            node = node.func if isinstance(node, ast.Call) else node.value
+        while isinstance(node, ast.Attribute | ast.Subscript):
+            node = node.value
         return not isinstance(node, ast.Name) or self.knows(node.id)
 
     def resolve(self, node: ast.expr) -> Any:
