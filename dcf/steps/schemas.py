@@ -7,7 +7,7 @@ import typing
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
-from dcf.steps.value_types import is_model
+from dcf.steps.value_types import is_model, required_keys
 from dcf.values.json_text import Json
 
 _SIMPLE: Final[dict[Any, str]] = {
@@ -61,7 +61,7 @@ def _of_class(hint: type) -> dict[str, Json] | None:
         return object_schema(typing.get_type_hints(hint), [field.name for field in dataclasses.fields(hint)])
     if typing.is_typeddict(hint):
         hints = typing.get_type_hints(hint)
-        return object_schema(hints, [name for name in hints if name in hint.__required_keys__])
+        return object_schema(hints, [name for name in hints if name in required_keys(hint)])
     return None
 
 

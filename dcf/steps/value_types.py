@@ -235,7 +235,7 @@ def _class_type(hint: type) -> ValueType:
         fields = tuple(Field(field.name, type_of(hints[field.name])) for field in dataclasses.fields(hint))
         return ValueType("obj", None, fields, by_dot=True, declared=hint)
     if typing.is_typeddict(hint):
-        hints, required = typing.get_type_hints(hint), hint.__required_keys__
+        hints, required = typing.get_type_hints(hint), required_keys(hint)
         fields = tuple(Field(name, type_of(one), name in required) for name, one in hints.items())
         return ValueType("obj", None, fields, declared=hint)
     if is_model(hint):
@@ -243,6 +243,11 @@ def _class_type(hint: type) -> ValueType:
         fields = tuple(Field(name, type_of(field.annotation)) for name, field in models.model_fields.items())
         return ValueType("obj", None, fields, by_dot=True, declared=hint)
     return ANY
+
+
+def required_keys(kind: Any) -> frozenset[str]:
+    """Return the keys that every dict of a TypedDict has."""
+    return frozenset(kind.__required_keys__)
 
 
 def is_model(hint: Any) -> bool:

@@ -42,7 +42,12 @@ def load(path: Path) -> types.ModuleType:
 def as_python(module: types.ModuleType, run_input: dict[str, Any]) -> Outcome:
     """Call the function under `@flow`, with steps that are plain functions."""
     calls: list[str] = []
-    names = {**vars(module), "each": lambda items, **_: items, "parallel": lambda *steps: steps, "sleep": lambda _: None}
+    names = {
+        **vars(module),
+        "each": lambda items, **_: items,
+        "parallel": lambda *steps: steps,
+        "sleep": lambda _: None,
+    }
     names |= {name: _noted(value, calls) for name, value in vars(module).items() if isinstance(value, Task)}
     for name, value in vars(module).items():
         if isinstance(value, Flow):

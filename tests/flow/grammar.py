@@ -5,7 +5,7 @@
 
 from typing import Final
 
-PRELUDE: Final = '''
+PRELUDE: Final = """
 from typing import Any, NotRequired, TypedDict
 from dataclasses import dataclass
 from dcf import each, flow, parallel, sleep, task
@@ -66,7 +66,7 @@ def total(xs: list[int], extra: int = 1) -> int:
         if t > 200:
             return -1
     return t
-'''
+"""
 
 ATOMS: Final = {
     "int": ["-3", "0", "1", "2", "5", "11", "15"],
@@ -121,7 +121,11 @@ EXPRESSIONS: Final = {
     "list[str]": [
         *("(«list[str]» + «list[str]»)", "[«str;z:str» for z in «list[str]»]", "sorted(«list[str]»)"),
         *("«str».split(',')", "«Item»['tags']", "[k for k in «dict[str, int]»]", "list(«dict[str, int]».keys())"),
-        *("«list[str]»[0:2]", "[*«list[str]», «str»]", "[g['name'] for g in sorted(«list[Item]», key=lambda h: h['n'])]"),
+        *(
+            "«list[str]»[0:2]",
+            "[*«list[str]», «str»]",
+            "[g['name'] for g in sorted(«list[Item]», key=lambda h: h['n'])]",
+        ),
     ],
     "list[list[int]]": [
         *("[«list[int];z:int» for z in «list[int]»]", "[z for z in «list[list[int]]» if «bool;z:list[int]»]"),
@@ -149,5 +153,8 @@ STEPS: Final = [
     *(("total(«list[int]», extra=«int»)", "int"), ("[twice(m) for m in «list[int]»]", "list[int]")),
     *(("[check(m) for m in each(«list[int]», concurrency=2) if «bool;m:int»]", "list[int]"),),
     *(("[item('n', m) for m in «list[int]»]", "list[Item]"), ("[shout(m) for m in «list[str]»]", "list[str]")),
-    *(("[twice(m) + «int;m:int» for m in «list[int]»]", "list[int]"), ("[total([m, 1]) for m in «list[int]»]", "list[int]")),
+    *(
+        ("[twice(m) + «int;m:int» for m in «list[int]»]", "list[int]"),
+        ("[total([m, 1]) for m in «list[int]»]", "list[int]"),
+    ),
 ]

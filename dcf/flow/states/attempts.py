@@ -64,12 +64,13 @@ def _before(scope: Scope, node: ast.Try) -> Environment:
 def _try_except(scope: Scope, node: ast.Try) -> None:
     group = [_handler_of(scope, clause) for clause in node.handlers]
     before = _before(scope, node)
-    count = len(scope.states)
+    count, complaints = len(scope.states), len(scope.program.complaints)
     scope.handlers.append(group)
     scope.merging = None
     scope.body(node.body)
     scope.handlers.pop()
-    if len(scope.states) == count or not any(handler.ways for handler in group):
+    is_idle = len(scope.states) == count or not any(handler.ways for handler in group)
+    if is_idle and complaints == len(scope.program.complaints):
         message = "Nothing in this try is a step, so nothing can be caught."
         raise Refusal(node, message, "Only steps fail so that except sees it; leave the try out.")
     scope.merging = None
