@@ -78,9 +78,9 @@ class Task(Generic[Parameters, Result]):
         return replace(self, **{key: value for key, value in options.items() if value is not None})
 
     @property
-    def resource(self) -> str:
-        """The Resource of the states that call this function: its module and its name."""
-        return f"dcf:task:{self.function.__module__.removeprefix(IMPORTED_AS)}.{self.function.__qualname__}"
+    def place(self) -> str:
+        """Where the function is, its module and its name; the Resource of the states that call it names it so."""
+        return f"{self.function.__module__.removeprefix(IMPORTED_AS)}.{self.function.__qualname__}"
 
 
 def step_of(
@@ -113,6 +113,15 @@ class Flow(Generic[Parameters, Result]):
     def __call__(self, *_: Parameters.args, **__: Parameters.kwargs) -> Result:
         """Say how a flow is run; in the source of another flow this is a call of its states."""
         _not_running(f"{self.name}()")
+
+    def input(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> dict[str, Json]:
+        """Return the input of a run that is started as the flow would be called: `flow.input(urls, topic="storage")`.
+
+        Raises TypeError for what is no call of the flow, and InvalidArgument for values of other types.
+        """
+        from dcf.steps.arguments import input_of_call  # noqa: PLC0415 - whoever only writes flows needs no checks
+
+        return input_of_call(self, *args, **kwargs)
 
 
 @overload

@@ -3,11 +3,12 @@
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from dcf.steps.arguments import plain
 from dcf.worker.context import TaskContext
+from dcf.worker.failure import TaskFailed
 from dcf.worker.functions import TaskFunction
 from dcf.worker.types import is_checked, reader_of, writer_of
 
@@ -20,7 +21,36 @@ _CONTEXT: Final = "context"
 
 def functions_of(compiled: "CompiledFlow") -> dict[str, TaskFunction]:
     """Return the function of each state that calls one; it takes the state's input and a context."""
-    return {state: called_by_state(task) for state, task in compiled.functions.items()}
+    return functions_of_all([compiled])
+
+
+def functions_of_all(flows: "Iterable[CompiledFlow]") -> dict[str, TaskFunction]:
+    """Return the functions of flows by state.
+
+    States of two flows may have the same name: what is told with the lease then says which function is meant.
+    """
+    tasks: dict[str, dict[str, Task[..., Any]]] = {}
+    for state, task in (pair for flow in flows for pair in flow.functions.items()):
+        tasks.setdefault(state, {})[task.place] = task
+    return {
+        state: _any_of({place: called_by_state(task) for place, task in meant.items()})
+        for state, meant in tasks.items()
+    }
+
+
+def _any_of(functions: Mapping[str, TaskFunction]) -> TaskFunction:
+    """Return the function of a state; of several the one that the state's Resource names."""
+    if len(functions) == 1:
+        return next(iter(functions.values()))
+
+    def call(state_input: Any, context: TaskContext) -> Any:
+        place = str(context.brief.get("resource"))
+        if place not in functions:
+            raise TaskFailed("DCF.NoFunction", f"This worker has no function {place}, only {', '.join(functions)}.")
+        function = functions[place]
+        return function(state_input, context)
+
+    return call
 
 
 @functools.lru_cache(maxsize=1024)

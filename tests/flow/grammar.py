@@ -105,10 +105,10 @@ EXPRESSIONS: Final = {
         *("(«int» < «int»)", "(«int» >= «int»)", "(«int» == «int»)", "(«float» < «int»)", "(«str» < «str»)"),
         *("(«bool» and «bool»)", "(«bool» or «bool»)", "(not «list[int]»)", "(not «str»)", "(not «int | None»)"),
         *("(«int» in «list[int]»)", "(«int» not in «list[int]»)", "(«str» in «str»)", "(«str» in «list[str]»)"),
-        *("(«str» in «dict[str, int]»)", "(«int | None» is None)", "(«list[int]» == «list[int]»)", "bool(«Any»)"),
+        *("(«str» in «dict[str, int]»)", "(«Item»['sub'] is None)", "(«list[int]» == «list[int]»)", "bool(«Any»)"),
         *("(0 < «int» <= 9)", "bool(«dict[str, int]»)", "«str».startswith(«str»)", "«str».endswith(«str»)"),
         *("any([«bool», «bool»])", "all(q > 2 for q in «list[int]»)", "(«list[int]» in «list[list[int]]»)"),
-        *("(«Item» == «Item»)", "(«int | None» == «int»)", "bool(«list[list[int]]»)", "(«Any» is not None)"),
+        *("(«Item» == «Item»)", "(«int | None» == «int»)", "bool(«list[list[int]]»)", "(d is not None)"),
     ],
     "list[int]": [
         *("(«list[int]» + «list[int]»)", "[«int;z:int» for z in «list[int]»]", "sorted(«list[int]»)"),

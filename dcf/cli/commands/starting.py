@@ -14,6 +14,7 @@ from dcf.cli.arguments import JsonFlag, RunArgument, ValuesArgument
 from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.commands.lifecycle import Reason, RequestId
 from dcf.cli.documents import read_given, read_workflow, workflow_name_of
+from dcf.cli.flow_files import is_flow
 from dcf.cli.patience import patience
 from dcf.cli.running.run_input import read_input
 from dcf.cli.text import clean, json_text
@@ -23,7 +24,7 @@ from dcf.errors import InvalidArgument
 from dcf.values.open_tasks import open_tasks_warning
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from dcf.application.application import Application
     from dcf.core.definitions.model import Definition
@@ -106,11 +107,12 @@ def start(
         belongs_to = None if project is None else check_id(project, "--project")
         entry = found.starting.resolve(workflow, belongs_to, document)
         definition = entry.definition
+        assigned = assignment_of(assign or (), definition, definition.bound if is_flow(workflow) else ())
         wish = Create(
             workflow_id=check_id(run_id or id_for(definition, request_id, None), "--id"),
             definition=definition,
             run_input=parsed_input,
-            agents=check_agents(assignment_of(assign or (), definition), set(definition.skills), name="--assign"),
+            agents=check_agents(assigned, set(definition.skills), name="--assign"),
             planner_agent_id=None if planner is None else check_id(planner, "--planner"),
             retention_s=expiry_s,
             max_attempts=attempts,
@@ -226,13 +228,16 @@ def document_of(workflow: str) -> "Definition | None":
     return read_workflow_given(read_workflow(file), workflow_name_of(file))
 
 
-def assignment_of(given: "Sequence[str]", definition: "Definition") -> dict[str, list[str]]:
-    """Return the agents of each state."""
+def assignment_of(
+    given: "Sequence[str]", definition: "Definition", left_out: "Container[str]" = ()
+) -> dict[str, list[str]]:
+    """Return the agents of each state. One for all Tasks does not do those that are left out."""
     pools: dict[str, list[str]] = {}
+    everybody = [name for name in definition.skills if name not in left_out]
     for one in given:
         state, equals, agent = one.rpartition("=")
         if equals and not state:
             raise InvalidArgument("--assign names no state.", "Write --assign STATE=AGENT, or AGENT for all Tasks.")
-        for name in (state,) if equals else definition.skills:
+        for name in (state,) if equals else everybody:
             pools.setdefault(name, []).append(agent)
     return pools

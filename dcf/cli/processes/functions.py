@@ -64,19 +64,14 @@ def flows_of(module: ModuleType) -> "list[Flow[..., Any]]":
 
 
 def _functions_of(flows: "Iterable[Flow[..., Any]]") -> dict[str, TaskFunction]:
-    """Return the functions of flows by state; refuse two functions for states of the same name."""
-    functions: dict[str, TaskFunction] = {}
-    for flow in flows:
-        from dcf.flow.compiling import compile_flow
-        from dcf.worker.flow_functions import functions_of
+    """Return the functions of flows by state."""
+    chosen = list(flows)
+    if not chosen:
+        return {}
+    from dcf.flow.compiling import compile_flow
+    from dcf.worker.flow_functions import functions_of_all
 
-        for state, function in functions_of(compile_flow(flow)).items():
-            if functions.setdefault(state, function) is not function:
-                raise InvalidArgument(
-                    f"Two flows have a state '{state}' for different functions.",
-                    f"Serve one flow: FILE.py{FLOW_MARK}{flow.function.__name__}; or give a task another name.",
-                )
-    return functions
+    return functions_of_all(map(compile_flow, chosen))
 
 
 def check_source(source: str) -> str:

@@ -7,6 +7,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from dcf.asl.resources import FOR_CALLBACK, FUNCTION
 from dcf.flow.jsonata_code import Code, defined, template
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope
@@ -133,8 +134,8 @@ def task_state(scope: Scope, call: ast.Call, task: Task[..., Any]) -> StepState:
     """Return the state that calls a task function."""
     hints = typing.get_type_hints(task.function)
     returns = hints.get("return", Any)
-    suffix = ".waitForTaskToken" if task.callback else ""
-    state: dict[str, Any] = {"Type": "Task", "Resource": f"{task.resource}{suffix}"}
+    suffix = FOR_CALLBACK if task.callback else ""
+    state: dict[str, Any] = {"Type": "Task", "Resource": f"{FUNCTION}{task.place}{suffix}"}
     if task.is_whole:
         if len(call.args) != 1 or call.keywords:
             raise Refusal(call, f"{task.name} takes one input.", "Give it one value, such as a dict.")
