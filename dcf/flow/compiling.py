@@ -2,11 +2,14 @@
 
 import typing
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from dcf.core.definitions.sources import SOURCE
 from dcf.flow.expressions import atoms, functions, operators
 from dcf.flow.program import Place, Program
 from dcf.flow.refusals import InvalidFlow
+from dcf.flow.source import lines_of
 from dcf.flow.states import attempts, branching, loops, statements
 from dcf.flow.states.nested import body_of
 from dcf.steps.arguments import input_schema
@@ -22,14 +25,12 @@ _SYNTAX = (atoms, functions, operators, attempts, branching, loops, statements)
 class CompiledFlow:
     """A flow as a workflow document.
 
-    `places` has the place of each state, `parts` those of fields within states by JSON Pointer, `functions` the task
-    function of each state that calls one.
+    `places` has the place of each state, `functions` the task function of each state that calls one.
     """
 
     flow: Flow[..., Any]
     document: dict[str, Json]
     places: Mapping[str, Place]
-    parts: Mapping[str, Mapping[str, Place]]
     functions: Mapping[str, Task[..., Any]]
 
 
@@ -44,8 +45,14 @@ def compile_flow(flow: Flow[..., Any]) -> CompiledFlow:
     facts["workflow_input_schema"] = input_schema(flow.function, typing.get_type_hints(flow.function))
     return CompiledFlow(
         flow=flow,
-        document={**facts, "QueryLanguage": "JSONata", **limits, **body.machine},
+        document={**facts, "QueryLanguage": "JSONata", **limits, **body.machine, SOURCE: _source(program.places)},
         places=program.places,
-        parts=program.parts,
         functions=program.functions,
     )
+
+
+def _source(places: Mapping[str, Place]) -> dict[str, Json]:
+    """Return the places of the states, and the lines of code there, as the document has them."""
+    states = {name: f"{Path(place.file).name}:{place.line}:{place.column}" for name, place in places.items()}
+    lines = {f"{Path(place.file).name}:{place.line}": lines_of(place.file)[place.line - 1] for place in places.values()}
+    return {"states": states, "lines": lines}

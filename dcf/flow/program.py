@@ -27,12 +27,10 @@ class Place:
 class Program:
     """The document that is being written. State names are unique over all of its machines.
 
-    `places` has the place of each state, `parts` that of its fields by JSON Pointer within the state; `functions` has
-    the tasks by state.
+    `places` has the place of each state, `functions` the task of each state that calls one.
     """
 
     places: dict[str, Place] = field(default_factory=dict)
-    parts: dict[str, dict[str, Place]] = field(default_factory=dict)
     functions: dict[str, Task[..., Any]] = field(default_factory=dict)
     complaints: list[Complaint] = field(default_factory=list)
     active: list[Callable[..., Any]] = field(default_factory=list)
@@ -53,10 +51,6 @@ class Program:
             name, number = f"{text} {number}", number + 1
         self.places[name] = place_of(node, source)
         return name
-
-    def mark(self, state: str, pointer: str, node: ast.AST, source: Source) -> None:
-        """Remember the place of a field of a state."""
-        self.parts.setdefault(state, {})[pointer] = place_of(node, source)
 
     def variable(self, name: str, scope: int) -> str:
         """Return the variable in ASL of a name of a scope: no two names share one, and none hides a function."""

@@ -222,7 +222,6 @@ class Scope:
             assigns = self.states[self.merging]["Assign"]
             if variable not in assigns and not any(_mentions(value, other) for other in assigns):
                 assigns[variable] = value
-                self.program.mark(self.merging, f"/Assign/{variable}", node, self.source)
                 return
         self.merging = self.add(name, {"Type": "Pass", "Assign": {variable: value}}, node)
 

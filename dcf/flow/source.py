@@ -52,8 +52,8 @@ class Source:
 def source_of(function: Callable[..., Any]) -> Source:
     """Read the source of a function; raise InvalidFlow if there is none, or it is async."""
     file = inspect.getsourcefile(function) or "?"
-    text = _text_of(function, file)
-    lines = text.split("\n")
+    lines = lines_of(file) or inspect.findsource(function)[0]  # those of a cell of a notebook
+    text = "\n".join(line.rstrip("\n") for line in lines)
     first = function.__code__.co_firstlineno
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_written_at(node, function.__name__, first):
@@ -69,12 +69,10 @@ def source_of(function: Callable[..., Any]) -> Source:
     raise InvalidFlow([complaint_of(refusal, file, lines)])
 
 
-def _text_of(function: Callable[..., Any], file: str) -> str:
+def lines_of(file: str) -> list[str]:
+    """Return the lines of a file; none if it is no file."""
     path = Path(file)
-    if path.is_file():
-        return path.read_text("utf-8-sig")
-    lines, _ = inspect.findsource(function)  # a cell of a notebook
-    return "".join(lines)
+    return path.read_text("utf-8-sig").split("\n") if path.is_file() else []
 
 
 def _is_written_at(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str, line: int) -> bool:

@@ -14,7 +14,9 @@ from rich.text import Text
 from dcf.cli import exit_codes
 from dcf.cli.arguments import JsonFlag, ValuesArgument
 from dcf.cli.documents import read_given, read_workflow, read_workflow_text, workflow_name_of
+from dcf.cli.flow_files import is_flow
 from dcf.cli.patience import patience
+from dcf.cli.reading.source_places import failed_in, print_places
 from dcf.cli.reading.views import console, print_wrapped
 from dcf.cli.running.run_input import read_input
 from dcf.cli.text import clean, json_text
@@ -82,11 +84,12 @@ def validate(
     that found a problem: input (no JSON), schema (form), imports, references, graph (language). Each problem has path
     (JSON Pointer), line, column, code, message, hint and stage; defaulted is what the workflow leaves open.
     """
-    from dcf.cli.positions import locate
+    from dcf.cli.positions import flow_places, locate
 
     path, text = read_workflow_text(file)
     verdict = _judge(text, workflow_name_of(file), imports_dir or path.parent, skills_dir)
-    places = {} if verdict.stage == "input" else locate(text, {one.path for one in verdict.problems})
+    paths = {one.path for one in verdict.problems}
+    places = {} if verdict.stage == "input" else flow_places(text, paths) if is_flow(file) else locate(text, paths)
     if as_json:
         _print_json(file, verdict, places)
     else:
@@ -131,6 +134,7 @@ def simulate(
         typer.echo(json_text(result, indent=2))
     else:
         _print_run(result)
+        print_places(document, failed_in(result["trace"]))
     raise typer.Exit(exit_codes.OK if result["status"] == "SUCCEEDED" else exit_codes.NO)
 
 

@@ -118,9 +118,10 @@ def run(
     if as_json:
         typer.echo(json_text(result, indent=2))
     else:
-        from dcf.cli.reading import views
+        from dcf.cli.reading import source_places, views
 
         views.print_result(result, logs, time.monotonic() - began)
+        source_places.print_places(job.definition.document, source_places.failed_states(result["states"]))
     raise typer.Exit(exit_codes.of_run(result["status"]))
 
 

@@ -130,9 +130,11 @@ def _slice(scope: Scope, base: Code, cut: ast.Slice, node: ast.AST) -> Code:
     begin, end = _bound(scope, cut.lower, "0"), _bound(scope, cut.upper, "$_n")
     may_fail = base.is_risky or begin.may_fail or end.may_fail
     head = f"$_v := {defined(base).text}; $_n := {size}; $_b := {begin.text}; $_e := {end.text}; "
-    if base.type.kind == "str":
-        return Code(f"({head}$_e > $_b ? $substring($_v, $_b, $_e - $_b) : '')", STR, may_fail=may_fail)
-    items = gathered("$_v", "$_x", Code("$_x", base.type.element), "$_i >= $_b and $_i < $_e", by_index=True)
+    within = "$_i >= $_b and $_i < $_e"
+    if base.type.kind == "str":  # $substring counts UTF-16 units, Python characters
+        characters = f"[$filter([$split($_v, '')], function($_x, $_i) {{ {within} }})]"
+        return Code(f"({head}$join({characters}))", STR, may_fail=may_fail)
+    items = gathered("$_v", "$_x", Code("$_x", base.type.element), within, by_index=True)
     return Code(f"({head}{items})", base.type, may_fail=may_fail)
 
 

@@ -247,6 +247,9 @@ def _sort_key(scope: Scope, node: ast.Call, key: ast.expr | None, name: str, ite
             value = defined(scope.value(key.body))
     else:
         raise Refusal(key, "key= is a lambda of one item.", "Write key=lambda item: item.name.")
+    if value.may_fail:
+        message = "This key may fail, and JSONata does not ask for it where there is a single item."
+        raise Refusal(key or node, message, "Sort by a field that every item has.")
     if not (value.type.is_number or value.type == STR):
         message = f"sorted() goes by numbers or by strings; this is {value.type}."
         raise Refusal(key or node, message, "Annotate it, or name a part: key=lambda item: item.name.")

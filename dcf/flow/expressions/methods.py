@@ -67,7 +67,10 @@ def _replaces(pattern: str) -> Method:
 def _startswith(base: Code, arguments: Sequence[Code]) -> Code | None:
     if arguments[0].type != STR:
         return None
-    text = f"($_v := [{base.text}, {arguments[0].text}]; $substring($_v[0], 0, $length($_v[1])) = $_v[1])"
+    text = (
+        f"($_v := [{base.text}, {arguments[0].text}]; $_v[1] = '' or"
+        " $contains($_v[0], $_v[1]) and $substringBefore($_v[0], $_v[1]) = '')"
+    )
     return Code(text, BOOL, may_fail=_risk(base, arguments))
 
 
@@ -75,8 +78,8 @@ def _endswith(base: Code, arguments: Sequence[Code]) -> Code | None:
     if arguments[0].type != STR:
         return None
     text = (
-        f"($_v := [{base.text}, {arguments[0].text}]; $_n := $length($_v[1]); $_n = 0 or"
-        " $_n <= $length($_v[0]) and $substring($_v[0], $length($_v[0]) - $_n) = $_v[1])"
+        f"($_v := [{base.text}, {arguments[0].text}]; $_n := $length($_v[0]) - $length($_v[1]); $_n >= 0 and"
+        " $join([$filter([$split($_v[0], '')], function($_x, $_i) { $_i >= $_n })]) = $_v[1])"
     )
     return Code(text, BOOL, may_fail=_risk(base, arguments))
 

@@ -80,10 +80,7 @@ def _choose(scope: Scope, cases: Sequence[Case], rest: list[ast.stmt], node: ast
     """Write a Choice, then the states of each case; go on where those that do not leave meet."""
     rules: list[dict[str, Any]] = [{"Condition": expression(case.condition.text)} for case in cases]
     state: dict[str, Any] = {"Type": "Choice", "Choices": rules}
-    added = scope.add(name, state, node)
-    for at, case in enumerate(cases):
-        if case.test is not None:
-            scope.program.mark(added, f"/Choices/{at}", case.test, scope.source)
+    scope.add(name, state, node)
     before = dict(scope.environment)
     ends: list[Any] = []
     environments: list[Environment] = []
