@@ -3,11 +3,10 @@
 Whatever does not fit the signature is refused before anything starts.
 """
 
-import dataclasses
 import inspect
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from dcf.asl.json_schema.check import misfits
 from dcf.errors import InvalidArgument
@@ -23,12 +22,6 @@ def input_schema(function: Callable[..., Any], hints: Mapping[str, Any]) -> dict
     parameters = inspect.signature(function).parameters
     required = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
     return object_schema({name: hints.get(name, Any) for name in parameters}, required)
-
-
-def input_of_call(flow: Flow[..., Any], *args: Any, **kwargs: Any) -> dict[str, Json]:
-    """Return the input of a run that is started as the flow would be called; raise TypeError as a call does."""
-    bound = inspect.signature(flow.function).bind(*args, **kwargs)
-    return checked_input(flow, {name: plain(value) for name, value in bound.arguments.items()})
 
 
 def checked_input(flow: Flow[..., Any], given_input: Json) -> dict[str, Json]:
@@ -59,17 +52,3 @@ def takes_text(flow: Flow[..., Any], name: str) -> bool:
         message = f"{flow.name} has no argument '{name}'.{near(name, parameters)}"
         raise InvalidArgument(message, f"It is {_call_of(flow)}.")
     return type_of(typing.get_type_hints(flow.function).get(name, Any)).kind == STR.kind
-
-
-_AS_JSON: Final = "model_dump"
-
-
-def plain(value: Any) -> Json:
-    """Return a Python value as JSON: dataclasses and models become objects, tuples become lists."""
-    if hasattr(value, _AS_JSON) and not isinstance(value, type):
-        return value.model_dump(mode="json")
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    return {key: plain(part) for key, part in value.items()} if isinstance(value, dict) else value

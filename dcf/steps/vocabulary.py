@@ -4,10 +4,12 @@ These are for the compiler, editors and type checkers to read. Only a task funct
 whoever calls a flow, or a step outside of one, is told how a flow is run.
 """
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, NoReturn, ParamSpec, TypeAlias, TypeVar, TypeVarTuple, overload
 
+from dcf.steps.plain_values import plain
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
@@ -117,11 +119,10 @@ class Flow(Generic[Parameters, Result]):
     def input(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> dict[str, Json]:
         """Return the input of a run that is started as the flow would be called: `flow.input(urls, topic="storage")`.
 
-        Raises TypeError for what is no call of the flow, and InvalidArgument for values of other types.
+        Raises TypeError for what is no call of the flow; the types of the values are checked when the run is started.
         """
-        from dcf.steps.arguments import input_of_call  # noqa: PLC0415 - whoever only writes flows needs no checks
-
-        return input_of_call(self, *args, **kwargs)
+        bound = inspect.signature(self.function).bind(*args, **kwargs)
+        return {name: plain(value) for name, value in bound.arguments.items()}
 
 
 @overload

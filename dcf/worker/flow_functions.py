@@ -6,7 +6,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from dcf.steps.arguments import plain
+from dcf.steps.plain_values import plain
 from dcf.worker.context import TaskContext
 from dcf.worker.failure import TaskFailed
 from dcf.worker.functions import TaskFunction

@@ -11,7 +11,7 @@ from typing import Any
 
 from dcf import testing
 from dcf.flow.compiling import CompiledFlow
-from dcf.steps.arguments import plain
+from dcf.steps.plain_values import plain
 from dcf.steps.vocabulary import Flow, Task
 
 OWN_ERRORS = ("TooBig", "Odd", "Refused")
